@@ -89,7 +89,7 @@ fn open(
 
 /// The archives that a chain has to join at its two ends.
 #[derive(Clone, Copy)]
-pub(crate) struct Ends<'a> {
+pub(crate) struct ChainEnds<'a> {
     /// The archive that the first one goes on from; `None`: the first one begins with the ledger's first event.
     pub(crate) before: Option<&'a Manifest>,
     /// The archive that has to go on from the last one, if there is one.
@@ -102,7 +102,7 @@ pub(crate) struct Ends<'a> {
 ///
 /// # Errors
 /// [`ArchiveStoreError::TooMany`] after [`MAX_CHAIN_JOINS`] comparisons.
-pub(crate) fn furthest(found: &[FoundArchive], ends: Ends<'_>) -> Result<Vec<usize>, ArchiveStoreError> {
+pub(crate) fn furthest(found: &[FoundArchive], ends: ChainEnds<'_>) -> Result<Vec<usize>, ArchiveStoreError> {
     let start = ends.before.map_or(0, |before| before.range.last().get());
     let mut joins = 0;
     // For each that is reached, the one before it; and by where they end, the best first.

@@ -22,7 +22,7 @@ use crate::archive_place::ArchivePlace;
 use crate::limits::{MAX_LISTED, MAX_SINGLE_WRITE_BYTES, TRANSFER_BYTES, TRANSFER_PATIENCE};
 use crate::store::{self, Bounds, OpenedStore, StoreError, StoreSettings, said};
 use crate::store_thread::StoreThread;
-use crate::upload::Upload;
+use crate::upload::ObjectUpload;
 
 /// The suffix of an archive that is being written in pieces.
 const UNFINISHED: &str = ".unfinished";
@@ -121,7 +121,7 @@ pub struct ObjectVersion {
 
 /// The entries of a folder of a store, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct ObjectListing {
     /// The names of folders in it, without what they hold.
     pub folders: Vec<String>,
     /// The names of objects in it, and the length of each.
@@ -173,18 +173,18 @@ pub trait Objects: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// What a store says.
-    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError>;
+    fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError>;
 }
 
 /// A store of archives through `object_store`. Opened when it is first asked for something.
 pub struct ArchiveStore {
     place: ArchivePlace,
     settings: StoreSettings,
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<OpenStore>>>,
 }
 
 /// A client, and the thread that waits for it.
-struct Opened {
+struct OpenStore {
     store: Arc<dyn ObjectStore>,
     names: Arc<Names>,
     thread: StoreThread,
@@ -213,7 +213,7 @@ impl ArchiveStore {
     pub fn in_memory(place: ArchivePlace) -> Result<Self, StoreError> {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let names = Arc::new(Names::Memory(Arc::clone(&store)));
-        let opened = Opened { store, names, thread: started(&place)? };
+        let opened = OpenStore { store, names, thread: started(&place)? };
         let opened = Mutex::new(Some(Arc::new(opened)));
         Ok(Self { place, settings: StoreSettings::default(), opened })
     }
@@ -227,7 +227,7 @@ impl ArchiveStore {
     }
 
     /// The store, opened once; `None` for a folder that is not there and is only read.
-    fn open(&self, purpose: Purpose) -> Result<Option<Arc<Opened>>, StoreError> {
+    fn open(&self, purpose: Purpose) -> Result<Option<Arc<OpenStore>>, StoreError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*opened {
             return Ok(Some(Arc::clone(opened)));
@@ -252,17 +252,17 @@ impl ArchiveStore {
                 (store, Names::Folder(folder.clone()))
             }
         };
-        let now = Arc::new(Opened { store, names: Arc::new(names), thread: started(&self.place)? });
+        let now = Arc::new(OpenStore { store, names: Arc::new(names), thread: started(&self.place)? });
         *opened = Some(Arc::clone(&now));
         Ok(Some(now))
     }
 
     /// The store, for reading an object of it.
-    fn for_reading(&self, name: &str) -> Result<Arc<Opened>, ArchiveStoreError> {
+    fn for_reading(&self, name: &str) -> Result<Arc<OpenStore>, ArchiveStoreError> {
         self.open(Purpose::Read)?.ok_or_else(|| ArchiveStoreError::Missing { object: self.shown(name) })
     }
 
-    fn for_writing(&self, name: &str) -> Result<Arc<Opened>, ArchiveStoreError> {
+    fn for_writing(&self, name: &str) -> Result<Arc<OpenStore>, ArchiveStoreError> {
         self.open(Purpose::Write)?.ok_or_else(|| ArchiveStoreError::Missing { object: self.shown(name) })
     }
 
@@ -276,7 +276,7 @@ impl ArchiveStore {
     /// Has the thread do it, and waits no longer than a transfer is waited for.
     fn ask<T: Send + 'static>(
         &self,
-        opened: &Opened,
+        opened: &OpenStore,
         name: &str,
         what: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, ArchiveStoreError> {
@@ -314,7 +314,7 @@ impl ArchiveStore {
         let opened = self.for_writing(name)?;
         let (store, key) = (Arc::clone(&opened.store), self.key(&unfinished));
         let begun = self.ask(&opened, name, async move { store.put_multipart(&key).await })?;
-        let upload = Upload::new(begun);
+        let upload = ObjectUpload::new(begun);
         if let Err(error) = self.send_pieces(&opened, name, (bytes, read), &upload) {
             // The remainder of it is not an archive: no reader takes its name for one.
             let _tidied = self.ask(&opened, name, upload.abort()).is_ok();
@@ -330,10 +330,10 @@ impl ArchiveStore {
 
     fn send_pieces(
         &self,
-        opened: &Opened,
+        opened: &OpenStore,
         name: &str,
         (bytes, read): (u64, &mut ReadPiece<'_>),
-        upload: &Upload,
+        upload: &ObjectUpload,
     ) -> Result<(), ArchiveStoreError> {
         for piece in pieces(0..bytes) {
             let content = self.content(name, &piece, read)?;
@@ -440,8 +440,8 @@ impl Objects for ArchiveStore {
         Ok(whole)
     }
 
-    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
-        let Some(opened) = self.open(Purpose::Read)? else { return Ok(Listing::default()) };
+    fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError> {
+        let Some(opened) = self.open(Purpose::Read)? else { return Ok(ObjectListing::default()) };
         let listed = match &*opened.names {
             Names::Folder(store) => names::in_folder(&store.join(folder), MAX_LISTED).map_err(|error| {
                 ArchiveStoreError::Failed { object: self.shown(folder), said: error.to_string() }
@@ -452,7 +452,7 @@ impl Objects for ArchiveStore {
             }
         };
         match listed {
-            Err(ArchiveStoreError::Missing { .. }) => Ok(Listing::default()),
+            Err(ArchiveStoreError::Missing { .. }) => Ok(ObjectListing::default()),
             listed => listed?.ok_or_else(|| ArchiveStoreError::TooMany { object: self.shown(folder) }),
         }
     }

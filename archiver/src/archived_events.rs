@@ -3,19 +3,19 @@
 use bitacora_formats::Position;
 use bitacora_ledger::{ColdError, ColdEvent};
 
-use crate::archives::{Archives, GroupPlace};
+use crate::archives::{GroupPlace, LedgerArchives};
 use crate::limits::GROUP_OPENERS;
 use crate::ordered_pool::in_order;
-use crate::throttle::Pace;
+use crate::throttle::ArchivePace;
 
 /// Events of one group that follow one another in what was asked for.
-struct Wanted {
+struct GroupRows {
     place: GroupPlace,
     /// In the order asked for, each with its row.
     rows: Vec<(Position, usize)>,
 }
 
-impl Archives {
+impl LedgerArchives {
     /// The events at these positions, in their order, as many as come before `max_bytes` of them are there. An error only where
     /// there is none before it.
     pub(crate) fn chosen_events(
@@ -34,11 +34,11 @@ impl Archives {
             Ok(bytes < max_bytes)
         };
         let taken = if wanted.len() > 1 {
-            let feed = |feed: &mut crate::ordered_pool::Feed<Wanted>| {
+            let feed = |feed: &mut crate::ordered_pool::Feed<GroupRows>| {
                 wanted.into_iter().all(|wanted| feed.put(wanted));
             };
             let work = |wanted| self.events_of(wanted);
-            let ((), taken) = in_order(Pace::Full { threads: GROUP_OPENERS }, feed, work, |found| {
+            let ((), taken) = in_order(ArchivePace::Full { threads: GROUP_OPENERS }, feed, work, |found| {
                 found.map(&mut take).find(|more| !matches!(more, Ok(true)))
             });
             taken
@@ -52,8 +52,8 @@ impl Archives {
     }
 
     /// Returns the groups that hold the positions, up to the first that cannot be had.
-    fn places_of(&self, positions: &[Position]) -> (Vec<Wanted>, Option<ColdError>) {
-        let mut all: Vec<Wanted> = Vec::new();
+    fn places_of(&self, positions: &[Position]) -> (Vec<GroupRows>, Option<ColdError>) {
+        let mut all: Vec<GroupRows> = Vec::new();
         for position in positions {
             if let Some(last) = all.last_mut()
                 && let Some(row) = last.place.row_of(*position)
@@ -65,14 +65,14 @@ impl Archives {
                 Err(error) => return (all, Some(error)),
                 Ok(place) => {
                     let row = place.row_of(*position).unwrap_or_default();
-                    all.push(Wanted { place, rows: vec![(*position, row)] });
+                    all.push(GroupRows { place, rows: vec![(*position, row)] });
                 }
             }
         }
         (all, None)
     }
 
-    fn events_of(&self, wanted: Wanted) -> Result<Vec<ColdEvent>, ColdError> {
+    fn events_of(&self, wanted: GroupRows) -> Result<Vec<ColdEvent>, ColdError> {
         let mut indices: Vec<usize> = wanted.rows.iter().map(|(_, row)| *row).collect();
         indices.sort_unstable();
         indices.dedup();

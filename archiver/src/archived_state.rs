@@ -4,11 +4,11 @@ use bitacora_formats::archive::{ArchiveError, open_part};
 use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ColdError, ColdState};
 
-use crate::archives::{Archives, cold_error};
+use crate::archives::{LedgerArchives, cold_error};
 use crate::catalogue::OpenArchive;
 use crate::error::StoredError;
 
-impl Archives {
+impl LedgerArchives {
     /// The newest state by a reactor of this version, of no event after `until`.
     pub(crate) fn newest_state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
         let catalogue = self.look_again(until)?;

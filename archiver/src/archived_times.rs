@@ -4,11 +4,11 @@ use bitacora_formats::archive::{ArchiveError, GroupTimes, Manifest, open_part};
 use bitacora_formats::{Decompressor, Micros, Position};
 use bitacora_ledger::ColdStretch;
 
-use crate::archives::Archives;
+use crate::archives::LedgerArchives;
 use crate::catalogue::{Catalogue, OpenArchive};
 use crate::error::StoredError;
 
-impl Archives {
+impl LedgerArchives {
     /// The first stretch from a position on whose last event is of this time or later: a group of an archive, or a whole archive where
     /// its index is not needed, or not to be had. `None` where that is in none, or behind one that is lost.
     pub(crate) fn stretch_with_time(&self, position: Position, time: Micros) -> Option<ColdStretch> {

@@ -19,9 +19,9 @@ use crate::byte_cache::ByteCache;
 use crate::catalogue::{ArchiveIdentity, Catalogue, OpenArchive};
 use crate::error::StoredError;
 use crate::frame_rows::body_of;
-use crate::index_pruning::NarrowedCache;
-use crate::kept_manifests::{Lost, ManifestFolder};
+use crate::index_pruning::PruningCache;
 use crate::limits::NARROWED_CACHE_BYTES;
+use crate::manifest_folder::{LostManifests, ManifestFolder};
 use crate::manifest_recovery::ManifestRecovery;
 
 /// The archives of every ledger of a process, in one store, with one budget of memory for what is read of them.
@@ -29,7 +29,7 @@ pub struct StoredArchives {
     objects: Arc<dyn Objects>,
     disk: Arc<dyn Disk>,
     groups: Arc<ByteCache<GroupKey, ColumnGroup>>,
-    narrowed: Arc<NarrowedCache>,
+    pruning: Arc<PruningCache>,
 }
 
 /// The key of a group: its archive and its number in it.
@@ -39,8 +39,8 @@ impl StoredArchives {
     /// Archives in this store. Groups of their events are kept once they are open, up to `cache_bytes`.
     #[must_use]
     pub fn new(objects: Arc<dyn Objects>, disk: Arc<dyn Disk>, cache_bytes: usize) -> Self {
-        let narrowed = Arc::new(NarrowedCache::new(NARROWED_CACHE_BYTES));
-        Self { objects, disk, groups: Arc::new(ByteCache::new(cache_bytes)), narrowed }
+        let pruning = Arc::new(PruningCache::new(NARROWED_CACHE_BYTES));
+        Self { objects, disk, groups: Arc::new(ByteCache::new(cache_bytes)), pruning }
     }
 }
 
@@ -58,11 +58,11 @@ impl ColdArchives for StoredArchives {
         keyring: &Arc<Keyring>,
         access: ColdAccess,
     ) -> Arc<dyn ColdTier> {
-        Arc::new(Archives {
+        Arc::new(LedgerArchives {
             objects: Arc::clone(&self.objects),
             disk: Arc::clone(&self.disk),
             groups: Arc::clone(&self.groups),
-            narrowed: Arc::clone(&self.narrowed),
+            pruning: Arc::clone(&self.pruning),
             folder: ManifestFolder::of(folder),
             ledger,
             keyring: Arc::clone(keyring),
@@ -74,11 +74,11 @@ impl ColdArchives for StoredArchives {
 }
 
 /// The archives of one ledger.
-pub(crate) struct Archives {
+pub(crate) struct LedgerArchives {
     objects: Arc<dyn Objects>,
     disk: Arc<dyn Disk>,
     groups: Arc<ByteCache<GroupKey, ColumnGroup>>,
-    pub(crate) narrowed: Arc<NarrowedCache>,
+    pub(crate) pruning: Arc<PruningCache>,
     folder: ManifestFolder,
     ledger: LedgerId,
     keyring: Arc<Keyring>,
@@ -106,12 +106,12 @@ impl GroupPlace {
 }
 
 /// A group of events in memory.
-pub(crate) struct Group {
+pub(crate) struct LoadedGroup {
     place: GroupPlace,
     columns: Arc<ColumnGroup>,
 }
 
-impl Group {
+impl LoadedGroup {
     /// These rows of it, which ascend.
     pub(crate) fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColdError> {
         self.columns.rows(indices).map_err(|source| {
@@ -122,10 +122,10 @@ impl Group {
 }
 
 /// Groups that follow one another.
-struct Stretch(VecDeque<Group>);
+struct GroupSequence(VecDeque<LoadedGroup>);
 
-impl Stretch {
-    fn of(group: Group) -> Self {
+impl GroupSequence {
+    fn of(group: LoadedGroup) -> Self {
         Self(VecDeque::from([group]))
     }
 
@@ -133,11 +133,11 @@ impl Stretch {
         self.0.front().map_or(Position::FIRST, |group| group.place.first)
     }
 
-    fn put_before(&mut self, group: Group) {
+    fn put_before(&mut self, group: LoadedGroup) {
         self.0.push_front(group);
     }
 
-    fn put_behind(&mut self, group: Group) {
+    fn put_behind(&mut self, group: LoadedGroup) {
         self.0.push_back(group);
     }
 
@@ -152,14 +152,14 @@ impl Stretch {
         group.columns.time(row)
     }
 
-    fn holding(&self, position: Position) -> Option<(&Group, usize)> {
+    fn holding(&self, position: Position) -> Option<(&LoadedGroup, usize)> {
         let group = self.0.iter().rev().find(|group| group.place.first <= position)?;
         group.place.row_of(position).map(|row| (group, row))
     }
 
     /// The rows from a position up to the one before `end`, those of each group by themselves.
     fn rows(&self, first: Position, end: Position) -> Result<Vec<Rows>, ColdError> {
-        let of_group = |group: &Group| {
+        let of_group = |group: &LoadedGroup| {
             let from = first.get().saturating_sub(group.place.first.get());
             let to = end.get().saturating_sub(group.place.first.get());
             let row = |row| usize::try_from(row).unwrap_or(usize::MAX).min(group.columns.len());
@@ -175,15 +175,15 @@ impl Stretch {
     }
 }
 
-impl fmt::Debug for Archives {
+impl fmt::Debug for LedgerArchives {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Archives").field(&self.ledger).field(&self.objects).finish()
+        formatter.debug_tuple("LedgerArchives").field(&self.ledger).field(&self.objects).finish()
     }
 }
 
-impl ColdTier for Archives {
+impl ColdTier for LedgerArchives {
     fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
-        let mut stretch = Stretch::of(self.group(position)?);
+        let mut stretch = GroupSequence::of(self.group(position)?);
         // Where the frame begins, in this group or one before it.
         let mut first_position = position;
         let time = loop {
@@ -247,9 +247,9 @@ impl ColdTier for Archives {
     }
 }
 
-impl Archives {
+impl LedgerArchives {
     /// A frame has a bounded number of events: archives that say otherwise are not read on.
-    fn check_length(&self, stretch: &Stretch, position: Position) -> Result<(), ColdError> {
+    fn check_length(&self, stretch: &GroupSequence, position: Position) -> Result<(), ColdError> {
         if stretch.inner_events() > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
     }
 
@@ -263,7 +263,7 @@ impl Archives {
         Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn group(&self, position: Position) -> Result<Group, ColdError> {
+    fn group(&self, position: Position) -> Result<LoadedGroup, ColdError> {
         self.load(self.place_of(position)?)
     }
 
@@ -289,11 +289,11 @@ impl Archives {
     }
 
     /// The group at a place, from memory or the store.
-    pub(crate) fn load(&self, place: GroupPlace) -> Result<Group, ColdError> {
+    pub(crate) fn load(&self, place: GroupPlace) -> Result<LoadedGroup, ColdError> {
         let GroupPlace { archive, range, entry, .. } = &place;
         let key = (archive.identity, entry.number);
         if let Some(columns) = self.groups.get(&key) {
-            return Ok(Group { place, columns });
+            return Ok(LoadedGroup { place, columns });
         }
         let stored = archive.stored.part(entry).map_err(|error| cold_error(*range, &error))?;
         let columns = Decompressor::new().map_err(ArchiveError::Zstd);
@@ -301,7 +301,7 @@ impl Archives {
         let columns = columns.map_err(|error| cold_error(*range, &archive.stored.wrong(error)))?;
         let columns = Arc::new(columns);
         self.groups.put(key, Arc::clone(&columns), columns.held_bytes());
-        Ok(Group { place, columns })
+        Ok(LoadedGroup { place, columns })
     }
 
     /// The archive at a place of the catalogue.
@@ -324,7 +324,7 @@ impl Archives {
         for lost in std::mem::take(&mut kept.lost) {
             kept.fill(lost, &brought_back);
         }
-        let is_wanted = |lost: &Lost| (lost.first..=lost.last).contains(&position.get());
+        let is_wanted = |lost: &LostManifests| (lost.first..=lost.last).contains(&position.get());
         let mut recovered = recovery.mend(&mut kept, is_wanted);
         brought_back.append(&mut recovered.manifests);
         let found = Arc::new(Catalogue::new(kept, &recovered, &self.catalogue()));

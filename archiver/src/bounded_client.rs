@@ -31,10 +31,10 @@ struct BoundedClient {
 }
 
 /// An answer, or why there is none.
-type Answered<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
+type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
 
 impl HttpService for BoundedClient {
-    fn call<'service, 'answer>(&'service self, request: HttpRequest) -> Answered<'answer>
+    fn call<'service, 'answer>(&'service self, request: HttpRequest) -> ResponseFuture<'answer>
     where
         'service: 'answer,
         Self: 'answer,

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct ByteCache<K, V> {
     budget_bytes: usize,
-    held: Mutex<Held<K, V>>,
+    entries: Mutex<CacheEntries<K, V>>,
 }
 
 #[derive(Debug)]
-struct Held<K, V> {
+struct CacheEntries<K, V> {
     values: HashMap<K, Value<V>>,
     bytes: usize,
     /// Counts every use, so that the last ones have the greatest numbers.
@@ -28,16 +28,16 @@ struct Value<V> {
 
 impl<K: Copy + Eq + Hash, V> ByteCache<K, V> {
     pub(crate) fn new(budget_bytes: usize) -> Self {
-        let held = Held { values: HashMap::new(), bytes: 0, uses: 0 };
-        Self { budget_bytes, held: Mutex::new(held) }
+        let entries = CacheEntries { values: HashMap::new(), bytes: 0, uses: 0 };
+        Self { budget_bytes, entries: Mutex::new(entries) }
     }
 
     /// The value of this key, if it is still there.
     pub(crate) fn get(&self, key: &K) -> Option<Arc<V>> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.uses += 1;
-        let now = held.uses;
-        let found = held.values.get_mut(key)?;
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.uses += 1;
+        let now = entries.uses;
+        let found = entries.values.get_mut(key)?;
         found.last_use = now;
         Some(Arc::clone(&found.value))
     }
@@ -47,16 +47,16 @@ impl<K: Copy + Eq + Hash, V> ByteCache<K, V> {
         if bytes > self.budget_bytes {
             return;
         }
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.uses += 1;
-        let last_use = held.uses;
-        let replaced = held.values.insert(key, Value { value, bytes, last_use });
-        held.bytes = held.bytes + bytes - replaced.map_or(0, |replaced| replaced.bytes);
-        while held.bytes > self.budget_bytes {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.uses += 1;
+        let last_use = entries.uses;
+        let replaced = entries.values.insert(key, Value { value, bytes, last_use });
+        entries.bytes = entries.bytes + bytes - replaced.map_or(0, |replaced| replaced.bytes);
+        while entries.bytes > self.budget_bytes {
             // There are few: a budget holds some dozens of groups.
-            let oldest = held.values.iter().min_by_key(|(_, value)| value.last_use).map(|(key, _)| *key);
-            let Some(gone) = oldest.and_then(|oldest| held.values.remove(&oldest)) else { break };
-            held.bytes -= gone.bytes;
+            let oldest = entries.values.iter().min_by_key(|(_, value)| value.last_use).map(|(key, _)| *key);
+            let Some(gone) = oldest.and_then(|oldest| entries.values.remove(&oldest)) else { break };
+            entries.bytes -= gone.bytes;
         }
     }
 }
@@ -83,9 +83,9 @@ mod tests {
         for key in 0..100_usize {
             let bytes = key * 7 % 40;
             cache.put(key % 10, Arc::new(()), bytes);
-            let held = cache.held.lock().unwrap();
-            assert_eq!(held.bytes, held.values.values().map(|value| value.bytes).sum::<usize>());
-            assert!(held.bytes <= 30);
+            let entries = cache.entries.lock().unwrap();
+            assert_eq!(entries.bytes, entries.values.values().map(|value| value.bytes).sum::<usize>());
+            assert!(entries.bytes <= 30);
         }
         cache.put(1_000, Arc::new(()), 31);
         assert!(cache.get(&1_000).is_none());

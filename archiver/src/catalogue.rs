@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::archive_store::Objects;
 use crate::archives::unavailable;
 use crate::error::StoredError;
-use crate::kept_manifests::{Kept, holding};
-use crate::manifest_recovery::Recovered;
+use crate::manifest_folder::{ManifestSet, holding};
+use crate::manifest_recovery::RecoveredManifests;
 use crate::stored_archive::StoredArchive;
 
 /// Those whose manifests were there when it was last looked.
@@ -43,7 +43,7 @@ pub(crate) type ArchiveIdentity = [u8; 32];
 
 impl Catalogue {
     /// Builds the catalogue of the present archives; those that were opened before stay open.
-    pub(crate) fn new(kept: Kept, recovered: &Recovered, before: &Self) -> Self {
+    pub(crate) fn new(kept: ManifestSet, recovered: &RecoveredManifests, before: &Self) -> Self {
         let opened = kept.manifests.iter().map(|one| Mutex::new(before.opened_already(one))).collect();
         let lost = kept.lost.iter().map(|lost| {
             let told = recovered.still_lost.iter().find(|told| told.is_of(lost.first));

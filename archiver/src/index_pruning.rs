@@ -8,7 +8,7 @@ use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ColdError, Filter};
 use sha2::{Digest, Sha256};
 
-use crate::archives::{Archives, cold_error};
+use crate::archives::{LedgerArchives, cold_error};
 use crate::byte_cache::ByteCache;
 use crate::catalogue::{ArchiveIdentity, OpenArchive};
 use crate::error::StoredError;
@@ -16,18 +16,18 @@ use crate::limits::NARROWED_OVERHEAD_BYTES;
 
 /// A cache of the last results, by archive and question: a scan asks for one archive again and again, and several scans go on side by
 /// side.
-pub(crate) type NarrowedCache = ByteCache<(ArchiveIdentity, QuestionDigest), Narrowed>;
+pub(crate) type PruningCache = ByteCache<(ArchiveIdentity, QuestionDigest), GroupPruning>;
 
 /// SHA-256 of the labels and values that are asked for.
 type QuestionDigest = [u8; 32];
 
 /// For each group of an archive whether it may hold what is asked for.
 #[derive(Debug)]
-pub(crate) struct Narrowed {
+pub(crate) struct GroupPruning {
     may_match: Vec<bool>,
 }
 
-impl Archives {
+impl LedgerArchives {
     /// The positions around one, up to which the index says the same of the filter's labels: whether any may match.
     pub(crate) fn alike_around(
         &self,
@@ -36,11 +36,11 @@ impl Archives {
     ) -> Result<(RangeInclusive<Position>, bool), ColdError> {
         let place = self.place_of(position)?;
         let (range, archive) = (place.range, &place.archive);
-        let narrowed = self.narrowed(archive, filter).map_err(|error| cold_error(range, &error))?;
+        let pruning = self.pruning(archive, filter).map_err(|error| cold_error(range, &error))?;
         let number = place.entry.number as usize;
-        let here = narrowed.may_match.get(number).copied().unwrap_or(true);
+        let here = pruning.may_match.get(number).copied().unwrap_or(true);
         let is_alike = |other: &&bool| **other == here;
-        let (before, behind) = narrowed.may_match.split_at(number.min(narrowed.may_match.len()));
+        let (before, behind) = pruning.may_match.split_at(number.min(pruning.may_match.len()));
         let first = number - before.iter().rev().take_while(is_alike).count();
         let after = number + behind.iter().take_while(is_alike).count();
         let groups = archive.stored.outline().table().groups();
@@ -49,26 +49,26 @@ impl Archives {
         Ok((begins(first).unwrap_or(range.first())..=last.unwrap_or(range.last()), here))
     }
 
-    fn narrowed(&self, archive: &OpenArchive, filter: &Filter) -> Result<Arc<Narrowed>, StoredError> {
+    fn pruning(&self, archive: &OpenArchive, filter: &Filter) -> Result<Arc<GroupPruning>, StoredError> {
         let labels = labels_of(filter);
         let key = (archive.identity, digest_of(&labels));
-        if let Some(narrowed) = self.narrowed.get(&key) {
-            return Ok(narrowed);
+        if let Some(pruning) = self.pruning.get(&key) {
+            return Ok(pruning);
         }
         // Callers with the same question wait for it, and those with another question about this archive; nobody else does.
         let _alone = archive.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(narrowed) = self.narrowed.get(&key) {
-            return Ok(narrowed);
+        if let Some(pruning) = self.pruning.get(&key) {
+            return Ok(pruning);
         }
         let mut may_match = vec![true; archive.stored.outline().table().groups().len()];
         for (label, values) in labels {
             let with = groups_with(archive, label, &values)?;
             may_match.iter_mut().zip(with).for_each(|(may, with)| *may &= with);
         }
-        let narrowed = Arc::new(Narrowed { may_match });
-        let bytes = NARROWED_OVERHEAD_BYTES + narrowed.may_match.len();
-        self.narrowed.put(key, Arc::clone(&narrowed), bytes);
-        Ok(narrowed)
+        let pruning = Arc::new(GroupPruning { may_match });
+        let bytes = NARROWED_OVERHEAD_BYTES + pruning.may_match.len();
+        self.pruning.put(key, Arc::clone(&pruning), bytes);
+        Ok(pruning)
     }
 }
 

@@ -10,10 +10,10 @@ use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest, SegmentLin
 use bitacora_formats::{LedgerId, Position, SigningChain};
 use bitacora_ledger::{ColdAccess, Disk, KnownSegments};
 
-use crate::archive_chain::{Ends, find, furthest};
+use crate::archive_chain::{ChainEnds, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::{KeptError, StoredError};
-use crate::kept_manifests::{Kept, Lost, ManifestFolder, archived_through};
+use crate::manifest_folder::{LostManifests, ManifestFolder, ManifestSet, archived_through};
 
 /// Files are put aside and back by one at a time: in one process a ledger's archives have several readers.
 static PUTTING_BACK: Mutex<()> = Mutex::new(());
@@ -30,7 +30,7 @@ pub(crate) struct ManifestRecovery<'a> {
 
 /// The manifests of a ledger's archives, once the store was asked for those that its folder has lost.
 #[derive(Debug, Default)]
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredManifests {
     /// Those that were brought back.
     pub(crate) manifests: Vec<SignedManifest>,
     /// Those that were not, and why.
@@ -39,7 +39,7 @@ pub(crate) struct Recovered {
 
 /// The reasons for which a lost manifest is not brought back.
 #[derive(Debug, thiserror::Error)]
-enum NotBack {
+enum ManifestRecoveryError {
     #[error(transparent)]
     Stored(#[from] StoredError),
     #[error("the segments cannot be looked at: {0}")]
@@ -55,7 +55,7 @@ impl ManifestRecovery<'_> {
     ///
     /// # Errors
     /// [`KeptError::Disk`].
-    pub(crate) fn read(&self) -> Result<Kept, KeptError> {
+    pub(crate) fn read(&self) -> Result<ManifestSet, KeptError> {
         self.folder.read(self.disk, self.ledger, self.signers)
     }
 
@@ -63,7 +63,7 @@ impl ManifestRecovery<'_> {
     ///
     /// # Errors
     /// [`KeptError::Disk`].
-    pub(crate) fn read_and_mend(&self) -> Result<(Kept, Recovered), KeptError> {
+    pub(crate) fn read_and_mend(&self) -> Result<(ManifestSet, RecoveredManifests), KeptError> {
         let mut kept = self.read()?;
         self.lose_released(&mut kept);
         let recovered = self.mend(&mut kept, |_| true);
@@ -80,7 +80,7 @@ impl ManifestRecovery<'_> {
     }
 
     /// Events that were let go, and of which the folder has no manifest, count as lost. Segments that cannot be looked at say nothing.
-    pub(crate) fn lose_released(&self, kept: &mut Kept) {
+    pub(crate) fn lose_released(&self, kept: &mut ManifestSet) {
         let known = KnownSegments::read(self.disk, self.folder.ledger()).unwrap_or_default();
         let last = known.released_through.map_or(0, Position::get);
         if last <= kept.end() {
@@ -93,12 +93,16 @@ impl ManifestRecovery<'_> {
         }
         let folder = self.folder.path().display().to_string();
         let (first, error) = (kept.end() + 1, Arc::new(KeptError::Missing { folder }));
-        kept.lost.push(Lost { first, last, named: 0, files: Vec::new(), error });
+        kept.lost.push(LostManifests { first, last, named: 0, files: Vec::new(), error });
     }
 
     /// Brings back manifests that are lost and wanted, as far as the store has them. The others stay lost.
-    pub(crate) fn mend(&self, kept: &mut Kept, is_wanted: impl Fn(&Lost) -> bool) -> Recovered {
-        let mut recovered = Recovered::default();
+    pub(crate) fn mend(
+        &self,
+        kept: &mut ManifestSet,
+        is_wanted: impl Fn(&LostManifests) -> bool,
+    ) -> RecoveredManifests {
+        let mut recovered = RecoveredManifests::default();
         for lost in std::mem::take(&mut kept.lost) {
             if !is_wanted(&lost) {
                 kept.lost.push(lost);
@@ -106,7 +110,10 @@ impl ManifestRecovery<'_> {
             }
             let (first, last) = (lost.first, lost.last);
             let (found, why) = match self.find(kept, &lost) {
-                Ok(found) => (found, NotBack::None { folder: self.objects.shown(&self.ledger.to_string()) }),
+                Ok(found) => (
+                    found,
+                    ManifestRecoveryError::None { folder: self.objects.shown(&self.ledger.to_string()) },
+                ),
                 Err(why) => (Vec::new(), why),
             };
             let files = lost.files.clone();
@@ -129,7 +136,11 @@ impl ManifestRecovery<'_> {
     }
 
     /// The archives of what is lost, in order.
-    fn find(&self, kept: &Kept, lost: &Lost) -> Result<Vec<SignedManifest>, NotBack> {
+    fn find(
+        &self,
+        kept: &ManifestSet,
+        lost: &LostManifests,
+    ) -> Result<Vec<SignedManifest>, ManifestRecoveryError> {
         let (before, after) = kept.neighbours(lost);
         let mut found = find(self.objects, self.ledger, self.signers, |range| {
             // Where no name says how far archives went, the last one may go on behind what is missed.
@@ -143,16 +154,19 @@ impl ManifestRecovery<'_> {
             let Some(what) = one.manifest().and_then(|manifest| difference(manifest, &known)) else {
                 continue;
             };
-            wrong.get_or_insert_with(|| NotBack::Differs { object: self.objects.shown(&one.name), what });
+            wrong.get_or_insert_with(|| ManifestRecoveryError::Differs {
+                object: self.objects.shown(&one.name),
+                what,
+            });
             let source = ArchiveError::Contents { what };
             one.opened = Err(StoredError::Archive { object: one.name.clone(), source });
         }
-        let chain = furthest(&found, Ends { before, after }).map_err(StoredError::from)?;
+        let chain = furthest(&found, ChainEnds { before, after }).map_err(StoredError::from)?;
         if chain.is_empty() {
             let damaged = found.into_iter().find_map(|one| one.opened.err());
-            return Err(wrong
-                .or(damaged.map(NotBack::Stored))
-                .unwrap_or_else(|| NotBack::None { folder: self.objects.shown(&self.ledger.to_string()) }));
+            return Err(wrong.or(damaged.map(ManifestRecoveryError::Stored)).unwrap_or_else(|| {
+                ManifestRecoveryError::None { folder: self.objects.shown(&self.ledger.to_string()) }
+            }));
         }
         let manifest =
             |index: &usize| Some(found.get(*index)?.opened.as_ref().ok()?.outline().manifest().clone());

@@ -98,16 +98,18 @@ impl fmt::Debug for ObjectAnchor {
 impl Anchor for ObjectAnchor {
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         let slot = self.slot(ledger);
-        let held = self.ask(self.shown(ledger), async move { slot.read().await })?;
-        Ok(held.map(|held| held.note))
+        let object = self.ask(self.shown(ledger), async move { slot.read().await })?;
+        Ok(object.map(|object| object.note))
     }
 
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
         let (slot, expected) = (self.slot(ledger), expected.map(str::to_owned));
         let (compared, head) = (expected.clone(), head.to_owned());
         match self.ask(self.shown(ledger), async move { slot.swap(compared.as_deref(), &head).await })? {
-            Swapped::Done => Ok(()),
-            Swapped::Moved(found) => Err(AnchorError::Moved { anchor: self.shown(ledger), expected, found }),
+            SwapResult::Done => Ok(()),
+            SwapResult::Moved(found) => {
+                Err(AnchorError::Moved { anchor: self.shown(ledger), expected, found })
+            }
         }
     }
 
@@ -130,19 +132,19 @@ struct Slot {
 }
 
 /// An object's content and its version: a later object has another version, even with the same content.
-struct Held {
+struct AnchorObject {
     note: String,
     version: UpdateVersion,
 }
 
-enum Swapped {
+enum SwapResult {
     Done,
     Moved(Option<String>),
 }
 
 impl Slot {
     /// Reads the object that is there. A store that does not know the bucket is no anchor which remembers nothing.
-    async fn read(&self) -> io::Result<Option<Held>> {
+    async fn read(&self) -> io::Result<Option<AnchorObject>> {
         let got = match self.store.get(&self.key).await {
             Err(Error::NotFound { source, .. }) => {
                 let what = source.to_string();
@@ -167,23 +169,23 @@ impl Slot {
         let note = String::from_utf8(bytes.into());
         let note =
             note.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "bytes that are no UTF-8 text"))?;
-        Ok(Some(Held { note, version }))
+        Ok(Some(AnchorObject { note, version }))
     }
 
-    async fn swap(&self, expected: Option<&str>, head: &str) -> io::Result<Swapped> {
-        let held = self.read().await?;
-        if held.as_ref().map(|held| held.note.as_str()) != expected {
-            return Ok(Swapped::Moved(held.map(|held| held.note)));
+    async fn swap(&self, expected: Option<&str>, head: &str) -> io::Result<SwapResult> {
+        let object = self.read().await?;
+        if object.as_ref().map(|object| object.note.as_str()) != expected {
+            return Ok(SwapResult::Moved(object.map(|object| object.note)));
         }
-        let mode = match held {
-            Some(Held { note, version }) => {
+        let mode = match object {
+            Some(AnchorObject { note, version }) => {
                 self.prove(&note).await?;
                 PutMode::Update(version)
             }
             None => PutMode::Create,
         };
         match self.put(head, mode).await {
-            Ok(()) => self.prove(head).await.map(|()| Swapped::Done),
+            Ok(()) => self.prove(head).await.map(|()| SwapResult::Done),
             Err(Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotModified { .. }) => {
                 self.after_refusal(expected, head).await
             }
@@ -192,15 +194,15 @@ impl Slot {
     }
 
     /// The condition did not hold: somebody was faster, be it this very write, whose answer was lost and which was repeated.
-    async fn after_refusal(&self, expected: Option<&str>, head: &str) -> io::Result<Swapped> {
-        let found = self.read().await?.map(|held| held.note);
+    async fn after_refusal(&self, expected: Option<&str>, head: &str) -> io::Result<SwapResult> {
+        let found = self.read().await?.map(|object| object.note);
         if found.as_deref() == Some(head) {
-            return Ok(Swapped::Done);
+            return Ok(SwapResult::Done);
         }
         if found.as_deref() == expected {
             return Err(io::Error::other("the store refused the write, though it holds what was expected"));
         }
-        Ok(Swapped::Moved(found))
+        Ok(SwapResult::Moved(found))
     }
 
     /// Sees the store refuse a write whose condition does not hold, once: that nothing is there. It would change nothing.

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use crate::throttle::Pace;
+use crate::throttle::ArchivePace;
 
 /// Gives things to the threads that work on them; no more than they have room for.
 pub(crate) struct Feed<I> {
@@ -42,7 +42,7 @@ impl<O> Iterator for Results<O> {
 ///
 /// A panic of `feed` or of the work goes on in the caller.
 pub(crate) fn in_order<I, O, F, T>(
-    pace: Pace,
+    pace: ArchivePace,
     feed: impl FnOnce(&mut Feed<I>) -> F + Send,
     work: impl Fn(I) -> O + Sync,
     take: impl FnOnce(&mut Results<O>) -> T,
@@ -97,7 +97,7 @@ mod tests {
                 number * 2
             };
             let (fed, taken) =
-                in_order(Pace::Full { threads }, feed, work, |results| results.collect::<Vec<_>>());
+                in_order(ArchivePace::Full { threads }, feed, work, |results| results.collect::<Vec<_>>());
             assert!(fed);
             assert_eq!(taken, (0..100).map(|number| number * 2).collect::<Vec<_>>());
         }
@@ -111,7 +111,7 @@ mod tests {
             worked.fetch_add(1, Ordering::Relaxed);
             number
         };
-        let (fed, taken) = in_order(Pace::Full { threads: 2 }, feed, work, Iterator::next);
+        let (fed, taken) = in_order(ArchivePace::Full { threads: 2 }, feed, work, Iterator::next);
         assert_eq!(taken, Some(0));
         assert!(fed < 100 && worked.load(Ordering::Relaxed) < 100, "{fed}");
     }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn nothing_comes_of_nothing() {
         let (fed, taken) =
-            in_order(Pace::Background, |_: &mut Feed<()>| 7, |()| (), |results| results.count());
+            in_order(ArchivePace::Background, |_: &mut Feed<()>| 7, |()| (), |results| results.count());
         assert_eq!((fed, taken), (7, 0));
     }
 }

@@ -70,7 +70,7 @@ impl Due {
 
 /// The facts that a plan rests on, beside the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct PlanInputs {
     /// The last archived position; 0 for none.
     pub archived: u64,
     /// The durable head.
@@ -101,27 +101,27 @@ pub trait Times {
 ///
 /// # Errors
 /// What [`Times`] say.
-pub fn plan<T: Times>(rules: &Rules, standing: &Standing, times: &mut T) -> Result<Vec<Due>, T::Error> {
-    let most = whole_units(standing.newest_frame.get() - 1);
+pub fn plan<T: Times>(rules: &Rules, inputs: &PlanInputs, times: &mut T) -> Result<Vec<Due>, T::Error> {
+    let most = whole_units(inputs.newest_frame.get() - 1);
     let age = |time: Micros, times: &mut T| {
         let first = times.first_at(time)?;
-        Ok(first.map_or(standing.head.get(), |first| first.get() - 1).min(most))
+        Ok(first.map_or(inputs.head.get(), |first| first.get() - 1).min(most))
     };
     // A clock that went back makes nothing cold; one that shows less than has passed since 1970 neither.
     let cold_before = rules.cold_after.and_then(|after| {
-        standing.now.0.checked_sub(u64::try_from(after.as_micros()).unwrap_or(u64::MAX)).map(Micros)
+        inputs.now.0.checked_sub(u64::try_from(after.as_micros()).unwrap_or(u64::MAX)).map(Micros)
     });
     let cold_end = cold_before.map_or(Ok(0), |time| age(time, times))?;
-    let hot_events = standing.head.get().saturating_sub(standing.archived);
+    let hot_events = inputs.head.get().saturating_sub(inputs.archived);
     let crowded = rules.hot_events.filter(|most_hot| hot_events > *most_hot);
-    let crowded_end = crowded.map_or(0, |most_hot| standing.head.get().saturating_sub(most_hot / 2));
+    let crowded_end = crowded.map_or(0, |most_hot| inputs.head.get().saturating_sub(most_hot / 2));
     let forced_end = if rules.is_forced { most } else { 0 };
     // Up to here an archive may end anywhere; behind it, with its period alone.
     let anywhere = whole_units(crowded_end.max(forced_end).min(most));
     let capacity = whole_units(rules.archive_events.min(MAX_ARCHIVE_EVENTS)).max(ARCHIVE_UNIT_EVENTS);
 
     let mut due: Vec<Due> = Vec::new();
-    let mut archived = standing.archived;
+    let mut archived = inputs.archived;
     while archived < whole_units(cold_end.max(anywhere)) && due.len() < MAX_PLANNED {
         let Some(first) = Position::new(archived + 1) else { break };
         let (next, period_end) = end_of_period(rules.period, first, most, times)?;

@@ -11,7 +11,7 @@ use crate::frame_rows::rows_of;
 use crate::plan::ARCHIVE_UNIT_EVENTS;
 use crate::state_at_end::{StateDigest, state_at_end};
 use crate::stored_archive::StoredArchive;
-use crate::throttle::{Pace, Tally};
+use crate::throttle::{ArchivePace, ArchiveProgress};
 use crate::verification::Verification;
 
 /// Reads every byte of an archive back and compares every event with the ledger's own.
@@ -19,8 +19,8 @@ pub(crate) struct ReadBack<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) keyring: &'a Keyring,
     pub(crate) stored: &'a StoredArchive,
-    pub(crate) pace: Pace,
-    pub(crate) tally: &'a Tally,
+    pub(crate) pace: ArchivePace,
+    pub(crate) progress: &'a ArchiveProgress,
     /// The archive before, if there is one.
     pub(crate) before: Option<&'a Manifest>,
     /// The state that was put into it, where this run packed it.
@@ -31,7 +31,7 @@ impl ReadBack<'_> {
     /// Checks that the archive tells the truth about the ledger, and holds all of its events, byte for byte.
     pub(crate) fn check(&self) -> Result<(), ArchiverError> {
         self.check_manifest(self.stored.outline().manifest().manifest())?;
-        let verification = Verification::new(self.stored, self.pace, self.tally);
+        let verification = Verification::new(self.stored, self.pace, self.progress);
         let state = verification.contents(self.keyring, |first, rows| self.compare(first, rows))?;
         self.check_state(state.as_ref().map(StateDigest::of))
     }

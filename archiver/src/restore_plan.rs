@@ -8,7 +8,7 @@ use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{LedgerId, SigningChain};
 use bitacora_ledger::KnownSegments;
 
-use crate::archive_chain::{Ends, FoundArchive, find, furthest};
+use crate::archive_chain::{ChainEnds, FoundArchive, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::StoredError;
 use crate::restoring::RestoringError;
@@ -32,12 +32,12 @@ pub struct UnusedArchive {
     /// The range that it holds, as its name says.
     pub range: ArchiveRange,
     /// The reason for which it was not needed, or of no use.
-    pub why: Unused,
+    pub why: UnusedReason,
 }
 
 /// The reasons for which an archive was not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unused {
+pub enum UnusedReason {
     /// Others hold its positions.
     Replaced,
     /// It holds positions behind those that were restored, and joins none of the archives that these are in.
@@ -46,7 +46,7 @@ pub enum Unused {
     Unusable(String),
 }
 
-impl Unused {
+impl UnusedReason {
     /// A stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -58,7 +58,7 @@ impl Unused {
     }
 }
 
-impl fmt::Display for Unused {
+impl fmt::Display for UnusedReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replaced => formatter.write_str("its positions were restored of other archives"),
@@ -96,7 +96,8 @@ impl Restorable {
     /// # Errors
     /// [`RestoringError`] where one is needed that is missing or cannot be used, unless that may be.
     pub(crate) fn chain(&mut self, reach: Reach) -> Result<Vec<usize>, RestoringError> {
-        let chain = furthest(&self.found, Ends { before: None, after: None }).map_err(StoredError::from)?;
+        let chain =
+            furthest(&self.found, ChainEnds { before: None, after: None }).map_err(StoredError::from)?;
         let end = self.end_of(&chain);
         let behind = || self.found.iter().enumerate().filter(|(_, one)| one.range.last().get() > end);
         let Some((_, first)) = behind().next().filter(|_| reach == Reach::Whole) else { return Ok(chain) };
@@ -133,9 +134,9 @@ impl Restorable {
         let (used, end): (BTreeSet<&usize>, u64) = (chain.iter().collect(), self.end_of(chain));
         let others = self.found.iter().enumerate().filter(|(index, _)| !used.contains(index));
         let why = |one: &FoundArchive| match &one.opened {
-            Err(error) => Unused::Unusable(error.to_string()),
-            Ok(_) if one.range.last().get() > end => Unused::Apart,
-            Ok(_) => Unused::Replaced,
+            Err(error) => UnusedReason::Unusable(error.to_string()),
+            Ok(_) if one.range.last().get() > end => UnusedReason::Apart,
+            Ok(_) => UnusedReason::Replaced,
         };
         let unused =
             |one: &FoundArchive| UnusedArchive { name: one.name.clone(), range: one.range, why: why(one) };

@@ -15,12 +15,12 @@ use crate::error::{ArchiverError, StoredError};
 use crate::frame_rows::{FrameRowsError, body_of};
 use crate::restore_plan::{Reach, Restorable, UnusedArchive};
 use crate::stored_archive::StoredArchive;
-use crate::throttle::{Pace, Tally};
+use crate::throttle::{ArchivePace, ArchiveProgress};
 use crate::verification::Verification;
 
 /// The result of a restoration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Its events: those of every frame that the archives hold whole.
     pub events: u64,
     /// The root over them.
@@ -136,10 +136,10 @@ pub fn restore(
     (ledger, reach): (LedgerId, Reach),
     keyring: &Keyring,
     folder: &Path,
-    tally: &Tally,
-) -> Result<Restored, RestoringError> {
+    progress: &ArchiveProgress,
+) -> Result<RestoreReport, RestoringError> {
     let archives = Restorable::find(objects, ledger, keyring.signing_chain(), None)?;
-    restore_of((environment, objects), (archives, reach), (ledger, keyring), folder, tally)
+    restore_of((environment, objects), (archives, reach), (ledger, keyring), folder, progress)
 }
 
 /// The same of the archives that are of the history whose segments are known: of what was given up nothing comes back.
@@ -152,10 +152,10 @@ pub fn restore_history(
     (ledger, known): (LedgerId, &KnownSegments),
     keyring: &Keyring,
     folder: &Path,
-    tally: &Tally,
-) -> Result<Restored, RestoringError> {
+    progress: &ArchiveProgress,
+) -> Result<RestoreReport, RestoringError> {
     let archives = Restorable::find(objects, ledger, keyring.signing_chain(), Some(known))?;
-    restore_of((environment, objects), (archives, Reach::Whole), (ledger, keyring), folder, tally)
+    restore_of((environment, objects), (archives, Reach::Whole), (ledger, keyring), folder, progress)
 }
 
 fn restore_of(
@@ -163,8 +163,8 @@ fn restore_of(
     (mut archives, reach): (Restorable, Reach),
     (ledger, keyring): (LedgerId, &Keyring),
     folder: &Path,
-    tally: &Tally,
-) -> Result<Restored, RestoringError> {
+    progress: &ArchiveProgress,
+) -> Result<RestoreReport, RestoringError> {
     loop {
         let chain = archives.chain(reach)?;
         if chain.is_empty() {
@@ -172,8 +172,8 @@ fn restore_of(
         }
         let used: Vec<&StoredArchive> = archives.of(&chain).collect();
         let mut read_now = None;
-        match make(environment, &used, (ledger, keyring), (folder, tally), &mut read_now) {
-            Ok(made) => return Ok(Restored { unused: archives.unused(&chain), ..made }),
+        match make(environment, &used, (ledger, keyring), (folder, progress), &mut read_now) {
+            Ok(made) => return Ok(RestoreReport { unused: archives.unused(&chain), ..made }),
             Err(RestoringError::Archives(ArchiverError::Stored(error)))
                 if read_now.is_some() && error.is_of_one_archive() =>
             {
@@ -189,9 +189,9 @@ fn make(
     environment: &Environment,
     archives: &[&StoredArchive],
     (ledger, keyring): (LedgerId, &Keyring),
-    (folder, tally): (&Path, &Tally),
+    (folder, progress): (&Path, &ArchiveProgress),
     read_now: &mut Option<usize>,
-) -> Result<Restored, RestoringError> {
+) -> Result<RestoreReport, RestoringError> {
     let mut manifests = archives.iter().map(|archive| archive.outline().manifest().manifest());
     let starts = manifests.clone().flat_map(segment_starts).collect();
     let Some(first) = manifests.next() else {
@@ -200,7 +200,7 @@ fn make(
     let last = manifests.next_back().unwrap_or(first);
     let name = &first.origin.name;
     let restoration = Restoration::begin(environment, folder, (name, ledger), keyring, starts)?;
-    let mut frames = Frames {
+    let mut frames = FrameJoiner {
         restoration,
         keys: LedgerKeys::new(keyring, ledger),
         end: last.chain_after.position,
@@ -210,7 +210,7 @@ fn make(
     };
     for (place, archive) in archives.iter().enumerate() {
         *read_now = Some(place);
-        let verification = Verification::new(archive, Pace::Full { threads: 1 }, tally);
+        let verification = Verification::new(archive, ArchivePace::Full { threads: 1 }, progress);
         verification.each_group(keyring, |position, rows| frames.take(position, rows))?;
     }
     *read_now = None;
@@ -218,7 +218,7 @@ fn make(
     let (events, root) = (frames.tree.size(), frames.tree.root());
     frames.restoration.finish(events, root)?;
     let left_out = last.range.last().get() - events;
-    Ok(Restored { events, root, archives: archives.len(), left_out, unused: Vec::new() })
+    Ok(RestoreReport { events, root, archives: archives.len(), left_out, unused: Vec::new() })
 }
 
 fn segment_starts(manifest: &Manifest) -> impl Iterator<Item = SegmentStart> {
@@ -232,7 +232,7 @@ fn segment_starts(manifest: &Manifest) -> impl Iterator<Item = SegmentStart> {
 }
 
 /// Joins rows to frames, whichever groups and archives they lie in.
-struct Frames<'k> {
+struct FrameJoiner<'k> {
     restoration: Restoration<'k>,
     keys: LedgerKeys,
     /// The first position of the first frame that the archives do not hold whole.
@@ -254,7 +254,7 @@ struct OwnedRow {
     part: Option<Vec<u8>>,
 }
 
-impl Frames<'_> {
+impl FrameJoiner<'_> {
     fn take(&mut self, first: Position, rows: &Rows) -> Result<(), RestoringError> {
         for (position, row) in (first.get()..).zip(rows.iter()) {
             let Some(position) = Position::new(position).filter(|position| *position < self.end) else {

@@ -10,7 +10,7 @@ use crate::low_priority::{at_low_priority, yield_to_others};
 
 /// The share of the machine that archiving takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum ArchivePace {
     /// All that so many threads can: somebody waits for it.
     Full {
         /// Threads that encode, and that decode.
@@ -21,7 +21,7 @@ pub enum Pace {
     Background,
 }
 
-impl Pace {
+impl ArchivePace {
     pub(crate) fn threads(self) -> usize {
         match self {
             Self::Full { threads } => threads,
@@ -56,7 +56,7 @@ impl Pace {
 
 /// The progress of archiving, as other threads see it. Counts since the program began.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct ArchiveProgress {
     stop: AtomicBool,
     /// The last archived position.
     archived: AtomicU64,
@@ -73,9 +73,9 @@ pub struct Tally {
     missing: Mutex<Option<String>>,
 }
 
-/// A [`Tally`] at one moment.
+/// An [`ArchiveProgress`] at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tallied {
+pub struct ProgressCounts {
     /// The last archived position; 0 for none.
     pub archived: u64,
     /// Events that are due and not archived yet.
@@ -96,7 +96,7 @@ pub struct Tallied {
     pub is_failing: bool,
 }
 
-impl Tally {
+impl ArchiveProgress {
     /// Returns an archive that the store lacked when it was looked last, of events that lie nowhere else.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
@@ -120,9 +120,9 @@ impl Tally {
 
     /// Returns the present progress.
     #[must_use]
-    pub fn now(&self) -> Tallied {
+    pub fn now(&self) -> ProgressCounts {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        Tallied {
+        ProgressCounts {
             archived: load(&self.archived),
             due: load(&self.due),
             packed: load(&self.packed),

@@ -7,9 +7,9 @@ use object_store::{Error, MultipartUpload};
 use tokio::sync::Mutex;
 
 /// An upload that was begun. Its pieces come one after the other, all of the same size but the last.
-pub(crate) struct Upload(Arc<Mutex<Box<dyn MultipartUpload>>>);
+pub(crate) struct ObjectUpload(Arc<Mutex<Box<dyn MultipartUpload>>>);
 
-impl Upload {
+impl ObjectUpload {
     pub(crate) fn new(begun: Box<dyn MultipartUpload>) -> Self {
         Self(Arc::new(Mutex::new(begun)))
     }

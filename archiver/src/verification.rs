@@ -11,20 +11,20 @@ use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, Rows, TreeHa
 use crate::error::{ArchiverError, StoredError};
 use crate::ordered_pool::{Feed, Results, in_order};
 use crate::stored_archive::StoredArchive;
-use crate::throttle::{Pace, Tally};
+use crate::throttle::{ArchivePace, ArchiveProgress};
 
 /// Checks one archive. The signature of its manifest was verified when it was opened.
 pub struct Verification<'a> {
     stored: &'a StoredArchive,
-    pace: Pace,
-    tally: &'a Tally,
+    pace: ArchivePace,
+    progress: &'a ArchiveProgress,
 }
 
 impl<'a> Verification<'a> {
     /// Checks this archive.
     #[must_use]
-    pub fn new(stored: &'a StoredArchive, pace: Pace, tally: &'a Tally) -> Self {
-        Self { stored, pace, tally }
+    pub fn new(stored: &'a StoredArchive, pace: ArchivePace, progress: &'a ArchiveProgress) -> Self {
+        Self { stored, pace, progress }
     }
 
     /// Compares every part with its digest, and the tree's roots with the manifest, on all threads of the pace. Needs no keys.
@@ -39,7 +39,7 @@ impl<'a> Verification<'a> {
         let feed = |feed: &mut Feed<(PartEntry, Vec<u8>)>| -> Result<(), StoredError> {
             for entry in std::iter::once(roots).chain(others) {
                 let stored = self.stored.part(entry)?;
-                if self.tally.is_stopped() || !feed.put((*entry, stored)) {
+                if self.progress.is_stopped() || !feed.put((*entry, stored)) {
                     break;
                 }
             }
@@ -56,7 +56,7 @@ impl<'a> Verification<'a> {
             for part in parts {
                 let entry = part.map_err(|error| self.wrong(error))?;
                 if entry.kind == PartKind::Events {
-                    self.tally.read_back(entry.count.into());
+                    self.progress.read_back(entry.count.into());
                 }
             }
             Ok::<_, ArchiverError>(())
@@ -109,7 +109,7 @@ impl<'a> Verification<'a> {
         let feed = |feed: &mut Feed<(PartEntry, Vec<u8>)>| -> Result<(), StoredError> {
             for entry in outline.table().groups() {
                 let stored = self.stored.part(entry)?;
-                if self.tally.is_stopped() || !feed.put((*entry, stored)) {
+                if self.progress.is_stopped() || !feed.put((*entry, stored)) {
                     break;
                 }
             }
@@ -131,7 +131,7 @@ impl<'a> Verification<'a> {
                 let row = row.and_then(|row| rows.row(usize::try_from(row).ok()?));
                 ends_frame |= row.is_some_and(|row| row.begins_frame);
                 take_group(Position::new(first).unwrap_or(manifest.range.first()), &rows)?;
-                self.tally.read_back(rows.len() as u64);
+                self.progress.read_back(rows.len() as u64);
                 self.pace.rest_after(began);
             }
             Ok::<_, E>(())
@@ -141,10 +141,10 @@ impl<'a> Verification<'a> {
         // The fault of a group comes first; where the store failed, groups are missing because of it.
         taken?;
         fed.map_err(ArchiverError::from)?;
-        let finished = content.finish(|entry| self.open(&key, entry).map_err(Unopened::Stored));
+        let finished = content.finish(|entry| self.open(&key, entry).map_err(IndexPieceError::Stored));
         finished.map_err(|unopened| match unopened {
-            Unopened::Stored(error) => error.into(),
-            Unopened::Archive(error) => self.wrong(error),
+            IndexPieceError::Stored(error) => error.into(),
+            IndexPieceError::Archive(error) => self.wrong(error),
         })?;
         let state = self.state(&key)?;
         if state.is_some() && !ends_frame {
@@ -190,17 +190,17 @@ impl<'a> Verification<'a> {
     }
 
     fn stop_if_told(&self) -> Result<(), ArchiverError> {
-        if self.tally.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(()) }
+        if self.progress.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(()) }
     }
 }
 
 /// The reasons for which a piece of the index is not what it has to be.
-enum Unopened {
+enum IndexPieceError {
     Stored(StoredError),
     Archive(ArchiveError),
 }
 
-impl From<ArchiveError> for Unopened {
+impl From<ArchiveError> for IndexPieceError {
     fn from(error: ArchiveError) -> Self {
         Self::Archive(error)
     }

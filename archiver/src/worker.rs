@@ -17,14 +17,14 @@ use sha2::{Digest, Sha256};
 
 use crate::archive_store::{ArchiveStoreError, Objects};
 use crate::error::{ArchiverError, KeptError, StoredError};
-use crate::kept_manifests::{ManifestFolder, archived_through};
+use crate::manifest_folder::{ManifestFolder, archived_through};
 use crate::manifest_recovery::ManifestRecovery;
-use crate::packing::{PackedArchive, Packing};
-use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, Rules, Standing, Times, plan};
+use crate::packing_job::{PackedArchive, PackingJob};
+use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, PlanInputs, Rules, Times, plan};
 use crate::read_back::ReadBack;
 use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
-use crate::throttle::{Pace, Tally};
+use crate::throttle::{ArchivePace, ArchiveProgress};
 use crate::verification::Verification;
 
 /// The pause between two looks at whether the log is proven.
@@ -42,16 +42,16 @@ pub struct Archiver {
     objects: Arc<dyn Objects>,
     /// The store in which archives are put, in the words of the configuration.
     store: String,
-    tally: Arc<Tally>,
+    progress: Arc<ArchiveProgress>,
 }
 
 /// The settings of a run.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct ArchiveRun {
     /// The rules of what is due.
     pub rules: Rules,
     /// The share of the machine that it takes.
-    pub pace: Pace,
+    pub pace: ArchivePace,
     /// The release of segments whose every event is archived.
     pub release: Release,
 }
@@ -69,7 +69,7 @@ pub enum Release {
 
 /// An archive that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Archived {
+pub struct AcceptedArchive {
     /// Its name in the store.
     pub name: String,
     /// The range that it holds.
@@ -84,7 +84,7 @@ pub struct Archived {
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// The archives, in order.
-    pub archived: Vec<Archived>,
+    pub archived: Vec<AcceptedArchive>,
     /// The segments that were let go.
     pub released: Option<Released>,
     /// `true` if segments would have been let go, had the log been proven since it was opened.
@@ -111,20 +111,20 @@ impl Archiver {
             keyring: Arc::clone(keyring),
             objects,
             store,
-            tally: Arc::default(),
+            progress: Arc::default(),
         }
     }
 
     /// The same, counted where others are counted too.
     #[must_use]
-    pub fn told_to(self, tally: Arc<Tally>) -> Self {
-        Self { tally, ..self }
+    pub fn told_to(self, progress: Arc<ArchiveProgress>) -> Self {
+        Self { progress, ..self }
     }
 
     /// Returns the progress of archiving, through which it can also be stopped.
     #[must_use]
-    pub fn tally(&self) -> &Arc<Tally> {
-        &self.tally
+    pub fn progress(&self) -> &Arc<ArchiveProgress> {
+        &self.progress
     }
 
     /// Returns the ranges that are due by these rules, without archiving them.
@@ -141,13 +141,13 @@ impl Archiver {
     ///
     /// # Errors
     /// [`ArchiverError`]. Earlier archives stand; another run goes on.
-    pub fn run(&self, run: &Run) -> Result<Outcome, ArchiverError> {
+    pub fn run(&self, run: &ArchiveRun) -> Result<Outcome, ArchiverError> {
         let outcome = self.run_locked(run);
-        self.tally.ended(matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped)));
+        self.progress.ended(matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped)));
         outcome
     }
 
-    fn run_locked(&self, run: &Run) -> Result<Outcome, ArchiverError> {
+    fn run_locked(&self, run: &ArchiveRun) -> Result<Outcome, ArchiverError> {
         let _alone = self.lock()?;
         let origin = self.origin()?;
         let mut kept = self.kept(ColdAccess::Writing)?;
@@ -159,7 +159,7 @@ impl Archiver {
         let mut due = self.plan_after(archived_through(&kept), &run.rules)?;
         while let Some(next) = due.first() {
             let left = due.iter().map(Due::events).sum();
-            self.tally.stands(archived_through(&kept), left);
+            self.progress.stands(archived_through(&kept), left);
             let range = ArchiveRange::new(next.first.get(), next.last.get());
             let mut range = range.map_err(ArchiverError::Range)?;
             let (archived, manifest) = loop {
@@ -173,11 +173,11 @@ impl Archiver {
                 }
             };
             kept.push(manifest);
-            self.tally.accepted(archived.bytes);
+            self.progress.accepted(archived.bytes);
             outcome.archived.push(archived);
             due = self.plan_rest(due, archived_through(&kept), &run.rules)?;
         }
-        self.tally.stands(archived_through(&kept), 0);
+        self.progress.stands(archived_through(&kept), 0);
         let through = Position::new(archived_through(&kept)).filter(|_| run.release != Release::Never);
         if let Some(through) = through {
             while run.release == Release::OnceProven && self.is_being_proven()? {
@@ -203,8 +203,8 @@ impl Archiver {
         origin: &Origin,
         range: ArchiveRange,
         before: Option<&SignedManifest>,
-        pace: Pace,
-    ) -> Result<(Archived, SignedManifest), ArchiverError> {
+        pace: ArchivePace,
+    ) -> Result<(AcceptedArchive, SignedManifest), ArchiverError> {
         let name = range.object_name(origin.ledger, origin.generation);
         let (stored, packed_state) = match self.stored(&name)? {
             Some(stored) => (stored, None),
@@ -220,7 +220,7 @@ impl Archiver {
         self.record(&name, range, &stored)?;
         self.keep(&manifest)?;
         let was_there = packed_state.is_none();
-        Ok((Archived { name, range, bytes: stored.bytes(), was_there }, manifest))
+        Ok((AcceptedArchive { name, range, bytes: stored.bytes(), was_there }, manifest))
     }
 
     /// The archive of this name, if the store has one.
@@ -236,18 +236,18 @@ impl Archiver {
         origin: &Origin,
         range: ArchiveRange,
         before: Option<&SignedManifest>,
-        pace: Pace,
+        pace: ArchivePace,
     ) -> Result<PackedArchive, ArchiverError> {
-        let packing = Packing {
+        let job = PackingJob {
             ledger: &self.ledger,
             environment: &self.environment,
             keyring: &self.keyring,
             origin,
             before: before.map(SignedManifest::manifest),
             pace,
-            tally: &self.tally,
+            progress: &self.progress,
         };
-        packing.pack(range, self.folder.path())
+        job.pack(range, self.folder.path())
     }
 
     /// Puts it into the store and opens what is there then.
@@ -273,7 +273,7 @@ impl Archiver {
         before: Option<&SignedManifest>,
         stored: &StoredArchive,
         packed: Option<Option<StateDigest>>,
-        pace: Pace,
+        pace: ArchivePace,
     ) -> Result<(), ArchiverError> {
         let manifest = stored.outline().manifest().manifest();
         if manifest.range != range {
@@ -290,7 +290,7 @@ impl Archiver {
             before: before.map(SignedManifest::manifest),
             packed,
             pace,
-            tally: &self.tally,
+            progress: &self.progress,
         };
         read_back.check()
     }
@@ -320,7 +320,7 @@ impl Archiver {
     /// Returns `true` if it is worth waiting until every byte of the log was seen to be right since it was opened. It is not if one was
     /// seen that is not, or if the log takes nothing for good: then nothing is let go either.
     fn is_being_proven(&self) -> Result<bool, ArchiverError> {
-        if self.tally.is_stopped() {
+        if self.progress.is_stopped() {
             return Err(ArchiverError::Stopped);
         }
         let status = self.ledger.status();
@@ -333,7 +333,7 @@ impl Archiver {
         &self,
         through: Position,
         kept: &[SignedManifest],
-        pace: Pace,
+        pace: ArchivePace,
         outcome: &mut Outcome,
     ) -> Result<(), ArchiverError> {
         if self.ledger.has_releasable(through) {
@@ -350,7 +350,7 @@ impl Archiver {
         match self.ledger.release(through, RELEASE_REASON) {
             Ok(None) => Ok(()),
             Ok(Some(released)) => {
-                self.tally.released(released.bytes);
+                self.progress.released(released.bytes);
                 outcome.released = Some(released);
                 Ok(())
             }
@@ -362,7 +362,7 @@ impl Archiver {
         }
     }
 
-    /// Looks whether the store has every archive of events that were let go, and notes the first one that is missing in the tally. Nothing
+    /// Looks whether the store has every archive of events that were let go, and notes the first one that is missing in the progress. Nothing
     /// is read but whether it is there.
     ///
     /// # Errors
@@ -385,12 +385,12 @@ impl Archiver {
                 Err(error) => return Err(StoredError::from(error).into()),
             }
         }
-        self.tally.looked(missing);
+        self.progress.looked(missing);
         Ok(())
     }
 
     /// Reads an archive of an earlier run to its last byte.
-    fn see_again(&self, manifest: &SignedManifest, pace: Pace) -> Result<(), ArchiverError> {
+    fn see_again(&self, manifest: &SignedManifest, pace: ArchivePace) -> Result<(), ArchiverError> {
         let origin = &manifest.manifest().origin;
         let name = manifest.manifest().range.object_name(origin.ledger, origin.generation);
         let stored = StoredArchive::open(&self.objects, &name, Some(self.keyring.signing_chain()))?;
@@ -402,7 +402,7 @@ impl Archiver {
                 what: "the manifest, which the ledger kept",
             });
         }
-        Verification::new(&stored, pace, &self.tally).without_keys()
+        Verification::new(&stored, pace, &self.progress).without_keys()
     }
 
     fn lock(&self) -> Result<Box<dyn FolderLock>, ArchiverError> {
@@ -428,14 +428,14 @@ impl Archiver {
 
     fn plan_after(&self, archived: u64, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
         let head = self.ledger.head().position;
-        let standing = Standing {
+        let inputs = PlanInputs {
             archived,
             head,
             newest_frame: self.ledger.frame_of(head)?.first,
             now: self.environment.clock.now(),
         };
-        let due = plan(rules, &standing, &mut LedgerTimes(&self.ledger))?;
-        self.tally.stands(archived, due.iter().map(Due::events).sum());
+        let due = plan(rules, &inputs, &mut LedgerTimes(&self.ledger))?;
+        self.progress.stands(archived, due.iter().map(Due::events).sum());
         Ok(due)
     }
 }

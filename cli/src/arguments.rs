@@ -1,21 +1,10 @@
-//! The command line: global options, commands, and the place of the ledger.
+//! The command line: the global options and a command.
 
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use bitacora_archiver::ArchivePlace;
-use bitacora_formats::LedgerName;
-use bitacora_ledger::Environment;
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::admin_token;
-use crate::anchor::AnchorPlace;
-use crate::archives;
 use crate::commands::annotate::AnnotateArguments;
 use crate::commands::append::AppendArguments;
 use crate::commands::approvals::ApprovalsArguments;
@@ -56,85 +45,19 @@ use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
-use crate::keyring_file::lies_in_data;
-use crate::place_parser::PlaceParser;
-use crate::token::{self, Named, TokenError};
-use bitacora_client::{Connection, Doubt, ServiceUrl, Token};
-
-/// The default address of the service: it listens there, and commands look for it there.
-pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
-/// The ledger's default name.
-const DEFAULT_LEDGER: &str = "main";
-/// The keyring in the current folder, under its name in the documents. The admin token is looked for beside it.
-const KEYRING_HERE: &str = "bitacora.keyring";
+use crate::options::global::Global;
 
 /// A ledger that records what AI agents do, and decides what they may do.
 #[derive(Debug, Parser)]
 #[command(name = "bitacora", version, about, propagate_version = true, disable_help_subcommand = true)]
-pub(crate) struct Arguments {
+pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: ProgramCommand,
 }
 
-/// The global options.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Everywhere")]
-pub(crate) struct Global {
-    /// Write JSON: one document on one line, or a line for each item where items come one by one.
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// The data folder.
-    #[arg(long, global = true, env = "BITACORA_DATA", value_name = "FOLDER")]
-    pub(crate) data: Option<PathBuf>,
-    /// The keyring's file, never inside the data folder. [default: bitacora/keyring in the configuration folder]
-    #[arg(long, global = true, env = "BITACORA_KEYRING", value_name = "FILE")]
-    keyring: Option<PathBuf>,
-    /// The anchor, which remembers the last tree heads so that an older copy of a ledger is refused: a folder,
-    /// s3://BUCKET/PREFIX (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name
-    /// with .anchors]
-    #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<AnchorPlace>::new())]
-    anchor: Option<AnchorPlace>,
-    /// The store of archives: a folder, or s3://BUCKET/PREFIX (gs://, az://; credentials from the environment).
-    /// [default: archives in the data folder]
-    #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchivePlace>::new())]
-    archive_store: Option<ArchivePlace>,
-    /// Accept an anchor that remembers nothing of a ledger; it begins with the tree heads that are there. Refused by default.
-    #[arg(long, global = true)]
-    pub(crate) new_anchor: bool,
-    /// Continue without the anchor while it is unreachable, also where it remembers ledgers; an older copy then opens unnoticed.
-    #[arg(long, global = true)]
-    pub(crate) anchor_optional: bool,
-    /// The service: http://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
-    #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
-    pub(crate) url: Option<ServiceUrl>,
-    /// The file with the token for the service. [default: the token in BITACORA_TOKEN; for people, and a service on
-    /// this machine, the admin token beside the keyring]
-    #[arg(long, global = true, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// The ledger's name.
-    #[arg(long, global = true, env = "BITACORA_LEDGER", value_name = "NAME", default_value = DEFAULT_LEDGER)]
-    pub(crate) ledger: LedgerName,
-    #[arg(skip)]
-    said: Said,
-    /// The doubt about the ledger that was named in answers.
-    #[arg(skip)]
-    pub(crate) doubt: Doubt,
-}
-
-/// The options given on the command line itself, apart from variables and defaults.
-#[derive(Debug, Clone, Default)]
-struct Said {
-    /// Set when the data folder or the service stands on the command line.
-    place: bool,
-    /// Set when the ledger's name stands on the command line.
-    ledger: bool,
-    /// Set when the command has chosen the place by [`Global::place`].
-    is_chosen: Arc<AtomicBool>,
-}
-
-impl Arguments {
+impl CommandLine {
     /// Reads the command line of this process.
     ///
     /// # Errors
@@ -147,7 +70,7 @@ impl Arguments {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(line)?;
         let mut arguments = Self::from_arg_matches(&matches)?;
-        let takes_both = matches!(&arguments.command, Command::Replay(replay) if replay.is_live());
+        let takes_both = matches!(&arguments.command, ProgramCommand::Replay(replay) if replay.is_live());
         let settled = arguments.global.settle(&matches, takes_both);
         settled.map_err(|error| command.error(ErrorKind::ArgumentConflict, error))?;
         Ok(arguments)
@@ -155,7 +78,7 @@ impl Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ProgramCommand {
     /// Start a demo: a new ledger filled with an invented hour of several agents, verified and served.
     Quickstart(QuickstartArguments),
     /// Append events from a file or stdin; each is accepted once, also when it is sent again.
@@ -242,220 +165,46 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
 }
 
-/// An option that the command needs and did not get, or options that contradict each other.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UsageError {
-    #[error("no data folder; name it with --data or BITACORA_DATA")]
-    Data,
-    #[error("no keyring, and no home folder to look in; name it with --keyring or BITACORA_KEYRING")]
-    Keyring,
-    #[error(
-        "{}: the anchor lies in the data folder {}; name a place outside, so that who puts a copy of the data back does not put back what it is compared with",
-        path.display(), data.display()
-    )]
-    AnchorInData { path: PathBuf, data: PathBuf },
-    #[error(
-        "{count} imports begin with {beginning}; name more of the digest, which `bitacora imports` shows"
-    )]
-    ImportBeginning { beginning: String, count: usize },
-    #[error(
-        "found --data and --url, expected one of them: a command asks a folder or a service; leave one out"
-    )]
-    TwoPlaces,
-    #[error("it is not said what the note is on; name --position, --call or --tool")]
-    NoteOnNothing,
-    #[error(
-        "a replay reads a folder, and none is named; name it with --data, or try a policy on the service with `bitacora policy dry-run` and `bitacora policy what-if`"
-    )]
-    ReplayFolder,
-}
-
-/// The place of a ledger.
-pub(crate) enum Place<'a> {
-    Service(ServiceUrl),
-    /// A ledger in this data folder.
-    Folder(&'a Path),
-}
-
-impl Global {
-    /// Records the options on the command line itself: a place there beats every variable.
-    ///
-    /// # Errors
-    /// [`UsageError::TwoPlaces`], unless the command works on a folder and a service at once.
-    fn settle(&mut self, matches: &ArgMatches, takes_both: bool) -> Result<(), UsageError> {
-        let is_said = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let (data, url) = (is_said("data"), is_said("url"));
-        (self.said.place, self.said.ledger) = (data || url, is_said("ledger"));
-        match (data, url) {
-            _ if takes_both => {}
-            (true, true) => return Err(UsageError::TwoPlaces),
-            (true, false) => self.url = None,
-            (false, true) => self.data = None,
-            (false, false) => {}
-        }
-        Ok(())
-    }
-
-    /// Returns `true` if the ledger's name stands on the command line.
-    pub(crate) fn is_ledger_named(&self) -> bool {
-        self.said.ledger
-    }
-
-    /// Describes the ledger that was asked, where the command line itself does not name its place.
-    pub(crate) fn asked_elsewhere(&self) -> Option<String> {
-        if self.said.place || !self.said.is_chosen.load(Ordering::Relaxed) {
-            return None;
-        }
-        let (place, said) = match (&self.url, &self.data) {
-            (Some(url), _) => (format!("at {url}"), "BITACORA_URL"),
-            (None, Some(data)) => (format!("in {}", data.display()), "BITACORA_DATA"),
-            (None, None) => (format!("at http://{DEFAULT_ADDRESS}"), "the usual address"),
-        };
-        Some(format!("ledger {} {place} ({said})", self.ledger))
-    }
-
-    /// Returns the data folder, which the command cannot do without.
-    pub(crate) fn data(&self) -> Result<&Path, UsageError> {
-        self.data.as_deref().ok_or(UsageError::Data)
-    }
-
-    /// Returns the place of the ledger: the service that is named, else the data folder that is named, else the service
-    /// at its default address.
-    pub(crate) fn place(&self) -> Place<'_> {
-        self.said.is_chosen.store(true, Ordering::Relaxed);
-        match (&self.url, self.data.as_deref()) {
-            (Some(url), _) => Place::Service(url.clone()),
-            (None, Some(data)) => Place::Folder(data),
-            (None, None) => Place::Service(ServiceUrl::Tcp(DEFAULT_ADDRESS.to_string())),
-        }
-    }
-
-    /// Returns a connection to the service at `url`, with the token for it.
-    pub(crate) fn client(&self, url: &ServiceUrl) -> Result<Connection, TokenError> {
-        let token = match self.named_token()? {
-            Named::Token(token) => Some(token),
-            Named::Nothing => None,
-            // A token that nobody named is sent to no other machine.
-            Named::Unsaid if url.is_on_this_machine() => self.admin_token()?,
-            Named::Unsaid => None,
-        };
-        Ok(Connection::new(url.clone(), token).noting(&self.doubt))
-    }
-
-    /// Returns the token of an agent: one that is named. The admin token is never taken for it.
-    pub(crate) fn agents_token(&self) -> Result<Option<Token>, TokenError> {
-        Ok(match self.named_token()? {
-            Named::Token(token) => Some(token),
-            Named::Nothing | Named::Unsaid => None,
-        })
-    }
-
-    fn named_token(&self) -> Result<Named, TokenError> {
-        token::named(self.token_file.as_deref(), self.data.as_deref())
-    }
-
-    /// Returns the admin token beside the keyring that is named. If none is named, looks beside `bitacora.keyring` in
-    /// the current folder, then beside the keyring in the user's configuration folder.
-    fn admin_token(&self) -> Result<Option<Token>, TokenError> {
-        let keyrings = match &self.keyring {
-            Some(keyring) => vec![keyring.clone()],
-            None => [Some(PathBuf::from(KEYRING_HERE)), default_keyring()].into_iter().flatten().collect(),
-        };
-        for keyring in keyrings {
-            if let Some(token) = admin_token::read(&admin_token::beside(&keyring), self.data.as_deref())? {
-                return Ok(Some(token));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the keyring's file: the one that was named, else the one in the user's configuration folder.
-    pub(crate) fn keyring(&self) -> Result<PathBuf, UsageError> {
-        self.keyring.clone().or_else(default_keyring).ok_or(UsageError::Keyring)
-    }
-
-    /// Returns `true` if there is a keyring to read: one was named, or one lies in the user's configuration folder.
-    pub(crate) fn has_keyring(&self) -> bool {
-        self.keyring.is_some() || default_keyring().is_some_and(|path| path.exists())
-    }
-
-    /// Returns the anchor that the command line names, if it names one.
-    ///
-    /// # Errors
-    /// [`UsageError::AnchorInData`].
-    pub(crate) fn named_anchor(&self) -> Result<Option<&AnchorPlace>, UsageError> {
-        self.anchor.as_ref().map(|anchor| self.outside_data(anchor).map(|()| anchor)).transpose()
-    }
-
-    /// Returns the place of the anchor: the one that is named, else the one beside the keyring.
-    pub(crate) fn anchor(&self) -> Result<AnchorPlace, UsageError> {
-        let anchor = self.anchor.clone().map_or_else(|| Ok(AnchorPlace::beside(&self.keyring()?)), Ok)?;
-        self.outside_data(&anchor)?;
-        Ok(anchor)
-    }
-
-    /// Returns the store of archives: the one that is named, else the one beside the ledgers of this data folder.
-    pub(crate) fn archive_place(&self, data: &Path) -> ArchivePlace {
-        self.archive_store.clone().unwrap_or_else(|| archives::beside(data))
-    }
-
-    /// Returns the environment for ledgers in this data folder.
-    pub(crate) fn environment(&self, data: &Path) -> Environment {
-        archives::environment(&archives::store_at(self.archive_place(data)))
-    }
-
-    fn outside_data(&self, anchor: &AnchorPlace) -> Result<(), UsageError> {
-        match (anchor, &self.data) {
-            (AnchorPlace::Folder(path), Some(data)) if lies_in_data(path, data) => {
-                Err(UsageError::AnchorInData { path: path.clone(), data: data.clone() })
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Returns the keyring's default path by the XDG base directory specification: a configuration folder that is not
-/// absolute does not count.
-fn default_keyring() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(folder.join("bitacora").join("keyring"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
+    use crate::options::global::LedgerLocation;
+    use crate::options::usage::UsageError;
 
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
-        Arguments::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]
     fn what_every_command_understands_may_stand_behind_it() {
         let arguments =
-            Arguments::try_parse_from(["bitacora", "keys", "show", "--json", "--ledger", "other"]).unwrap();
+            CommandLine::try_parse_from(["bitacora", "keys", "show", "--json", "--ledger", "other"]).unwrap();
         assert!(arguments.global.json);
         assert_eq!(arguments.global.ledger.as_str(), "other");
     }
 
     #[test]
     fn a_command_that_names_no_place_asks_the_service_at_its_usual_address() {
-        let mut global = Arguments::try_parse_from(["bitacora", "keys", "show"]).unwrap().global;
+        let mut global = CommandLine::try_parse_from(["bitacora", "keys", "show"]).unwrap().global;
         (global.url, global.data) = (None, None);
-        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "http://127.0.0.1:7717"));
+        assert!(
+            matches!(global.place(), LedgerLocation::Service(url) if url.to_string() == "http://127.0.0.1:7717")
+        );
         global.data = Some(PathBuf::from("data"));
-        assert!(matches!(global.place(), Place::Folder(data) if data == Path::new("data")));
+        assert!(matches!(global.place(), LedgerLocation::Folder(data) if data == Path::new("data")));
         global.url = Some("unix:socket".parse().unwrap());
-        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:socket"));
+        assert!(matches!(global.place(), LedgerLocation::Service(url) if url.to_string() == "unix:socket"));
     }
 
     /// Each way to name a place on the command line, against each way to name the other kind in a variable.
     #[test]
     fn a_place_on_the_command_line_beats_every_variable_and_two_are_refused() {
         let settled = |line: &[&str], data: Option<&str>, url: Option<&str>| {
-            let matches = Arguments::command().try_get_matches_from(line).unwrap();
-            let mut global = Arguments::from_arg_matches(&matches).unwrap().global;
+            let matches = CommandLine::command().try_get_matches_from(line).unwrap();
+            let mut global = CommandLine::from_arg_matches(&matches).unwrap().global;
             // As clap fills in variables: where the command line says nothing.
             global.data = global.data.or_else(|| data.map(PathBuf::from));
             global.url = global.url.or_else(|| url.map(|url| url.parse().unwrap()));
@@ -467,17 +216,20 @@ mod tests {
             ["bitacora", "sessions", "list", "--data=here"].to_vec(),
         ] {
             let global = settled(&line, None, Some("http://127.0.0.1:1")).unwrap();
-            assert!(matches!(global.place(), Place::Folder(data) if data == Path::new("here")), "{line:?}");
+            assert!(
+                matches!(global.place(), LedgerLocation::Folder(data) if data == Path::new("here")),
+                "{line:?}"
+            );
             assert_eq!(global.asked_elsewhere(), None);
         }
         let global = settled(&["bitacora", "calls", "--url", "unix:s"], Some("there"), None).unwrap();
-        assert!(matches!(global.place(), Place::Service(url) if url.to_string() == "unix:s"));
+        assert!(matches!(global.place(), LedgerLocation::Service(url) if url.to_string() == "unix:s"));
         assert_eq!(global.data(), Err(UsageError::Data), "nor is the folder of the variable verified");
         let both = ["bitacora", "--url", "unix:s", "calls", "--data", "here"];
         assert_eq!(settled(&both, None, None).err(), Some(UsageError::TwoPlaces));
-        assert_eq!(Arguments::read_from(both).unwrap_err().exit_code(), 2);
+        assert_eq!(CommandLine::read_from(both).unwrap_err().exit_code(), 2);
         let live = ["bitacora", "replay", "--live", "--data", "d", "--url", "unix:s", "--keyring", "k"];
-        let live = Arguments::read_from(live).unwrap().global;
+        let live = CommandLine::read_from(live).unwrap().global;
         assert!(live.data.is_some() && live.url.is_some());
 
         for (data, url, expected) in [
@@ -495,7 +247,7 @@ mod tests {
     #[test]
     fn a_ledger_that_would_leave_its_folder_is_a_usage_error() {
         for name in ["../main", "a/b", "", "A"] {
-            let parsed = Arguments::try_parse_from(["bitacora", "keys", "show", "--ledger", name]);
+            let parsed = CommandLine::try_parse_from(["bitacora", "keys", "show", "--ledger", name]);
             assert_eq!(parsed.unwrap_err().exit_code(), 2, "{name:?}");
         }
     }

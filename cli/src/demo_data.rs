@@ -12,8 +12,8 @@ mod words;
 use bitacora_formats::{Micros, format_time};
 
 use self::agent::Agent;
-use self::random::Random;
-use crate::event_builder::Draft;
+use self::random::DemoRandom;
+use crate::import::EventDraft;
 
 /// The approximate number of events of one busy agent in an hour.
 const EVENTS_PER_AGENT: u64 = 1_650;
@@ -24,15 +24,15 @@ const HOUR_US: u64 = 3_600_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hour {
     /// The events, in the order of their times.
-    pub(crate) events: Vec<Draft>,
+    pub(crate) events: Vec<EventDraft>,
     pub(crate) agents: u64,
 }
 
 /// Returns an hour of this many events that ends at `end`.
 pub(crate) fn hour(seed: u64, events: u64, end: Micros) -> Hour {
     let agents = (events / EVENTS_PER_AGENT).max(1);
-    let mut random = Random::new(seed);
-    let mut all: Vec<(u64, Draft)> = Vec::new();
+    let mut random = DemoRandom::new(seed);
+    let mut all: Vec<(u64, EventDraft)> = Vec::new();
     for number in 0..agents {
         let quota = events / agents + u64::from(number < events % agents);
         let mut agent = Agent::new(random.fork(), number);
@@ -50,7 +50,7 @@ pub(crate) fn hour(seed: u64, events: u64, end: Micros) -> Hour {
         }
     }
     all.sort_by_key(|(time, _)| *time);
-    let events = all.into_iter().map(|(time, draft)| Draft { time: Some(told_time(time)), ..draft });
+    let events = all.into_iter().map(|(time, draft)| EventDraft { time: Some(told_time(time)), ..draft });
     Hour { events: events.collect(), agents }
 }
 

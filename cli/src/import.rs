@@ -4,29 +4,33 @@
 //! machine or the time of day. So importing the same again adds nothing.
 
 mod actions;
+mod append_channel;
 mod batches;
 mod cloud_events;
-mod files;
+mod event_draft;
 mod format;
 mod gap;
+pub(crate) mod json_text;
 mod lane;
+mod mapped_events;
 mod mapping;
 mod outcome;
-mod reading;
+mod reader;
 mod records;
-mod report;
 mod runs;
+mod source_file;
 mod tally;
 mod transcript;
 
-pub(crate) use batches::{Batch, Item, LANES, Place};
-pub(crate) use files::{FilesError, SourceFile, find, home_transcripts};
+pub(crate) use append_channel::{AppendChannel, AppendMiss};
+pub(crate) use batches::{EventBatch, Item, LANES, RecordLocation};
+pub(crate) use event_draft::EventDraft;
 pub(crate) use format::Format;
-pub(crate) use lane::{Landed, Lane, Rejected, SharedRequestSize};
+pub(crate) use lane::{Lane, LaneOutcome, RejectedEvent, SharedRequestSize};
 pub(crate) use mapping::{LineMapping, Pointer, Template};
-pub(crate) use reading::Reading;
+pub(crate) use reader::ImportPlan;
 pub(crate) use records::{ReadProgress, Record, Records};
-pub(crate) use report::{Report, ReportError, ReportPlace};
+pub(crate) use source_file::{FileIdentity, SourceFile};
+pub(crate) use tally::ImportTally;
 #[cfg(test)]
-pub(crate) use tally::Listed;
-pub(crate) use tally::Tally;
+pub(crate) use tally::UnmappedLine;

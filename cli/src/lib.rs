@@ -3,50 +3,22 @@
 //! The program is the function [`main`], so that its tests can start it too. It is the only crate that prints: results
 //! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.
 
-mod access;
-mod admin_token;
-mod anchor;
-mod append_retry;
-mod archives;
 mod arguments;
 mod bench;
 mod commands;
+mod data_folder;
 mod demo_data;
-mod descriptors;
-mod dimension;
-mod document;
-mod durable_file;
 mod error;
-mod event_builder;
-mod event_page;
 mod exit;
-mod filters;
+mod files;
 mod import;
-mod in_process;
-mod input_file;
-mod interrupt;
-mod json_text;
-mod keyring_file;
-mod known_ledgers;
-mod logging;
-mod merge_pages;
-mod new_file;
-mod notices;
-mod output;
-mod pages;
-mod passphrase;
-mod place_parser;
-mod prices;
-mod principal_names;
+mod keys;
+mod ledger_access;
+mod options;
 mod program;
-mod progress;
 mod prove;
-mod service;
-mod stored_line;
-mod table;
-mod token;
+mod terminal;
 mod ttl;
 pub mod verify;
-mod witnesses;
 
 pub use program::main;

@@ -3,16 +3,18 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::arguments::{Arguments, Command};
+use clap::CommandFactory as _;
+
+use crate::arguments::{CommandLine, ProgramCommand};
 use crate::commands;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError, printable};
 
 /// Runs the program on this process's arguments, environment and standard streams.
 #[must_use]
 pub fn main() -> ExitCode {
-    match Arguments::read() {
+    match CommandLine::read() {
         Ok(arguments) => run(&arguments).into(),
         Err(error) => {
             // Help and usage go where clap sends them; if nobody listens there, there is nobody to tell.
@@ -22,7 +24,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Exit {
+fn run(arguments: &CommandLine) -> Exit {
     let mut output = Output::stdout();
     let ended = dispatch(arguments, &mut output);
     let flushed = output.flush();
@@ -42,7 +44,7 @@ fn run(arguments: &Arguments) -> Exit {
     match (ended, flushed) {
         (Ok(exit), Ok(()) | Err(OutputError::Closed)) => exit,
         (Ok(exit), Err(error)) => {
-            tell(&error.into());
+            tell(&CommandError::from(error));
             // A result that is worse than a failure to print it stays what it is.
             if exit == Exit::Done { Exit::Failed } else { exit }
         }
@@ -54,62 +56,66 @@ fn run(arguments: &Arguments) -> Exit {
 }
 
 /// Returns the exit of a command whose ledger is in doubt: it saw only a part of the ledger.
-fn exit_in_doubt(command: &Command, exit: Exit) -> Exit {
+fn exit_in_doubt(command: &ProgramCommand, exit: Exit) -> Exit {
     match (exit, command) {
-        (Exit::Done, _) | (Exit::Failed, Command::Read(_) | Command::Tail(_)) => Exit::Incomplete,
+        (Exit::Done, _) | (Exit::Failed, ProgramCommand::Read(_) | ProgramCommand::Tail(_)) => {
+            Exit::Incomplete
+        }
         (exit, _) => exit,
     }
 }
 
-fn dispatch(arguments: &Arguments, output: &mut Output) -> Result<Exit, CommandError> {
+fn dispatch(arguments: &CommandLine, output: &mut Output) -> Result<Exit, CommandError> {
     let global = &arguments.global;
     match &arguments.command {
-        Command::Append(append) => commands::append::run(append, global, output),
-        Command::Read(read) => commands::read::run(read, global, output),
-        Command::Bench(bench) => commands::bench::run(bench, global, output),
-        Command::Decide(decide) => commands::decide::run(decide, global, output),
-        Command::Outcome(outcome) => commands::outcome::run(outcome, global, output),
-        Command::Approvals(approvals) => commands::approvals::run(approvals, global, output),
-        Command::Tools(tools) => commands::tools::run(tools, global, output),
-        Command::Policy(policy) => commands::policy::run(policy, global, output),
-        Command::Starter(starter) => commands::starter::run(starter, global, output),
-        Command::Trust(trust) => commands::trust::run(trust, global, output),
-        Command::Breakers(breakers) => commands::breakers::run(breakers, global, output),
-        Command::Calls(calls) => commands::calls::run(calls, global, output),
-        Command::Costs(costs) => commands::costs::run(costs, global, output),
-        Command::Runs(runs) => commands::runs::run(runs, global, output),
-        Command::Contracts(contracts) => commands::contracts::run(contracts, global, output),
-        Command::Sessions(sessions) => commands::sessions::run(sessions, global, output),
-        Command::Checkpoints(checkpoints) => commands::checkpoints::run(checkpoints, global, output),
-        Command::Gaps(gaps) => commands::gaps::run(gaps, global, output),
-        Command::Report(report) => commands::report::run(report, global, output),
-        Command::Annotate(annotate) => commands::annotate::run(annotate, global, output),
-        Command::Projections(projections) => commands::projections::run(projections, global, output),
-        Command::Grants(grants) => commands::grants::run(grants, global, output),
-        Command::Rates(rates) => commands::rates::run(rates, global, output),
-        Command::Budgets(budgets) => commands::budgets::run(budgets, global, output),
-        Command::Mode(mode) => commands::mode::run(mode, global, output),
-        Command::Clock(clock) => commands::clock::run(clock, global, output),
-        Command::Panic(panic) => commands::panic::run(panic, global, output),
-        Command::Agents(agents) => commands::panic::run_agents(agents, global, output),
-        Command::Imports(imports) => commands::imports::run(imports, global, output),
-        Command::Import(import) => commands::import::run(import, global, output),
-        Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
-        Command::Completions(completions) => commands::completions::run(completions, global, output),
-        Command::Prove(prove) => commands::prove::run(prove, global, output),
-        Command::Keys(keys) => commands::keys::run(keys, global, output),
-        Command::Recover(recover) => commands::recover::run(recover, global, output),
-        Command::Replay(replay) => commands::replay::run(replay, global, output),
-        Command::Serve(serve) => commands::serve::run(serve, global, output),
-        Command::Tail(tail) => commands::tail::run(tail, global, output),
-        Command::Token(token) => commands::token::run(token, global, output),
-        Command::Archive(archive) => commands::archive::run(archive, global, output),
-        Command::Verify(verify) => commands::verify::run(verify, global, output),
+        ProgramCommand::Append(append) => commands::append::run(append, global, output),
+        ProgramCommand::Read(read) => commands::read::run(read, global, output),
+        ProgramCommand::Bench(bench) => commands::bench::run(bench, global, output),
+        ProgramCommand::Decide(decide) => commands::decide::run(decide, global, output),
+        ProgramCommand::Outcome(outcome) => commands::outcome::run(outcome, global, output),
+        ProgramCommand::Approvals(approvals) => commands::approvals::run(approvals, global, output),
+        ProgramCommand::Tools(tools) => commands::tools::run(tools, global, output),
+        ProgramCommand::Policy(policy) => commands::policy::run(policy, global, output),
+        ProgramCommand::Starter(starter) => commands::starter::run(starter, global, output),
+        ProgramCommand::Trust(trust) => commands::trust::run(trust, global, output),
+        ProgramCommand::Breakers(breakers) => commands::breakers::run(breakers, global, output),
+        ProgramCommand::Calls(calls) => commands::calls::run(calls, global, output),
+        ProgramCommand::Costs(costs) => commands::costs::run(costs, global, output),
+        ProgramCommand::Runs(runs) => commands::runs::run(runs, global, output),
+        ProgramCommand::Contracts(contracts) => commands::contracts::run(contracts, global, output),
+        ProgramCommand::Sessions(sessions) => commands::sessions::run(sessions, global, output),
+        ProgramCommand::Checkpoints(checkpoints) => commands::checkpoints::run(checkpoints, global, output),
+        ProgramCommand::Gaps(gaps) => commands::gaps::run(gaps, global, output),
+        ProgramCommand::Report(report) => commands::report::run(report, global, output),
+        ProgramCommand::Annotate(annotate) => commands::annotate::run(annotate, global, output),
+        ProgramCommand::Projections(projections) => commands::projections::run(projections, global, output),
+        ProgramCommand::Grants(grants) => commands::grants::run(grants, global, output),
+        ProgramCommand::Rates(rates) => commands::rates::run(rates, global, output),
+        ProgramCommand::Budgets(budgets) => commands::budgets::run(budgets, global, output),
+        ProgramCommand::Mode(mode) => commands::mode::run(mode, global, output),
+        ProgramCommand::Clock(clock) => commands::clock::run(clock, global, output),
+        ProgramCommand::Panic(panic) => commands::panic::run(panic, global, output),
+        ProgramCommand::Agents(agents) => commands::panic::run_agents(agents, global, output),
+        ProgramCommand::Imports(imports) => commands::imports::run(imports, global, output),
+        ProgramCommand::Import(import) => commands::import::run(import, global, output),
+        ProgramCommand::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
+        ProgramCommand::Completions(completions) => {
+            commands::completions::run(completions, &mut CommandLine::command(), global, output)
+        }
+        ProgramCommand::Prove(prove) => commands::prove::run(prove, global, output),
+        ProgramCommand::Keys(keys) => commands::keys::run(keys, global, output),
+        ProgramCommand::Recover(recover) => commands::recover::run(recover, global, output),
+        ProgramCommand::Replay(replay) => commands::replay::run(replay, global, output),
+        ProgramCommand::Serve(serve) => commands::serve::run(serve, global, output),
+        ProgramCommand::Tail(tail) => commands::tail::run(tail, global, output),
+        ProgramCommand::Token(token) => commands::token::run(token, global, output),
+        ProgramCommand::Archive(archive) => commands::archive::run(archive, global, output),
+        ProgramCommand::Verify(verify) => commands::verify::run(verify, global, output),
     }
 }
 
 fn tell(error: &CommandError) {
-    if !matches!(error, CommandError::Output(OutputError::Closed)) {
+    if !error.is_silent() {
         let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(&error.to_string())).is_err();
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use entry::EntryError;
 
 /// The part of the event that its evidence discloses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Disclosed {
+pub(crate) enum DisclosedPart {
     /// Its position, time and commitment.
     Nothing,
     /// Its record.
@@ -54,13 +54,13 @@ pub(crate) enum ProveError {
 }
 
 /// A ledger's folder, for proofs.
-pub(crate) struct Prover<'a> {
+pub(crate) struct ProofSource<'a> {
     folder: &'a Path,
     keyring: Arc<Keyring>,
     ledger: Ledger,
 }
 
-impl<'a> Prover<'a> {
+impl<'a> ProofSource<'a> {
     /// Opens it for reading: nothing is changed, and a service may have it.
     pub(crate) fn open(
         environment: &Environment,
@@ -74,11 +74,15 @@ impl<'a> Prover<'a> {
     }
 
     /// Returns the evidence of the event, as JSON.
-    pub(crate) fn evidence(&self, position: Position, disclosed: Disclosed) -> Result<String, ProveError> {
+    pub(crate) fn evidence(
+        &self,
+        position: Position,
+        disclosed: DisclosedPart,
+    ) -> Result<String, ProveError> {
         let (head, proof) = self.proof(position)?;
         let content = match disclosed {
-            Disclosed::Nothing => None,
-            Disclosed::Record | Disclosed::Part => Some(self.content(position, disclosed)?),
+            DisclosedPart::Nothing => None,
+            DisclosedPart::Record | DisclosedPart::Part => Some(self.content(position, disclosed)?),
         };
         let evidence = Evidence {
             position,
@@ -115,18 +119,18 @@ impl<'a> Prover<'a> {
         Ok((head, proof))
     }
 
-    fn content(&self, position: Position, disclosed: Disclosed) -> Result<EvidenceContent, ProveError> {
+    fn content(&self, position: Position, disclosed: DisclosedPart) -> Result<EvidenceContent, ProveError> {
         let failed = |source| ProveError::Entry { position, source };
         let entry = entry::find(&self.ledger, position).map_err(failed)?;
         let keys = LedgerKeys::new(&self.keyring, self.ledger.id());
         let record = decode_record(&entry.record).map_err(|error| failed(error.into()))?;
         let blind = keys.blind(&record.source, &record.id);
         let part: Option<RevealedPart> = match disclosed {
-            Disclosed::Part => {
+            DisclosedPart::Part => {
                 let opened = entry::open(self.folder, &keys, &record, entry.part.as_deref());
                 opened.map_err(failed)?
             }
-            Disclosed::Nothing | Disclosed::Record => None,
+            DisclosedPart::Nothing | DisclosedPart::Record => None,
         };
         Ok(EvidenceContent { blind, record: entry.record, part })
     }

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use bitacora_client::{CallRequest, Client, PolicyCacheOptions, Said};
+use bitacora_client::{CallRequest, CheckedDecision, Client, PolicyCacheOptions};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -17,8 +17,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let predicted = cache.predict(&call)?;
     tell(&format!("it would be {:?}: {}", predicted.verdict(), predicted.reason()));
     match client.decide_unless_denied(&cache, &call).await? {
-        Said::Denied(_) => tell("denied without asking, and not recorded"),
-        Said::Decided(decision) => tell(&format!("decided at {}: {}", decision.position, decision.reason)),
+        CheckedDecision::Denied(_) => tell("denied without asking, and not recorded"),
+        CheckedDecision::Decided(decision) => {
+            tell(&format!("decided at {}: {}", decision.position, decision.reason));
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// The answer to an append.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// One for each event, in the request's order.
     pub results: Vec<Receipt>,
     /// Events that the ledger added because of them, in the same atomic step.

@@ -7,7 +7,7 @@ use bitacora_formats::{Event, write_event_line};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::answers::{Appended, Receipt};
+use crate::answers::{AppendReceipt, Receipt};
 use crate::client::Client;
 use crate::error::{ClientError, Refusal};
 use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
@@ -43,11 +43,11 @@ pub enum NotAppended {
 /// one appender. It ends with the last clone, after everything was sent.
 #[derive(Clone)]
 pub struct Appender {
-    queue: mpsc::Sender<Waiting>,
+    queue: mpsc::Sender<QueuedEvent>,
 }
 
 /// A waiting event, as its line of NDJSON, and the channel to its caller.
-struct Waiting {
+struct QueuedEvent {
     line: Vec<u8>,
     told: oneshot::Sender<Result<Receipt, NotAppended>>,
 }
@@ -83,7 +83,7 @@ impl Appender {
         write_event_line(event, &mut line);
         line.push(b'\n');
         let (told, answer) = oneshot::channel();
-        self.queue.send(Waiting { line, told }).await.map_err(|_| NotAppended::Ended)?;
+        self.queue.send(QueuedEvent { line, told }).await.map_err(|_| NotAppended::Ended)?;
         Ok(answer)
     }
 }
@@ -94,7 +94,7 @@ impl fmt::Debug for Appender {
     }
 }
 
-async fn send_all(client: Client, mut waiting: mpsc::Receiver<Waiting>, at_once: usize) {
+async fn send_all(client: Client, mut waiting: mpsc::Receiver<QueuedEvent>, at_once: usize) {
     let mut left = None;
     loop {
         let first = match left.take() {
@@ -121,7 +121,7 @@ async fn send_all(client: Client, mut waiting: mpsc::Receiver<Waiting>, at_once:
 
 /// Sends events together. Where the service refuses them for what may be one event's fault, halves are sent separately,
 /// so that only the faulty event fails.
-async fn send(client: &Client, batch: Vec<Waiting>) {
+async fn send(client: &Client, batch: Vec<QueuedEvent>) {
     let mut parts = vec![batch];
     while let Some(mut part) = parts.pop() {
         let lines: Vec<u8> = part.iter().flat_map(|waiting| waiting.line.iter().copied()).collect();
@@ -152,7 +152,7 @@ fn may_be_of_one_event(refusal: &Refusal) -> bool {
         )
 }
 
-fn tell(part: Vec<Waiting>, appended: Appended) {
+fn tell(part: Vec<QueuedEvent>, appended: AppendReceipt) {
     for (waiting, receipt) in part.into_iter().zip(appended.results) {
         let _unheard = waiting.told.send(Ok(receipt));
     }

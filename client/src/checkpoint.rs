@@ -83,7 +83,7 @@ pub struct NewCheckpoint {
     /// where they were not saved with [`Checkpoints::write`](crate::Checkpoints::write) before.
     pub writes: Vec<TaskWrites>,
     /// The agent, session and run that it belongs to, and its data subject.
-    pub about: About,
+    pub about: CheckpointContext,
 }
 
 impl NewCheckpoint {
@@ -100,7 +100,7 @@ impl NewCheckpoint {
             channel_versions: BTreeMap::new(),
             values: BTreeMap::new(),
             writes: Vec::new(),
-            about: About::default(),
+            about: CheckpointContext::default(),
         }
     }
 }
@@ -131,7 +131,7 @@ pub struct TaskWrite {
 
 /// The agent, session and run that a saved item belongs to, and its data subject.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct About {
+pub struct CheckpointContext {
     /// The data subject of the contents. They are sealed under that person's key, and are lost when the key is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datasubject: Option<String>,
@@ -170,7 +170,7 @@ impl Which {
 
 /// The part of a thread that is copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopySelection {
     /// Only this subgraph.
     pub namespace: Option<String>,
     /// Only this checkpoint of the subgraph and those that it comes from.
@@ -179,7 +179,7 @@ pub struct Copied {
 
 /// The part of a thread that is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deleted {
+pub enum DeleteSelection {
     /// All of it.
     Thread,
     /// All but the newest of each subgraph.
@@ -195,7 +195,7 @@ pub enum Deleted {
 
 /// The receipt of something recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Recorded {
+pub struct RecordReceipt {
     /// The position of the record.
     pub position: String,
     /// Set when the record existed before this request.
@@ -271,14 +271,14 @@ pub struct FoundCheckpoint {
     /// The JSON object with the rest of the state.
     pub document: Option<Box<RawValue>>,
     /// The contents of channels.
-    pub values: BTreeMap<String, Held>,
+    pub values: BTreeMap<String, ContentState>,
     /// The writes of tasks behind it, by path, task and index.
-    pub writes: Vec<Written>,
+    pub writes: Vec<RecordedWrite>,
 }
 
 /// A recorded write of a task.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct RecordedWrite {
     /// The task.
     pub task: String,
     /// The task's path in the graph.
@@ -290,12 +290,12 @@ pub struct Written {
     /// The position at which it is recorded.
     pub position: String,
     /// The value written.
-    pub held: Held,
+    pub held: ContentState,
 }
 
 /// The retrieved state of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum ContentState {
     /// The whole content.
     Content(Content),
     /// The content is larger than an answer; [`Checkpoints::read`](crate::Checkpoints::read) gets it.

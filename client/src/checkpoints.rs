@@ -15,8 +15,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::checkpoint::{
-    About, CheckpointFilter, CheckpointPage, Content, Copied, Deleted, FoundCheckpoint, Held, LargeContent,
-    NewCheckpoint, Recorded, SavedCheckpoint, TaskWrites, Which, Written,
+    CheckpointContext, CheckpointFilter, CheckpointPage, Content, ContentState, CopySelection,
+    DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint, RecordReceipt, RecordedWrite,
+    SavedCheckpoint, TaskWrites, Which,
 };
 use crate::client::Client;
 use crate::content::{ContentValue, ahead};
@@ -43,14 +44,14 @@ pub struct Checkpoints {
 struct Request<'a, T> {
     id: String,
     #[serde(flatten)]
-    about: &'a About,
+    about: &'a CheckpointContext,
     #[serde(flatten)]
     told: T,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SaveTold<'a> {
+struct SaveBody<'a> {
     checkpoint: &'a str,
     namespace: &'a str,
     parent: &'a Option<String>,
@@ -60,21 +61,21 @@ struct SaveTold<'a> {
     document: &'a Option<Value>,
     channel_versions: &'a BTreeMap<String, crate::checkpoint::ChannelVersion>,
     values: BTreeMap<&'a str, ContentValue>,
-    writes: Vec<TaskTold<'a>>,
+    writes: Vec<TaskBody<'a>>,
 }
 
 #[derive(Serialize)]
-struct TaskTold<'a> {
+struct TaskBody<'a> {
     task: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: &'a Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replace: Option<bool>,
-    writes: Vec<WriteTold<'a>>,
+    writes: Vec<WriteBody<'a>>,
 }
 
 #[derive(Serialize)]
-struct WriteTold<'a> {
+struct WriteBody<'a> {
     channel: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<i64>,
@@ -82,22 +83,22 @@ struct WriteTold<'a> {
 }
 
 #[derive(Serialize)]
-struct WritesTold<'a> {
+struct WritesBody<'a> {
     checkpoint: &'a str,
     namespace: &'a str,
     #[serde(flatten)]
-    task: TaskTold<'a>,
+    task: TaskBody<'a>,
 }
 
 #[derive(Serialize)]
-struct CopyTold<'a> {
+struct CopyBody<'a> {
     to: &'a str,
     namespace: &'a Option<String>,
     checkpoint: &'a Option<String>,
 }
 
 #[derive(Serialize)]
-struct ForkTold<'a> {
+struct ForkBody<'a> {
     #[serde(rename = "as")]
     as_checkpoint: &'a str,
     namespace: &'a str,
@@ -158,10 +159,10 @@ impl Checkpoints {
     /// # Errors
     /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether it was saved, and the same may
     /// be saved again.
-    pub async fn save(&self, thread: &str, new: &NewCheckpoint) -> Result<Recorded, ClientError> {
+    pub async fn save(&self, thread: &str, new: &NewCheckpoint) -> Result<RecordReceipt, ClientError> {
         let writes = new.writes.iter().flat_map(|task| &task.writes).map(|write| &write.content);
         let contents: Vec<&Content> = new.values.values().chain(writes).collect();
-        let mut told = SaveTold {
+        let mut told = SaveBody {
             checkpoint: &new.checkpoint,
             namespace: &new.namespace,
             parent: &new.parent,
@@ -171,7 +172,7 @@ impl Checkpoints {
             document: &new.document,
             channel_versions: &new.channel_versions,
             values: new.values.keys().map(|name| (name.as_str(), ContentValue::default())).collect(),
-            writes: new.writes.iter().map(TaskTold::of).collect(),
+            writes: new.writes.iter().map(TaskBody::of).collect(),
         };
         let beside = self.client.json(&told)?.len();
         let mut values = self.sent(&contents, beside, &new.about).await?.into_iter();
@@ -195,10 +196,10 @@ impl Checkpoints {
         namespace: &str,
         checkpoint: &str,
         task: &TaskWrites,
-        about: &About,
-    ) -> Result<Recorded, ClientError> {
+        about: &CheckpointContext,
+    ) -> Result<RecordReceipt, ClientError> {
         let contents: Vec<&Content> = task.writes.iter().map(|write| &write.content).collect();
-        let mut told = WritesTold { checkpoint, namespace, task: TaskTold::of(task) };
+        let mut told = WritesBody { checkpoint, namespace, task: TaskBody::of(task) };
         let beside = self.client.json(&told)?.len();
         let values = self.sent(&contents, beside, about).await?;
         for (write, value) in told.task.writes.iter_mut().zip(values) {
@@ -211,9 +212,14 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub async fn copy(&self, thread: &str, to: &str, what: &Copied) -> Result<Recorded, ClientError> {
-        let Copied { namespace, checkpoint } = what;
-        self.act(thread, "copy", &About::default(), CopyTold { to, namespace, checkpoint }).await
+    pub async fn copy(
+        &self,
+        thread: &str,
+        to: &str,
+        what: &CopySelection,
+    ) -> Result<RecordReceipt, ClientError> {
+        let CopySelection { namespace, checkpoint } = what;
+        self.act(thread, "copy", &CheckpointContext::default(), CopyBody { to, namespace, checkpoint }).await
     }
 
     /// Forks a thread: saves a new checkpoint that has another one for its parent and holds all that it holds. It has
@@ -227,22 +233,22 @@ impl Checkpoints {
         from: &Which,
         new_checkpoint: &str,
         metadata: Option<&Value>,
-    ) -> Result<Recorded, ClientError> {
+    ) -> Result<RecordReceipt, ClientError> {
         let Which { namespace, checkpoint } = from;
-        let told = ForkTold { as_checkpoint: new_checkpoint, namespace, checkpoint, metadata };
-        self.act(thread, "fork", &About::default(), told).await
+        let told = ForkBody { as_checkpoint: new_checkpoint, namespace, checkpoint, metadata };
+        self.act(thread, "fork", &CheckpointContext::default(), told).await
     }
 
     /// Deletes checkpoints: they are found no more. What the log says of them stays.
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub async fn delete(&self, thread: &str, what: &Deleted) -> Result<Recorded, ClientError> {
+    pub async fn delete(&self, thread: &str, what: &DeleteSelection) -> Result<RecordReceipt, ClientError> {
         let mut resource = format!("checkpoints/{}?id={}", percent_encoded(thread), request_id());
         match what {
-            Deleted::Thread => {}
-            Deleted::AllButNewest => resource.push_str("&keep=newest"),
-            Deleted::One { namespace, checkpoint } => {
+            DeleteSelection::Thread => {}
+            DeleteSelection::AllButNewest => resource.push_str("&keep=newest"),
+            DeleteSelection::One { namespace, checkpoint } => {
                 with(&mut resource, "namespace", namespace);
                 with(&mut resource, "checkpoint", checkpoint);
             }
@@ -302,18 +308,18 @@ impl Checkpoints {
         self.client.ask(&Method::GET, &resource, None, self.at_least().as_deref()).await
     }
 
-    /// Reads a content that is larger than an answer, piece by piece. Returns [`Held::Erased`] where it was erased
+    /// Reads a content that is larger than an answer, piece by piece. Returns [`ContentState::Erased`] where it was erased
     /// meanwhile.
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Strange`] where the pieces do not add up to it.
-    pub async fn read(&self, large: &LargeContent) -> Result<Held, ClientError> {
+    pub async fn read(&self, large: &LargeContent) -> Result<ContentState, ClientError> {
         let mut bytes = Vec::new();
         for position in &large.positions {
             let resource = format!("events/{}", percent_encoded(position));
             let piece: StoredPiece = self.client.ask(&Method::GET, &resource, None, None).await?;
             if piece.erased == Some(true) {
-                return Ok(Held::Erased);
+                return Ok(ContentState::Erased);
             }
             let piece = piece.event.data_base64.and_then(|base64| STANDARD.decode(base64).ok());
             bytes.extend_from_slice(&piece.ok_or_else(|| self.client.strange())?);
@@ -324,7 +330,7 @@ impl Checkpoints {
         if bytes.len() as u64 != large.bytes {
             return Err(self.client.strange());
         }
-        Ok(Held::Content(Content { encoding: large.encoding.clone(), bytes }))
+        Ok(ContentState::Content(Content { encoding: large.encoding.clone(), bytes }))
     }
 
     /// Returns contents as a request names them. Those sent ahead of it are durable before it is sent.
@@ -332,7 +338,7 @@ impl Checkpoints {
         &self,
         contents: &[&Content],
         beside: usize,
-        about: &About,
+        about: &CheckpointContext,
     ) -> Result<Vec<ContentValue>, ClientError> {
         if let Some(large) = contents.iter().find(|content| content.bytes.len() > MAX_CONTENT_BYTES) {
             return Err(ClientError::TooLarge { bytes: large.bytes.len(), most: MAX_CONTENT_BYTES });
@@ -349,7 +355,11 @@ impl Checkpoints {
     }
 
     /// Has the service store a content, and returns the names of its pieces.
-    async fn send_ahead(&self, content: &Content, about: &About) -> Result<Vec<String>, ClientError> {
+    async fn send_ahead(
+        &self,
+        content: &Content,
+        about: &CheckpointContext,
+    ) -> Result<Vec<String>, ClientError> {
         let mut resource = "contents?".to_owned();
         if let Some(subject) = &about.datasubject {
             with(&mut resource, "datasubject", subject);
@@ -367,16 +377,16 @@ impl Checkpoints {
         &self,
         thread: &str,
         verb: &str,
-        about: &About,
+        about: &CheckpointContext,
         told: T,
-    ) -> Result<Recorded, ClientError> {
+    ) -> Result<RecordReceipt, ClientError> {
         let json = self.client.json(&Request { id: request_id(), about, told })?;
         let resource = format!("checkpoints/{}:{verb}", percent_encoded(thread));
         let at_least = self.at_least();
         self.note(self.client.ask(&Method::POST, &resource, Some(json), at_least.as_deref()).await?)
     }
 
-    fn note(&self, recorded: Recorded) -> Result<Recorded, ClientError> {
+    fn note(&self, recorded: RecordReceipt) -> Result<RecordReceipt, ClientError> {
         let position: u64 = recorded.position.parse().map_err(|_| self.client.strange())?;
         self.recorded.fetch_max(position, Ordering::Relaxed);
         Ok(recorded)
@@ -388,9 +398,9 @@ impl Checkpoints {
     }
 }
 
-impl<'a> TaskTold<'a> {
+impl<'a> TaskBody<'a> {
     fn of(task: &'a TaskWrites) -> Self {
-        let writes = task.writes.iter().map(|write| WriteTold {
+        let writes = task.writes.iter().map(|write| WriteBody {
             channel: &write.channel,
             index: write.index,
             value: ContentValue::default(),
@@ -405,7 +415,7 @@ impl FoundAnswer {
         let values = contents.values.into_iter().map(|(name, value)| Some((name, value.held()?)));
         let writes = contents.writes.into_iter().map(|write| {
             let WrittenAnswer { task, path, index, channel, position, value } = write;
-            Some(Written { task, path, index, channel, position, held: value.held()? })
+            Some(RecordedWrite { task, path, index, channel, position, held: value.held()? })
         });
         Some(FoundCheckpoint {
             saved: self.saved,

@@ -10,17 +10,17 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::answers::{Appended, Decision, OutcomeAnswer};
+use crate::answers::{AppendReceipt, Decision, OutcomeAnswer};
 use crate::backoff::Backoff;
 use crate::call::{CallRequest, OutcomeReport};
 use crate::checkpoints::Checkpoints;
 use crate::connection::{Connection, Connector};
 use crate::cursor::Cursor;
-use crate::doubt::Doubt;
 use crate::error::ClientError;
-use crate::following::{FollowError, Following};
+use crate::following::{FollowError, FollowStream};
+use crate::ledger_doubt::LedgerDoubt;
 use crate::percent::percent_encoded;
-use crate::policy_cache::{Denied, PolicyCache, PolicyCacheOptions, Said};
+use crate::policy_cache::{CacheDenial, CheckedDecision, PolicyCache, PolicyCacheOptions};
 use crate::pool::Pool;
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
@@ -58,7 +58,7 @@ impl Client {
 
     /// Returns what answers said against the ledger: where it has a reason, they rest on less than the ledger held.
     #[must_use]
-    pub fn doubt(&self) -> &Doubt {
+    pub fn doubt(&self) -> &LedgerDoubt {
         self.pool.doubt()
     }
 
@@ -68,7 +68,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether they were appended, and the same
     /// events may be appended again.
-    pub async fn append(&self, events: &[Event<'_>]) -> Result<Appended, ClientError> {
+    pub async fn append(&self, events: &[Event<'_>]) -> Result<AppendReceipt, ClientError> {
         let mut body = Vec::new();
         for event in events {
             write_event_line(event, &mut body);
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// Appends events that are lines of NDJSON already.
-    pub(crate) async fn append_lines(&self, lines: Bytes) -> Result<Appended, ClientError> {
+    pub(crate) async fn append_lines(&self, lines: Bytes) -> Result<AppendReceipt, ClientError> {
         self.post("events", NDJSON, lines).await
     }
 
@@ -104,8 +104,8 @@ impl Client {
     ///
     /// # Errors
     /// [`FollowError::Cursor`].
-    pub fn follow(&self, filters: &str, cursor: Option<Cursor>) -> Result<Following, FollowError> {
-        Following::new(self.pool.take().another(), &self.path("events"), filters, cursor)
+    pub fn follow(&self, filters: &str, cursor: Option<Cursor>) -> Result<FollowStream, FollowError> {
+        FollowStream::new(self.pool.take().another(), &self.path("events"), filters, cursor)
     }
 
     /// Returns the checkpoints of threads of work.
@@ -131,13 +131,13 @@ impl Client {
         &self,
         cache: &PolicyCache,
         call: &CallRequest,
-    ) -> Result<Said, ClientError> {
+    ) -> Result<CheckedDecision, ClientError> {
         if let Ok(predicted) = cache.predict(call)
             && predicted.denies()
         {
-            return Ok(Said::Denied(Denied(predicted)));
+            return Ok(CheckedDecision::Denied(CacheDenial(predicted)));
         }
-        self.decide(call).await.map(|decision| Said::Decided(Box::new(decision)))
+        self.decide(call).await.map(|decision| CheckedDecision::Decided(Box::new(decision)))
     }
 
     /// Returns a separate connection for a policy cache, and the path of its stream.
@@ -162,8 +162,8 @@ impl Client {
             let mut connection = self.pool.take();
             let answer = connection.post(&path, kind, body.clone()).await;
             match self.settled(connection, answer, &mut backoff) {
-                Settled::Done(done) => return done,
-                Settled::Again(pause) => tokio::time::sleep(pause).await,
+                AttemptResult::Done(done) => return done,
+                AttemptResult::Again(pause) => tokio::time::sleep(pause).await,
             }
         }
     }
@@ -181,8 +181,8 @@ impl Client {
             let mut connection = self.pool.take();
             let answer = connection.exchange(method, &path, json.clone(), at_least).await;
             match self.settled(connection, answer, &mut backoff) {
-                Settled::Done(done) => return done,
-                Settled::Again(pause) => tokio::time::sleep(pause).await,
+                AttemptResult::Done(done) => return done,
+                AttemptResult::Again(pause) => tokio::time::sleep(pause).await,
             }
         }
     }
@@ -193,20 +193,20 @@ impl Client {
         connection: Connection,
         answer: Result<Bytes, ClientError>,
         backoff: &mut Backoff,
-    ) -> Settled<T> {
+    ) -> AttemptResult<T> {
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) if error.is_passing() => {
                 return match backoff.pause(error.asked_pause()) {
-                    Some(pause) => Settled::Again(pause),
-                    None => Settled::Done(Err(error)),
+                    Some(pause) => AttemptResult::Again(pause),
+                    None => AttemptResult::Done(Err(error)),
                 };
             }
-            Err(error) => return Settled::Done(Err(error)),
+            Err(error) => return AttemptResult::Done(Err(error)),
         };
         let read = serde_json::from_slice(&answer).map_err(|_| connection.strange());
         self.pool.put_back(connection);
-        Settled::Done(read)
+        AttemptResult::Done(read)
     }
 
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<Bytes, ClientError> {
@@ -237,7 +237,7 @@ impl Client {
 }
 
 /// The next step of a request: its result, or a retry after a pause.
-enum Settled<T> {
+enum AttemptResult<T> {
     Done(Result<T, ClientError>),
     Again(Duration),
 }

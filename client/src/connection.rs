@@ -20,8 +20,8 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use crate::answers::Problem;
-use crate::doubt::{Doubt, LEDGER_DOUBT};
 use crate::error::{ClientError, Refusal};
+use crate::ledger_doubt::{LEDGER_DOUBT, LedgerDoubt};
 use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
@@ -32,12 +32,12 @@ pub trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Pipe for T {}
 
 /// A pipe that is being made.
-pub type Connecting<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Pipe>>> + Send + 'a>>;
+pub type ConnectFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Pipe>>> + Send + 'a>>;
 
 /// Makes connections to a service that has no address: one of this process.
 pub trait Connector: Send + Sync {
     /// Opens a new connection, which speaks HTTP/1.1.
-    fn connect(&self) -> Connecting<'_>;
+    fn connect(&self) -> ConnectFuture<'_>;
 }
 
 /// Sends requests to one service. A broken connection is made anew for the next request, never within one. The caller
@@ -47,7 +47,7 @@ pub struct Connection {
     token: Option<Token>,
     within: Option<Arc<dyn Connector>>,
     connection: Option<SendRequest<Full<Bytes>>>,
-    doubt: Doubt,
+    doubt: LedgerDoubt,
 }
 
 /// An answer whose body comes piece by piece.
@@ -61,24 +61,24 @@ impl Connection {
     /// Returns a connection to the service at this address. It connects with the first request.
     #[must_use]
     pub fn new(url: ServiceUrl, token: Option<Token>) -> Self {
-        Self { url, token, within: None, connection: None, doubt: Doubt::default() }
+        Self { url, token, within: None, connection: None, doubt: LedgerDoubt::default() }
     }
 
     /// Returns a connection to a service in this process. It needs no token: this process has the folder itself.
     pub fn within(service: Arc<dyn Connector>) -> Self {
-        let (url, doubt) = (ServiceUrl::Within, Doubt::default());
+        let (url, doubt) = (ServiceUrl::Within, LedgerDoubt::default());
         Self { url, token: None, within: Some(service), connection: None, doubt }
     }
 
     /// Returns the connection with the doubt of its answers noted there.
     #[must_use]
-    pub fn noting(self, doubt: &Doubt) -> Self {
+    pub fn noting(self, doubt: &LedgerDoubt) -> Self {
         Self { doubt: doubt.clone(), ..self }
     }
 
     /// Returns where the doubt of its answers is noted.
     #[must_use]
-    pub fn doubt(&self) -> &Doubt {
+    pub fn doubt(&self) -> &LedgerDoubt {
         &self.doubt
     }
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::checkpoint::{Content, Held, JSON_ENCODING, LargeContent};
+use crate::checkpoint::{Content, ContentState, JSON_ENCODING, LargeContent};
 
 /// A content in a request or an answer.
 #[derive(Default, Serialize, Deserialize)]
@@ -45,19 +45,21 @@ impl ContentValue {
     }
 
     /// Returns the content of an answer; `None` where the members do not fit together.
-    pub(crate) fn held(self) -> Option<Held> {
+    pub(crate) fn held(self) -> Option<ContentState> {
         let Self { encoding, base64, json, bytes, positions, erased, missing, .. } = self;
         Some(match (base64, json, positions) {
-            _ if erased == Some(true) => Held::Erased,
-            _ if missing == Some(true) => Held::Missing,
+            _ if erased == Some(true) => ContentState::Erased,
+            _ if missing == Some(true) => ContentState::Missing,
             (Some(base64), None, None) => {
-                Held::Content(Content { encoding, bytes: STANDARD.decode(base64).ok()? })
+                ContentState::Content(Content { encoding, bytes: STANDARD.decode(base64).ok()? })
             }
             (None, Some(json), None) => {
                 let bytes = String::from(Box::<str>::from(json)).into_bytes();
-                Held::Content(Content { encoding: Some(JSON_ENCODING.to_owned()), bytes })
+                ContentState::Content(Content { encoding: Some(JSON_ENCODING.to_owned()), bytes })
             }
-            (None, None, Some(positions)) => Held::Large(LargeContent { encoding, bytes: bytes?, positions }),
+            (None, None, Some(positions)) => {
+                ContentState::Large(LargeContent { encoding, bytes: bytes?, positions })
+            }
             _ => return None,
         })
     }
@@ -114,13 +116,13 @@ mod tests {
         let held = |json: &str| serde_json::from_str::<ContentValue>(json).unwrap().held();
         assert_eq!(
             held(r#"{"encoding":"x","bytes":2,"base64":"AP8="}"#),
-            Some(Held::Content(Content::new("x", [0, 255])))
+            Some(ContentState::Content(Content::new("x", [0, 255])))
         );
-        assert_eq!(held(r#"{"json":[1, 2]}"#), Some(Held::Content(Content::json("[1, 2]"))));
-        assert_eq!(held(r#"{"bytes":2,"erased":true}"#), Some(Held::Erased));
-        assert_eq!(held(r#"{"bytes":2,"missing":true}"#), Some(Held::Missing));
+        assert_eq!(held(r#"{"json":[1, 2]}"#), Some(ContentState::Content(Content::json("[1, 2]"))));
+        assert_eq!(held(r#"{"bytes":2,"erased":true}"#), Some(ContentState::Erased));
+        assert_eq!(held(r#"{"bytes":2,"missing":true}"#), Some(ContentState::Missing));
         let large = LargeContent { encoding: None, bytes: 2, positions: vec!["7".to_owned()] };
-        assert_eq!(held(r#"{"bytes":2,"positions":["7"]}"#), Some(Held::Large(large)));
+        assert_eq!(held(r#"{"bytes":2,"positions":["7"]}"#), Some(ContentState::Large(large)));
         for bad in [
             r#"{}"#,
             r#"{"bytes":2}"#,

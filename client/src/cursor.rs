@@ -45,7 +45,7 @@ pub enum CursorError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct CursorContent {
     ledger: String,
     after: String,
 }
@@ -76,7 +76,7 @@ impl Cursor {
         let mut text = Vec::new();
         let file = File::open(&self.path).map_err(failed)?;
         file.take(MAX_CURSOR_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
-        let Text { ledger, after } = serde_json::from_slice(&text).map_err(|_| malformed())?;
+        let CursorContent { ledger, after } = serde_json::from_slice(&text).map_err(|_| malformed())?;
         Ok(Some((ledger, after.parse().map_err(|_| malformed())?)))
     }
 
@@ -88,7 +88,7 @@ impl Cursor {
     /// [`CursorError::Disk`].
     pub fn save(&self, ledger: &str, after: After) -> Result<(), CursorError> {
         let failed = |source| CursorError::Disk { path: self.path.clone(), source };
-        let text = Text { ledger: ledger.to_owned(), after: after.to_string() };
+        let text = CursorContent { ledger: ledger.to_owned(), after: after.to_string() };
         let text = serde_json::to_vec(&text).map_err(|error| failed(io::Error::other(error)))?;
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".new");

@@ -11,11 +11,11 @@ use crate::connection::{Connection, Pieces};
 use crate::cursor::{Cursor, CursorError};
 use crate::error::ClientError;
 use crate::limits::MAX_MESSAGE_BYTES;
-use crate::messages::{Message, Messages};
+use crate::messages::{Messages, StreamMessage};
 
 /// The next item of a ledger that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Followed {
+pub enum FollowItem {
     /// A stored event that matches: the service's line of NDJSON without a line feed.
     Event {
         /// The event's position.
@@ -65,12 +65,12 @@ pub enum FollowError {
 }
 
 /// A ledger that is followed.
-pub struct Following {
+pub struct FollowStream {
     connection: Connection,
     path: String,
     pieces: Option<Pieces>,
     messages: Messages,
-    ready: VecDeque<Message>,
+    ready: VecDeque<StreamMessage>,
     /// The position up to which everything was given, or does not match.
     seen: After,
     /// The id of the ledger, once the service has named it.
@@ -81,7 +81,7 @@ pub struct Following {
     is_away: bool,
 }
 
-impl Following {
+impl FollowStream {
     pub(crate) fn new(
         connection: Connection,
         path: &str,
@@ -144,7 +144,7 @@ impl Following {
     ///
     /// # Errors
     /// [`FollowError`]; everything given stays valid.
-    pub async fn next(&mut self) -> Result<Followed, FollowError> {
+    pub async fn next(&mut self) -> Result<FollowItem, FollowError> {
         loop {
             if let Some(message) = self.ready.pop_front() {
                 match self.take(message)? {
@@ -158,7 +158,7 @@ impl Following {
                     tokio::time::sleep(pause.unwrap_or_default()).await;
                 }
                 match self.connect().await {
-                    Ok(()) if std::mem::take(&mut self.is_away) => return Ok(Followed::Back),
+                    Ok(()) if std::mem::take(&mut self.is_away) => return Ok(FollowItem::Back),
                     Ok(()) => continue,
                     // Before the first answer nobody knows whether there is such a service at all.
                     Err(FollowError::Client(error)) if self.has_begun() && error.is_passing() => {
@@ -215,30 +215,30 @@ impl Following {
         Ok(())
     }
 
-    fn take(&mut self, message: Message) -> Result<Option<Followed>, FollowError> {
+    fn take(&mut self, message: StreamMessage) -> Result<Option<FollowItem>, FollowError> {
         match message {
-            Message::Event { position, line } => {
+            StreamMessage::Event { position, line } => {
                 // Never twice, and never back, whatever the service says.
                 if position <= self.seen {
                     return Err(FollowError::Repeated { position: self.seen });
                 }
                 self.has_come_to(position);
-                Ok(Some(Followed::Event { position, line }))
+                Ok(Some(FollowItem::Event { position, line }))
             }
-            Message::Mark { position } => {
+            StreamMessage::Mark { position } => {
                 self.has_come_to(position);
                 Ok(None)
             }
-            Message::CaughtUp { position } => {
+            StreamMessage::CaughtUp { position } => {
                 self.has_come_to(position);
-                Ok(Some(Followed::CaughtUp { position }))
+                Ok(Some(FollowItem::CaughtUp { position }))
             }
-            Message::Ending { why } => Ok(self.away(why.to_owned())),
-            Message::Failed { what, is_retryable: true } => Ok(self.away(what)),
-            Message::Failed { what, is_retryable: false } => {
+            StreamMessage::Ending { why } => Ok(self.away(why.to_owned())),
+            StreamMessage::Failed { what, is_retryable: true } => Ok(self.away(what)),
+            StreamMessage::Failed { what, is_retryable: false } => {
                 Err(FollowError::Failed { what, position: self.seen })
             }
-            Message::Other => Ok(None),
+            StreamMessage::Other => Ok(None),
         }
     }
 
@@ -248,16 +248,16 @@ impl Following {
     }
 
     /// Drops the connection; reported once.
-    fn away(&mut self, why: String) -> Option<Followed> {
+    fn away(&mut self, why: String) -> Option<FollowItem> {
         self.pieces = None;
         self.ready.clear();
-        if std::mem::replace(&mut self.is_away, true) { None } else { Some(Followed::Away { why }) }
+        if std::mem::replace(&mut self.is_away, true) { None } else { Some(FollowItem::Away { why }) }
     }
 }
 
-impl fmt::Debug for Following {
+impl fmt::Debug for FollowStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Following")
+        f.debug_struct("FollowStream")
             .field("path", &self.path)
             .field("seen", &self.seen)
             .finish_non_exhaustive()

@@ -31,9 +31,9 @@ mod client;
 mod connection;
 mod content;
 mod cursor;
-mod doubt;
 mod error;
 mod following;
+mod ledger_doubt;
 mod limits;
 mod messages;
 mod percent;
@@ -44,25 +44,27 @@ mod service_url;
 mod token;
 
 pub use answers::{
-    Appended, ApprovalNeeded, Decision, DerivedReceipt, Fault, HeadReference, Obligations, OutcomeAnswer,
-    Problem, Receipt, ReceiptStatus, Verdict,
+    AppendReceipt, ApprovalNeeded, Decision, DerivedReceipt, Fault, HeadReference, Obligations,
+    OutcomeAnswer, Problem, Receipt, ReceiptStatus, Verdict,
 };
 pub use appender::{Appender, AppenderOptions, NotAppended};
 pub use backoff::Backoff;
 pub use call::{CallRequest, NotJson, OutcomeReport, OutcomeStatus};
 pub use checkpoint::{
-    About, ChannelVersion, CheckpointFilter, CheckpointPage, CheckpointSource, Content, Copied, Deleted,
-    FoundCheckpoint, Held, LargeContent, NewCheckpoint, Recorded, SavedCheckpoint, TaskWrite, TaskWrites,
-    Which, Written,
+    ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointPage, CheckpointSource, Content,
+    ContentState, CopySelection, DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint,
+    RecordReceipt, RecordedWrite, SavedCheckpoint, TaskWrite, TaskWrites, Which,
 };
 pub use checkpoints::Checkpoints;
 pub use client::Client;
-pub use connection::{Connecting, Connection, Connector, Pieces, Pipe};
+pub use connection::{ConnectFuture, Connection, Connector, Pieces, Pipe};
 pub use cursor::{Cursor, CursorError};
-pub use doubt::Doubt;
 pub use error::{ClientError, Refusal};
-pub use following::{FollowError, Followed, Following};
+pub use following::{FollowError, FollowItem, FollowStream};
+pub use ledger_doubt::LedgerDoubt;
 pub use percent::percent_encoded;
-pub use policy_cache::{CacheError, Denied, PolicyCache, PolicyCacheOptions, Predicted, Said, UnfitCall};
+pub use policy_cache::{
+    CacheDenial, CacheError, CheckedDecision, PolicyCache, PolicyCacheOptions, PredictedVerdict, UnfitCall,
+};
 pub use service_url::{NotAServiceUrl, ServiceUrl};
 pub use token::{NotAToken, Token};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// A message of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Message {
+pub(crate) enum StreamMessage {
     /// A stored event, as a line of NDJSON without its line feed.
     Event { position: After, line: Vec<u8> },
     /// Everything durable was shown.
@@ -33,7 +33,7 @@ pub(crate) struct Messages {
 pub(crate) struct NoMessage;
 
 #[derive(Deserialize)]
-struct Problem {
+struct StreamProblem {
     detail: String,
     code: String,
     retryable: bool,
@@ -50,7 +50,7 @@ impl Messages {
     }
 
     /// Returns the next whole messages.
-    pub(crate) fn take(&mut self) -> Result<Vec<Message>, NoMessage> {
+    pub(crate) fn take(&mut self) -> Result<Vec<StreamMessage>, NoMessage> {
         self.take_as(read_message)
     }
 
@@ -102,21 +102,21 @@ pub(crate) fn read_fields(block: &[u8]) -> Fields<'_> {
     fields
 }
 
-fn read_message(block: &[u8]) -> Result<Message, NoMessage> {
+fn read_message(block: &[u8]) -> Result<StreamMessage, NoMessage> {
     let Fields { kind, id, data } = read_fields(block);
     let id = id.map(position).transpose()?;
     match (kind, id, data) {
-        (b"", Some(position), Some(line)) => Ok(Message::Event { position, line: line.to_vec() }),
-        (b"", Some(position), None) => Ok(Message::Mark { position }),
-        (b"caught-up", Some(position), _) => Ok(Message::CaughtUp { position }),
-        (b"closing", ..) => Ok(Message::Ending { why: "the service ends" }),
-        (b"lagged", ..) => Ok(Message::Ending { why: "this side took too little for too long" }),
+        (b"", Some(position), Some(line)) => Ok(StreamMessage::Event { position, line: line.to_vec() }),
+        (b"", Some(position), None) => Ok(StreamMessage::Mark { position }),
+        (b"caught-up", Some(position), _) => Ok(StreamMessage::CaughtUp { position }),
+        (b"closing", ..) => Ok(StreamMessage::Ending { why: "the service ends" }),
+        (b"lagged", ..) => Ok(StreamMessage::Ending { why: "this side took too little for too long" }),
         (b"failed", _, Some(problem)) => {
-            let Problem { detail, code, retryable } =
+            let StreamProblem { detail, code, retryable } =
                 serde_json::from_slice(problem).map_err(|_| NoMessage)?;
-            Ok(Message::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
+            Ok(StreamMessage::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
         }
-        _ => Ok(Message::Other),
+        _ => Ok(StreamMessage::Other),
     }
 }
 
@@ -141,14 +141,14 @@ mod tests {
             "event: new\ndata: {}\n\nid: 1"
         );
         let expected = [
-            Message::Other,
-            Message::Event { position: After::new(7), line: b"{\"a\":\"b: c\"}".to_vec() },
-            Message::Other,
-            Message::Mark { position: After::new(8) },
-            Message::CaughtUp { position: After::new(9) },
-            Message::Failed { what: "why (disk-error)".to_owned(), is_retryable: true },
-            Message::Ending { why: "this side took too little for too long" },
-            Message::Other,
+            StreamMessage::Other,
+            StreamMessage::Event { position: After::new(7), line: b"{\"a\":\"b: c\"}".to_vec() },
+            StreamMessage::Other,
+            StreamMessage::Mark { position: After::new(8) },
+            StreamMessage::CaughtUp { position: After::new(9) },
+            StreamMessage::Failed { what: "why (disk-error)".to_owned(), is_retryable: true },
+            StreamMessage::Ending { why: "this side took too little for too long" },
+            StreamMessage::Other,
         ];
         for size in [1, 2, 5, 1_000] {
             let (mut messages, mut taken) = (Messages::default(), Vec::new());

@@ -5,9 +5,9 @@
 
 mod call_members;
 mod freshness;
-mod keeper;
 mod news;
 mod prediction;
+mod refresher;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,7 +23,7 @@ use call_members::predicted;
 use freshness::Freshness;
 
 pub use call_members::UnfitCall;
-pub use prediction::{Denied, Predicted, Said};
+pub use prediction::{CacheDenial, CheckedDecision, PredictedVerdict};
 
 /// The options of a policy cache.
 #[derive(Debug, Clone)]
@@ -89,29 +89,29 @@ pub enum CacheError {
 /// last of them is gone.
 #[derive(Clone)]
 pub struct PolicyCache {
-    shared: Arc<Shared>,
+    shared: Arc<CacheShared>,
     /// A sender whose drop ends the task.
     _kept: Arc<watch::Sender<()>>,
 }
 
 /// The state shared by the task that keeps the cache and its callers.
-pub(crate) struct Shared {
+pub(crate) struct CacheShared {
     stale_after: Duration,
-    known: RwLock<Known>,
+    state: RwLock<ReplicaState>,
     /// The number of messages taken in.
     heard: watch::Sender<u64>,
 }
 
 /// The cache's knowledge of the state.
-pub(crate) enum Known {
+pub(crate) enum ReplicaState {
     Nothing,
     OtherRules { rules: u32, form: u32 },
     Ended(Arc<str>),
-    Replica(Box<Kept>),
+    Replica(Box<CachedReplica>),
 }
 
 /// A replica with its freshness.
-pub(crate) struct Kept {
+pub(crate) struct CachedReplica {
     replica: Replica,
     is_bound: bool,
     position: u64,
@@ -120,14 +120,14 @@ pub(crate) struct Kept {
 
 impl PolicyCache {
     pub(crate) fn start(client: &Client, options: &PolicyCacheOptions) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(CacheShared {
             stale_after: options.stale_after.max(LEAST_STALE_AFTER),
-            known: RwLock::new(Known::Nothing),
+            state: RwLock::new(ReplicaState::Nothing),
             heard: watch::Sender::new(0),
         });
         let (kept, ended) = watch::channel(());
         let (connection, path) = client.policy_cache_stream(options.agent.as_deref());
-        tokio::spawn(keeper::keep(connection, path, Arc::clone(&shared), ended));
+        tokio::spawn(refresher::keep(connection, path, Arc::clone(&shared), ended));
         Self { shared, _kept: Arc::new(kept) }
     }
 
@@ -135,25 +135,25 @@ impl PolicyCache {
     ///
     /// # Errors
     /// See [`CacheError`]: the ledger has to be asked.
-    pub fn predict(&self, call: &CallRequest) -> Result<Predicted, CacheError> {
-        let known = self.shared.known.read().unwrap_or_else(PoisonError::into_inner);
-        let kept = match &*known {
-            Known::Nothing => return Err(CacheError::NotYet),
-            Known::OtherRules { rules, form } => {
+    pub fn predict(&self, call: &CallRequest) -> Result<PredictedVerdict, CacheError> {
+        let state = self.shared.state.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = match &*state {
+            ReplicaState::Nothing => return Err(CacheError::NotYet),
+            ReplicaState::OtherRules { rules, form } => {
                 return Err(CacheError::OtherRules { rules: *rules, form: *form });
             }
-            Known::Ended(why) => return Err(CacheError::Ended(Arc::clone(why))),
-            Known::Replica(kept) => kept,
+            ReplicaState::Ended(why) => return Err(CacheError::Ended(Arc::clone(why))),
+            ReplicaState::Replica(cached) => cached,
         };
         let now = Instant::now();
-        let (age, allowed) = (kept.freshness.age(now), self.shared.stale_after);
+        let (age, allowed) = (cached.freshness.age(now), self.shared.stale_after);
         if age > allowed {
             return Err(CacheError::Stale { age, allowed });
         }
         let asked = predicted(call)?;
-        let of = &kept.replica.executor().agent;
+        let of = &cached.replica.executor().agent;
         // An agent's token speaks for its agent where a call names none.
-        let is_own = asked.agent == *of || asked.agent.is_none() && kept.is_bound;
+        let is_own = asked.agent == *of || asked.agent.is_none() && cached.is_bound;
         if !is_own {
             return Err(CacheError::OtherAgent { of: of.clone(), asked: asked.agent });
         }
@@ -162,8 +162,8 @@ impl PolicyCache {
             session: asked.session.as_deref(),
             run: asked.run.as_deref(),
         };
-        let said = kept.replica.predict(&call, kept.freshness.service_time(now))?;
-        Ok(Predicted { prediction: said, position: kept.position, age })
+        let said = cached.replica.predict(&call, cached.freshness.service_time(now))?;
+        Ok(PredictedVerdict { prediction: said, position: cached.position, age })
     }
 
     /// Waits until the cache has the state, or will not get it.
@@ -173,13 +173,13 @@ impl PolicyCache {
     pub async fn ready(&self) -> Result<(), CacheError> {
         let mut heard = self.shared.heard.subscribe();
         loop {
-            match &*self.shared.known.read().unwrap_or_else(PoisonError::into_inner) {
-                Known::Nothing => {}
-                Known::OtherRules { rules, form } => {
+            match &*self.shared.state.read().unwrap_or_else(PoisonError::into_inner) {
+                ReplicaState::Nothing => {}
+                ReplicaState::OtherRules { rules, form } => {
                     return Err(CacheError::OtherRules { rules: *rules, form: *form });
                 }
-                Known::Ended(why) => return Err(CacheError::Ended(Arc::clone(why))),
-                Known::Replica(_) => return Ok(()),
+                ReplicaState::Ended(why) => return Err(CacheError::Ended(Arc::clone(why))),
+                ReplicaState::Replica(_) => return Ok(()),
             }
             if heard.changed().await.is_err() {
                 return Err(CacheError::NotYet);
@@ -188,20 +188,20 @@ impl PolicyCache {
     }
 }
 
-impl Shared {
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
-        let changed = change(&mut self.known.write().unwrap_or_else(PoisonError::into_inner));
+impl CacheShared {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ReplicaState) -> T) -> T {
+        let changed = change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
         self.heard.send_modify(|heard| *heard = heard.wrapping_add(1));
         changed
     }
 }
 
-impl Shared {
+impl CacheShared {
     /// Returns `true` if the replica counts as too old.
     pub(crate) fn is_stale(&self) -> bool {
-        match &*self.known.read().unwrap_or_else(PoisonError::into_inner) {
-            Known::Replica(kept) => kept.freshness.age(Instant::now()) > self.stale_after,
-            Known::Nothing | Known::OtherRules { .. } | Known::Ended(_) => false,
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+            ReplicaState::Replica(cached) => cached.freshness.age(Instant::now()) > self.stale_after,
+            ReplicaState::Nothing | ReplicaState::OtherRules { .. } | ReplicaState::Ended(_) => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::connection::{Connection, Connector};
-use crate::doubt::Doubt;
+use crate::ledger_doubt::LedgerDoubt;
 use crate::limits::MAX_IDLE_CONNECTIONS;
 use crate::service_url::ServiceUrl;
 use crate::token::Token;
@@ -23,7 +23,7 @@ impl Pool {
     }
 
     /// Returns the doubt that the answers of all its connections share.
-    pub(crate) fn doubt(&self) -> &Doubt {
+    pub(crate) fn doubt(&self) -> &LedgerDoubt {
         self.first.doubt()
     }
 

@@ -20,6 +20,7 @@ use crate::disk::Disk;
 use crate::error::{AppendError, ReadError};
 use crate::id_table::{Doubt, IdTable, is_unfinished, segments_of};
 use crate::ids::SegmentIds;
+use crate::index_folder::UnfitTables;
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
 use crate::staged::Known;
 use crate::table_writer::{Pace, Rest};
@@ -41,6 +42,7 @@ struct Place {
     ledger: LedgerId,
     generation: Generation,
     pace: Arc<Pace>,
+    unfit: UnfitTables,
 }
 
 /// The tables and segments as readers see them.
@@ -61,7 +63,7 @@ struct EndedSegment {
 }
 
 impl IdTables {
-    /// Loads the tables of a ledger's `index` folder that fit its log, and removes what fits no more.
+    /// Loads the tables of a ledger's `index` folder that fit its log. What fits no more goes by [`Self::remove_unfit`].
     ///
     /// `end_of` gives the chain hash at the end of an ended segment, as the log has it now. The caller adds the segments
     /// that [`Self::covers`] none of, from the log.
@@ -79,6 +81,13 @@ impl IdTables {
         tables
     }
 
+    /// Removes the tables that did not fit when these were loaded. For a log that was read to its end.
+    pub(crate) fn remove_unfit(&self) {
+        let published = self.published.load();
+        let is_replaced = |name: &str| published.tables.iter().any(|table| table.path().ends_with(name));
+        self.place.unfit.remove(&*self.place.disk, &self.place.folder, is_replaced);
+    }
+
     /// No table, whatever the folder holds; that stays as it is.
     pub(crate) fn none(
         disk: Arc<dyn Disk>,
@@ -88,7 +97,15 @@ impl IdTables {
         generation: Generation,
     ) -> Self {
         Self {
-            place: Place { disk, folder, index_key, ledger, generation, pace: Arc::default() },
+            place: Place {
+                disk,
+                folder,
+                index_key,
+                ledger,
+                generation,
+                pace: Arc::default(),
+                unfit: UnfitTables::default(),
+            },
             published: ArcSwap::default(),
             changing: Mutex::default(),
         }
@@ -306,20 +323,19 @@ impl Place {
         let mut tables: Vec<Arc<IdTable>> = Vec::new();
         for ((first, last), name) in found {
             if tables.last().is_some_and(|before| before.binding().last >= first) {
-                self.remove(name);
+                self.unfit.note(name);
                 continue;
             }
             let Some(hash) = end_of(last) else {
-                tracing::warn!(name, "an id table of segments that the log does not have is removed");
-                self.remove(name);
+                self.unfit.note(name);
                 continue;
             };
             match IdTable::load(&*self.disk, &self.folder, &self.index_key, self.binding(first, last, hash)) {
                 Ok(table) => tables.push(Arc::new(table)),
                 Err(Doubt::Disk(error)) => tracing::warn!(name, %error, "an id table cannot be read"),
                 Err(Doubt::Table(error)) => {
-                    tracing::warn!(name, %error, "an id table does not fit and is removed; the log has its identities");
-                    self.remove(name);
+                    tracing::warn!(name, %error, "an id table does not fit; the log has its identities");
+                    self.unfit.note(name);
                 }
             }
         }

@@ -63,6 +63,10 @@ impl KnownSegments {
                 is_released: index < list.released,
             });
         }
+        // Where the first one is missing, those behind the gap say which ledger it is.
+        if let (None, Some(gap)) = (ledger, list.gap) {
+            ledger = gap.next_header(disk, &folder)?.map(|header| header.ledger);
+        }
         Ok(Self { ledger, segments, released_through: released.map(|released| released.last_position) })
     }
 }

@@ -10,17 +10,29 @@ use crate::cosigned::cosigned_file_name;
 use crate::disk::{Disk, OpenMode};
 use crate::fault::Fault;
 use crate::heads::heads_file_name;
-use crate::index_folder::INDEX;
 use crate::leaves::{TREE, leaves_file_name};
 use crate::quarantine;
 use crate::receipt::Head;
 use crate::replay::{Replayed, TailState};
-use crate::segments::{SEGMENTS, segment_file_name, segment_number, segments_folder};
+use crate::segments::{
+    SEGMENTS, released_file_name, released_number, segment_file_name, segment_number, segments_folder,
+};
 
 /// The folder of the manifests of a ledger's archives.
 const MANIFESTS: &str = "archives";
 /// The suffix of their names, behind the positions.
 const MANIFEST: &str = ".manifest";
+
+/// The handling of a loss that others remember, at an opening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnLoss {
+    /// Nothing is opened for writing.
+    Refuse,
+    /// Frames that the disk did not have go back to their places.
+    PutBack,
+    /// A generation begins that says so.
+    Declare,
+}
 
 /// A declared loss: its extent, and the head from which the ledger goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,18 +74,6 @@ impl DeclaredLoss {
     }
 }
 
-/// Removes the tables of what the log says: they may tell of what is given up. A folder there is no table, and stays.
-pub(crate) fn forget_tables(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
-    let folder = ledger.join(INDEX);
-    let entries = match disk.list(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        listed => listed?,
-    };
-    let mut files = entries.iter().filter(|entry| !entry.is_folder);
-    files.try_for_each(|entry| disk.remove_file(&folder.join(&entry.name)))?;
-    disk.sync_folder(&folder)
-}
-
 /// Gives up what stands behind damage: the segments after it go to quarantine, the last first, so that no crash leaves a gap
 /// in the numbers. The damaged one is then to be cut as a torn one is; of a missing one only what lies beside it is left, and the
 /// ledger ends before it.
@@ -96,6 +96,9 @@ pub(crate) fn give_up_behind(
     let path = folder.join(&name);
     let is_missing = !disk.exists(&path)?;
     let is_given_up = |number: SegmentNumber| number > damaged || is_missing && number == damaged;
+    let left = disk.list(&folder)?.into_iter().map(|entry| entry.name);
+    let mut left = left.filter(|name| released_number(name).is_some_and(is_given_up));
+    left.try_for_each(|name| quarantine::set_aside(disk, ledger, &format!("{SEGMENTS}/{name}"), &ending))?;
     set_aside_beside(disk, ledger, replayed, is_given_up)?;
     if is_missing {
         let (path, end) = replayed.before_last.clone().ok_or(io::ErrorKind::InvalidData)?;
@@ -137,7 +140,7 @@ fn set_aside_beside(
     beside.try_for_each(|name| quarantine::set_aside(disk, ledger, &format!("{TREE}/{name}"), &ending))
 }
 
-/// The files beside such segments, whether those are there or not: leaves, tree heads, and what witnesses cosigned.
+/// The files beside such segments, whether those are there or not: leaves, tree heads, cosignatures, and copies of what is left.
 fn beside_segments(
     disk: &dyn Disk,
     ledger: &Path,
@@ -150,8 +153,8 @@ fn beside_segments(
     let is_beside = |name: &String| {
         let number = name.split('.').next().and_then(|digits| digits.parse().ok()).map(SegmentNumber);
         number.is_some_and(|number| {
-            let names = [leaves_file_name(number), heads_file_name(number), cosigned_file_name(number)];
-            is_wanted(number) && names.contains(name)
+            let signed = [heads_file_name(number), cosigned_file_name(number), released_file_name(number)];
+            is_wanted(number) && (signed.contains(name) || *name == leaves_file_name(number))
         })
     };
     Ok(entries.into_iter().map(|entry| entry.name).filter(is_beside).collect())

@@ -15,8 +15,9 @@ use crate::disk::{Disk, OpenMode};
 use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::heads;
+use crate::index_folder::{INDEX, remove_tables};
 use crate::known_heads::{self, Remembered};
-use crate::loss::{self, DeclaredLoss};
+use crate::loss::{self, DeclaredLoss, OnLoss};
 use crate::replacement::replace;
 use crate::replay::{Replayed, TailState};
 use crate::segment_list::segment_header;
@@ -96,7 +97,7 @@ pub(crate) fn begin_generation(
     ledger: &Path,
     replayed: &mut Replayed,
     remembered: Option<&mut Remembered>,
-    begun: &Begun,
+    (on_loss, begun): (OnLoss, &Begun),
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
     let lost = remembered.as_deref().map(Remembered::lost_head).transpose()?.flatten();
@@ -118,6 +119,9 @@ pub(crate) fn begin_generation(
     let anchored = anchored.or_else(|| declared?.anchored.clone());
     let restored = declared.is_some_and(|declared| declared.restored);
     let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored, restored };
+    if on_loss == OnLoss::Declare {
+        remove_tables(disk, &ledger.join(INDEX)).map_err(in_step(ledger, "removing the tables"))?;
+    }
     if declared != Some(&declaration) {
         keep(disk, ledger, replayed.keys.index_key(), &declaration)
             .map_err(in_step(ledger, "keeping what is declared"))?;

@@ -7,21 +7,11 @@ use bitacora_formats::Keyring;
 use crate::environment::Environment;
 use crate::error::OpenError;
 use crate::known_heads::Remembered;
-use crate::loss::DeclaredLoss;
+use crate::loss::{DeclaredLoss, OnLoss};
 use crate::loss_record::{self, Begun};
 use crate::options::Options;
 use crate::replay::{Replayed, TailState};
-
-/// The handling of a loss that others remember, at an opening.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnLoss {
-    /// Nothing is opened for writing.
-    Refuse,
-    /// Frames that the disk did not have go back to their places.
-    PutBack,
-    /// A generation begins that says so.
-    Declare,
-}
+use crate::segments::released_number;
 
 /// Compares the ledger with what others remember of it, and refuses what is not the same. Gives up what is lost where its owner
 /// says so now: no file does that in the owner's place.
@@ -44,8 +34,14 @@ pub(crate) fn face_loss(
     }
     if on_loss == OnLoss::Declare || begun.gives_up_nothing(replayed, remembered.as_ref())? {
         let signers = keyring.signing_chain();
-        let loss =
-            loss_record::begin_generation(disk, folder, replayed, remembered.as_mut(), begun, signers)?;
+        let loss = loss_record::begin_generation(
+            disk,
+            folder,
+            replayed,
+            remembered.as_mut(),
+            (on_loss, begun),
+            signers,
+        )?;
         return Ok((remembered, Some(loss)));
     }
     if is_damaged {
@@ -64,6 +60,17 @@ fn refuse_archived(options: &Options, replayed: &Replayed) -> Result<(), OpenErr
     let retained = replayed.head.position;
     match options.archived {
         Some(through) if through > retained => Err(OpenError::Archived { retained, through }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to declare a loss behind what is left of a released segment. Archives have its events; without them the file alone tells
+/// where the log goes on.
+pub(crate) fn refuse_unknown_end(tail: &TailState) -> Result<(), OpenError> {
+    match tail {
+        TailState::Corrupt(fault) if fault.file.rsplit('/').next().and_then(released_number).is_some() => {
+            Err(OpenError::Corrupt(fault.clone()))
+        }
         _ => Ok(()),
     }
 }

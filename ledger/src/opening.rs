@@ -23,14 +23,14 @@ use crate::error::{AppendError, OpenError, ReadError};
 use crate::head_signer::NotaryStart;
 use crate::heads;
 use crate::inbox::{Inbox, Lane, Queued};
-use crate::index_folder::INDEX;
+use crate::index_folder::{INDEX, TrialTables, remove_tables};
 use crate::known_heads::{Remembered, first_segment, refuse_other_name};
 use crate::leaves;
 use crate::ledger::Inner;
 use crate::live_segment::{LiveSegment, Start};
-use crate::loss::{self, DeclaredLoss};
+use crate::loss::{DeclaredLoss, OnLoss};
 use crate::loss_record::{self, Begun};
-use crate::on_loss::{OnLoss, face_loss};
+use crate::on_loss::{face_loss, refuse_unknown_end};
 use crate::options::{HeadOptions, Options};
 use crate::prepare::{PreparedRequest, Preparer};
 use crate::put_back;
@@ -41,7 +41,7 @@ use crate::released_files;
 use crate::replay::{Replay, Replayed, TailState, refuse_wrong_keyring};
 use crate::segment_index::end_of_segment;
 use crate::segment_preallocator::Supply;
-use crate::segments::{Segments, released_number, segments_folder};
+use crate::segments::{Segments, segments_folder};
 use crate::sequencer::Sequencer;
 use crate::service_events::ServiceEvent;
 use crate::shared::{Parts, Shared};
@@ -122,12 +122,16 @@ fn open_with(
         Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
         return Err(error);
     }
-    let replay = || {
+    let replay = |tables: Option<PathBuf>| {
         let decompressor =
             Decompressor::new().map_err(|error| in_step("preparing to read")(io::Error::other(error)))?;
-        Replay::new(environment, folder, &keyring, decompressor).run()
+        let replay = Replay::new(environment, folder, &keyring, decompressor);
+        match tables {
+            Some(tables) => replay.with_tables(tables).run(),
+            None => replay.run(),
+        }
     };
-    let replayed = replay();
+    let replayed = replay(None);
     if let Err(OpenError::Keyring { .. }) = &replayed {
         Remembered::refuse_foreign(disk, folder, &keyring, &options)?;
     }
@@ -140,19 +144,18 @@ fn open_with(
         }
         replayed => replayed?,
     };
-    if let TailState::Corrupt(fault) = &replayed.tail
-        && on_loss == OnLoss::Declare
-        && fault.file.rsplit('/').next().and_then(released_number).is_some()
-    {
-        // Archives have its events; without them nothing but the file itself tells where the log goes on. Nothing is given up before that
-        // is known.
-        return Err(OpenError::Corrupt(fault.clone()));
-    }
+    // Only now is it known that the keyring is the ledger's. The disk counts for a loss, not what tables remember of it. They stay until
+    // it is known that there is one: of a ledger whose keys are retired they cannot be made again.
+    let mut trial = None;
     let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
-    if on_loss == OnLoss::Declare || !unwritten.map_err(in_step("listing the quarantine"))?.is_empty() {
-        // Only now is it known that the keyring is the ledger's. What is on the disk counts then, not what tables remember of it.
-        loss::forget_tables(disk, folder).map_err(in_step("removing the tables"))?;
-        replayed = replay()?;
+    if on_loss == OnLoss::Declare {
+        let tables = TrialTables::new(&environment.disk, folder).map_err(in_step("trying the log"))?;
+        replayed = replay(Some(tables.folder()))?;
+        refuse_unknown_end(&replayed.tail)?;
+        trial = Some(tables);
+    } else if !unwritten.map_err(in_step("listing the quarantine"))?.is_empty() {
+        remove_tables(disk, &folder.join(INDEX)).map_err(in_step("removing the tables"))?;
+        replayed = replay(None)?;
     }
     refuse_other_name(options.name.as_ref(), || replayed.name(disk, folder, &keyring))?;
     if on_loss == OnLoss::Refuse && !matches!(replayed.tail, TailState::Corrupt(_)) {
@@ -169,7 +172,8 @@ fn open_with(
     recover::settle(disk, folder, &replayed).map_err(in_step("making durable what was read"))?;
     if let Some(loss) = &mut loss {
         // The rest is read again: the ids, the leaves and the last hash of the segment that was cut are unknown.
-        replayed = replay()?;
+        replayed = replay(None)?;
+        drop(trial);
         if let TailState::Corrupt(fault) = replayed.tail {
             return Err(OpenError::Corrupt(fault));
         }

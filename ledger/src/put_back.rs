@@ -21,7 +21,7 @@ use crate::error::OpenError;
 use crate::fault::Fault;
 use crate::known_heads::{Remembered, refuse_other_name};
 use crate::ledger::Ledger;
-use crate::on_loss::OnLoss;
+use crate::loss::OnLoss;
 use crate::opening::{self, append_own};
 use crate::options::Options;
 use crate::quarantine::{self, UnwrittenFrames};

@@ -84,13 +84,25 @@ pub(crate) fn mend(disk: &dyn Disk, folder: &Path, keyring: &Keyring, segments: 
 }
 
 fn mend_one(disk: &dyn Disk, folder: &Path, keyring: &Keyring, number: SegmentNumber) -> io::Result<()> {
-    let found = released_bytes(disk, folder, number)?;
+    let found = match released_bytes(disk, folder, number) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read?),
+    };
     let left = read_released(disk, folder, number, Some(keyring.signing_chain()))?;
     let left = left.ok_or(io::ErrorKind::InvalidData)?;
     let is_old = left.signed.is_none();
     let left = if is_old { sign(disk, folder, keyring, left)? } else { left }.encode();
-    if found != left {
-        write_again(disk, folder, number, (&found, &left), is_old)?;
+    match found {
+        Some(found) if found == left => {}
+        Some(found) => write_again(disk, folder, number, (&found, &left), is_old)?,
+        None => {
+            let name = released_file_name(number);
+            replace(disk, folder, &name, UNFINISHED, |file| file.write_all_at(&left, 0))?;
+            tracing::warn!(
+                file = name,
+                "the file of a released segment was missing; its copy was written in its place"
+            );
+        }
     }
     // After the file: a verifier that looks meanwhile finds a copy of it, or none.
     if released_copy(disk, folder, number).as_deref() != Some(&left) {

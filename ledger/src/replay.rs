@@ -136,6 +136,11 @@ impl<'a> Replay<'a> {
         Self { mends: false, ..self }
     }
 
+    /// The same with the tables of another folder.
+    pub(crate) fn with_tables(self, index: PathBuf) -> Self {
+        Self { index, ..self }
+    }
+
     /// Changes nothing on the disk but tables, which can be made again.
     pub(crate) fn run(mut self) -> Result<Replayed, OpenError> {
         let list = SegmentList::read(&*self.disk, &self.folder)?;
@@ -232,6 +237,10 @@ impl<'a> Replay<'a> {
         let position = Position::new(progress.end.next_position.get() - 1).ok_or_else(missing)?;
         let (_, tip_tables) = self.tables.take().ok_or_else(missing)?;
         let untold = progress.untold(&tail);
+        if self.mends && !matches!(tail, TailState::Corrupt(_)) {
+            progress.ids.remove_unfit();
+            tip_tables.remove_unfit();
+        }
         Ok(Replayed {
             ledger: progress.end.ledger,
             tier: self.tier(progress.end.ledger),
@@ -308,7 +317,7 @@ impl Replay<'_> {
         let segments = outline.segments_through(state.end.number, &tier);
         let (Some(segments), None | Some(Some(_))) = (segments, &whole) else {
             // Not the log that the tables were made of, whatever their seals say.
-            tip_tables.remove_all();
+            tip_tables.forget_all();
             return None;
         };
         let EndedState { end, frontier, tips, .. } = state;

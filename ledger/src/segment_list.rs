@@ -39,13 +39,17 @@ pub(crate) struct Gap {
 impl SegmentList {
     pub(crate) fn read(disk: &dyn Disk, folder: &Path) -> Result<Self, OpenError> {
         // First: a live ledger goes on meanwhile.
-        let remembered = last_with_leaves(disk, folder)?;
+        let beside = beside(disk, folder)?;
+        let remembered = beside.iter().filter_map(|name| leaves_number(name)).max();
         let entries = disk
             .list(folder)
             .map_err(|source| OpenError::Disk { what: "listing the segments".to_owned(), source })?;
         let names = || entries.iter().map(|entry| entry.name.as_str());
         let stored: BTreeSet<_> = names().filter_map(segment_number).collect();
-        let left: BTreeSet<_> = names().filter_map(released_number).collect();
+        // Where a released segment's file is missing, its copy stands for it.
+        let copies = beside.iter().filter_map(|name| released_number(name));
+        let copies = copies.filter(|number| !stored.contains(number));
+        let left: BTreeSet<_> = names().filter_map(released_number).chain(copies).collect();
         // A crash may have left both, or brought a segment back with released ones behind it: the last ones count as segments.
         let released = (1..).map(SegmentNumber).take_while(|number| left.contains(number));
         let released = released.filter(|number| !stored.contains(number)).last();
@@ -77,13 +81,12 @@ impl SegmentList {
     }
 }
 
-/// The last segment that leaves lie beside.
-fn last_with_leaves(disk: &dyn Disk, folder: &Path) -> Result<Option<SegmentNumber>, OpenError> {
-    let tree = folder.with_file_name(TREE);
-    match disk.list(&tree) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+/// The names of the files that lie beside segments.
+fn beside(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, OpenError> {
+    match disk.list(&copies_folder(folder)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(source) => Err(OpenError::Disk { what: "listing the leaves".to_owned(), source }),
-        Ok(entries) => Ok(entries.iter().filter_map(|entry| leaves_number(&entry.name)).max()),
+        Ok(entries) => Ok(entries.into_iter().map(|entry| entry.name).collect()),
     }
 }
 
@@ -104,9 +107,14 @@ impl Gap {
         }
     }
 
+    /// Returns the header of the first segment behind it.
+    pub(crate) fn next_header(&self, disk: &dyn Disk, folder: &Path) -> io::Result<Option<SegmentHeader>> {
+        segment_header(disk, folder, self.next)
+    }
+
     /// Returns the position at which the remaining segments go on, if their header is beyond doubt.
     fn next_begins(&self, disk: &dyn Disk, folder: &Path) -> Option<Position> {
-        let header = segment_header(disk, folder, self.next).ok()??;
+        let header = self.next_header(disk, folder).ok()??;
         header.verify_certificate().ok()?;
         Some(header.first_position)
     }
@@ -143,7 +151,14 @@ pub(crate) fn read_released(
     number: SegmentNumber,
     signers: Option<&SigningChain>,
 ) -> io::Result<Option<ReleasedSegment>> {
-    let contents = released_bytes(disk, folder, number)?;
+    let contents = match released_bytes(disk, folder, number) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Without a copy too, it is missing.
+            released_copy(disk, folder, number).ok_or(error)?;
+            Vec::new()
+        }
+        read => read?,
+    };
     let found = ReleasedSegment::parse(&contents).ok().filter(|found| is_released(found, number, signers));
     if found.as_ref().is_some_and(|found| found.signed.is_some()) {
         return Ok(found);

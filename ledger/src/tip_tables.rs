@@ -18,6 +18,7 @@ use bitacora_formats::{
 pub(crate) use self::file::opens;
 use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, write};
 use crate::disk::Disk;
+use crate::index_folder::UnfitTables;
 use crate::key_map::KeyMap;
 use crate::staged::Tip;
 use crate::table_writer::Rest;
@@ -53,6 +54,7 @@ struct Place {
     folder: PathBuf,
     index_key: Secret,
     ledger: LedgerId,
+    unfit: UnfitTables,
 }
 
 /// A table whose header fits the log; its chunks are authenticated when they are read.
@@ -64,7 +66,7 @@ struct Table {
 }
 
 impl TipTables {
-    /// Lists the tables of a ledger's `index` folder that fit its log, and removes what fits no more.
+    /// Lists the tables of a ledger's `index` folder that fit its log. What fits no more goes by [`Self::remove_unfit`].
     ///
     /// `end_of` gives the chain hash at the end of an ended segment, as the log has it now.
     pub(crate) fn load(
@@ -81,12 +83,13 @@ impl TipTables {
 
     /// No table, whatever the folder holds; that stays as it is.
     pub(crate) fn none(disk: Arc<dyn Disk>, folder: PathBuf, index_key: Secret, ledger: LedgerId) -> Self {
-        Self { place: Place { disk, folder, index_key, ledger }, tables: Vec::new() }
+        let place = Place { disk, folder, index_key, ledger, unfit: UnfitTables::default() };
+        Self { place, tables: Vec::new() }
     }
 
     /// Returns the state of the log at the end of the last segment that tables cover, none after `limit`; `None` if they cover none.
     ///
-    /// Tables after that are removed: what they tell is read from the log again.
+    /// Tables after that do not count: what they tell is read from the log again.
     pub(crate) fn state_through(&mut self, limit: SegmentNumber) -> Option<EndedState> {
         let keep = self.tables.iter().take_while(|table| table.last <= limit).count();
         let mut state: Option<EndedState> = None;
@@ -104,7 +107,7 @@ impl TipTables {
             }
             read += 1;
         }
-        self.tables.split_off(read).iter().for_each(|table| self.place.remove(&table.name()));
+        self.tables.split_off(read).iter().for_each(|table| self.place.unfit.note(&table.name()));
         state
     }
 
@@ -153,12 +156,21 @@ impl TipTables {
         Ok(true)
     }
 
+    /// Forgets all tables: they are not of this log, and the opening has to read all of it.
+    pub(crate) fn forget_all(&mut self) {
+        std::mem::take(&mut self.tables).iter().for_each(|table| self.place.unfit.note(&table.name()));
+    }
+
     /// Removes all tables: the log is not what it was, and the next opening has to read all of it.
     pub(crate) fn remove_all(&mut self) {
-        std::mem::take(&mut self.tables).iter().for_each(|table| self.place.remove(&table.name()));
-        if let Err(error) = self.place.disk.sync_folder(&self.place.folder) {
-            tracing::warn!(%error, "the removal of the tip tables may not be durable");
-        }
+        self.forget_all();
+        self.remove_unfit();
+    }
+
+    /// Removes the tables that did not fit when these were loaded. For a log that was read to its end.
+    pub(crate) fn remove_unfit(&self) {
+        let is_replaced = |name: &str| self.tables.iter().any(|table| table.name() == name);
+        self.place.unfit.remove(&*self.place.disk, &self.place.folder, is_replaced);
     }
 }
 
@@ -186,7 +198,7 @@ impl Place {
             let table = (expected == Some(first)).then(|| self.fitting(first, last, end_of(last))).flatten();
             match table {
                 Some(table) => tables.push(table),
-                None => self.remove(&file_name(first, last)),
+                None => self.unfit.note(&file_name(first, last)),
             }
         }
         tables

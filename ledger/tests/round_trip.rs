@@ -129,7 +129,7 @@ fn clutter(ledger: &Path) {
                 at.join(name.replacen('0', &(kind + 4 * number).to_string(), 1))
             };
             std::fs::create_dir(path(1)).unwrap();
-            assert!(std::process::Command::new("mkfifo").arg(path(2)).status().unwrap().success());
+            make_pipe(&path(2));
             std::os::unix::fs::symlink("nowhere", path(3)).unwrap();
             std::os::unix::fs::symlink(path(4).file_name().unwrap(), path(4)).unwrap();
         }
@@ -155,7 +155,7 @@ fn what_is_no_file_under_a_name_like_a_files_stops_no_opening_and_no_declaration
     std::fs::write(&damaged, bytes).unwrap();
     // Nothing that is under the name of a segment is passed over in silence: it is lost, and what is whole is served.
     let pipe = path.join("segments/0000000009.seg");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    make_pipe(&pipe);
     let ledger = Ledger::open(&environment, &path, Arc::clone(&keyring), Options::small()).unwrap();
     assert!(ledger.lost_end().is_some());
     drop(ledger);
@@ -253,4 +253,10 @@ fn copy(from: &Path, to: &Path) {
             false => drop(std::fs::copy(entry.path(), to).unwrap()),
         }
     }
+}
+
+/// Makes a pipe without starting a program: a child holds the locks of other tests until it has become that program.
+fn make_pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
 }

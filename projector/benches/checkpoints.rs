@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bitacora_formats::vocabulary::{CHECKPOINT_BLOB, CHECKPOINT_SOURCE};
 use bitacora_formats::{Data, Event, Json, Keyring};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
-use bitacora_projector::{Held, IndexOptions, IndexedLedger, ModelState, ReadModels};
+use bitacora_projector::{ContentBody, IndexOptions, IndexedLedger, ModelState, ReadModels};
 
 /// Channels that never change, and bytes of each.
 const CONSTANT: [(&str, usize); 7] = [
@@ -133,7 +133,7 @@ fn newest(models: &ReadModels) -> usize {
     let contents = found.checkpoint.channels.iter().filter_map(|channel| channel.value.as_ref());
     let contents = contents.chain(found.writes.iter().map(|write| &write.content));
     let held = contents.map(|content| match models.content(content).unwrap() {
-        Held::Bytes(bytes) => bytes.len(),
+        ContentBody::Bytes(bytes) => bytes.len(),
         other => unreachable!("{other:?}"),
     });
     document.len() + held.sum::<usize>()

@@ -24,7 +24,7 @@ const REQUEST_EVENTS: u64 = 100;
 const STREAM_EVENTS: u64 = 1_000;
 const DATA_BYTES: usize = 512;
 
-struct Arguments {
+struct BenchArguments {
     folder: PathBuf,
     events: u64,
     keep: bool,
@@ -32,7 +32,7 @@ struct Arguments {
 }
 
 fn main() {
-    let mut found = Arguments { folder: ".".into(), events: 1_000_000, keep: false, read: false };
+    let mut found = BenchArguments { folder: ".".into(), events: 1_000_000, keep: false, read: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -243,9 +243,9 @@ fn read(folder: &Path) {
 }
 
 /// The time by the clock, the time of it that this thread was running, and how many events were found.
-type Timed = (Duration, Duration, usize);
+type ReadTiming = (Duration, Duration, usize);
 
-fn timed(ledger: &IndexedLedger, from: From, limit: usize, filter: &Filter) -> Timed {
+fn timed(ledger: &IndexedLedger, from: From, limit: usize, filter: &Filter) -> ReadTiming {
     let thread = Path::new("/proc/thread-self");
     let (began, ran) = (Instant::now(), on_cpu(thread));
     let query = ReadQuery { from, until: None, limit, filter: filter.clone() };
@@ -253,7 +253,7 @@ fn timed(ledger: &IndexedLedger, from: From, limit: usize, filter: &Filter) -> T
     (began.elapsed(), on_cpu(thread) - ran, page.events.len())
 }
 
-fn show(what: &str, how: &str, mut times: Vec<Timed>) {
+fn show(what: &str, how: &str, mut times: Vec<ReadTiming>) {
     times.sort_unstable();
     let (median, most) = (times.get(times.len() / 2).unwrap(), times.last().unwrap());
     let mut ran: Vec<_> = times.iter().map(|(_, ran, _)| *ran).collect();

@@ -10,7 +10,7 @@ use bitacora_formats::{ChainHash, Position, Secret, seal_index_block};
 use bitacora_ledger::{Environment, Ledger, OpenMode};
 
 use crate::limits::MAX_BLOCKS;
-use crate::stored_block::{Doubt, StoredBlock};
+use crate::stored_block::{BlockIntegrityError, StoredBlock};
 
 /// The folder of all derived state in a ledger's folder.
 pub(crate) const PROJECTIONS: &str = "projections";
@@ -22,13 +22,13 @@ const ENDING: &str = ".idx";
 const UNFINISHED: &str = ".new";
 
 /// The folder of one ledger's blocks, and the key that opens them.
-pub(crate) struct Shelf {
+pub(crate) struct BlockDir {
     environment: Environment,
     folder: PathBuf,
     derived_state_key: Secret,
 }
 
-impl Shelf {
+impl BlockDir {
     pub(crate) fn new(environment: Environment, ledger: &Path, derived_state_key: Secret) -> Self {
         let folder = ledger.join(PROJECTIONS).join(INDEX);
         Self { environment, folder, derived_state_key }
@@ -77,22 +77,22 @@ impl Shelf {
         path: &Path,
         name: &str,
         after: Option<Position>,
-    ) -> Result<StoredBlock, Doubt> {
+    ) -> Result<StoredBlock, BlockIntegrityError> {
         let block = StoredBlock::open(&*self.environment.disk, path, &self.derived_state_key)?;
         let extent = block.extent();
         let in_place = file_name(extent.first) == name && after.is_none_or(|after| after < extent.first);
         if !in_place || extent.ledger != ledger.id() {
-            return Err(Doubt::History);
+            return Err(BlockIntegrityError::History);
         }
         // Released events were read back and verified, so that no other history can have taken their place since.
         if ledger.released_through().is_some_and(|released| extent.last <= released) {
             return Ok(block);
         }
-        let frame = ledger.frame_of(extent.last).map_err(|_| Doubt::History)?;
+        let frame = ledger.frame_of(extent.last).map_err(|_| BlockIntegrityError::History)?;
         if (frame.previous, frame.tree_root) == (Some(extent.previous), extent.tree_root) {
             Ok(block)
         } else {
-            Err(Doubt::History)
+            Err(BlockIntegrityError::History)
         }
     }
 
@@ -103,7 +103,7 @@ impl Shelf {
         first: Position,
         last: Position,
         entries: &[u64],
-    ) -> Result<StoredBlock, Doubt> {
+    ) -> Result<StoredBlock, BlockIntegrityError> {
         let frame = ledger.frame_of(last).map_err(|error| io::Error::other(error.to_string()))?;
         let extent = bitacora_formats::IndexExtent {
             ledger: ledger.id(),

@@ -9,15 +9,15 @@ use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::call_state::CallState;
-use crate::import_times::{Brought, HappenedBetween, KnownImports, Outside};
+use crate::import_times::{HappenedBetween, ImportOrigin, KnownImports, Outside};
 use crate::limits::LOOKED_AT_CALLS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
-pub(crate) use fold::Calls;
+pub(crate) use fold::CallsModel;
 use fold::{IMPORTS, Label, OF_ID, OfId, ROWS};
 
 /// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct CallSummary {
     /// The position of its first request; that of its end if only the end is recorded.
     pub position: u64,
     /// The time of that, microseconds since 1970; for an accepted import, the time that the imported event states.
@@ -26,7 +26,7 @@ pub struct Call {
     #[serde(skip)]
     pub recorded: u64,
     /// The import that brought it, and when it says that it happened.
-    pub brought: Option<Brought>,
+    pub brought: Option<ImportOrigin>,
     /// Its id. It is another call's after this one has ended, and may be that of calls that were recorded elsewhere.
     pub call: String,
     /// The position of the earlier call with this id.
@@ -111,7 +111,7 @@ pub struct CallOutcome {
     /// The time of the outcome, microseconds since 1970.
     pub time: u64,
     /// The import that brought it, and when it says that it happened.
-    pub brought: Option<Brought>,
+    pub brought: Option<ImportOrigin>,
     /// `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`.
     pub status: String,
     /// The kind of error, in one word.
@@ -193,7 +193,7 @@ pub struct CallQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPage {
     /// The calls, the newest first.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallSummary>,
     /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
     /// [`LOOKED_AT_CALLS`] calls at most.
     pub next: Option<Position>,
@@ -203,7 +203,7 @@ pub struct CallPage {
     pub position: Position,
 }
 
-impl Call {
+impl CallSummary {
     /// Sets its times as they are believed now.
     fn settle(mut self, imports: &KnownImports) -> Self {
         self.recorded = self.time;
@@ -236,7 +236,7 @@ impl CallQuery {
         labels.into_iter().filter_map(|(label, value)| Some((label, value.as_deref()?)))
     }
 
-    fn matches(&self, call: &Call) -> bool {
+    fn matches(&self, call: &CallSummary) -> bool {
         self.between.as_ref().is_none_or(|between| between.contains(call.time))
             && self.labels().all(|(label, value)| label.of(call) == Some(value))
     }
@@ -261,7 +261,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn calls(&self, query: &CallQuery) -> Result<CallPage, ModelError> {
-        let view = self.view(Calls.name())?;
+        let view = self.view(CallsModel.name())?;
         let imports = IMPORTS.read(&view)?;
         let mut page = CallPage { calls: Vec::new(), next: None, outside: None, position: view.position() };
         let mut at = None;
@@ -284,8 +284,8 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
-    pub fn call(&self, call: &str) -> Result<(Option<Call>, Position), ModelError> {
-        let view = self.view(Calls.name())?;
+    pub fn call(&self, call: &str) -> Result<(Option<CallSummary>, Position), ModelError> {
+        let view = self.view(CallsModel.name())?;
         let latest = view.row::<OfId>(&view.key(OF_ID, &[call]))?.and_then(|of_id| of_id.latest);
         let found = latest.map_or(Ok(None), |position| call_at(&view, position))?;
         let imports = IMPORTS.read(&view)?;
@@ -311,7 +311,7 @@ fn found<'v>(
     view: &'v View,
     query: &CallQuery,
     imports: &KnownImports,
-) -> Box<dyn Iterator<Item = Result<Call, ModelError>> + 'v> {
+) -> Box<dyn Iterator<Item = Result<CallSummary, ModelError>> + 'v> {
     let ranges = imports.ranges(query.between.as_ref(), &query.positions());
     if let Some(call) = &query.call {
         return Box::new(with_id(view, call, ranges));
@@ -333,7 +333,7 @@ fn with_id<'v>(
     view: &'v View,
     call: &str,
     ranges: Vec<RangeInclusive<u64>>,
-) -> impl Iterator<Item = Result<Call, ModelError>> + 'v {
+) -> impl Iterator<Item = Result<CallSummary, ModelError>> + 'v {
     let of_id = view.row::<OfId>(&view.key(OF_ID, &[call]));
     let mut next = of_id.map(|of_id| of_id.and_then(|of_id| of_id.latest)).transpose();
     let all = std::iter::from_fn(move || {
@@ -341,12 +341,12 @@ fn with_id<'v>(
         next = found.as_ref().ok().and_then(|call| call.earlier).map(Ok);
         Some(found)
     });
-    let is_wanted = move |found: &Result<Call, ModelError>| {
+    let is_wanted = move |found: &Result<CallSummary, ModelError>| {
         found.as_ref().map_or(true, |call| ranges.iter().any(|range| range.contains(&call.position)))
     };
     all.filter(is_wanted)
 }
 
-fn call_at(view: &View, position: u64) -> Result<Option<Call>, ModelError> {
+fn call_at(view: &View, position: u64) -> Result<Option<CallSummary>, ModelError> {
     view.row(&fold::row_key(|table| view.key(table, &[]), position))
 }

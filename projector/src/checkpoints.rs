@@ -2,13 +2,13 @@
 //!
 //! Rows say which events of the log tell of a checkpoint, of each of its channels and of each write; the events say the rest.
 
+mod content_body;
+mod event_views;
 mod fold;
-mod held;
 mod order;
 mod reading;
 mod row;
 mod thread;
-mod told;
 mod whose;
 
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::models::RowKey;
-pub(crate) use fold::Checkpoints;
-pub use held::{CheckpointError, Held};
+pub use content_body::{CheckpointError, ContentBody};
+pub(crate) use fold::CheckpointsModel;
 use whose::{Owner, Sender};
 
 /// One checkpoint.
@@ -65,7 +65,7 @@ pub struct Channel {
     /// Its version.
     pub version: Option<Version>,
     /// Its content, if anything was said of that.
-    pub value: Option<Content>,
+    pub value: Option<ContentLocation>,
 }
 
 /// The version of a channel.
@@ -80,7 +80,7 @@ pub enum Version {
 
 /// The place of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct ContentLocation {
     /// The encoding of its bytes.
     pub encoding: Option<String>,
     /// Bytes.
@@ -103,7 +103,7 @@ pub struct CheckpointWrite {
     /// The channel.
     pub channel: String,
     /// The content that it wrote.
-    pub content: Content,
+    pub content: ContentLocation,
     /// The position of the event that records it.
     pub position: u64,
 }
@@ -160,7 +160,7 @@ pub struct CheckpointPage {
 
 /// A piece of content that is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
+pub struct ContentPiece {
     /// The position of the event.
     pub position: u64,
     /// Its bytes, where they are not sealed.

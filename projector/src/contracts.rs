@@ -11,9 +11,9 @@ use bitacora_formats::vocabulary::{BlastRadius, ContractPhase, Resolution, Rollb
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{LOOKED_AT_ROLLBACKS, SHOWN_DEFINITIONS};
-use crate::listed::Listed;
+use crate::list_page::ListPage;
 use crate::models::{Model as _, ModelError, ReadModels};
-pub(crate) use fold::Contracts;
+pub(crate) use fold::ContractsModel;
 use fold::{CHECKED_BY, CHECKS, CONTRACT, DEFINITIONS, FAILED_BY, ROLLBACKS};
 
 /// Stands for the contract of checks that name none.
@@ -50,16 +50,16 @@ pub struct ContractDefinition {
     /// The damage that a breach can do.
     pub blast_radius: BlastRadius,
     /// The checks that have to hold before the call.
-    pub pre: Vec<Part>,
+    pub pre: Vec<RollbackPart>,
     /// The checks that have to hold after it.
-    pub post: Vec<Part>,
+    pub post: Vec<RollbackPart>,
     /// The steps that follow, in order, where one does not hold.
-    pub rollback: Vec<Part>,
+    pub rollback: Vec<RollbackPart>,
 }
 
 /// A check, or a step of a rollback, that a contract asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct RollbackPart {
     /// The kind of check or step.
     pub kind: String,
     /// With what: JSON, its members in their order.
@@ -298,7 +298,7 @@ impl ReadModels {
         &self,
         contract: &str,
     ) -> Result<(Option<(Contract, Vec<ContractDefinition>)>, Position), ModelError> {
-        let view = self.view(Contracts.name())?;
+        let view = self.view(ContractsModel.name())?;
         let Some(known) = view.row(&view.key(CONTRACT, &[contract]))? else {
             return Ok((None, view.position()));
         };
@@ -311,14 +311,14 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn contract_checks(&self, query: &CheckQuery) -> Result<Listed<ContractCheck>, ModelError> {
-        let view = self.view(Contracts.name())?;
+    pub fn contract_checks(&self, query: &CheckQuery) -> Result<ListPage<ContractCheck>, ModelError> {
+        let view = self.view(ContractsModel.name())?;
         let table = if query.failed_only { FAILED_BY } else { CHECKED_BY };
         let positions = view.posted(view.key(table, &[&query.contract]), up_to(query.before));
         let checks = positions.filter_map(|position| {
             position.and_then(|position| view.row(&view.key(CHECKS, &[]).at(position))).transpose()
         });
-        Listed::take(checks, query.limit, view.position())
+        ListPage::take(checks, query.limit, view.position())
     }
 
     /// Rollbacks, the newest first.
@@ -326,7 +326,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn rollbacks(&self, query: &RollbackQuery) -> Result<RollbackPage, ModelError> {
-        let view = self.view(Contracts.name())?;
+        let view = self.view(ContractsModel.name())?;
         let (all, range) = (view.key(ROLLBACKS, &[]), up_to(query.before));
         let found: Box<dyn Iterator<Item = Result<Rollback, ModelError>>> = match query.labels().next() {
             None => Box::new(view.rows(all, range).rev().map(|row| row.map(|(_, rollback)| rollback))),

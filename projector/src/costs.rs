@@ -12,8 +12,8 @@ use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::models::{Model as _, ModelError, ReadModels, View};
-use crate::spending::Spending;
-pub(crate) use fold::Costs;
+use crate::spending::SpendingSums;
+pub(crate) use fold::CostsModel;
 use fold::{IMPORTS, Tables};
 
 /// The properties that costs are summed up by.
@@ -58,7 +58,7 @@ type Of<T> = [T; PARTS.len()];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cell {
     of: Of<String>,
-    spending: Spending,
+    spending: SpendingSums,
 }
 
 /// A query of costs.
@@ -80,7 +80,7 @@ pub struct Cost {
     /// The properties of the sum, in the order that was asked for; days since 1970 as a number.
     pub of: Vec<(CostsBy, String)>,
     /// The spending.
-    pub spending: Spending,
+    pub spending: SpendingSums,
 }
 
 /// All sums that were asked for.
@@ -89,7 +89,7 @@ pub struct CostAnswer {
     /// In the order of what they are of.
     pub costs: Vec<Cost>,
     /// All together.
-    pub total: Spending,
+    pub total: SpendingSums,
     /// The number of answers and calls on other days, if nothing was spent on the days asked about.
     pub outside: Option<u64>,
     /// Every event up to here is in them.
@@ -133,9 +133,9 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn costs(&self, query: &CostQuery) -> Result<CostAnswer, ModelError> {
-        let view = self.view(Costs.name())?;
-        let mut sums: BTreeMap<Vec<String>, Spending> = BTreeMap::new();
-        let mut total = Spending::default();
+        let view = self.view(CostsModel.name())?;
+        let mut sums: BTreeMap<Vec<String>, SpendingSums> = BTreeMap::new();
+        let mut total = SpendingSums::default();
         each_cell(&view, query, |day, cell| {
             let of = query.by.iter().map(|by| match by {
                 // In as many digits as there can be, so that days are in their order.

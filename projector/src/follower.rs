@@ -13,18 +13,18 @@ use tokio::sync::watch;
 
 use crate::index::Index;
 use crate::limits::{FOLLOW_EVENTS, FOLLOW_PAUSE, PUBLISH_EVENTS, RETRY_PAUSE};
-use crate::open_block::{BlockBounds, Gathered, OpenBlock};
-use crate::stored_block::Doubt;
+use crate::open_block::{BlockBounds, EntryBatch, OpenBlock};
+use crate::stored_block::BlockIntegrityError;
 
 /// The reasons for which the index does not go on for now.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum IndexRunError {
     /// The log could not be read.
     #[error("the log could not be read: {0}")]
     Read(#[from] ReadError),
     /// A block could not be stored.
     #[error("a block could not be stored: {0}")]
-    Store(#[from] Doubt),
+    Store(#[from] BlockIntegrityError),
 }
 
 /// Starts the follower's thread.
@@ -34,7 +34,7 @@ pub(crate) fn start(index: &Arc<Index>) -> io::Result<JoinHandle<()>> {
     let index = Arc::clone(index);
     thread::Builder::new().name("bitacora-index".to_owned()).spawn(move || {
         let heads = index.ledger.watch_head();
-        let mut follower = Follower { index: &index, heads, waiting };
+        let mut follower = IndexFollower { index: &index, heads, waiting };
         if catch_unwind(AssertUnwindSafe(|| follower.run())).is_err() {
             tracing::error!("the index's follower panicked; reads go to the log itself");
         }
@@ -42,13 +42,13 @@ pub(crate) fn start(index: &Arc<Index>) -> io::Result<JoinHandle<()>> {
     })
 }
 
-struct Follower<'i> {
+struct IndexFollower<'i> {
     index: &'i Index,
     heads: watch::Receiver<Head>,
     waiting: Runtime,
 }
 
-impl Follower<'_> {
+impl IndexFollower<'_> {
     fn run(&mut self) {
         self.index.load();
         while !self.index.is_ending() {
@@ -68,7 +68,7 @@ impl Follower<'_> {
     }
 
     /// Takes in what is durable, and makes again what was doubted.
-    fn round(&self) -> Result<(), Failure> {
+    fn round(&self) -> Result<(), IndexRunError> {
         let followed = self.follow();
         while let Some(hole) = self.index.hole().filter(|_| !self.index.is_ending()) {
             self.fill(&hole)?;
@@ -101,7 +101,7 @@ impl Follower<'_> {
     }
 
     /// Takes in everything up to the durable head.
-    fn follow(&self) -> Result<(), Failure> {
+    fn follow(&self) -> Result<(), IndexRunError> {
         while !self.index.is_ending() {
             if self.index.look_at_open(OpenBlock::is_full) {
                 self.store_open()?;
@@ -123,11 +123,11 @@ impl Follower<'_> {
         bounds: BlockBounds,
         next: Position,
         until: Position,
-        give: &mut dyn FnMut(&Gathered),
-    ) -> Result<(), Failure> {
+        give: &mut dyn FnMut(&EntryBatch),
+    ) -> Result<(), IndexRunError> {
         let portion = next.plus(FOLLOW_EVENTS - 1).unwrap_or(until);
         let until = until.min(portion).min(bounds.last_possible());
-        let mut gathered = Gathered::new();
+        let mut gathered = EntryBatch::new();
         let mut room = bounds.entries_left();
         self.index.ledger.visit(After::new(next.get() - 1), until, &mut |seen| {
             if room == 0 {
@@ -148,16 +148,16 @@ impl Follower<'_> {
     }
 
     /// Puts the open block on the disk, if it holds anything.
-    fn store_open(&self) -> Result<(), Failure> {
+    fn store_open(&self) -> Result<(), IndexRunError> {
         let content = |open: &OpenBlock| Some((open.first(), open.last()?, open.sorted_entries()));
         let Some((first, last, entries)) = self.index.look_at_open(content) else { return Ok(()) };
-        let block = self.index.shelf.store(&self.index.ledger, first, last, &entries)?;
+        let block = self.index.block_dir.store(&self.index.ledger, first, last, &entries)?;
         self.index.open_was_stored(block);
         Ok(())
     }
 
     /// Makes the block again that begins where a hole does.
-    fn fill(&self, hole: &RangeInclusive<Position>) -> Result<(), Failure> {
+    fn fill(&self, hole: &RangeInclusive<Position>) -> Result<(), IndexRunError> {
         let mut block = OpenBlock::new(*hole.start(), self.index.capacity);
         while !block.is_full() {
             let Some(next) = block.next().filter(|next| hole.contains(next)) else { break };
@@ -168,7 +168,7 @@ impl Follower<'_> {
         }
         let Some(last) = block.last() else { return Ok(()) };
         let stored =
-            self.index.shelf.store(&self.index.ledger, block.first(), last, &block.sorted_entries())?;
+            self.index.block_dir.store(&self.index.ledger, block.first(), last, &block.sorted_entries())?;
         self.index.fill(stored);
         Ok(())
     }

@@ -5,11 +5,11 @@ use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{CoverageGap, EventData as _, MissingHalf};
 use serde::{Deserialize, Serialize};
 
-use crate::Listed;
-use crate::models::{FoldError, Folded, Imported, Model, ModelError, ReadModels, Rows};
+use crate::ListPage;
+use crate::models::{AssuranceMarker, FoldError, FoldEvent, Model, ModelError, ReadModels, Rows};
 
 /// The model, as [`ReadModels`] keep it.
-pub(crate) struct Gaps;
+pub(crate) struct GapsModel;
 
 /// All gaps, by position.
 const ALL: u8 = 1;
@@ -39,9 +39,9 @@ pub struct Gap {
 
 /// Says whether it was recorded elsewhere.
 #[derive(Deserialize)]
-struct Brought {
+struct GapAssurance {
     #[serde(default)]
-    assurance: Option<Imported>,
+    assurance: Option<AssuranceMarker>,
 }
 
 /// A query of gaps.
@@ -55,7 +55,7 @@ pub struct GapQuery {
     pub limit: usize,
 }
 
-impl Model for Gaps {
+impl Model for GapsModel {
     fn name(&self) -> &'static str {
         "gaps"
     }
@@ -68,9 +68,9 @@ impl Model for Gaps {
         &[CoverageGap::KIND]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(gap) = event.data::<CoverageGap>()? else { return Ok(()) };
-        let assurance = event.data::<Brought>()?.and_then(|brought| brought.assurance);
+        let assurance = event.data::<GapAssurance>()?.and_then(|brought| brought.assurance);
         let position = event.position.get();
         let text = |text: &Option<_>| text.as_ref().map(ToString::to_string);
         let row = Gap {
@@ -96,14 +96,14 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn gaps(&self, query: &GapQuery) -> Result<Listed<Gap>, ModelError> {
-        let view = self.view(Gaps.name())?;
+    pub fn gaps(&self, query: &GapQuery) -> Result<ListPage<Gap>, ModelError> {
+        let view = self.view(GapsModel.name())?;
         let group = match &query.session {
             Some(session) => view.key(OF_SESSION, &[session]),
             None => view.key(ALL, &[]),
         };
         let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
         let rows = view.rows(group, 0..=last).rev().map(|row| row.map(|(_, gap)| gap));
-        Listed::take(rows, query.limit, view.position())
+        ListPage::take(rows, query.limit, view.position())
     }
 }

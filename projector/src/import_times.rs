@@ -9,14 +9,14 @@ use bitacora_formats::parse_time;
 use bitacora_formats::vocabulary::{EventData as _, ImportAccepted, ImportBatch};
 use serde::{Deserialize, Serialize};
 
-use crate::models::{FoldError, Folded, ModelError, Rows, View};
+use crate::models::{FoldError, FoldEvent, ModelError, Rows, View};
 
 /// The types of events that a model folds to know of imports.
 pub(crate) const IMPORT_KINDS: [&str; 2] = [ImportBatch::KIND, ImportAccepted::KIND];
 
 /// Says of something that an import brought it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Brought {
+pub struct ImportOrigin {
     /// The number of the import, as the model counts them.
     pub import: u64,
     /// The time that it states for itself, microseconds since 1970; never later than it was recorded.
@@ -80,7 +80,7 @@ pub struct Outside {
     pub is_more: bool,
 }
 
-impl Folded<'_> {
+impl FoldEvent<'_> {
     /// The time that the event tells of itself, unless that is later than its recording.
     fn own_time(&self) -> Option<u64> {
         let own = self.record.time.as_deref().and_then(|time| parse_time(time).ok());
@@ -92,16 +92,21 @@ impl ImportTables {
     /// Says of an event that was recorded elsewhere which import brings it.
     pub(crate) fn brought(
         &self,
-        event: &Folded<'_>,
+        event: &FoldEvent<'_>,
         rows: &mut Rows<'_>,
-    ) -> Result<Option<Brought>, FoldError> {
+    ) -> Result<Option<ImportOrigin>, FoldError> {
         let Some(own_time) = event.own_time() else { return Ok(None) };
-        Ok(Some(Brought { import: self.under_way(rows)?, own_time }))
+        Ok(Some(ImportOrigin { import: self.under_way(rows)?, own_time }))
     }
 
     /// Notes where something stands that an import brought, so that it is found by its own time.
-    pub(crate) fn note(&self, rows: &mut Rows<'_>, position: u64, brought: Brought) -> Result<(), FoldError> {
-        let Brought { import, own_time } = brought;
+    pub(crate) fn note(
+        &self,
+        rows: &mut Rows<'_>,
+        position: u64,
+        brought: ImportOrigin,
+    ) -> Result<(), FoldError> {
+        let ImportOrigin { import, own_time } = brought;
         let key = rows.key(self.imports, &[]).at(import);
         let mut known = rows.row::<KnownImport>(&key)?.unwrap_or_default();
         let span = Span { first: position, last: position, earliest: own_time, latest: own_time };
@@ -113,7 +118,7 @@ impl ImportTables {
     }
 
     /// Takes in an event of [`IMPORT_KINDS`].
-    pub(crate) fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    pub(crate) fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         if &*event.record.kind == ImportBatch::KIND {
             self.ended(event, rows)
         } else {
@@ -126,7 +131,7 @@ impl ImportTables {
     }
 
     /// As the state that decides has it: what the same import brings again is the next one's.
-    fn ended(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn ended(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
         let of_digest = rows.key(self.numbers, &[told.digest.as_str()]);
         if rows.row::<u64>(&of_digest)?.is_some() {
@@ -137,7 +142,7 @@ impl ImportTables {
         Ok(rows.put(&rows.key(self.under_way, &[]), &(number + 1))?)
     }
 
-    fn accepted(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn accepted(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
         let Some(number) = rows.row::<u64>(&rows.key(self.numbers, &[told.digest.as_str()]))? else {
             return Ok(());
@@ -176,7 +181,7 @@ impl KnownImports {
     }
 
     /// Returns the time at which something happened that was recorded at this time.
-    pub(crate) fn happened(&self, recorded: u64, brought: Option<&Brought>) -> u64 {
+    pub(crate) fn happened(&self, recorded: u64, brought: Option<&ImportOrigin>) -> u64 {
         let believed = brought.filter(|brought| self.is_accepted(brought.import));
         believed.map_or(recorded, |brought| brought.own_time)
     }
@@ -237,8 +242,8 @@ mod tests {
         let nothing = 1..=0;
         assert_eq!(ranges(201, 500, nothing.clone(), 1..=99), Vec::new());
         assert_eq!(imports.ranges(None, &(1..=99)), [1..=99]);
-        let own = Brought { import: 1, own_time: 7 };
+        let own = ImportOrigin { import: 1, own_time: 7 };
         assert_eq!((imports.happened(9, Some(&own)), imports.happened(9, None)), (7, 9));
-        assert_eq!(imports.happened(9, Some(&Brought { import: 2, own_time: 7 })), 9);
+        assert_eq!(imports.happened(9, Some(&ImportOrigin { import: 2, own_time: 7 })), 9);
     }
 }

@@ -10,18 +10,18 @@ use bitacora_formats::{
 use bitacora_ledger::Ledger;
 use tokio::sync::Notify;
 
-use crate::block_dir::Shelf;
+use crate::block_dir::BlockDir;
 use crate::limits::LAG_EVENTS;
 use crate::open_block::OpenBlock;
 use crate::options::IndexOptions;
 use crate::status::{IndexState, IndexStatus};
-use crate::stored_block::{Doubt, StoredBlock};
+use crate::stored_block::{BlockIntegrityError, StoredBlock};
 
 /// Shared by the follower and every handle of one ledger.
 pub(crate) struct Index {
     pub(crate) ledger: Ledger,
     pub(crate) terms: IndexTerms,
-    pub(crate) shelf: Shelf,
+    pub(crate) block_dir: BlockDir,
     /// Events of a block.
     pub(crate) capacity: u64,
     blocks: RwLock<Blocks>,
@@ -45,7 +45,7 @@ struct Blocks {
 }
 
 /// The index's knowledge of the positions around one.
-pub(crate) enum Piece {
+pub(crate) enum IndexPiece {
     /// A block on the disk.
     Stored(Arc<StoredBlock>),
     /// The block in memory.
@@ -58,7 +58,7 @@ impl Index {
     /// An index that knows nothing yet.
     pub(crate) fn new(
         ledger: Ledger,
-        shelf: Shelf,
+        block_dir: BlockDir,
         derived_state_key: &Secret,
         options: &IndexOptions,
     ) -> Self {
@@ -67,7 +67,7 @@ impl Index {
         Self {
             ledger,
             terms: IndexTerms::new(derived_state_key),
-            shelf,
+            block_dir,
             capacity,
             blocks: RwLock::new(Blocks { stored: Vec::new(), open }),
             loaded: AtomicBool::new(false),
@@ -82,30 +82,30 @@ impl Index {
     /// Takes in what lies on the disk, as far as it is believed. Only the follower calls this, before all else: comparing
     /// blocks with the log may take a while, and readers scan until it is done.
     pub(crate) fn load(&self) {
-        let believed = self.shelf.believed(&self.ledger, || self.is_ending());
+        let believed = self.block_dir.believed(&self.ledger, || self.is_ending());
         let mut stored: Vec<Arc<StoredBlock>> = believed.into_iter().map(Arc::new).collect();
-        let open = going_on(&mut stored, &self.shelf, self.capacity);
+        let open = going_on(&mut stored, &self.block_dir, self.capacity);
         *self.blocks.write().unwrap_or_else(PoisonError::into_inner) = Blocks { stored, open };
         self.loaded.store(true, Ordering::SeqCst);
     }
 
     /// Returns the piece of the index around this position.
-    pub(crate) fn piece(&self, at: Position) -> Piece {
+    pub(crate) fn piece(&self, at: Position) -> IndexPiece {
         let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
         let after = blocks.stored.partition_point(|block| block.first() <= at);
         let before = after.checked_sub(1).and_then(|index| blocks.stored.get(index));
         if let Some(block) = before.filter(|block| at <= block.last()) {
-            return Piece::Stored(Arc::clone(block));
+            return IndexPiece::Stored(Arc::clone(block));
         }
         let open = &blocks.open;
         if open.last().is_some_and(|last| (open.first()..=last).contains(&at)) {
-            return Piece::Open;
+            return IndexPiece::Open;
         }
         let low = if open.first() <= at { open.next() } else { before.and_then(|block| block.last().next()) };
         let following = blocks.stored.get(after).map(|block| block.first());
         let following = following.or_else(|| Some(open.first()).filter(|first| *first > at));
         let high = following.and_then(|first| Position::new(first.get() - 1));
-        Piece::Unknown(low.unwrap_or(Position::FIRST)..=high.unwrap_or(LAST))
+        IndexPiece::Unknown(low.unwrap_or(Position::FIRST)..=high.unwrap_or(LAST))
     }
 
     /// Asks the open block, if it covers `at`.
@@ -154,7 +154,7 @@ impl Index {
     }
 
     /// The block is believed no more: from now on its positions are read from the log, until it was made again.
-    pub(crate) fn doubt(&self, doubted: &Arc<StoredBlock>, doubt: &Doubt) {
+    pub(crate) fn doubt(&self, doubted: &Arc<StoredBlock>, doubt: &BlockIntegrityError) {
         let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
         let before = blocks.stored.len();
         blocks.stored.retain(|block| !Arc::ptr_eq(block, doubted));
@@ -248,14 +248,14 @@ fn digest(stored: &[Arc<StoredBlock>]) -> Option<(Position, [u8; 32])> {
 }
 
 /// A last block that is not whole is taken into memory, to be gone on with.
-fn going_on(stored: &mut Vec<Arc<StoredBlock>>, shelf: &Shelf, capacity: u64) -> OpenBlock {
+fn going_on(stored: &mut Vec<Arc<StoredBlock>>, block_dir: &BlockDir, capacity: u64) -> OpenBlock {
     let Some(last) = stored.pop() else { return OpenBlock::new(Position::FIRST, capacity) };
     let behind = OpenBlock::new(last.last().next().unwrap_or(LAST), capacity);
     if last.last().get() - last.first().get() + 1 >= capacity {
         stored.push(last);
         return behind;
     }
-    match last.entries(&*shelf.environment().disk) {
+    match last.entries(&*block_dir.environment().disk) {
         Ok(entries) => {
             let open = OpenBlock::going_on(last.first(), last.last(), entries, capacity);
             if open.is_full() {

@@ -10,39 +10,39 @@ use bitacora_ledger::{
     CloseError, Environment, Ledger, Page, PageBuilder, PageEnd, ReadError, ReadQuery, TakeEvent,
 };
 
-use crate::block_dir::{PROJECTIONS, Shelf};
-use crate::calls::Calls;
-use crate::checkpoints::Checkpoints;
-use crate::contracts::Contracts;
-use crate::costs::Costs;
+use crate::block_dir::{BlockDir, PROJECTIONS};
+use crate::calls::CallsModel;
+use crate::checkpoints::CheckpointsModel;
+use crate::contracts::ContractsModel;
+use crate::costs::CostsModel;
 use crate::follower;
-use crate::gaps::Gaps;
-use crate::index::{Index, Piece};
-use crate::learned::Learned;
+use crate::gaps::GapsModel;
+use crate::index::{Index, IndexPiece};
+use crate::learned::LearningModel;
 use crate::models::{Model, ReadModels};
 use crate::options::IndexOptions;
-use crate::resolutions::Resolutions;
-use crate::runs::Runs;
+use crate::resolutions::ResolutionsModel;
+use crate::runs::RunsModel;
 use crate::selection::Selection;
-use crate::sessions::Sessions;
+use crate::sessions::SessionsModel;
 use crate::status::IndexStatus;
-use crate::stored_block::Doubt;
-use crate::tools::Tools;
-use crate::trust::Trust;
+use crate::stored_block::BlockIntegrityError;
+use crate::tools::ToolsModel;
+use crate::trust::TrustModel;
 
 /// Every read model. They are dealt out to the folding threads in turns, in an order that gives each about as much work.
 const MODELS: &[&dyn Model] = &[
-    &Calls,
-    &Sessions,
-    &Runs,
-    &Costs,
-    &Resolutions,
-    &Checkpoints,
-    &Gaps,
-    &Trust,
-    &Learned,
-    &Contracts,
-    &Tools,
+    &CallsModel,
+    &SessionsModel,
+    &RunsModel,
+    &CostsModel,
+    &ResolutionsModel,
+    &CheckpointsModel,
+    &GapsModel,
+    &TrustModel,
+    &LearningModel,
+    &ContractsModel,
+    &ToolsModel,
 ];
 
 /// Returns the names of the read models that a ledger with them keeps.
@@ -84,8 +84,8 @@ impl IndexedLedger {
             let key = keys.index_key().clone();
             ReadModels::open(ledger.clone(), environment, &folder.join(PROJECTIONS), key, MODELS)
         });
-        let shelf = Shelf::new(environment.clone(), folder, keys.index_key().clone());
-        let index = Arc::new(Index::new(ledger, shelf, keys.index_key(), options));
+        let block_dir = BlockDir::new(environment.clone(), folder, keys.index_key().clone());
+        let index = Arc::new(Index::new(ledger, block_dir, keys.index_key(), options));
         let follower = match follower::start(&index) {
             Ok(thread) => Some(thread),
             Err(error) => {
@@ -123,14 +123,14 @@ impl IndexedLedger {
         while let Some(range) = page.remaining() {
             let near = if page.is_descending() { *range.end() } else { *range.start() };
             match index.piece(near) {
-                Piece::Stored(block) => {
+                IndexPiece::Stored(block) => {
                     let (low, high) = both(&range, block.first(), block.last());
                     let positions = block
-                        .search(&*index.shelf.environment().disk)
+                        .search(&*index.block_dir.environment().disk)
                         .and_then(|search| selection.positions(&search, block.first(), low, high));
                     look(&mut page, positions, low, high, |doubt| index.doubt(&block, doubt))?;
                 }
-                Piece::Open => {
+                IndexPiece::Open => {
                     let asked = index.ask_open(near, |open| {
                         let (low, high) = both(&range, open.first(), open.last().unwrap_or(near));
                         (selection.positions(open, open.first(), low, high), low, high)
@@ -139,7 +139,7 @@ impl IndexedLedger {
                     let Some((positions, low, high)) = asked else { continue };
                     look(&mut page, positions, low, high, |_| {})?;
                 }
-                Piece::Unknown(unknown) => {
+                IndexPiece::Unknown(unknown) => {
                     let (low, high) = both(&range, *unknown.start(), *unknown.end());
                     page.scan(if page.is_descending() { low } else { high })?;
                 }
@@ -178,10 +178,10 @@ fn both(range: &RangeInclusive<Position>, low: Position, high: Position) -> (Pos
 /// Shows the page what was found from `low` to `high`; where that is in doubt, all of it is looked at.
 fn look(
     page: &mut PageBuilder<'_>,
-    positions: Result<Vec<Position>, Doubt>,
+    positions: Result<Vec<Position>, BlockIntegrityError>,
     low: Position,
     high: Position,
-    doubt: impl FnOnce(&Doubt),
+    doubt: impl FnOnce(&BlockIntegrityError),
 ) -> Result<(), ReadError> {
     let bound = if page.is_descending() { low } else { high };
     match positions {

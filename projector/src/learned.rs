@@ -15,13 +15,13 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::Listed;
+use crate::ListPage;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub use candidates::{
     BETTER_CALLS, BETTER_FAILURE_SHARE, BLOCK_FAILURES, BLOCK_REJECTIONS, CHEAPER_CALLS, CHEAPER_SHARE,
     PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE, REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS,
 };
-pub(crate) use fold::Learned;
+pub(crate) use fold::LearningModel;
 pub use fold::MadeOf;
 use fold::{
     ANNOTATIONS, ANNOTATIONS_ON, IMPORT_UNDER_WAY, IMPORTS, OWN, SHOWN, SPEAKING, SUGGESTION_PLACES,
@@ -30,7 +30,7 @@ use fold::{
 
 /// The record of one dimension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct DimensionRecord {
     /// The dimension.
     pub dimension: Dimension,
     /// Its counts.
@@ -200,7 +200,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn candidates(&self, rules: &TrustRules) -> Result<Candidates, ModelError> {
-        let view = self.view(Learned.name())?;
+        let view = self.view(LearningModel.name())?;
         let mut candidates = Vec::new();
         for suggestion in candidates::of(&shown(&view, OWN)?, rules) {
             let known = made(&view, suggestion.suggestion.as_str())?;
@@ -219,7 +219,7 @@ impl ReadModels {
         &self,
         rules: &TrustRules,
     ) -> Result<(Vec<ImportedCandidates>, Position), ModelError> {
-        let view = self.view(Learned.name())?;
+        let view = self.view(LearningModel.name())?;
         let under_way = view.row::<u64>(&view.key(IMPORT_UNDER_WAY, &[]))?.unwrap_or(0);
         let imports = view.rows::<ImportedFrom>(view.key(IMPORTS, &[]), 0..=u64::MAX);
         let imports = imports.collect::<Result<BTreeMap<_, _>, _>>()?;
@@ -241,8 +241,8 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn suggestions(&self, query: &SuggestionQuery) -> Result<Listed<Suggestion>, ModelError> {
-        let view = self.view(Learned.name())?;
+    pub fn suggestions(&self, query: &SuggestionQuery) -> Result<ListPage<Suggestion>, ModelError> {
+        let view = self.view(LearningModel.name())?;
         let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
         let rows = view.rows::<Suggestion>(view.key(SUGGESTIONS, &[]), 0..=last).rev();
         let rows = rows.map(|row| row.map(|(_, suggestion)| suggestion));
@@ -250,7 +250,7 @@ impl ReadModels {
             let Ok(suggestion) = row else { return true };
             query.state.is_none_or(|state| state == suggestion.state)
         });
-        Listed::take(asked, query.limit, view.position())
+        ListPage::take(asked, query.limit, view.position())
     }
 
     /// The suggestion with this id.
@@ -258,7 +258,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
     pub fn suggestion(&self, id: &str) -> Result<(Option<Suggestion>, Position), ModelError> {
-        let view = self.view(Learned.name())?;
+        let view = self.view(LearningModel.name())?;
         Ok((made(&view, id)?, view.position()))
     }
 
@@ -266,8 +266,8 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn annotations(&self, query: &AnnotationQuery) -> Result<Listed<Annotation>, ModelError> {
-        let view = self.view(Learned.name())?;
+    pub fn annotations(&self, query: &AnnotationQuery) -> Result<ListPage<Annotation>, ModelError> {
+        let view = self.view(LearningModel.name())?;
         let group = match &query.on {
             Some(on) => {
                 let values = fold::target_values(on);
@@ -277,7 +277,7 @@ impl ReadModels {
         };
         let last = query.before.map_or(u64::MAX, |before| before.get() - 1);
         let rows = view.rows(group, 0..=last).rev().map(|row| row.map(|(_, annotation)| annotation));
-        Listed::take(rows, query.limit, view.position())
+        ListPage::take(rows, query.limit, view.position())
     }
 
     /// The tags that a dimension was given, by how often and then by name.
@@ -285,7 +285,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn tags(&self, dimension: &Dimension) -> Result<Vec<Tag>, ModelError> {
-        let view = self.view(Learned.name())?;
+        let view = self.view(LearningModel.name())?;
         let mut tags = view.row::<Vec<Tag>>(&view.key(TAGS, &dimension.every_part()))?.unwrap_or_default();
         tags.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.tag.cmp(&other.tag)));
         Ok(tags)
@@ -293,10 +293,11 @@ impl ReadModels {
 }
 
 /// Returns the records of those dimensions that may speak for a rule.
-fn shown(view: &View, of: &str) -> Result<Vec<Shown>, ModelError> {
+fn shown(view: &View, of: &str) -> Result<Vec<DimensionRecord>, ModelError> {
     let group = view.key(SHOWN, &[of]);
     let speaking = view.rows::<()>(view.key(SPEAKING, &[of]), 0..=u64::MAX);
-    let shown = speaking.map(|row| row.and_then(|(number, ())| view.row::<Shown>(&group.at(number))));
+    let shown =
+        speaking.map(|row| row.and_then(|(number, ())| view.row::<DimensionRecord>(&group.at(number))));
     shown.filter_map(Result::transpose).collect()
 }
 

@@ -24,7 +24,7 @@ mod index;
 mod indexed_ledger;
 mod learned;
 pub mod limits;
-mod listed;
+mod list_page;
 mod models;
 mod open_block;
 mod options;
@@ -41,39 +41,39 @@ mod trust;
 
 pub use call_state::CallState;
 pub use calls::{
-    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallArtifact, CallDecision, CallOutcome, CallPage,
-    CallQuery,
+    CALL_OUTCOMES, CALL_VERDICTS, CallApproval, CallArtifact, CallDecision, CallOutcome, CallPage, CallQuery,
+    CallSummary,
 };
 pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
-    Content, FoundCheckpoint, Held, Piece, ThreadLoad, Version,
+    ContentBody, ContentLocation, ContentPiece, FoundCheckpoint, ThreadLoad, Version,
 };
 pub use contracts::{
-    CheckQuery, Contract, ContractCheck, ContractDefinition, Execution, NO_CONTRACT, Part, Rollback,
-    RollbackAnswer, RollbackPage, RollbackQuery, RollbackState,
+    CheckQuery, Contract, ContractCheck, ContractDefinition, Execution, NO_CONTRACT, Rollback,
+    RollbackAnswer, RollbackPage, RollbackPart, RollbackQuery, RollbackState,
 };
 pub use costs::{Cost, CostAnswer, CostQuery, CostsBy};
 pub use durations::{Durations, PERCENTILE_ERROR};
 pub use gaps::{Gap, GapQuery};
-pub use import_times::{Brought, HappenedBetween, Outside};
+pub use import_times::{HappenedBetween, ImportOrigin, Outside};
 pub use indexed_ledger::{IndexedLedger, model_names};
 pub use learned::{
     Annotation, AnnotationQuery, BETTER_CALLS, BETTER_FAILURE_SHARE, BLOCK_FAILURES, BLOCK_REJECTIONS,
-    CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates, ImportedCandidates, ImportedFrom, MadeOf,
-    PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE, REVIEW_FAILURE_SHARE, REVIEW_OBSERVATIONS, Shown,
-    Suggestion, SuggestionAnswer, SuggestionQuery, SuggestionState, Tag,
+    CHEAPER_CALLS, CHEAPER_SHARE, Candidate, Candidates, DimensionRecord, ImportedCandidates, ImportedFrom,
+    MadeOf, PROMOTE_APPROVALS, PROMOTE_MAX_FAILURES, PROMOTE_SCORE, REVIEW_FAILURE_SHARE,
+    REVIEW_OBSERVATIONS, Suggestion, SuggestionAnswer, SuggestionQuery, SuggestionState, Tag,
 };
-pub use listed::Listed;
+pub use list_page::ListPage;
 pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
-pub use resolutions::{Answered, AnsweredQuery, Answerer, Question, WAIT_RANGES};
-pub use runs::{Run, RunQuery, RunState, RunStep, StepContent};
+pub use resolutions::{AnsweredApproval, AnsweredApprovalQuery, Answerer, ApprovalQuestion, WAIT_RANGES};
+pub use runs::{RunQuery, RunState, RunStep, RunSummary, StepContent};
 pub use scratch::Scratch;
 pub use sessions::{
-    RunOfSession, Session, SessionCounts, SessionEnd, SessionPage, SessionQuery, SessionState, SessionTotals,
-    SessionWhole,
+    RunOfSession, SessionCounts, SessionEnd, SessionFacts, SessionPage, SessionQuery, SessionState,
+    SessionTotals, SessionWhole,
 };
-pub use spending::{Spending, TokenSums};
+pub use spending::{SpendingSums, TokenSums};
 pub use status::{IndexState, IndexStatus};
 pub use tools::{ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolsBy};
 pub use trust::{BreakerStood, ImportShowed, TrustAt, TrustAtError, TrustMonth};

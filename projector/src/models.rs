@@ -39,13 +39,13 @@ use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
 pub(crate) use clean_close::remove_all;
-pub(crate) use lenient::{Fitting, count_or_zero, lenient};
+pub(crate) use lenient::{LenientValue, count_or_zero, lenient};
 use log::Log;
-use published_model::Kept;
+use published_model::PublishedModel;
 
-pub(crate) use event_views::{Artifact, Observed, Requested, Tokens, Told};
-pub(crate) use log::{LogData, Logged};
-pub(crate) use model::{EVERY_KIND, FoldError, Folded, Imported, Model};
+pub(crate) use event_views::{Artifact, ObservationView, OutcomeView, Tokens, ToolRequestView};
+pub(crate) use log::{LogData, LogEvent};
+pub(crate) use model::{AssuranceMarker, EVERY_KIND, FoldError, FoldEvent, Model};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::{Live, Rows};
 pub use status::{ModelError, ModelState, ModelStatus};
@@ -68,7 +68,7 @@ pub(crate) struct ReadModelsInner {
     /// The store's.
     folder: PathBuf,
     key: Secret,
-    kept: Vec<Arc<Kept>>,
+    published: Vec<Arc<PublishedModel>>,
     /// Of each folding thread.
     wakes: Vec<Arc<Notify>>,
     ending: AtomicBool,
@@ -90,14 +90,15 @@ impl ReadModels {
     ) -> Self {
         let log = Log::new(ledger.clone());
         let wakes: Vec<Arc<Notify>> = (0..FOLD_THREADS).map(|_| Arc::default()).collect();
-        let kept = models.iter().zip(wakes.iter().cycle());
-        let kept = kept.map(|(model, wake)| Arc::new(Kept::new(*model, Arc::clone(wake)))).collect();
+        let published = models.iter().zip(wakes.iter().cycle());
+        let published =
+            published.map(|(model, wake)| Arc::new(PublishedModel::new(*model, Arc::clone(wake)))).collect();
         let inner = Arc::new(ReadModelsInner {
             ledger,
             environment: environment.clone(),
             folder: projections.join(MODELS),
             key,
-            kept,
+            published,
             wakes,
             ending: AtomicBool::new(false),
             failed: AtomicBool::new(false),
@@ -107,8 +108,8 @@ impl ReadModels {
         let keeper = match store_owner::start(&inner) {
             Ok(thread) => Some(thread),
             Err(error) => {
-                for kept in &inner.kept {
-                    kept.stop(format!("its thread did not start: {error}"));
+                for published in &inner.published {
+                    published.stop(format!("its thread did not start: {error}"));
                 }
                 None
             }
@@ -120,24 +121,28 @@ impl ReadModels {
     #[must_use]
     pub fn status(&self) -> Vec<ModelStatus> {
         let head = self.inner.ledger.head().position;
-        let mut status: Vec<_> = self.inner.kept.iter().map(|kept| kept.status(head)).collect();
+        let mut status: Vec<_> =
+            self.inner.published.iter().map(|published| published.status(head)).collect();
         status.sort_by_key(|status| status.name);
         status
     }
 
     /// Folds a model again beside the one that answers, which it then replaces; whether there is such a model.
     pub fn fold_again(&self, model: &str) -> bool {
-        let kept = self.inner.kept.iter().find(|kept| kept.model.name() == model);
-        kept.inspect(|kept| kept.ask_again()).is_some()
+        let published = self.inner.published.iter().find(|published| published.model.name() == model);
+        published.inspect(|published| published.ask_again()).is_some()
     }
 
     /// Waits until a model answers and has every event up to `position`, or has stopped. Cancel-safe.
     pub async fn wait(&self, model: &str, position: Position) {
-        let Some(kept) = self.inner.kept.iter().find(|kept| kept.model.name() == model) else { return };
-        let mut reached = kept.watch_position();
+        let Some(published) = self.inner.published.iter().find(|published| published.model.name() == model)
+        else {
+            return;
+        };
+        let mut reached = published.watch_position();
         if *reached.borrow() < position.get() {
             // Somebody waits: news need not gather any longer.
-            kept.hurry();
+            published.hurry();
         }
         // Ends with an error where nothing folds any more. One that has stopped is past every position.
         let _waited = reached.wait_for(|reached| *reached >= position.get()).await;
@@ -145,8 +150,8 @@ impl ReadModels {
 
     /// A moment of a model.
     pub(crate) fn view(&self, model: &str) -> Result<View, ModelError> {
-        let kept = self.inner.kept.iter().find(|kept| kept.model.name() == model);
-        kept.map_or(Err(ModelError::Rebuilding { model: "an unknown model" }), View::new)
+        let published = self.inner.published.iter().find(|published| published.model.name() == model);
+        published.map_or(Err(ModelError::Rebuilding { model: "an unknown model" }), View::new)
     }
 
     /// Ends the threads, which store what they hold. Does nothing the second time.

@@ -58,7 +58,7 @@ impl OpenBlock {
     }
 
     /// Takes in what was gathered.
-    pub(crate) fn append(&mut self, gathered: &Gathered) {
+    pub(crate) fn append(&mut self, gathered: &EntryBatch) {
         self.events += gathered.events;
         self.entries += gathered.entries.len();
         self.unsorted.extend_from_slice(&gathered.entries);
@@ -120,12 +120,12 @@ impl BlockBounds {
 }
 
 /// The entries of some events on their way into a block.
-pub(crate) struct Gathered {
+pub(crate) struct EntryBatch {
     entries: Vec<u64>,
     events: u64,
 }
 
-impl Gathered {
+impl EntryBatch {
     pub(crate) fn new() -> Self {
         Self { entries: Vec::with_capacity(MAX_EVENT_ENTRIES), events: 0 }
     }
@@ -191,7 +191,7 @@ mod tests {
     fn what_was_appended_is_found_sorted_or_not() {
         let terms = IndexTerms::new(&Secret::take(&mut [3; 32]));
         let mut block = OpenBlock::new(Position::new(11).unwrap(), 1 << 18);
-        let mut gathered = Gathered::new();
+        let mut gathered = EntryBatch::new();
         let events = UNSORTED_ENTRIES as u64;
         for offset in 0..events {
             gathered.event(&terms, offset, &record(offset));

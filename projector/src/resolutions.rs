@@ -8,9 +8,9 @@ use bitacora_formats::Position;
 use bitacora_formats::vocabulary::{ApprovalAbout, Resolution};
 use serde::{Deserialize, Serialize};
 
-use crate::Listed;
+use crate::ListPage;
 use crate::models::{Model as _, ModelError, ReadModels, View};
-pub(crate) use fold::Resolutions;
+pub(crate) use fold::ResolutionsModel;
 use fold::{ANSWERED, BY_AGENT, BY_PERSON, BY_WORD, PERSON};
 
 /// Ranges of time that waits are counted in: the last one holds all that were longer.
@@ -18,7 +18,7 @@ pub const WAIT_RANGES: usize = 40;
 
 /// An approval that was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct AnsweredApproval {
     /// Its id.
     pub approval: String,
     /// The position of the answer.
@@ -32,12 +32,12 @@ pub struct Answered {
     /// In their words.
     pub note: Option<String>,
     /// The question; `None` if it is not recorded.
-    pub question: Option<Question>,
+    pub question: Option<ApprovalQuestion>,
 }
 
 /// The question of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// The position of the request for approval.
     pub position: u64,
     /// The time of that, microseconds since 1970.
@@ -52,7 +52,7 @@ pub struct Question {
     pub agent: Option<String>,
 }
 
-impl Answered {
+impl AnsweredApproval {
     /// Returns the time that somebody waited for it, microseconds.
     #[must_use]
     pub fn waited(&self) -> Option<u64> {
@@ -113,7 +113,7 @@ impl Answerer {
 
 /// A query of answers.
 #[derive(Debug, Clone, Default)]
-pub struct AnsweredQuery {
+pub struct AnsweredApprovalQuery {
     /// Only what this actor said.
     pub by: Option<String>,
     /// Only about calls of this agent.
@@ -131,10 +131,10 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn answered(&self, query: &AnsweredQuery) -> Result<Listed<Answered>, ModelError> {
-        let view = self.view(Resolutions.name())?;
+    pub fn answered(&self, query: &AnsweredApprovalQuery) -> Result<ListPage<AnsweredApproval>, ModelError> {
+        let view = self.view(ResolutionsModel.name())?;
         let range = 0..=query.before.map_or(u64::MAX, |before| before.get() - 1);
-        let fits = |answered: &Answered| {
+        let fits = |answered: &AnsweredApproval| {
             let agent = answered.question.as_ref().and_then(|question| question.agent.as_ref());
             query.by.as_ref().is_none_or(|by| *by == answered.by)
                 && (query.agent.is_none() || agent == query.agent.as_ref())
@@ -142,28 +142,32 @@ impl ReadModels {
         };
         let found = candidates(&view, query, range);
         let found = found.filter(|answered| answered.as_ref().map_or(true, &fits));
-        Listed::take(found, query.limit, view.position())
+        ListPage::take(found, query.limit, view.position())
     }
 
     /// Everybody who has answered, by their names, past `after`.
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn answerers(&self, after: u64, limit: usize) -> Result<Listed<Answerer>, ModelError> {
-        let view = self.view(Resolutions.name())?;
+    pub fn answerers(&self, after: u64, limit: usize) -> Result<ListPage<Answerer>, ModelError> {
+        let view = self.view(ResolutionsModel.name())?;
         let rows = view.rows::<String>(view.key(fold::PEOPLE, &[]), after.saturating_add(1)..=u64::MAX);
         let people = rows.filter_map(|row| {
             let person = row.and_then(|(_, by)| view.row(&view.key(PERSON, &[&by])));
             person.transpose()
         });
-        Listed::take(people, limit, view.position())
+        ListPage::take(people, limit, view.position())
     }
 }
 
-type Candidates<'v> = Box<dyn Iterator<Item = Result<Answered, ModelError>> + 'v>;
+type Candidates<'v> = Box<dyn Iterator<Item = Result<AnsweredApproval, ModelError>> + 'v>;
 
 /// By the rarest label that is asked for, about.
-fn candidates<'v>(view: &'v View, query: &AnsweredQuery, range: RangeInclusive<u64>) -> Candidates<'v> {
+fn candidates<'v>(
+    view: &'v View,
+    query: &AnsweredApprovalQuery,
+    range: RangeInclusive<u64>,
+) -> Candidates<'v> {
     let posted = match (&query.by, &query.agent, query.resolution) {
         (_, Some(agent), _) => view.key(BY_AGENT, &[agent]),
         (Some(by), None, _) => view.key(BY_PERSON, &[by]),

@@ -8,14 +8,14 @@ use std::ops::RangeInclusive;
 use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
-use crate::Listed;
+use crate::ListPage;
 use crate::models::{Model as _, ModelError, ReadModels, View};
-pub(crate) use fold::Runs;
+pub(crate) use fold::RunsModel;
 use fold::{BEGUN, BY_AGENT, BY_CASE, BY_STATE, RUN, STEPS};
 
 /// One run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunSummary {
     /// Its id.
     pub run: String,
     /// The position at which it is first named.
@@ -164,8 +164,8 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn runs(&self, query: &RunQuery) -> Result<Listed<Run>, ModelError> {
-        let view = self.view(Runs.name())?;
+    pub fn runs(&self, query: &RunQuery) -> Result<ListPage<RunSummary>, ModelError> {
+        let view = self.view(RunsModel.name())?;
         let begun = up_to(query.before);
         // The label that names the fewest comes first.
         let label = [(BY_CASE, &query.case), (BY_STATE, &query.state), (BY_AGENT, &query.agent)]
@@ -179,7 +179,7 @@ impl ReadModels {
             }
         };
         let is = |asked: &Option<String>, found: Option<&str>| asked.is_none() || asked.as_deref() == found;
-        let is_meant = |run: &Run| {
+        let is_meant = |run: &RunSummary| {
             is(&query.case, run.case.as_deref())
                 && is(&query.state, Some(run.state.as_str()))
                 && is(&query.agent, run.agent.as_deref())
@@ -188,15 +188,15 @@ impl ReadModels {
             let run = position.and_then(|position| run_at(&view, position)).transpose()?;
             run.map(|run| Some(run).filter(is_meant)).transpose()
         });
-        Listed::take(runs, query.limit, view.position())
+        ListPage::take(runs, query.limit, view.position())
     }
 
     /// One run, and up to where it is known.
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
-    pub fn run(&self, run: &str) -> Result<(Option<Run>, Position), ModelError> {
-        let view = self.view(Runs.name())?;
+    pub fn run(&self, run: &str) -> Result<(Option<RunSummary>, Position), ModelError> {
+        let view = self.view(RunsModel.name())?;
         Ok((view.row(&view.key(RUN, &[run]))?, view.position()))
     }
 
@@ -209,14 +209,14 @@ impl ReadModels {
         run: &str,
         before: Option<Position>,
         limit: usize,
-    ) -> Result<Listed<RunStep>, ModelError> {
-        let view = self.view(Runs.name())?;
+    ) -> Result<ListPage<RunStep>, ModelError> {
+        let view = self.view(RunsModel.name())?;
         let rows = view.rows(view.key(STEPS, &[run]), up_to(before)).rev();
-        Listed::take(rows.map(|row| row.map(|(_, step)| step)), limit, view.position())
+        ListPage::take(rows.map(|row| row.map(|(_, step)| step)), limit, view.position())
     }
 }
 
-fn run_at(view: &View, position: u64) -> Result<Option<Run>, ModelError> {
+fn run_at(view: &View, position: u64) -> Result<Option<RunSummary>, ModelError> {
     let Some(run) = view.row::<String>(&view.key(BEGUN, &[]).at(position))? else { return Ok(None) };
     view.row(&view.key(RUN, &[&run]))
 }

@@ -4,7 +4,7 @@ use bitacora_formats::{IndexField, IndexTerm, IndexTerms, Position};
 use bitacora_ledger::Filter;
 
 use crate::open_block::OpenBlock;
-use crate::stored_block::{Doubt, Search};
+use crate::stored_block::{BlockIntegrityError, Search};
 
 /// The labels that a filter asks for: one term of each clause.
 pub(crate) struct Selection {
@@ -14,17 +14,17 @@ pub(crate) struct Selection {
 /// A lookup of terms.
 pub(crate) trait Terms {
     /// The offsets between two of the events that carry a term, ascending.
-    fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, Doubt>;
+    fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, BlockIntegrityError>;
 }
 
 impl Terms for OpenBlock {
-    fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, Doubt> {
+    fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, BlockIntegrityError> {
         Ok(self.offsets(term, first, last))
     }
 }
 
 impl Terms for Search<'_> {
-    fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, Doubt> {
+    fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, BlockIntegrityError> {
         self.offsets(term, first, last)
     }
 }
@@ -63,7 +63,7 @@ impl Selection {
         first: Position,
         low: Position,
         high: Position,
-    ) -> Result<Vec<Position>, Doubt> {
+    ) -> Result<Vec<Position>, BlockIntegrityError> {
         let mut from = low.get().saturating_sub(first.get());
         let mut to = high.get().saturating_sub(first.get());
         let mut selected: Option<Vec<u64>> = None;
@@ -82,7 +82,12 @@ impl Selection {
 }
 
 /// The offsets of events that carry one of the terms.
-fn any_of(block: &impl Terms, terms: &[IndexTerm], from: u64, to: u64) -> Result<Vec<u64>, Doubt> {
+fn any_of(
+    block: &impl Terms,
+    terms: &[IndexTerm],
+    from: u64,
+    to: u64,
+) -> Result<Vec<u64>, BlockIntegrityError> {
     let mut all = Vec::new();
     for term in terms {
         all.append(&mut block.offsets(*term, from, to)?);

@@ -4,7 +4,7 @@
 //! never says that it ends stays open, and shows when it was seen last.
 
 mod fold;
-mod place;
+mod session_rows;
 
 use std::ops::RangeInclusive;
 
@@ -12,16 +12,16 @@ use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::call_state::CallState;
-use crate::import_times::{Brought, HappenedBetween, KnownImports, Outside};
+use crate::import_times::{HappenedBetween, ImportOrigin, KnownImports, Outside};
 use crate::limits::{LOOKED_AT_SESSIONS, SHOWN_RUNS};
 use crate::models::{Model as _, ModelError, ReadModels, View};
-use crate::spending::Spending;
-pub(crate) use fold::Sessions;
-use place::{COUNTS, IMPORTS, Label, NAMED, RUNS, SESSION, Tally};
+use crate::spending::SpendingSums;
+pub(crate) use fold::SessionsModel;
+use session_rows::{COUNTS, IMPORTS, Label, NAMED, RUNS, SESSION, SessionTally};
 
 /// The told facts of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct SessionFacts {
     /// Its id.
     pub session: String,
     /// The position at which it is first named.
@@ -32,7 +32,7 @@ pub struct Session {
     #[serde(skip)]
     pub recorded: u64,
     /// The import that brought it, and when it says that it began.
-    pub brought: Option<Brought>,
+    pub brought: Option<ImportOrigin>,
     /// The position at which it first said that it began; `None` if it never did.
     pub started: Option<u64>,
     /// The program that runs the agent.
@@ -61,7 +61,7 @@ pub struct SessionEnd {
     /// The time of the end, microseconds since 1970.
     pub time: u64,
     /// The import that brought it, and when it says that it happened.
-    pub brought: Option<Brought>,
+    pub brought: Option<ImportOrigin>,
     /// The reason, in the harness's word.
     pub reason: String,
     /// The totals that the harness tells.
@@ -104,7 +104,7 @@ pub struct SessionCounts {
     /// The time of that, microseconds since 1970.
     pub last_time: u64,
     /// The import that brought it, and when it says that it happened.
-    pub last_brought: Option<Brought>,
+    pub last_brought: Option<ImportOrigin>,
     /// Its events.
     pub events: u64,
     /// Turns that began.
@@ -148,7 +148,7 @@ pub struct SessionCounts {
     /// Runs that are named in it.
     pub runs: u64,
     /// The spending of models and tools.
-    pub spending: Spending,
+    pub spending: SpendingSums,
 }
 
 /// A run that is named in a session.
@@ -164,7 +164,7 @@ pub struct RunOfSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionWhole {
     /// The told facts.
-    pub session: Session,
+    pub session: SessionFacts,
     /// The counts.
     pub counts: SessionCounts,
 }
@@ -257,7 +257,7 @@ impl SessionCounts {
     }
 }
 
-impl Session {
+impl SessionFacts {
     /// Returns the state of the session.
     #[must_use]
     pub const fn state(&self) -> SessionState {
@@ -286,7 +286,7 @@ impl SessionQuery {
         labels.into_iter().filter_map(|(label, value)| Some((label, value?)))
     }
 
-    fn matches(&self, session: &Session) -> bool {
+    fn matches(&self, session: &SessionFacts) -> bool {
         self.between.as_ref().is_none_or(|between| between.contains(session.time))
             && self.labels().all(|(label, value)| label.of(session) == Some(value))
     }
@@ -311,7 +311,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn sessions(&self, query: &SessionQuery) -> Result<SessionPage, ModelError> {
-        let view = self.view(Sessions.name())?;
+        let view = self.view(SessionsModel.name())?;
         let imports = IMPORTS.read(&view)?;
         let mut page =
             SessionPage { sessions: Vec::new(), next: None, outside: None, position: view.position() };
@@ -342,8 +342,8 @@ impl ReadModels {
         &self,
         session: &str,
     ) -> Result<(Option<(SessionWhole, Vec<RunOfSession>)>, Position), ModelError> {
-        let view = self.view(Sessions.name())?;
-        let Some(known) = view.row::<Session>(&view.key(SESSION, &[session]))? else {
+        let view = self.view(SessionsModel.name())?;
+        let Some(known) = view.row::<SessionFacts>(&view.key(SESSION, &[session]))? else {
             return Ok((None, view.position()));
         };
         let runs = view.rows::<String>(view.key(RUNS, &[session]), 0..=u64::MAX).rev().take(SHOWN_RUNS);
@@ -372,7 +372,7 @@ fn found<'v>(
     view: &'v View,
     query: &SessionQuery,
     imports: &KnownImports,
-) -> Box<dyn Iterator<Item = Result<Session, ModelError>> + 'v> {
+) -> Box<dyn Iterator<Item = Result<SessionFacts, ModelError>> + 'v> {
     let named = view.key(NAMED, &[]);
     let ranges = imports.ranges(query.between.as_ref(), &query.positions());
     let Some((label, value)) = query.labels().next() else {
@@ -390,8 +390,8 @@ fn found<'v>(
     }))
 }
 
-fn whole(view: &View, session: Session, imports: &KnownImports) -> Result<SessionWhole, ModelError> {
-    let tally = view.row::<Tally>(&view.key(COUNTS, &[&session.session]))?.unwrap_or_default();
+fn whole(view: &View, session: SessionFacts, imports: &KnownImports) -> Result<SessionWhole, ModelError> {
+    let tally = view.row::<SessionTally>(&view.key(COUNTS, &[&session.session]))?.unwrap_or_default();
     let mut counts = tally.counts;
     counts.last_time = imports.happened(counts.last_time, counts.last_brought.as_ref());
     Ok(SessionWhole { session, counts })

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::{FoldError, Rows, Tokens, Told};
+use crate::models::{FoldError, OutcomeView, Rows, Tokens};
 
 /// Tokens of answers of models. Sums do not overflow: they are as wide as all events of a ledger can make them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct TokenSums {
 /// Money, tokens and time that were spent, and the calls they went to. Sums do not overflow: they are as wide as all events of a ledger
 /// can make them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spending {
+pub struct SpendingSums {
     /// Answers of models.
     pub model_calls: u64,
     /// Calls of tools that told what they took.
@@ -41,16 +41,16 @@ pub struct Spending {
     pub last: u64,
 }
 
-impl Told<'_> {
+impl OutcomeView<'_> {
     /// Returns `true` if it tells what was spent.
     pub(crate) fn is_spending(&self) -> bool {
         self.tokens.is_some() || self.cost_micro_usd.is_some()
     }
 }
 
-impl Spending {
+impl SpendingSums {
     /// Counts what an event at this position tells.
-    pub(crate) fn count(&mut self, position: u64, told: &Told<'_>, by_a_model: bool) {
+    pub(crate) fn count(&mut self, position: u64, told: &OutcomeView<'_>, by_a_model: bool) {
         self.model_calls += u64::from(by_a_model);
         self.tool_calls += u64::from(!by_a_model);
         self.without_cost += u64::from(told.cost_micro_usd.is_none());
@@ -71,7 +71,7 @@ impl Spending {
 
     /// Counts what is new of an answer that did not tell what it cost, and that was or will be told of more than once.
     pub(crate) fn count_news(&mut self, position: u64, news: &News) {
-        let told = Told { tokens: Some(news.tokens), ..Told::default() };
+        let told = OutcomeView { tokens: Some(news.tokens), ..OutcomeView::default() };
         let (model_calls, without_cost) = (self.model_calls, self.without_cost);
         self.count(position, &told, true);
         if !news.is_first {

@@ -11,7 +11,7 @@ use bitacora_ledger::{Disk, DiskFile, OpenMode};
 
 /// The reasons for which a block is not believed. It is then made again from the log.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Doubt {
+pub(crate) enum BlockIntegrityError {
     /// The disk gave an error.
     #[error("{0}")]
     Disk(#[from] io::Error),
@@ -31,7 +31,11 @@ pub(crate) struct StoredBlock {
 
 impl StoredBlock {
     /// Opens the block in a file.
-    pub(crate) fn open(disk: &dyn Disk, path: &Path, derived_state_key: &Secret) -> Result<Self, Doubt> {
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        derived_state_key: &Secret,
+    ) -> Result<Self, BlockIntegrityError> {
         let file = disk.open(path, OpenMode::Read)?;
         let mut header = [0; INDEX_HEADER_BYTES];
         file.read_exact_at(&mut header, 0)?;
@@ -64,12 +68,12 @@ impl StoredBlock {
     }
 
     /// Ready to be searched. The file is opened for each search: a ledger has many blocks, and few are searched.
-    pub(crate) fn search<'b>(&'b self, disk: &dyn Disk) -> Result<Search<'b>, Doubt> {
+    pub(crate) fn search<'b>(&'b self, disk: &dyn Disk) -> Result<Search<'b>, BlockIntegrityError> {
         Ok(Search { block: &self.block, file: disk.open(&self.path, OpenMode::Read)? })
     }
 
     /// All entries, sorted.
-    pub(crate) fn entries(&self, disk: &dyn Disk) -> Result<Vec<u64>, Doubt> {
+    pub(crate) fn entries(&self, disk: &dyn Disk) -> Result<Vec<u64>, BlockIntegrityError> {
         let search = self.search(disk)?;
         let mut entries = Vec::new();
         for number in 0..self.header().pages {
@@ -91,7 +95,12 @@ pub(crate) struct Search<'b> {
 
 impl Search<'_> {
     /// The offsets between `first` and `last` of the events that carry a term, ascending.
-    pub(crate) fn offsets(&self, term: IndexTerm, first: u64, last: u64) -> Result<Vec<u64>, Doubt> {
+    pub(crate) fn offsets(
+        &self,
+        term: IndexTerm,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<u64>, BlockIntegrityError> {
         let wanted = term.entries(first, last);
         let mut offsets = Vec::new();
         for number in self.block.pages_with(&wanted) {
@@ -100,7 +109,7 @@ impl Search<'_> {
         Ok(offsets)
     }
 
-    fn page(&self, number: u32) -> Result<IndexPage, Doubt> {
+    fn page(&self, number: u32) -> Result<IndexPage, BlockIntegrityError> {
         let (at, bytes) = self.block.page_place(number).ok_or(IndexError::Malformed)?;
         let mut sealed = vec![0; bytes];
         self.file.read_exact_at(&mut sealed, at)?;

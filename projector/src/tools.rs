@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durations::Durations;
 use crate::models::{Model as _, ModelError, ReadModels, View};
-pub(crate) use fold::Tools;
+pub(crate) use fold::ToolsModel;
 use fold::{BROUGHT, BROUGHT_ON, CELLS, Cell, IMPORTS};
 
 /// The properties that calls are summed up by.
@@ -149,7 +149,7 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
     pub fn tools(&self, query: &ToolQuery) -> Result<ToolAnswer, ModelError> {
-        let view = self.view(Tools.name())?;
+        let view = self.view(ToolsModel.name())?;
         let mut sums: BTreeMap<Vec<String>, ToolSum> = BTreeMap::new();
         let mut total = ToolSum::default();
         each_cell(&view, query, |day, cell| {

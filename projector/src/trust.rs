@@ -13,12 +13,12 @@ use bitacora_ledger::ReadError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Listed;
+use crate::ListPage;
 #[cfg(doc)]
 use crate::limits::KEPT_EVERY;
-use crate::models::{Model as _, ModelError, Observed, ReadModels, View};
-pub(crate) use fold::Trust;
-use fold::{BREAKERS, CHECKS, ENDED, Ended, KEPT, Kept, MONTHS, RULES, TOLD};
+use crate::models::{Model as _, ModelError, ObservationView, ReadModels, View};
+pub(crate) use fold::TrustModel;
+use fold::{BREAKERS, CHECKS, ENDED, ImportEnd, KEPT, MONTHS, RULES, TOLD, TrustRecordRow};
 
 /// The outcomes of one dimension in one month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,10 +124,10 @@ impl ReadModels {
         &self,
         dimension: &Dimension,
         limit: usize,
-    ) -> Result<Listed<TrustMonth>, ModelError> {
-        let view = self.view(Trust.name())?;
+    ) -> Result<ListPage<TrustMonth>, ModelError> {
+        let view = self.view(TrustModel.name())?;
         let rows = view.rows(view.key(MONTHS, &dimension.every_part()), 0..=u64::MAX).rev();
-        Listed::take(rows.map(|row| row.map(|(_, month)| month)), limit, view.position())
+        ListPage::take(rows.map(|row| row.map(|(_, month)| month)), limit, view.position())
     }
 
     /// Returns the outcomes of an ended import; `None` if no import of this digest has ended, as far as is known.
@@ -135,8 +135,8 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
     pub fn import_showed(&self, digest: &str) -> Result<Option<ImportShowed>, ModelError> {
-        let view = self.view(Trust.name())?;
-        let ended = view.row::<Ended>(&view.key(ENDED, &[digest]))?;
+        let view = self.view(TrustModel.name())?;
+        let ended = view.row::<ImportEnd>(&view.key(ENDED, &[digest]))?;
         Ok(ended.map(|ended| ended.showed))
     }
 
@@ -150,12 +150,12 @@ impl ReadModels {
         dimension: &Dimension,
         until: Option<Position>,
         limit: usize,
-    ) -> Result<Listed<Position>, ModelError> {
-        let view = self.view(Trust.name())?;
+    ) -> Result<ListPage<Position>, ModelError> {
+        let view = self.view(TrustModel.name())?;
         let until = until.map_or(u64::MAX, Position::get);
         let told = view.posted(view.key(TOLD, &dimension.every_part()), 0..=until);
         let told = told.filter_map(|position| position.map(Position::new).transpose());
-        Listed::take(told, limit, view.position())
+        ListPage::take(told, limit, view.position())
     }
 
     /// Returns the record of a dimension after the event at a position. It is made of one record that is kept, and fewer than
@@ -164,9 +164,10 @@ impl ReadModels {
     /// # Errors
     /// [`TrustAtError`].
     pub fn trust_at(&self, dimension: &Dimension, at: Position) -> Result<TrustAt, TrustAtError> {
-        let view = self.view(Trust.name())?;
+        let view = self.view(TrustModel.name())?;
         let parts = dimension.every_part();
-        let mut kept = last::<Kept>(&view, KEPT, &parts, at)?.map(|(_, kept)| kept).unwrap_or_default();
+        let mut kept =
+            last::<TrustRecordRow>(&view, KEPT, &parts, at)?.map(|(_, kept)| kept).unwrap_or_default();
         let behind = kept.position.saturating_add(1)..=at.get();
         let mut told = view.posted(view.key(TOLD, &parts), behind).collect::<Result<Vec<_>, _>>()?;
         told.reverse();
@@ -184,14 +185,14 @@ impl ReadModels {
     }
 
     /// Counts what the event at a position tells, as the fold did.
-    fn count(&self, kept: &mut Kept, position: Position) -> Result<(), TrustAtError> {
+    fn count(&self, kept: &mut TrustRecordRow, position: Position) -> Result<(), TrustAtError> {
         let stored = self.log.event(position)?;
         let Data::Json(json) = &stored.event.data else { return Ok(()) };
         if stored.event.kind == TrustSet::KIND {
             if let Ok(set) = serde_json::from_slice::<TrustSet>(json.as_bytes()) {
                 kept.change(position.get(), |record| record.apply_set(&set, stored.time));
             }
-        } else if let Ok(told) = serde_json::from_slice::<Observed>(json.as_bytes())
+        } else if let Ok(told) = serde_json::from_slice::<ObservationView>(json.as_bytes())
             && told.assurance.is_none()
         {
             let (outcome, post) = (told.outcome, told.post_check_passed);
@@ -201,7 +202,7 @@ impl ReadModels {
     }
 }
 
-impl Kept {
+impl TrustRecordRow {
     fn change(&mut self, position: u64, change: impl FnOnce(&mut TrustRecord)) {
         change(&mut self.record);
         self.changed = position;

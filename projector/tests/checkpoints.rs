@@ -12,7 +12,8 @@ use bitacora_formats::{Data, Event, Keyring};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::limits::{LOOKED_AT_CHECKPOINTS, ORDER_PAGE_ENTRIES};
 use bitacora_projector::{
-    CheckpointPage, CheckpointQuery, Content, Held, IndexOptions, IndexedLedger, ReadModels, Version,
+    CheckpointPage, CheckpointQuery, ContentBody, ContentLocation, IndexOptions, IndexedLedger, ReadModels,
+    Version,
 };
 
 use serde_json::Value;
@@ -29,14 +30,14 @@ type Key = (String, String);
 type Writes = BTreeMap<String, BTreeMap<i64, String>>;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Saved {
+struct ExpectedCheckpoint {
     parent: Option<String>,
     channels: BTreeMap<String, (u64, Option<String>)>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Naive {
-    saved: BTreeMap<String, BTreeMap<Key, Saved>>,
+    saved: BTreeMap<String, BTreeMap<Key, ExpectedCheckpoint>>,
     writes: BTreeMap<String, BTreeMap<Key, Writes>>,
     deleted: BTreeMap<String, String>,
     /// The owners of threads; nobody owns a thread whose first event named no agent.
@@ -78,14 +79,15 @@ impl Naive {
         let of = self.saved.get(thread);
         let of_parent = parent.and_then(|parent| of?.get(&(parent.to_owned(), key.1.clone())));
         let newest = self.newest(thread, &key.1).and_then(|newest| of?.get(newest));
-        let before: Vec<Saved> = of_parent.into_iter().chain(newest).cloned().collect();
+        let before: Vec<ExpectedCheckpoint> = of_parent.into_iter().chain(newest).cloned().collect();
         let channels = told.into_iter().map(|(name, (version, value))| {
-            let same = |saved: &&Saved| saved.channels.get(&name).is_some_and(|(of, _)| *of == version);
-            let held = |saved: &Saved| saved.channels.get(&name)?.1.clone();
+            let same =
+                |saved: &&ExpectedCheckpoint| saved.channels.get(&name).is_some_and(|(of, _)| *of == version);
+            let held = |saved: &ExpectedCheckpoint| saved.channels.get(&name)?.1.clone();
             let value = value.or_else(|| before.iter().filter(same).find_map(held));
             (name, (version, value))
         });
-        let saved = Saved { parent: parent.map(str::to_owned), channels: channels.collect() };
+        let saved = ExpectedCheckpoint { parent: parent.map(str::to_owned), channels: channels.collect() };
         self.saved.entry(thread.to_owned()).or_default().insert(key.clone(), saved);
     }
 
@@ -276,15 +278,15 @@ fn listed(models: &ReadModels, mut query: CheckpointQuery) -> Vec<Key> {
     }
 }
 
-fn text(models: &ReadModels, content: &Content) -> String {
+fn text(models: &ReadModels, content: &ContentLocation) -> String {
     match models.content(content).unwrap() {
-        Held::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
+        ContentBody::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
         other => format!("{other:?}"),
     }
 }
 
 fn compare(models: &ReadModels, naive: &Naive) {
-    let text = |content: &Content| text(models, content);
+    let text = |content: &ContentLocation| text(models, content);
     let mut all = 0;
     for thread in THREADS {
         let of = naive.saved.get(thread).cloned().unwrap_or_default();
@@ -312,7 +314,7 @@ fn compare(models: &ReadModels, naive: &Naive) {
                 (channel.name.clone(), (version, channel.value.as_ref().map(text)))
             });
             let channels = channels.collect();
-            let found_saved = Saved { parent: found.checkpoint.parent.clone(), channels };
+            let found_saved = ExpectedCheckpoint { parent: found.checkpoint.parent.clone(), channels };
             assert_eq!(found_saved, saved, "{thread} {key:?}");
             let mut writes = Writes::new();
             for write in &found.writes {

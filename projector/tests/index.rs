@@ -29,14 +29,14 @@ impl Dice {
     }
 }
 
-struct Bench {
+struct IndexBench {
     folder: tempfile::TempDir,
     keyring: Arc<Keyring>,
     environment: Environment,
     options: IndexOptions,
 }
 
-impl Bench {
+impl IndexBench {
     /// With blocks of so many events.
     fn new(block_events: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn caught_up(ledger: &IndexedLedger) {
 #[test]
 fn answers_are_those_of_a_scan_while_the_ledger_grows() {
     for (seed, block_events) in [(0x5eed, 9), (1, 64), (2, 300), (3, u64::MAX)] {
-        let (bench, mut dice, mut id) = (Bench::new(block_events), Dice(seed), 0);
+        let (bench, mut dice, mut id) = (IndexBench::new(block_events), Dice(seed), 0);
         let mut compared = 0;
         for _opening in 0..3 {
             let ledger = bench.open();
@@ -197,7 +197,7 @@ fn answers_are_those_of_a_scan_while_the_ledger_grows() {
 
 #[test]
 fn an_index_goes_on_where_it_was_closed() {
-    let (bench, mut dice, mut id) = (Bench::new(u64::MAX), Dice(77), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(u64::MAX), Dice(77), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 500);
     caught_up(&ledger);
@@ -217,7 +217,7 @@ fn an_index_goes_on_where_it_was_closed() {
 
 #[test]
 fn what_is_not_the_index_s_own_is_left_alone() {
-    let (bench, mut dice, mut id) = (Bench::new(100), Dice(78), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(78), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 120);
     caught_up(&ledger);
@@ -237,7 +237,7 @@ fn what_is_not_the_index_s_own_is_left_alone() {
 
 #[test]
 fn an_index_made_again_is_the_same_to_the_byte() {
-    let (bench, mut dice, mut id) = (Bench::new(100), Dice(3), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(3), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 700);
     caught_up(&ledger);
@@ -260,7 +260,7 @@ fn an_index_made_again_is_the_same_to_the_byte() {
 
 /// Changes every block of a closed ledger, then looks whether answers stay right and the index is whole again.
 fn damaged(change: impl Fn(&Path)) {
-    let (bench, mut dice, mut id) = (Bench::new(250), Dice(0xbad), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(250), Dice(0xbad), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 600);
     caught_up(&ledger);
@@ -325,7 +325,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn an_index_of_another_history_is_not_believed() {
-    let (bench, mut dice, mut id) = (Bench::new(100), Dice(11), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(11), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 50);
     ledger.close().unwrap();
@@ -357,7 +357,7 @@ fn an_index_of_another_history_is_not_believed() {
 
 #[test]
 fn a_block_that_rots_while_it_is_used_is_made_again() {
-    let (bench, mut dice, mut id) = (Bench::new(100), Dice(12), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(12), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 450);
     caught_up(&ledger);
@@ -384,7 +384,7 @@ fn a_block_that_rots_while_it_is_used_is_made_again() {
 
 #[test]
 fn an_index_that_cannot_be_stored_is_shown_and_stops_nothing() {
-    let (bench, mut dice, mut id) = (Bench::new(100), Dice(13), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(13), 0);
     // A file where its folder should be.
     let in_the_way = bench.path().join("projections");
     std::fs::write(&in_the_way, "in the way").unwrap();
@@ -403,7 +403,7 @@ fn an_index_that_cannot_be_stored_is_shown_and_stops_nothing() {
 
 #[test]
 fn no_file_of_the_index_shows_a_word() {
-    let bench = Bench::new(4);
+    let bench = IndexBench::new(4);
     let ledger = bench.open();
     let mut secret = Event::new(
         "identity-of-the-event",

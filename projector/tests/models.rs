@@ -19,20 +19,20 @@ use bitacora_formats::vocabulary::Dimension;
 use bitacora_formats::{Event, Keyring, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
-    AnsweredQuery, Call, CallQuery, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger, ModelState,
-    ModelStatus, ReadModels, Run, RunQuery, RunState, ToolQuery, ToolsBy,
+    AnsweredApprovalQuery, CallQuery, CallSummary, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger,
+    ModelState, ModelStatus, ReadModels, RunQuery, RunState, RunSummary, ToolQuery, ToolsBy,
 };
 
-use image::{Image, Stored};
+use image::{Image, StoredFile};
 
-struct Bench {
+struct ReadModelsBench {
     folder: tempfile::TempDir,
     keyring: Arc<Keyring>,
     environment: Environment,
     written: u64,
 }
 
-impl Bench {
+impl ReadModelsBench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
@@ -188,7 +188,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<ModelStatus> {
 }
 
 /// Returns the digests of the rows, model by model. Each is as of its last stored batch, so the ledger is closed before.
-fn digests(bench: &Bench) -> Vec<(&'static str, u64, [u8; 32])> {
+fn digests(bench: &ReadModelsBench) -> Vec<(&'static str, u64, [u8; 32])> {
     let ledger = bench.open();
     let status = settled(&ledger);
     ledger.close().unwrap();
@@ -212,17 +212,17 @@ fn answers(models: &ReadModels) -> String {
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
     let by = vec![ToolsBy::Tool, ToolsBy::Context, ToolsBy::Role, ToolsBy::Agent, ToolsBy::Day];
     let tools = models.tools(&ToolQuery { by, ..ToolQuery::default() }).unwrap();
-    let count = |is: &dyn Fn(&&Call) -> bool| calls.iter().filter(is).count() as u64;
+    let count = |is: &dyn Fn(&&CallSummary) -> bool| calls.iter().filter(is).count() as u64;
     let ended = |status: &str| count(&|call| call.outcome.as_ref().is_some_and(|end| end.status == status));
     let (counts, timed) = (tools.total.counts, tools.total.took.total());
     // The sums say of all calls what the rows say of each.
     assert_eq!([counts.ok, counts.errors, counts.timeouts], ["ok", "error", "timeout"].map(ended));
     assert_eq!(counts.calls, count(&|call| call.decision.is_some() || call.outcome.is_some()));
-    let is_timed = |call: &&Call| call.outcome.as_ref().is_some_and(|end| end.duration_ms.is_some());
+    let is_timed = |call: &&CallSummary| call.outcome.as_ref().is_some_and(|end| end.duration_ms.is_some());
     assert_eq!(timed, count(&is_timed));
     let saved = checkpointed::answers(models);
-    let answered =
-        models.answered(&AnsweredQuery { limit: 10_000, ..AnsweredQuery::default() }).unwrap().items;
+    let every_answer = AnsweredApprovalQuery { limit: 10_000, ..AnsweredApprovalQuery::default() };
+    let answered = models.answered(&every_answer).unwrap().items;
     let answerers = models.answerers(0, 100).unwrap().items;
     let (learned, worked) = (remembered::answers(models), worked::answers(models));
     format!(
@@ -231,7 +231,7 @@ fn answers(models: &ReadModels) -> String {
     )
 }
 
-fn answered(bench: &Bench) -> String {
+fn answered(bench: &ReadModelsBench) -> String {
     let ledger = bench.open();
     settled(&ledger);
     let answered = answers(ledger.read_models().unwrap());
@@ -241,7 +241,7 @@ fn answered(bench: &Bench) -> String {
 
 #[test]
 fn rows_folded_piece_by_piece_are_those_that_are_folded_at_once() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     for _ in 0..6 {
         let ledger = bench.open();
         bench.append(&ledger, 20);
@@ -259,7 +259,7 @@ fn rows_folded_piece_by_piece_are_those_that_are_folded_at_once() {
 
 #[test]
 fn deleting_the_folder_of_derived_state_loses_nothing() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 50);
     settled(&ledger);
@@ -271,7 +271,7 @@ fn deleting_the_folder_of_derived_state_loses_nothing() {
 
 #[test]
 fn a_flipped_bit_anywhere_in_the_store_changes_no_answer() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 120);
     settled(&ledger);
@@ -302,7 +302,7 @@ fn a_flipped_bit_anywhere_in_the_store_changes_no_answer() {
 
 #[test]
 fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 60);
     settled(&ledger);
@@ -313,7 +313,7 @@ fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
     for file in &whole.0 {
         let cut = |thirds: usize| {
             let bytes = file.bytes.get(..file.bytes.len() * thirds / 3).unwrap().to_vec();
-            Some(Stored { path: file.path.clone(), length: bytes.len() as u64, bytes })
+            Some(StoredFile { path: file.path.clone(), length: bytes.len() as u64, bytes })
         };
         for damaged in [None, cut(0), cut(2)] {
             whole.lay(&bench.store(), Some((&file.path, damaged.as_ref())));
@@ -325,7 +325,7 @@ fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
 
 #[test]
 fn a_store_whose_opening_never_came_back_is_put_aside() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 20);
     settled(&ledger);
@@ -340,7 +340,7 @@ fn a_store_whose_opening_never_came_back_is_put_aside() {
 
 #[test]
 fn a_store_of_another_history_is_not_believed() {
-    let (mut one, mut other) = (Bench::new(), Bench::new());
+    let (mut one, mut other) = (ReadModelsBench::new(), ReadModelsBench::new());
     for (bench, sessions) in [(&mut one, 30), (&mut other, 40)] {
         let ledger = bench.open();
         bench.append(&ledger, sessions);
@@ -362,7 +362,7 @@ fn a_store_of_another_history_is_not_believed() {
 
 #[test]
 fn folding_again_beside_what_answers_gives_the_same_and_takes_its_place() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 80);
     settled(&ledger);
@@ -382,7 +382,7 @@ fn folding_again_beside_what_answers_gives_the_same_and_takes_its_place() {
 
 #[test]
 fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 40);
     settled(&ledger);
@@ -431,14 +431,14 @@ fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
 
 #[test]
 fn runs_stand_as_their_last_events_say() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 20);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let of = |run: &str| models.run(run).unwrap().0.unwrap();
     let (paused, failed, completed, unknown) = (of("r5"), of("r6"), of("r7"), of("r4"));
-    let stand = |run: &Run| (run.state, run.why.clone());
+    let stand = |run: &RunSummary| (run.state, run.why.clone());
     assert_eq!(stand(&paused), (RunState::Paused, Some("an approval".into())));
     assert_eq!(stand(&failed), (RunState::Failed, Some("timeout".into())));
     assert_eq!(stand(&completed), (RunState::Completed, Some("success".into())));
@@ -473,7 +473,7 @@ fn runs_stand_as_their_last_events_say() {
 
 #[test]
 fn a_store_of_a_history_that_was_given_up_is_not_believed() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 10);
     settled(&ledger);

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    Archiver, ArchiverError, Objects, Outcome, Pace, Release, Rules, Run, Tallied, Tally,
+    ArchivePace, ArchiveProgress, ArchiveRun, Archiver, ArchiverError, Objects, Outcome, ProgressCounts,
+    Release, Rules,
 };
 use bitacora_formats::LedgerName;
 use bitacora_projector::IndexedLedger;
@@ -55,17 +56,17 @@ impl Default for ArchivePauses {
 
 /// The progress of archiving, by ledger.
 #[derive(Debug, Default)]
-pub(crate) struct Tallies(Mutex<BTreeMap<LedgerName, Arc<Tally>>>);
+pub(crate) struct Tallies(Mutex<BTreeMap<LedgerName, Arc<ArchiveProgress>>>);
 
 impl Tallies {
-    fn of(&self, ledger: &LedgerName) -> Arc<Tally> {
+    fn of(&self, ledger: &LedgerName) -> Arc<ArchiveProgress> {
         let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(tallies.entry(ledger.clone()).or_default())
     }
 
-    pub(crate) fn now(&self) -> Vec<(LedgerName, Tallied)> {
+    pub(crate) fn now(&self) -> Vec<(LedgerName, ProgressCounts)> {
         let tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tallies.iter().map(|(name, tally)| (name.clone(), tally.now())).collect()
+        tallies.iter().map(|(name, progress)| (name.clone(), progress.now())).collect()
     }
 
     /// An archive of this ledger that its store lacks, of events that lie nowhere else.
@@ -76,7 +77,7 @@ impl Tallies {
 
     fn stop(&self) {
         let tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tallies.values().for_each(|tally| tally.stop());
+        tallies.values().for_each(|progress| progress.stop());
     }
 }
 
@@ -167,7 +168,7 @@ fn archive(
     ledger: &IndexedLedger,
 ) -> Result<Outcome, ArchiverError> {
     let release = if archiving.releases { Release::IfProven } else { Release::Never };
-    let run = Run { rules: archiving.rules.clone(), pace: Pace::Background, release };
+    let run = ArchiveRun { rules: archiving.rules.clone(), pace: ArchivePace::Background, release };
     archiver(api, archiving, name, ledger).run(&run)
 }
 
@@ -175,7 +176,7 @@ fn archive(
 fn look(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> bool {
     let archiver = archiver(api, archiving, name, ledger);
     let looked = archiver.look();
-    match (&looked, archiver.tally().missing()) {
+    match (&looked, archiver.progress().missing()) {
         (Ok(()), Some(missing)) => {
             tracing::error!(ledger = %name, missing, "an archive is missing; its events lie nowhere else");
         }

@@ -10,7 +10,7 @@ use bitacora_formats::vocabulary::{
 };
 use bitacora_formats::{Data, Event, MAX_CONTENT_BYTES, pieces};
 use bitacora_ledger::{AppendRequest, PendingAppend};
-use bitacora_projector::{IndexedLedger, Piece};
+use bitacora_projector::{ContentPiece, IndexedLedger};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
@@ -171,7 +171,7 @@ impl Contents {
     }
 
     /// Checks that all pieces of a content are there, and that their lengths add up to it.
-    fn check(&self, named: &Named, found: &[Option<Piece>]) -> Result<(), Problem> {
+    fn check(&self, named: &Named, found: &[Option<ContentPiece>]) -> Result<(), Problem> {
         let place = || Place::Body { line: None, pointer: named.at.clone() };
         let mut sum = Some(0);
         for (digest, found) in named.pieces.iter().zip(found) {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bitacora_archiver::Tallied;
+use bitacora_archiver::ProgressCounts;
 use bitacora_formats::{LedgerName, Position};
 use bitacora_ledger::{Appended, ReceiptStatus, Status};
 use bitacora_projector::{IndexState, IndexStatus};
@@ -218,7 +218,7 @@ const COUNTERS: &[LedgerMetric] = &[
 ];
 
 /// As a [`LedgerMetric`], of archiving in the background.
-type ArchiveMetric = (&'static str, &'static str, fn(&Tallied) -> u64);
+type ArchiveMetric = (&'static str, &'static str, fn(&ProgressCounts) -> u64);
 
 /// The gauges of archiving.
 const ARCHIVE_GAUGES: &[ArchiveMetric] = &[
@@ -238,7 +238,7 @@ const ARCHIVE_COUNTERS: &[ArchiveMetric] = &[
 ];
 
 /// Returns the metrics of ledgers that are archived in the background; the others have none.
-fn archive_registry(tallies: &[(LedgerName, Tallied)]) -> Registry {
+fn archive_registry(tallies: &[(LedgerName, ProgressCounts)]) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
     if tallies.is_empty() {
         return registry;

@@ -57,7 +57,8 @@ impl Agents {
     /// # Panics
     /// The ledger does not take them.
     pub fn work(&mut self, ledger: &Ledger) {
-        let mut sessions: Vec<Session> = (self.next..).take(self.at_once).map(Session::new).collect();
+        let mut sessions: Vec<AgentSession> =
+            (self.next..).take(self.at_once).map(AgentSession::new).collect();
         self.next += self.at_once as u64;
         let mut is_working = true;
         while is_working {
@@ -122,22 +123,22 @@ fn json_data(data: &Value) -> Data<'static> {
 }
 
 /// A session of an agent, and what it waits for.
-struct Session {
+struct AgentSession {
     number: u64,
     is_begun: bool,
     /// Calls whose decision is waited for, in the order in which they were asked for.
-    asked: Vec<Call>,
+    asked: Vec<AgentCall>,
     /// The events that are to be told or asked next.
     next: Vec<Event<'static>>,
 }
 
 #[derive(Clone)]
-struct Call {
+struct AgentCall {
     number: u64,
     id: String,
 }
 
-impl Session {
+impl AgentSession {
     fn new(number: u64) -> Self {
         Self { number, is_begun: false, asked: Vec::new(), next: Vec::new() }
     }
@@ -165,7 +166,7 @@ impl Session {
             if call.is_multiple_of(CALLS_OF_STEP) {
                 events.push(self.event(&format!("k{call}"), "checkpoint.saved", &checkpoint(number, call)));
             }
-            events.push(self.ask(Call { number: call, id: format!("toolu_{call:024x}") }, None));
+            events.push(self.ask(AgentCall { number: call, id: format!("toolu_{call:024x}") }, None));
         }
         self.next = events;
     }
@@ -183,7 +184,7 @@ impl Session {
         event
     }
 
-    fn ask(&mut self, call: Call, approval: Option<&str>) -> Event<'static> {
+    fn ask(&mut self, call: AgentCall, approval: Option<&str>) -> Event<'static> {
         let (tool, args) = tool_and_args(call.number);
         let model = format!("model-{}", self.number % 3);
         let mut data = json!({"call": call.id, "tool": tool, "args": args, "model": model, "cwd": "/src"});
@@ -220,7 +221,7 @@ impl Session {
         }
     }
 
-    fn ended(&self, call: &Call) -> Event<'static> {
+    fn ended(&self, call: &AgentCall) -> Event<'static> {
         let is_bad = is_one_of(CALLS_OF_FAILURE, call.number);
         let (kind, status) = if is_bad { ("tool.failed", "error") } else { ("tool.completed", "ok") };
         let data = json!({
@@ -230,7 +231,7 @@ impl Session {
     }
 
     /// Before its end it is seen whether what it did holds; now and then it does not, and a person is asked.
-    fn checked(&self, call: &Call) -> Event<'static> {
+    fn checked(&self, call: &AgentCall) -> Event<'static> {
         let of_failure = if is_beginner(call.number) { CHECKS_OF_FAILURE } else { LATER_CHECKS_OF_FAILURE };
         let passed = !call.number.is_multiple_of(CALLS_OF_CHECK * of_failure);
         let run = format!("run-{}", self.number / SESSIONS_OF_RUN);
@@ -241,7 +242,7 @@ impl Session {
         self.event(&format!("{}#checked", call.id), "contract.checked", &data)
     }
 
-    fn answer(&mut self, call: &Call, approval: &str) {
+    fn answer(&mut self, call: &AgentCall, approval: &str) {
         let is_no = is_one_of(QUESTIONS_OF_NO, call.number);
         let resolution = if is_no { "rejected" } else { "approved" };
         let resolved = json!({"approval": approval, "resolution": resolution, "by": "operator:7"});
@@ -249,7 +250,7 @@ impl Session {
         event.actor = Some("operator:7".into());
         self.next.push(event);
         if !is_no {
-            let again = Call { number: call.number, id: format!("{}b", call.id) };
+            let again = AgentCall { number: call.number, id: format!("{}b", call.id) };
             let asked = self.ask(again, Some(approval));
             self.next.push(asked);
         }

@@ -47,11 +47,11 @@ pub enum S3Request {
 #[derive(Debug)]
 pub struct LoopbackS3 {
     address: SocketAddr,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<S3State>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct S3State {
     /// Content and the number of the write that made it.
     objects: BTreeMap<String, (Vec<u8>, u64)>,
     uploads: Uploads,
@@ -70,7 +70,7 @@ impl LoopbackS3 {
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Mutex::new(Shared::default()));
+        let shared = Arc::new(Mutex::new(S3State::default()));
         let store = Self { address, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -175,7 +175,7 @@ impl Drop for LoopbackS3 {
     }
 }
 
-impl Shared {
+impl S3State {
     fn write(&mut self, key: &str, bytes: Vec<u8>) {
         self.writes += 1;
         self.objects.insert(key.to_owned(), (bytes, self.writes));
@@ -187,11 +187,11 @@ impl Shared {
         Some(*fault)
     }
 
-    fn answer(&mut self, asked: &Asked) -> Answer {
+    fn answer(&mut self, asked: &S3HttpRequest) -> S3HttpResponse {
         let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
         let query = Query(query);
         let key = match path.strip_prefix(&format!("/{BUCKET}")) {
-            None => return Answer::error(404, "NoSuchBucket"),
+            None => return S3HttpResponse::error(404, "NoSuchBucket"),
             Some(rest) => unescaped(rest.trim_start_matches('/')),
         };
         match asked.method.as_str() {
@@ -200,7 +200,7 @@ impl Shared {
             "POST" if query.has("delete") => self.remove_all(asked),
             "POST" if query.has("uploads") => {
                 let id = self.uploads.begin(&key);
-                Answer::xml(format!(
+                S3HttpResponse::xml(format!(
                     "<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
                 ))
             }
@@ -210,57 +210,67 @@ impl Shared {
                     Some(id) => self.uploads.give_up(id),
                     None => drop(self.objects.remove(&key)),
                 }
-                Answer { status: 204, ..Answer::default() }
+                S3HttpResponse { status: 204, ..S3HttpResponse::default() }
             }
             _ if query.has("uploadId") => self.put_part(asked, &query),
             _ => self.put(&key, asked),
         }
     }
 
-    fn read(&self, key: &str, asked: &Asked) -> Answer {
-        let Some((bytes, number)) = self.objects.get(key) else { return Answer::error(404, "NoSuchKey") };
+    fn read(&self, key: &str, asked: &S3HttpRequest) -> S3HttpResponse {
+        let Some((bytes, number)) = self.objects.get(key) else {
+            return S3HttpResponse::error(404, "NoSuchKey");
+        };
         let etag = Some(format!("\"{number}\""));
         if asked.header("if-match").is_some_and(|expected| Some(expected) != etag.as_deref()) {
-            return Answer::error(412, "PreconditionFailed");
+            return S3HttpResponse::error(412, "PreconditionFailed");
         }
         let Some(range) = asked.header("range").and_then(|range| range.strip_prefix("bytes=")) else {
-            return Answer { status: 200, etag, body: bytes.clone(), ..Answer::default() };
+            return S3HttpResponse { status: 200, etag, body: bytes.clone(), ..S3HttpResponse::default() };
         };
         let (first, last) = range.split_once('-').unwrap_or((range, ""));
         let first: usize = first.parse().unwrap_or(0);
         let end = last.parse().map_or(bytes.len(), |last: usize| bytes.len().min(last + 1));
-        let Some(body) = bytes.get(first..end) else { return Answer::error(416, "InvalidRange") };
+        let Some(body) = bytes.get(first..end) else { return S3HttpResponse::error(416, "InvalidRange") };
         let content_range = Some(format!("bytes {first}-{}/{}", end.saturating_sub(1), bytes.len()));
-        Answer { status: 206, etag, content_range, body: body.to_vec() }
+        S3HttpResponse { status: 206, etag, content_range, body: body.to_vec() }
     }
 
-    fn holds(&self, key: &str, asked: &Asked) -> Result<(), Answer> {
+    fn holds(&self, key: &str, asked: &S3HttpRequest) -> Result<(), S3HttpResponse> {
         let etag = self.objects.get(key).map(|(_, number)| format!("\"{number}\""));
         let holds = match (asked.header("if-match"), asked.header("if-none-match")) {
-            (Some(_), _) if etag.is_none() => return Err(Answer::error(404, "NoSuchKey")),
+            (Some(_), _) if etag.is_none() => return Err(S3HttpResponse::error(404, "NoSuchKey")),
             (Some(expected), _) => etag.as_deref() == Some(expected),
             (None, Some(_)) => etag.is_none(),
             (None, None) => true,
         };
-        if holds || self.ignores_conditions { Ok(()) } else { Err(Answer::error(412, "PreconditionFailed")) }
+        if holds || self.ignores_conditions {
+            Ok(())
+        } else {
+            Err(S3HttpResponse::error(412, "PreconditionFailed"))
+        }
     }
 
-    fn put(&mut self, key: &str, asked: &Asked) -> Answer {
+    fn put(&mut self, key: &str, asked: &S3HttpRequest) -> S3HttpResponse {
         if let Err(refused) = self.holds(key, asked) {
             return refused;
         }
         self.write(key, asked.body.clone());
-        Answer { status: 200, etag: Some(format!("\"{}\"", self.writes)), ..Answer::default() }
+        S3HttpResponse {
+            status: 200,
+            etag: Some(format!("\"{}\"", self.writes)),
+            ..S3HttpResponse::default()
+        }
     }
 
-    fn put_part(&mut self, asked: &Asked, query: &Query<'_>) -> Answer {
+    fn put_part(&mut self, asked: &S3HttpRequest, query: &Query<'_>) -> S3HttpResponse {
         let source = asked.header("x-amz-copy-source").map(|source| {
             let key = unescaped(source.trim_start_matches('/'));
             let key = key.strip_prefix(&format!("{BUCKET}/")).map(str::to_owned);
             key.and_then(|key| self.objects.get(&key)).map(|(bytes, _)| bytes.clone())
         });
         let bytes = match &source {
-            Some(None) => return Answer::error(404, "NoSuchKey"),
+            Some(None) => return S3HttpResponse::error(404, "NoSuchKey"),
             Some(Some(copied)) => copied.clone(),
             None => asked.body.clone(),
         };
@@ -268,28 +278,30 @@ impl Shared {
         let number = number.and_then(|number| u32::try_from(number).ok());
         let put = id.zip(number).is_some_and(|(id, number)| self.uploads.put(id, number, bytes));
         match (put, source) {
-            (false, _) => Answer::error(404, "NoSuchUpload"),
+            (false, _) => S3HttpResponse::error(404, "NoSuchUpload"),
             (true, Some(_)) => {
-                Answer::xml("<CopyPartResult><ETag>\"part\"</ETag></CopyPartResult>".to_owned())
+                S3HttpResponse::xml("<CopyPartResult><ETag>\"part\"</ETag></CopyPartResult>".to_owned())
             }
-            (true, None) => Answer { status: 200, etag: Some("\"part\"".to_owned()), ..Answer::default() },
+            (true, None) => {
+                S3HttpResponse { status: 200, etag: Some("\"part\"".to_owned()), ..S3HttpResponse::default() }
+            }
         }
     }
 
-    fn complete(&mut self, key: &str, asked: &Asked, query: &Query<'_>) -> Answer {
+    fn complete(&mut self, key: &str, asked: &S3HttpRequest, query: &Query<'_>) -> S3HttpResponse {
         if let Err(refused) = self.holds(key, asked) {
             return refused;
         }
         let completed = query.number("uploadId").and_then(|id| self.uploads.complete(id));
-        let Some((key, bytes)) = completed else { return Answer::error(404, "NoSuchUpload") };
+        let Some((key, bytes)) = completed else { return S3HttpResponse::error(404, "NoSuchUpload") };
         self.write(&key, bytes);
-        Answer::xml(format!(
+        S3HttpResponse::xml(format!(
             "<CompleteMultipartUploadResult><ETag>\"{}\"</ETag></CompleteMultipartUploadResult>",
             self.writes
         ))
     }
 
-    fn list(&self, query: &Query<'_>) -> Answer {
+    fn list(&self, query: &Query<'_>) -> S3HttpResponse {
         let prefix = query.text("prefix").unwrap_or_default();
         let (mut folders, mut xml) = (Vec::new(), String::new());
         for (key, (bytes, number)) in self.objects.iter().filter(|(key, _)| key.starts_with(&prefix)) {
@@ -308,10 +320,10 @@ impl Shared {
         xml.extend(
             folders.iter().map(|it| format!("<CommonPrefixes><Prefix>{it}</Prefix></CommonPrefixes>")),
         );
-        Answer::xml(format!("<ListBucketResult>{xml}</ListBucketResult>"))
+        S3HttpResponse::xml(format!("<ListBucketResult>{xml}</ListBucketResult>"))
     }
 
-    fn remove_all(&mut self, asked: &Asked) -> Answer {
+    fn remove_all(&mut self, asked: &S3HttpRequest) -> S3HttpResponse {
         let body = String::from_utf8_lossy(&asked.body).into_owned();
         let keys = body.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>"));
         let mut xml = String::new();
@@ -319,7 +331,7 @@ impl Shared {
             self.objects.remove(key);
             xml += &format!("<Deleted><Key>{key}</Key></Deleted>");
         }
-        Answer::xml(format!("<DeleteResult>{xml}</DeleteResult>"))
+        S3HttpResponse::xml(format!("<DeleteResult>{xml}</DeleteResult>"))
     }
 }
 
@@ -358,28 +370,31 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn locked(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {
+fn locked(shared: &Mutex<S3State>) -> std::sync::MutexGuard<'_, S3State> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One request a connection: no state of a connection outlives a fault.
-fn serve(stream: &TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
+fn serve(stream: &TcpStream, shared: &Mutex<S3State>) -> io::Result<()> {
     if locked(shared).is_down {
         return Ok(());
     }
-    let asked = Asked::read(&mut BufReader::new(stream))?;
+    let asked = S3HttpRequest::read(&mut BufReader::new(stream))?;
     let mut held = locked(shared);
     held.requests += 1;
     let fault = held.take_fault(asked.kind());
     let answer = match fault {
         Some(S3Fault::CutBefore) => return Ok(()),
-        Some(S3Fault::Status(status)) => Answer::error(status, "InternalError"),
-        Some(S3Fault::Huge(status)) => {
-            Answer { status, etag: Some("\"0\"".into()), body: vec![b'x'; HUGE_BYTES], ..Answer::default() }
-        }
+        Some(S3Fault::Status(status)) => S3HttpResponse::error(status, "InternalError"),
+        Some(S3Fault::Huge(status)) => S3HttpResponse {
+            status,
+            etag: Some("\"0\"".into()),
+            body: vec![b'x'; HUGE_BYTES],
+            ..S3HttpResponse::default()
+        },
         None | Some(S3Fault::Slow(_) | S3Fault::CutAfter) => held.answer(&asked),
     };
-    let answer = if held.withholds_tags { Answer { etag: None, ..answer } } else { answer };
+    let answer = if held.withholds_tags { S3HttpResponse { etag: None, ..answer } } else { answer };
     drop(held);
     match fault {
         Some(S3Fault::CutAfter) => return Ok(()),
@@ -389,14 +404,14 @@ fn serve(stream: &TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
     answer.write(stream, asked.method == "HEAD")
 }
 
-struct Asked {
+struct S3HttpRequest {
     method: String,
     path: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-impl Asked {
+impl S3HttpRequest {
     fn read(reader: &mut impl BufRead) -> io::Result<Self> {
         let line = line(reader)?;
         let mut words = line.split(' ').map(str::to_owned);
@@ -434,14 +449,14 @@ fn line(reader: &mut impl BufRead) -> io::Result<String> {
 }
 
 #[derive(Default)]
-struct Answer {
+struct S3HttpResponse {
     status: u16,
     etag: Option<String>,
     content_range: Option<String>,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl S3HttpResponse {
     fn error(status: u16, code: &str) -> Self {
         let body = format!("<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code></Error>");
         Self { status, body: body.into(), ..Self::default() }

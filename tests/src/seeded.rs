@@ -3,9 +3,9 @@
 /// The generator SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): every 64-bit
 /// number once in its period, and not fit for real keys.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     /// The same seed gives the same choices.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn gives_the_published_numbers() {
-        let mut random = Random::new(1_234_567);
+        let mut random = SeededRandom::new(1_234_567);
         let first = [random.next_u64(), random.next_u64(), random.next_u64()];
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
     #[test]
     fn below_reaches_every_number_and_no_other() {
-        let mut random = Random::new(7);
+        let mut random = SeededRandom::new(7);
         let mut seen = [0; 5];
         for _ in 0..1_000 {
             seen[random.index(5)] += 1;
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn fills_also_what_is_no_multiple_of_eight() {
         let mut bytes = [0; 13];
-        Random::new(3).fill(&mut bytes);
+        SeededRandom::new(3).fill(&mut bytes);
         assert!(bytes[8..].iter().any(|byte| *byte != 0), "{bytes:?}");
     }
 }

@@ -20,7 +20,7 @@ pub struct ServiceFolder {
 
 /// A running service. Dropping it kills it.
 #[derive(Debug)]
-pub struct Service {
+pub struct ServiceProcess {
     child: Child,
     /// The address at which it listens.
     pub address: SocketAddr,
@@ -67,12 +67,12 @@ impl ServiceFolder {
 
     /// Starts the service with the ledger `main`, making it the first time, and waits until it listens. It is open to this machine:
     /// most tests are about other things than who asks.
-    pub fn start(&self) -> io::Result<Service> {
+    pub fn start(&self) -> io::Result<ServiceProcess> {
         self.start_with(|_| ())
     }
 
     /// The same, with what else the command is told.
-    pub fn start_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<Service> {
+    pub fn start_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<ServiceProcess> {
         self.start_closed_with(|command| {
             command.arg("--open");
             tell(command);
@@ -80,12 +80,12 @@ impl ServiceFolder {
     }
 
     /// Starts it as an operator does: closed, with an admin token beside the keyring.
-    pub fn start_closed(&self) -> io::Result<Service> {
+    pub fn start_closed(&self) -> io::Result<ServiceProcess> {
         self.start_closed_with(|_| ())
     }
 
     /// The same, with what else the command is told.
-    pub fn start_closed_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<Service> {
+    pub fn start_closed_with(&self, tell: impl FnOnce(&mut Command)) -> io::Result<ServiceProcess> {
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0", "--create", "main", "--keyring"]).arg(self.keyring());
         command.arg("--unix").arg(self.socket());
@@ -95,7 +95,7 @@ impl ServiceFolder {
         let mut child = command.spawn()?;
         let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         match listening(stdout) {
-            Some(address) => Ok(Service { child, address }),
+            Some(address) => Ok(ServiceProcess { child, address }),
             None => {
                 let _ = child.kill();
                 let (status, log) = (child.wait()?, fs::read_to_string(&log)?);
@@ -121,7 +121,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
     Some(SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)))
 }
 
-impl Service {
+impl ServiceProcess {
     /// Ends it with SIGKILL.
     pub fn kill(&mut self) -> io::Result<ExitStatus> {
         self.child.kill()?;
@@ -142,7 +142,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for ServiceProcess {
     fn drop(&mut self) {
         let _ = self.kill();
     }

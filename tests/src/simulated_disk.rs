@@ -34,12 +34,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use bitacora_ledger::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 
 pub use crash::CrashPolicy;
-pub use fault::{Call, Effect, Fault};
+pub use fault::{DiskCall, DiskFault, Effect};
 pub use hold::Hold;
-pub use machine::{Lie, Operation};
+pub use machine::{FalseSync, Operation};
 
 use handle::{SimulatedFile, SimulatedLock};
-use machine::Machine;
+use machine::SimulatedMachine;
 use tree::{Mutation, NodeBody, ROOT, Tree, error};
 
 const DEVICE: u64 = 1;
@@ -47,7 +47,7 @@ const DEVICE: u64 = 1;
 /// A disk in memory; clones are the same disk.
 #[derive(Debug, Clone)]
 pub struct SimulatedDisk {
-    machine: Arc<Mutex<Machine>>,
+    machine: Arc<Mutex<SimulatedMachine>>,
     /// Told when a hold ends or a call begins to wait for one.
     holds_changed: Arc<Condvar>,
 }
@@ -56,14 +56,14 @@ impl SimulatedDisk {
     /// An empty disk: only the folder `/`. The seed decides what [`Effect::Partly`] and short reads do.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self::from_machine(Machine::new(Tree::new(), None, seed))
+        Self::from_machine(SimulatedMachine::new(Tree::new(), None, seed))
     }
 
-    fn from_machine(machine: Machine) -> Self {
+    fn from_machine(machine: SimulatedMachine) -> Self {
         Self { machine: Arc::new(Mutex::new(machine)), holds_changed: Arc::default() }
     }
 
-    fn machine(&self) -> MutexGuard<'_, Machine> {
+    fn machine(&self) -> MutexGuard<'_, SimulatedMachine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +102,7 @@ impl SimulatedDisk {
     }
 
     /// Arranges for a call to fail. Several may wait; each counts for itself.
-    pub fn inject(&self, fault: Fault) {
+    pub fn inject(&self, fault: DiskFault) {
         self.machine().faults.add(fault);
     }
 
@@ -119,17 +119,17 @@ impl SimulatedDisk {
 
     /// Returns the number of such calls so far, failures included.
     #[must_use]
-    pub fn calls(&self, call: Call) -> u64 {
+    pub fn calls(&self, call: DiskCall) -> u64 {
         self.machine().calls.get(&call).copied().unwrap_or_default()
     }
 
     /// Makes the disk dishonest from now on, or honest again.
-    pub fn set_lying(&self, lie: Lie, is_lying: bool) {
+    pub fn set_false_sync(&self, which: FalseSync, is_false: bool) {
         let mut machine = self.machine();
-        if is_lying {
-            machine.lies.insert(lie);
+        if is_false {
+            machine.false_syncs.insert(which);
         } else {
-            machine.lies.remove(&lie);
+            machine.false_syncs.remove(&which);
         }
     }
 
@@ -169,7 +169,7 @@ impl SimulatedDisk {
     }
 }
 
-impl Machine {
+impl SimulatedMachine {
     fn identity(&self, inode: u64) -> io::Result<FileIdentity> {
         let bytes = match &self.tree.node(inode)?.body {
             NodeBody::File(file) => file.live().len(),
@@ -178,7 +178,7 @@ impl Machine {
         Ok(FileIdentity { device: DEVICE, inode, bytes })
     }
 
-    fn create(&mut self, call: Call, path: &Path) -> io::Result<()> {
+    fn create(&mut self, call: DiskCall, path: &Path) -> io::Result<()> {
         self.act(call, path, |machine| {
             let place = machine.tree.place(path)?;
             if machine.tree.at(&place)?.is_some() {
@@ -186,7 +186,7 @@ impl Machine {
             }
             let (folder, name) = place;
             let inode = machine.tree.next_inode();
-            Ok(Mutation::Create { folder, name, inode, is_folder: call == Call::CreateFolder })
+            Ok(Mutation::Create { folder, name, inode, is_folder: call == DiskCall::CreateFolder })
         })
     }
 
@@ -230,7 +230,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
-        let call = if mode == OpenMode::CreateNew { Call::CreateNew } else { Call::Open };
+        let call = if mode == OpenMode::CreateNew { DiskCall::CreateNew } else { DiskCall::Open };
         let mut machine = self.enter(call);
         match mode {
             OpenMode::CreateNew => machine.create(call, path)?,
@@ -249,8 +249,8 @@ impl Disk for SimulatedDisk {
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        let mut machine = self.enter(Call::Stat);
-        machine.observe(Call::Stat, path)?;
+        let mut machine = self.enter(DiskCall::Stat);
+        machine.observe(DiskCall::Stat, path)?;
         match machine.tree.find(path) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -259,8 +259,8 @@ impl Disk for SimulatedDisk {
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
-        let mut machine = self.enter(Call::List);
-        machine.observe(Call::List, folder)?;
+        let mut machine = self.enter(DiskCall::List);
+        machine.observe(DiskCall::List, folder)?;
         let names = &machine.tree.folder(machine.tree.find(folder)?)?.live;
         let mut entries: Vec<FolderEntry> = names
             .iter()
@@ -274,15 +274,15 @@ impl Disk for SimulatedDisk {
     }
 
     fn create_folder(&self, folder: &Path) -> io::Result<()> {
-        self.enter(Call::CreateFolder).create(Call::CreateFolder, folder)
+        self.enter(DiskCall::CreateFolder).create(DiskCall::CreateFolder, folder)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.enter(Call::Rename).act(Call::Rename, from, |machine| machine.plan_rename(from, to))
+        self.enter(DiskCall::Rename).act(DiskCall::Rename, from, |machine| machine.plan_rename(from, to))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.enter(Call::RemoveFile).act(Call::RemoveFile, path, |machine| {
+        self.enter(DiskCall::RemoveFile).act(DiskCall::RemoveFile, path, |machine| {
             machine.tree.file(machine.tree.find(path)?)?;
             let (folder, name) = machine.tree.place(path)?;
             Ok(Mutation::Remove { folder, name })
@@ -290,7 +290,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn remove_folder(&self, folder: &Path) -> io::Result<()> {
-        self.enter(Call::RemoveFolder).act(Call::RemoveFolder, folder, |machine| {
+        self.enter(DiskCall::RemoveFolder).act(DiskCall::RemoveFolder, folder, |machine| {
             let inode = machine.tree.find(folder)?;
             if inode == ROOT {
                 return Err(error(errno::EBUSY));
@@ -304,7 +304,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.enter(Call::SyncFolder).act(Call::SyncFolder, folder, |machine| {
+        self.enter(DiskCall::SyncFolder).act(DiskCall::SyncFolder, folder, |machine| {
             let inode = machine.tree.find(folder)?;
             machine.tree.folder(inode)?;
             Ok(Mutation::SyncFolder { folder: inode })
@@ -312,23 +312,25 @@ impl Disk for SimulatedDisk {
     }
 
     fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
-        let mut machine = self.enter(Call::Stat);
-        machine.observe(Call::Stat, path)?;
+        let mut machine = self.enter(DiskCall::Stat);
+        machine.observe(DiskCall::Stat, path)?;
         machine.identity(machine.tree.find(path)?)
     }
 
     fn mode(&self, path: &Path) -> Option<u32> {
-        let mut machine = self.enter(Call::Stat);
-        machine.observe(Call::Stat, path).ok()?;
+        let mut machine = self.enter(DiskCall::Stat);
+        machine.observe(DiskCall::Stat, path).ok()?;
         let inode = machine.tree.find(path).ok()?;
         Some(machine.tree.node(inode).ok()?.mode)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>> {
-        let mut machine = self.enter(Call::Lock);
-        machine.observe(Call::Lock, path)?;
+        let mut machine = self.enter(DiskCall::Lock);
+        machine.observe(DiskCall::Lock, path)?;
         match machine.tree.find(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => machine.create(Call::CreateNew, path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                machine.create(DiskCall::CreateNew, path)?;
+            }
             Err(error) => return Err(error),
             Ok(inode) => {
                 machine.tree.file(inode)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bitacora_formats::Micros;
 use bitacora_ledger::{Clock, Entropy, Environment, NoArchives};
 
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 use crate::simulated_disk::{CrashPolicy, SimulatedDisk};
 
 /// The start of simulated time: 2026-01-01T00:00:00Z.
@@ -64,7 +64,7 @@ fn micros(duration: Duration) -> u64 {
 /// Random bytes from a seed; clones draw from the same sequence.
 #[derive(Debug, Clone)]
 pub struct SeededEntropy {
-    random: Arc<Mutex<Random>>,
+    random: Arc<Mutex<SeededRandom>>,
     failing: Arc<Mutex<Option<io::ErrorKind>>>,
 }
 
@@ -72,7 +72,7 @@ impl SeededEntropy {
     /// The same seed gives the same bytes.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { random: Arc::new(Mutex::new(Random::new(seed))), failing: Arc::default() }
+        Self { random: Arc::new(Mutex::new(SeededRandom::new(seed))), failing: Arc::default() }
     }
 
     /// From now on every call fails so, or none.
@@ -111,7 +111,7 @@ impl Simulation {
 
     fn around(disk: SimulatedDisk, clock: SimulatedClock, seed: u64) -> Self {
         // Disk and keys must not make the same choices.
-        let entropy = SeededEntropy::new(Random::new(seed).next_u64());
+        let entropy = SeededEntropy::new(SeededRandom::new(seed).next_u64());
         Self { disk, clock, entropy }
     }
 

@@ -29,13 +29,13 @@ struct State {
     logs: Vec<VerifierKey>,
     /// Each origin's last cosigned size and root.
     cosigned: BTreeMap<String, (u64, TreeHash)>,
-    mood: Mood,
+    behavior: WitnessBehavior,
     asked: u64,
 }
 
 /// The manner in which a witness answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mood {
+pub enum WitnessBehavior {
     /// As it should.
     #[default]
     Honest,
@@ -100,14 +100,14 @@ impl TestWitness {
     }
 
     /// From now on it answers so.
-    pub fn set_mood(&self, mood: Mood) {
-        self.lock().mood = mood;
+    pub fn set_behavior(&self, behavior: WitnessBehavior) {
+        self.lock().behavior = behavior;
     }
 
-    /// Returns its present mood.
+    /// Returns its present behavior.
     #[must_use]
-    pub fn mood(&self) -> Mood {
-        self.lock().mood
+    pub fn behavior(&self) -> WitnessBehavior {
+        self.lock().behavior
     }
 
     /// Returns the number of questions it got.
@@ -127,24 +127,27 @@ impl TestWitness {
         self.lock().cosigned.clear();
     }
 
-    /// Answers what it is asked, in its mood.
+    /// Answers what it is asked, as its behavior says.
     #[must_use]
     pub fn answer(&self, body: &str) -> WitnessAnswer {
-        let mood = {
+        let behavior = {
             let mut state = self.lock();
             state.asked += 1;
-            state.mood
+            state.behavior
         };
-        match mood {
-            Mood::Honest | Mood::Unreachable | Mood::Forgetful | Mood::Slow => self.add_checkpoint(body),
-            Mood::FalseSignature => self.line_over("something else\n"),
-            Mood::ForeignLine => self.foreign_line(body),
-            Mood::Garbage => WitnessAnswer::text(200, "<html>a page</html>\n"),
-            Mood::Huge => WitnessAnswer::text(200, "x".repeat(4 * 1024 * 1024)),
-            Mood::NonsenseConflict => {
+        match behavior {
+            WitnessBehavior::Honest
+            | WitnessBehavior::Unreachable
+            | WitnessBehavior::Forgetful
+            | WitnessBehavior::Slow => self.add_checkpoint(body),
+            WitnessBehavior::FalseSignature => self.line_over("something else\n"),
+            WitnessBehavior::ForeignLine => self.foreign_line(body),
+            WitnessBehavior::Garbage => WitnessAnswer::text(200, "<html>a page</html>\n"),
+            WitnessBehavior::Huge => WitnessAnswer::text(200, "x".repeat(4 * 1024 * 1024)),
+            WitnessBehavior::NonsenseConflict => {
                 WitnessAnswer { body: "many\n".to_owned(), ..WitnessAnswer::conflict(0) }
             }
-            Mood::Failing => WitnessAnswer::text(503, "later\n"),
+            WitnessBehavior::Failing => WitnessAnswer::text(503, "later\n"),
         }
     }
 
@@ -222,13 +225,15 @@ impl Witness for TestWitness {
         let witness = self.name.clone();
         let asked = AddCheckpoint::new(old, proof, note)
             .map_err(|error| WitnessError::Refused { witness: witness.clone(), what: error.to_string() })?;
-        if self.mood() == Mood::Unreachable {
+        if self.behavior() == WitnessBehavior::Unreachable {
             return Err(self.unreachable("no route"));
         }
         let answer = self.answer(&asked.to_string());
         match answer.status {
-            _ if self.mood() == Mood::Forgetful => Err(self.unreachable("the answer was lost")),
-            _ if self.mood() == Mood::Slow => {
+            _ if self.behavior() == WitnessBehavior::Forgetful => {
+                Err(self.unreachable("the answer was lost"))
+            }
+            _ if self.behavior() == WitnessBehavior::Slow => {
                 std::thread::sleep(std::time::Duration::from_secs(20));
                 Err(self.unreachable("too slow"))
             }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bitacora_formats::limits::MAX_ADD_CHECKPOINT_BYTES;
 
-use crate::witness::{Mood, TestWitness, WitnessAnswer};
+use crate::witness::{TestWitness, WitnessAnswer, WitnessBehavior};
 
-/// The time that a witness takes that is [`Mood::Slow`]: longer than anybody waits.
+/// The time that a witness takes that is [`WitnessBehavior::Slow`]: longer than anybody waits.
 const SLOWNESS: Duration = Duration::from_secs(20);
 /// The time that a connection may say nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -68,7 +68,7 @@ impl Drop for WitnessService {
 fn serve(witness: &TestWitness, stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    if witness.mood() == Mood::Unreachable {
+    if witness.behavior() == WitnessBehavior::Unreachable {
         return Ok(());
     }
     let mut reader = BufReader::new(stream);
@@ -92,8 +92,8 @@ fn serve(witness: &TestWitness, stream: &TcpStream) -> io::Result<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let mood = witness.mood();
-    if mood == Mood::Slow {
+    let behavior = witness.behavior();
+    if behavior == WitnessBehavior::Slow {
         std::thread::sleep(SLOWNESS);
         return Ok(());
     }
@@ -101,7 +101,7 @@ fn serve(witness: &TestWitness, stream: &TcpStream) -> io::Result<()> {
         Ok(body) if is_right => witness.answer(&body),
         _ => WitnessAnswer { status: 400, content_type: "text/plain", body: "no request\n".to_owned() },
     };
-    if mood == Mood::Forgetful {
+    if behavior == WitnessBehavior::Forgetful {
         return Ok(());
     }
     let WitnessAnswer { status, content_type, body } = answer;

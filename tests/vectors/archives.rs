@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, READ_CACHE_BYTES, Release, Rules, Run,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
     StoreSettings, StoredArchives,
 };
 use bitacora_cli::verify::{
@@ -20,14 +20,14 @@ use bitacora_formats::{
 use bitacora_ledger::{AppendRequest, Entropy, Environment, HeadOptions, Ledger, Options, SystemEntropy};
 use tempfile::TempDir;
 
-use crate::case::{Case, Expected, Files, NOTE, segment};
+use crate::case::{Case, ExpectedFinding, Files, NOTE, segment};
 use crate::judge::{ARCHIVES, Judge, flips};
-use crate::second::Second;
+use crate::second::SecondVerifier;
 
 /// A ledger with archives of which the second holds events of a segment that is still here.
-static ARCHIVED: LazyLock<Archived> = LazyLock::new(Archived::make);
+static ARCHIVED: LazyLock<ArchivedLedger> = LazyLock::new(ArchivedLedger::make);
 
-struct Archived {
+struct ArchivedLedger {
     keyring: Arc<Keyring>,
     files: Files,
     /// The archives by their names beside the ledger, in order.
@@ -42,7 +42,7 @@ fn event(number: u64) -> Event<'static> {
     event
 }
 
-impl Archived {
+impl ArchivedLedger {
     fn make() -> Self {
         let folder = TempDir::new().unwrap();
         let (ledger_folder, store) = (folder.path().join("ledgers/main"), folder.path().join("archives"));
@@ -124,7 +124,7 @@ fn archive(
     let rules = Rules { is_forced: true, ..Rules::default() };
     let archiver =
         Archiver::new(ledger.clone(), folder, environment, keyring, Arc::clone(objects), "cold".to_owned());
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::IfProven };
+    let run = ArchiveRun { rules, pace: ArchivePace::Full { threads: 1 }, release: Release::IfProven };
     let outcome = archiver.run(&run).unwrap();
     assert!(!outcome.archived.is_empty() && outcome.released.is_some(), "{outcome:?}");
 }
@@ -147,21 +147,21 @@ pub(crate) fn whole() -> Files {
     ARCHIVED.files.clone()
 }
 
-fn incomplete() -> Expected {
-    Expected { verdict: Verdict::Incomplete, file: None, kind: Some("gap") }
+fn incomplete() -> ExpectedFinding {
+    ExpectedFinding { verdict: Verdict::Incomplete, file: None, kind: Some("gap") }
 }
 
 pub(crate) fn cases() -> Vec<Case> {
     let archived = &*ARCHIVED;
     let (first, second) = (&archived.archives[0], &archived.archives[1]);
-    let case = |name: &str, expected: Expected, change: &dyn Fn(&mut Files)| {
+    let case = |name: &str, expected: ExpectedFinding, change: &dyn Fn(&mut Files)| {
         Case::new(format!("archived: {name}"), archived.changed(|files| change(files)), expected)
     };
-    let found_in = |file: &str| Expected::found_in(file);
+    let found_in = |file: &str| ExpectedFinding::found_in(file);
     let left = u32::try_from(archived.released.len()).unwrap();
     let in_first = || found_in(archived.shown(0));
     vec![
-        case("whole", Expected::alone(), &|_| {}),
+        case("whole", ExpectedFinding::alone(), &|_| {}),
         case("no archive is there", incomplete(), &|files| {
             archived.archives.iter().for_each(|name| files.remove(name));
         }),
@@ -205,9 +205,13 @@ pub(crate) fn cases() -> Vec<Case> {
             files.set(&archived.released[0], other);
             files.set(&archived.released[1], one);
         }),
-        case("a segment's file came back, with released ones behind it", Expected::alone(), &|files| {
-            files.set(&segment(1), b"whatever a crash has left of it".to_vec());
-        }),
+        case(
+            "a segment's file came back, with released ones behind it",
+            ExpectedFinding::alone(),
+            &|files| {
+                files.set(&segment(1), b"whatever a crash has left of it".to_vec());
+            },
+        ),
         case("without the note of signing keys", incomplete(), &|files| files.remove(NOTE)),
     ]
 }
@@ -365,12 +369,12 @@ fn what_is_left_is_not_changed_unseen_by_whoever_makes_its_checksum_right() {
         bytes[crc_at..].copy_from_slice(&crc.to_le_bytes());
         bytes
     };
-    let expected = Expected { verdict: Verdict::Invalid, file: None, kind: None };
+    let expected = ExpectedFinding { verdict: Verdict::Invalid, file: None, kind: None };
     let thefts = flips(bytes).take(crc_at).step_by(7);
     let thefts = thefts.map(|(what, bytes, _)| (what, summed(bytes), u64::MAX, &expected));
     judge.changes(&archived.files, name, thefts);
     let copy = name.replace("segments/", "tree/");
-    let of_copy = Expected::found_in(&copy);
+    let of_copy = ExpectedFinding::found_in(&copy);
     let changes = flips(archived.files.bytes(&copy)).step_by(97);
     judge.changes(&archived.files, &copy, changes.map(|(what, bytes, _)| (what, bytes, 0, &of_copy)));
     judge.end(100);
@@ -385,12 +389,12 @@ fn what_is_left_without_signature_and_footer_is_incomplete_to_both() {
     let first_time = Micros(signed.first_time.0.saturating_sub(5));
     let unsigned = ReleasedSegment { signed: None, ..signed };
     let bare = ReleasedSegment { footer: None, first_time, ..unsigned.clone() };
-    let judged = |released: &ReleasedSegment, what: &str, expected: &Expected, judge: &mut Judge| {
+    let judged = |released: &ReleasedSegment, what: &str, expected: &ExpectedFinding, judge: &mut Judge| {
         let changed = archived.changed(|files| files.remove(&name.replace("segments/", "tree/")));
         judge.changes(&changed, name, [(what.to_owned(), released.encode(), u64::MAX, expected)].into_iter());
     };
-    let incomplete = Expected { verdict: Verdict::Incomplete, file: None, kind: None };
-    judged(&unsigned, "format 1 with a footer", &Expected::alone(), &mut judge);
+    let incomplete = ExpectedFinding { verdict: Verdict::Incomplete, file: None, kind: None };
+    judged(&unsigned, "format 1 with a footer", &ExpectedFinding::alone(), &mut judge);
     judged(&bare, "format 1 without a footer", &incomplete, &mut judge);
     judge.end(2);
 }
@@ -401,12 +405,12 @@ fn every_flipped_byte_of_what_is_left_and_of_a_manifest_is_found_by_both() {
     let archived = &*ARCHIVED;
     for name in [&archived.released[0], archived.released.last().unwrap()] {
         let bytes = archived.files.bytes(name);
-        let expected = Expected { verdict: Verdict::Invalid, file: None, kind: None };
+        let expected = ExpectedFinding { verdict: Verdict::Invalid, file: None, kind: None };
         let changes = flips(bytes).map(|(what, bytes, _)| (what, bytes, u64::MAX, &expected));
         judge.changes(&archived.files, name, changes);
     }
     for name in &archived.manifests {
-        let expected = Expected::found_in(name);
+        let expected = ExpectedFinding::found_in(name);
         let changes = flips(archived.files.bytes(name)).map(|(what, bytes, at)| (what, bytes, at, &expected));
         judge.changes(&archived.files, name, changes);
     }
@@ -415,7 +419,7 @@ fn every_flipped_byte_of_what_is_left_and_of_a_manifest_is_found_by_both() {
 
 #[test]
 fn an_archive_by_itself_is_judged_alike() {
-    let Some(mut second) = Second::start(&["--archive"]) else { return };
+    let Some(mut second) = SecondVerifier::start(&["--archive"]) else { return };
     let archived = &*ARCHIVED;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("one.bca");
@@ -442,8 +446,11 @@ fn flipped_bytes_of_archives_and_cut_ones_are_found_by_both() {
     let archived = &*ARCHIVED;
     for (number, name) in archived.archives.iter().enumerate() {
         let bytes = archived.files.bytes(name);
-        let expected =
-            Expected { verdict: Verdict::Invalid, file: Some(archived.shown(number).to_owned()), kind: None };
+        let expected = ExpectedFinding {
+            verdict: Verdict::Invalid,
+            file: Some(archived.shown(number).to_owned()),
+            kind: None,
+        };
         let is_end = |at: u64| at + 4_000 > bytes.len() as u64 && at.is_multiple_of(5);
         let flipped = flips(bytes).filter(|(_, _, at)| at % STEP as u64 == 0 || *at < 40 || is_end(*at));
         judge.changes(

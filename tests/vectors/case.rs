@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// The content under a name.
 #[derive(Clone)]
-pub(crate) enum Entry {
+pub(crate) enum CaseEntry {
     Bytes(Vec<u8>),
     /// So many zeros, of which the disk holds none.
     Zeros(u64),
@@ -27,7 +27,7 @@ pub(crate) enum Entry {
 
 /// A ledger's folder: what lies under which name.
 #[derive(Clone, Default)]
-pub(crate) struct Files(pub(crate) BTreeMap<String, Entry>);
+pub(crate) struct Files(pub(crate) BTreeMap<String, CaseEntry>);
 
 impl Files {
     /// Reads what of a ledger's folder is evidence.
@@ -47,16 +47,16 @@ impl Files {
 
     pub(crate) fn bytes(&self, name: &str) -> &[u8] {
         match self.0.get(name) {
-            Some(Entry::Bytes(bytes)) => bytes,
+            Some(CaseEntry::Bytes(bytes)) => bytes,
             _ => panic!("{name}: a file with bytes expected"),
         }
     }
 
     pub(crate) fn set(&mut self, name: &str, bytes: Vec<u8>) {
-        self.put(name, Entry::Bytes(bytes));
+        self.put(name, CaseEntry::Bytes(bytes));
     }
 
-    pub(crate) fn put(&mut self, name: &str, entry: Entry) {
+    pub(crate) fn put(&mut self, name: &str, entry: CaseEntry) {
         self.0.insert(name.to_owned(), entry);
     }
 
@@ -67,7 +67,7 @@ impl Files {
     /// Changes a file's bytes.
     pub(crate) fn change(&mut self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         match self.0.get_mut(name) {
-            Some(Entry::Bytes(bytes)) => change(bytes),
+            Some(CaseEntry::Bytes(bytes)) => change(bytes),
             _ => panic!("{name}: a file with bytes expected"),
         }
     }
@@ -86,22 +86,22 @@ impl Files {
     /// Writes the folder, which must not be there. The target of a link is written before it.
     pub(crate) fn write(&self, folder: &Path) {
         fs::create_dir_all(folder).unwrap();
-        let is_link = |entry: &Entry| matches!(entry, Entry::HardLink(_) | Entry::Link(_));
+        let is_link = |entry: &CaseEntry| matches!(entry, CaseEntry::HardLink(_) | CaseEntry::Link(_));
         let (links, others): (Vec<_>, Vec<_>) = self.0.iter().partition(|(_, entry)| is_link(entry));
         for (name, entry) in others.into_iter().chain(links) {
             let path = folder.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             match entry {
-                Entry::Bytes(bytes) => fs::write(path, bytes).unwrap(),
-                Entry::Zeros(length) => fs::File::create(path).unwrap().set_len(*length).unwrap(),
-                Entry::Sparse(bytes, length) => {
+                CaseEntry::Bytes(bytes) => fs::write(path, bytes).unwrap(),
+                CaseEntry::Zeros(length) => fs::File::create(path).unwrap().set_len(*length).unwrap(),
+                CaseEntry::Sparse(bytes, length) => {
                     fs::write(&path, bytes).unwrap();
                     fs::File::options().write(true).open(path).unwrap().set_len(*length).unwrap();
                 }
-                Entry::Folder => fs::create_dir(path).unwrap(),
-                Entry::Pipe => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
-                Entry::HardLink(other) => fs::hard_link(folder.join(other), path).unwrap(),
-                Entry::Link(target) => symlink(target, path).unwrap(),
+                CaseEntry::Folder => fs::create_dir(path).unwrap(),
+                CaseEntry::Pipe => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+                CaseEntry::HardLink(other) => fs::hard_link(folder.join(other), path).unwrap(),
+                CaseEntry::Link(target) => symlink(target, path).unwrap(),
             }
         }
     }
@@ -109,7 +109,7 @@ impl Files {
 
 /// The expected finding for a folder.
 #[derive(Clone)]
-pub(crate) struct Expected {
+pub(crate) struct ExpectedFinding {
     pub(crate) verdict: Verdict,
     /// The file that is named, where it is one.
     pub(crate) file: Option<String>,
@@ -117,7 +117,7 @@ pub(crate) struct Expected {
     pub(crate) kind: Option<&'static str>,
 }
 
-impl Expected {
+impl ExpectedFinding {
     pub(crate) fn alone() -> Self {
         Self { verdict: Verdict::Alone, file: None, kind: None }
     }
@@ -140,17 +140,17 @@ impl Expected {
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) files: Files,
-    pub(crate) expected: Expected,
+    pub(crate) expected: ExpectedFinding,
 }
 
 impl Case {
-    pub(crate) fn new(name: impl Into<String>, files: Files, expected: Expected) -> Self {
+    pub(crate) fn new(name: impl Into<String>, files: Files, expected: ExpectedFinding) -> Self {
         Self { name: name.into(), files, expected }
     }
 
     /// Writes the ledger's folder and, beside it, what has to be said of it.
     pub(crate) fn keep(&self, folder: &Path) {
-        let Expected { verdict, file, kind } = &self.expected;
+        let ExpectedFinding { verdict, file, kind } = &self.expected;
         let manifest = json!({ "verdict": verdict_name(*verdict), "file": file, "kind": kind });
         self.files.write(&folder.join(&self.name).join("ledgers/main"));
         fs::write(folder.join(&self.name).join("expected.json"), format!("{manifest:#}\n")).unwrap();

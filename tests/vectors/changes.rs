@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use bitacora_formats::{FOOTER_BYTES, FrameHeader, SegmentHeader};
 
-use crate::case::{Case, Entry, Expected, Files, LEVEL, NOTE, leaves, segment};
+use crate::case::{Case, CaseEntry, ExpectedFinding, Files, LEVEL, NOTE, leaves, segment};
 use crate::real;
-use crate::writer::{Writer, key, note};
+use crate::writer::{LedgerWriter, key, note};
 
 fn invalid(name: &str, files: Files, file: &str, kind: &'static str) -> Case {
-    Case::new(name, files, Expected::invalid(file, kind))
+    Case::new(name, files, ExpectedFinding::invalid(file, kind))
 }
 
 /// Returns the ranges of a segment's frames.
@@ -33,7 +33,7 @@ pub(crate) fn of_segments() -> Vec<Case> {
         files
     };
     let bytes = |number: u32| whole.bytes(&segment(number)).to_vec();
-    let zeros = |length: u64| Entry::Zeros(length);
+    let zeros = |length: u64| CaseEntry::Zeros(length);
     vec![
         invalid("segment-removed", with(&|files| files.remove(&segment(2))), &segment(2), "missing"),
         invalid("first-segment-removed", with(&|files| files.remove(&segment(1))), &segment(1), "missing"),
@@ -232,7 +232,7 @@ pub(crate) fn of_endless_zeros() -> Vec<Case> {
     let endless = |name: &str, kept: usize| {
         let mut files = whole.clone();
         let bytes = files.bytes(name)[..kept].to_vec();
-        files.put(name, Entry::Sparse(bytes, TERABYTES_8));
+        files.put(name, CaseEntry::Sparse(bytes, TERABYTES_8));
         files
     };
     let all = |name: &str| whole.bytes(name).len();
@@ -241,8 +241,8 @@ pub(crate) fn of_endless_zeros() -> Vec<Case> {
         invalid("endless-zeros-from-a-leaf-on", endless(&name, 80), &name, "leaves"),
         invalid("endless-zeros-behind-the-leaves", endless(&name, all(&name)), &name, "leaves"),
         invalid("endless-zeros-from-the-first-group-on", endless(LEVEL, 32), LEVEL, "level"),
-        Case::new("endless-zeros-from-the-second-group-on", endless(LEVEL, 64), Expected::alone()),
-        Case::new("endless-zeros-behind-the-level", endless(LEVEL, all(LEVEL)), Expected::alone()),
+        Case::new("endless-zeros-from-the-second-group-on", endless(LEVEL, 64), ExpectedFinding::alone()),
+        Case::new("endless-zeros-behind-the-level", endless(LEVEL, all(LEVEL)), ExpectedFinding::alone()),
     ]
 }
 
@@ -254,39 +254,43 @@ pub(crate) fn of_what_is_no_file() -> Vec<Case> {
         [("segment", segment(2)), ("last-segment", segment(4)), ("leaves", leaves(2)), ("note", NOTE.into())]
     {
         for (kind, entry) in [
-            ("folder", Entry::Folder),
-            ("pipe", Entry::Pipe),
-            ("link-to-itself", Entry::Link(name.rsplit('/').next().unwrap().to_owned())),
-            ("link-to-nothing", Entry::Link("/nothing/here".to_owned())),
-            ("link-to-a-device", Entry::Link("/dev/zero".to_owned())),
+            ("folder", CaseEntry::Folder),
+            ("pipe", CaseEntry::Pipe),
+            ("link-to-itself", CaseEntry::Link(name.rsplit('/').next().unwrap().to_owned())),
+            ("link-to-nothing", CaseEntry::Link("/nothing/here".to_owned())),
+            ("link-to-a-device", CaseEntry::Link("/dev/zero".to_owned())),
         ] {
             let mut files = whole.clone();
             files.put(&name, entry);
-            cases.push(Case::new(format!("{what}-is-a-{kind}"), files, Expected::incomplete()));
+            cases.push(Case::new(format!("{what}-is-a-{kind}"), files, ExpectedFinding::incomplete()));
         }
         // The bytes are the right ones, wherever they lie.
         let mut files = whole.clone();
         let bytes = files.bytes(&name).to_vec();
         files.set("elsewhere", bytes);
         let up = if name.contains('/') { "../elsewhere" } else { "elsewhere" };
-        files.put(&name, Entry::HardLink("elsewhere".into()));
-        cases.push(Case::new(format!("{what}-is-a-hard-link"), files.clone(), Expected::alone()));
-        files.put(&name, Entry::Link(up.into()));
-        cases.push(Case::new(format!("{what}-is-a-link-to-the-same-bytes"), files, Expected::incomplete()));
+        files.put(&name, CaseEntry::HardLink("elsewhere".into()));
+        cases.push(Case::new(format!("{what}-is-a-hard-link"), files.clone(), ExpectedFinding::alone()));
+        files.put(&name, CaseEntry::Link(up.into()));
+        cases.push(Case::new(
+            format!("{what}-is-a-link-to-the-same-bytes"),
+            files,
+            ExpectedFinding::incomplete(),
+        ));
     }
     let mut doubled = whole.clone();
-    doubled.put(&segment(3), Entry::HardLink(segment(2)));
+    doubled.put(&segment(3), CaseEntry::HardLink(segment(2)));
     cases.push(invalid("segment-is-a-hard-link-to-another", doubled, &segment(3), "header"));
     let mut without_note = whole.clone();
     without_note.remove(NOTE);
-    cases.push(Case::new("note-removed", without_note, Expected::incomplete()));
+    cases.push(Case::new("note-removed", without_note, ExpectedFinding::incomplete()));
     cases.push(invalid("nothing-at-all", Files::default(), &segment(1), "missing"));
     cases
 }
 
 /// A ledger whose every event is by a writer that was given another note: what it says of itself holds, and is not this ledger.
 pub(crate) fn of_the_note() -> Vec<Case> {
-    let mut files = Writer::begun().files();
+    let mut files = LedgerWriter::begun().files();
     files.set(NOTE, note(&[key(1), key(2)]).into_bytes());
-    vec![Case::new("note-with-a-key-not-used-yet", files, Expected::alone())]
+    vec![Case::new("note-with-a-key-not-used-yet", files, ExpectedFinding::alone())]
 }

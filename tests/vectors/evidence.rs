@@ -7,8 +7,10 @@ use ed25519_dalek::Signer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::second::Second;
-use crate::shown::{Lie, ORIGIN, Shown, key_id, record, signature_line, verifier_key};
+use crate::event_evidence::{
+    EventEvidence, EvidenceForgery, ORIGIN, key_id, record, signature_line, verifier_key,
+};
+use crate::second::SecondVerifier;
 use crate::witnesses;
 use crate::writer::{BEGAN, key};
 
@@ -17,37 +19,37 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
     let sizes = [1, 2, 3, 4, 5, 7, 8, 13, 64, 65];
     let of_all = sizes.into_iter().flat_map(|size| (1..=size).map(move |position| (position, size)));
     let mut cases: Vec<_> = of_all
-        .map(|(position, size)| (format!("{position}-of-{size}"), Shown::of(position, size).json()))
+        .map(|(position, size)| (format!("{position}-of-{size}"), EventEvidence::of(position, size).json()))
         .collect();
-    let named: [(&str, Shown); 6] = [
-        ("signed-with-the-first-key", Shown::of(2, 3).with(|shown| shown.signer = 0)),
+    let named: [(&str, EventEvidence); 6] = [
+        ("signed-with-the-first-key", EventEvidence::of(2, 3).with(|shown| shown.signer = 0)),
         (
             "with-the-signature-of-a-witness",
-            Shown::of(2, 3).with(|shown| {
+            EventEvidence::of(2, 3).with(|shown| {
                 shown.mend_note = |note| note + &signature_line("witness.example/w", &key(50), "something");
             }),
         ),
         (
             "with-another-key-of-the-same-name",
-            Shown::of(2, 3)
+            EventEvidence::of(2, 3)
                 .with(|shown| shown.mend_note = |note| note + &signature_line(ORIGIN, &key(50), "something")),
         ),
         (
             "with-a-signature-under-a-name-that-steers",
-            Shown::of(2, 3).with(|shown| {
+            EventEvidence::of(2, 3).with(|shown| {
                 shown.mend_note =
                     |note| note + &signature_line("w\u{202e}\u{7f}\u{9b}1", &key(50), "something");
             }),
         ),
         (
             "with-a-signature-under-the-longest-name",
-            Shown::of(2, 3).with(|shown| {
+            EventEvidence::of(2, 3).with(|shown| {
                 shown.mend_note = |note| note + &signature_line(&"n".repeat(256), &key(50), "something");
             }),
         ),
         (
             "with-nothing-disclosed",
-            Shown::of(2, 3).with(|shown| {
+            EventEvidence::of(2, 3).with(|shown| {
                 shown.mend = |value| ["blind", "record"].iter().for_each(|name| remove(value, name));
             }),
         ),
@@ -62,7 +64,7 @@ fn remove(value: &mut Value, name: &str) {
 
 /// Returns evidence that does not hold: each has one thing wrong.
 fn false_ones() -> Vec<(String, Vec<u8>)> {
-    let lies: [Lie<Shown>; 44] = [
+    let forgeries: [EvidenceForgery<EventEvidence>; 44] = [
         ("proof-empty", |shown| shown.proof.clear()),
         ("proof-too-short", |shown| drop(shown.proof.pop())),
         ("proof-without-its-first-hash", |shown| drop(shown.proof.remove(0))),
@@ -73,7 +75,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("proof-with-a-short-hash", |shown| shown.proof[1].truncate(31)),
         ("proof-with-a-long-hash", |shown| shown.proof[1].push(0)),
         ("proof-in-another-order", |shown| shown.proof.reverse()),
-        ("proof-for-another-event", |shown| shown.proof = Shown::of(4, 7).proof),
+        ("proof-for-another-event", |shown| shown.proof = EventEvidence::of(4, 7).proof),
         ("another-position", |shown| shown.position = "4".into()),
         ("position-0", |shown| shown.position = "0".into()),
         ("position-behind-the-tree", |shown| shown.position = "8".into()),
@@ -144,7 +146,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("record-without-its-blind", |shown| shown.mend = |value| remove(value, "blind")),
         ("blind-without-its-record", |shown| shown.mend = |value| remove(value, "record")),
     ];
-    let forms: [Lie<Value>; 12] = [
+    let forms: [EvidenceForgery<Value>; 12] = [
         ("part-without-a-seal", |value| {
             value["part"] = json!(BASE64.encode([1, 1, b'p', 0]));
             value["partBlind"] = json!("00".repeat(32));
@@ -171,10 +173,11 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         }),
         ("record-empty", |value| value["record"] = json!("")),
     ];
-    let lied = lies.map(|(name, lie)| (name.to_owned(), Shown::of(3, 7).with(lie).json()));
-    let formed =
-        forms.map(|(name, mend)| (name.to_owned(), Shown::of(3, 7).with(|shown| shown.mend = mend).json()));
-    let whole = String::from_utf8(Shown::of(3, 7).json()).unwrap();
+    let forged = forgeries.map(|(name, forge)| (name.to_owned(), EventEvidence::of(3, 7).with(forge).json()));
+    let formed = forms.map(|(name, mend)| {
+        (name.to_owned(), EventEvidence::of(3, 7).with(|shown| shown.mend = mend).json())
+    });
+    let whole = String::from_utf8(EventEvidence::of(3, 7).json()).unwrap();
     let texts = [
         ("nothing", Vec::new()),
         ("no-json", b"evidence".to_vec()),
@@ -187,14 +190,14 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("member-twice", whole.replacen('{', "{\"position\":\"3\",", 1).into_bytes()),
         ("something-behind", whole.clone().into_bytes().into_iter().chain(*b"{}").collect()),
     ];
-    lied.into_iter().chain(formed).chain(texts.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
+    forged.into_iter().chain(formed).chain(texts.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
 }
 
 /// Both verifiers, who trust the same keys.
 fn judge(trusted: &[String], cases: &[(String, Vec<u8>)], expected: &str) {
     let mut arguments = vec!["--evidence"];
     trusted.iter().for_each(|key| arguments.extend(["--vkey", key]));
-    let Some(mut second) = Second::start(&arguments) else { return };
+    let Some(mut second) = SecondVerifier::start(&arguments) else { return };
     let (folder, mut problems) = (TempDir::new().unwrap(), Vec::new());
     let keys: Vec<VerifierKey> = trusted.iter().map(|key| key.parse().unwrap()).collect();
     for (name, bytes) in cases {
@@ -250,7 +253,7 @@ fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
     let path = folder.path().join("policy");
     std::fs::write(&path, witnesses::policy()).unwrap();
     let arguments = ["--evidence", "--vkey", &key_of_the_ledger, "--witnesses", path.to_str().unwrap()];
-    let Some(mut second) = Second::start(&arguments) else { return };
+    let Some(mut second) = SecondVerifier::start(&arguments) else { return };
     let policy = WitnessPolicy::parse(witnesses::policy().as_bytes()).unwrap();
     /// A change of the note.
     type Mend = fn(String) -> String;
@@ -261,7 +264,7 @@ fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
         (|note| note.clone() + &witnesses::by("another\n\n", 1) + &witnesses::by(&note, 3), "invalid"),
     ];
     for (mend_note, expected) in cases {
-        let bytes = Shown::of(3, 7).with(|shown| shown.mend_note = mend_note).json();
+        let bytes = EventEvidence::of(3, 7).with(|shown| shown.mend_note = mend_note).json();
         let file = folder.path().join("evidence.json");
         std::fs::write(&file, &bytes).unwrap();
         let proven = UnverifiedEvidence::parse(&bytes).unwrap().verify(&[key_of_the_ledger.parse().unwrap()]);
@@ -277,15 +280,16 @@ fn evidence_is_held_against_a_policy_of_witnesses_by_both() {
 
 #[test]
 fn every_flipped_byte_of_evidence_is_found_by_both() {
-    let whole = Shown::of(3, 7).json();
+    let whole = EventEvidence::of(3, 7).json();
     let flips = crate::judge::flips(&whole).map(|(what, bytes, _)| (what, bytes));
     judge(&[], &flips.collect::<Vec<_>>(), "invalid");
 }
 
 #[test]
 fn keys_of_others_and_later_ones_vouch_for_nobody() {
-    let by_the_first = [("by-the-first".to_owned(), Shown::of(3, 7).with(|shown| shown.signer = 0).json())];
-    let by_the_second = [("by-the-second".to_owned(), Shown::of(3, 7).json())];
+    let by_the_first =
+        [("by-the-first".to_owned(), EventEvidence::of(3, 7).with(|shown| shown.signer = 0).json())];
+    let by_the_second = [("by-the-second".to_owned(), EventEvidence::of(3, 7).json())];
     let [first, second] = [1, 2].map(|number| verifier_key(ORIGIN, &key(number)));
     judge(std::slice::from_ref(&first), &by_the_second, "alone");
     judge(std::slice::from_ref(&second), &by_the_second, "verified");
@@ -302,9 +306,9 @@ fn keys_of_others_and_later_ones_vouch_for_nobody() {
 #[test]
 fn a_key_vouches_in_whatever_generation_it_is_known() {
     let later = ORIGIN.replace("g1", "g2");
-    let in_the_second = Shown::of(3, 7).with(|shown| shown.origin.clone_from(&later)).json();
+    let in_the_second = EventEvidence::of(3, 7).with(|shown| shown.origin.clone_from(&later)).json();
     let in_the_second = [("in-the-second-generation".to_owned(), in_the_second)];
-    let in_the_first = [("in-the-first-generation".to_owned(), Shown::of(3, 7).json())];
+    let in_the_first = [("in-the-first-generation".to_owned(), EventEvidence::of(3, 7).json())];
     judge(&[verifier_key(ORIGIN, &key(2))], &in_the_second, "verified");
     judge(&[verifier_key(&later, &key(2))], &in_the_second, "verified");
     judge(&[verifier_key(&later, &key(2))], &in_the_first, "verified");

@@ -8,11 +8,11 @@ use ed25519_dalek::{Signer, SigningKey};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::case::{Case, Entry, Expected, Files, NOTE, segment, verdict_name};
+use crate::case::{Case, CaseEntry, ExpectedFinding, Files, NOTE, segment, verdict_name};
+use crate::event_evidence::{EvidenceForgery, ORIGIN, key_id, signature_line, verifier_key};
 use crate::judge::Judge;
-use crate::second::Second;
-use crate::shown::{Lie, ORIGIN, key_id, signature_line, verifier_key};
-use crate::writer::{LEDGER, Writer, hex, key, with_checksum};
+use crate::second::SecondVerifier;
+use crate::writer::{LEDGER, LedgerWriter, hex, key, with_checksum};
 
 /// A head and its event, field by field.
 struct Head {
@@ -59,9 +59,13 @@ fn record(head: &Head) -> Vec<u8> {
     record
 }
 
-/// A frame with the event of a head, and the head beside the segment. `lie` may change what the event says, and `lie_later`
+/// A frame with the event of a head, and the head beside the segment. `forge` may change what the event says, and `forge_later`
 /// what is said of it.
-fn headed(writer: Writer, lie: impl FnOnce(&mut Head), lie_later: impl FnOnce(&mut Head)) -> Writer {
+fn headed(
+    writer: LedgerWriter,
+    forge: impl FnOnce(&mut Head),
+    forge_later: impl FnOnce(&mut Head),
+) -> LedgerWriter {
     let before = writer.tree.size();
     let mut head = Head {
         position: before + 1,
@@ -76,11 +80,11 @@ fn headed(writer: Writer, lie: impl FnOnce(&mut Head), lie_later: impl FnOnce(&m
         mend_note: |note| note,
         ledger: LEDGER,
     };
-    lie(&mut head);
+    forge(&mut head);
     let record = record(&head);
     let mut writer = writer.frame_of(&[*blake3::keyed_hash(&head.blind, &record).as_bytes()], |_| {});
     head.root = writer.tree.root().0;
-    lie_later(&mut head);
+    forge_later(&mut head);
     let note = (head.mend_note)(note(&head.origin, head.size, &head.root, &head.signer));
     let mut entry = head.position.to_le_bytes().to_vec();
     entry.extend(head.blind);
@@ -99,32 +103,32 @@ fn headed(writer: Writer, lie: impl FnOnce(&mut Head), lie_later: impl FnOnce(&m
     writer
 }
 
-fn honest(writer: Writer) -> Writer {
+fn honest(writer: LedgerWriter) -> LedgerWriter {
     headed(writer, |_| {}, |_| {})
 }
 
 /// Two heads in segment 1, and two in segment 2, the first of which names a frame of segment 1.
-pub(crate) fn whole() -> Writer {
-    let mut first = honest(honest(Writer::begun()).frame(2, |_| {})).end(|_| {});
+pub(crate) fn whole() -> LedgerWriter {
+    let mut first = honest(honest(LedgerWriter::begun()).frame(2, |_| {})).end(|_| {});
     first.epoch += 1;
     honest(honest(first.begin(|_| {})).frame(1, |_| {}))
 }
 
-/// Returns files with a lie in the last head of segment 1, with others before it and behind it.
-fn with_lie(lie: fn(&mut Head), lie_later: fn(&mut Head)) -> Files {
-    let writer = headed(honest(Writer::begun()).frame(2, |_| {}), lie, lie_later);
+/// Returns files with a forgery in the last head of segment 1, with others before it and behind it.
+fn with_forgery(forge: fn(&mut Head), forge_later: fn(&mut Head)) -> Files {
+    let writer = headed(honest(LedgerWriter::begun()).frame(2, |_| {}), forge, forge_later);
     honest(writer).end(|_| {}).begin(|_| {}).frame(1, |_| {}).files()
 }
 
 fn false_heads() -> Vec<(&'static str, Files)> {
-    let in_events: [Lie<Head>; 5] = [
+    let in_events: [EvidenceForgery<Head>; 5] = [
         ("names-a-size-where-no-frame-ends", |head| head.named -= 1),
         ("names-its-own-frame", |head| head.named += 1),
         ("names-another-hash", |head| head.named_hash[0] ^= 1),
         ("event-of-another-type", |head| head.kind = "ledger.opened"),
         ("event-of-another-ledger", |head| head.ledger = [0x5f; 16]),
     ];
-    let in_heads: [Lie<Head>; 12] = [
+    let in_heads: [EvidenceForgery<Head>; 12] = [
         ("another-root", |head| head.root[0] ^= 1),
         ("does-not-cover-its-event", |head| head.size -= 1),
         ("covers-half-a-frame", |head| (head.size, head.position) = (3, 3)),
@@ -145,8 +149,8 @@ fn false_heads() -> Vec<(&'static str, Files)> {
         }),
         ("unsigned", |head| head.mend_note = |note| note.split("\n\n").next().unwrap().to_owned() + "\n\n"),
     ];
-    let mut cases: Vec<_> = in_events.map(|(name, lie)| (name, with_lie(lie, |_| {}))).into();
-    cases.extend(in_heads.map(|(name, lie)| (name, with_lie(|_| {}, lie))));
+    let mut cases: Vec<_> = in_events.map(|(name, forge)| (name, with_forgery(forge, |_| {}))).into();
+    cases.extend(in_heads.map(|(name, forge)| (name, with_forgery(|_| {}, forge))));
     let whole = whole().files();
     let with = |change: &dyn Fn(&mut Files)| {
         let mut files = whole.clone();
@@ -178,10 +182,10 @@ fn false_heads() -> Vec<(&'static str, Files)> {
 #[test]
 fn a_ledger_with_heads_is_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
-    judge.case(&Case::new("with-heads", whole().files(), Expected::alone()));
+    judge.case(&Case::new("with-heads", whole().files(), ExpectedFinding::alone()));
     let mut begun = whole().files();
     begun.change(&heads(2), |bytes| bytes.truncate(32));
-    judge.case(&Case::new("with-heads-of-which-none-was-written", begun, Expected::alone()));
+    judge.case(&Case::new("with-heads-of-which-none-was-written", begun, ExpectedFinding::alone()));
     judge.end(2);
 }
 
@@ -189,7 +193,7 @@ fn a_ledger_with_heads_is_judged_alike() {
 fn heads_that_are_wrong_are_found_by_both() {
     let Some(mut judge) = Judge::new() else { return };
     for (name, files) in false_heads() {
-        let expected = Expected { file: Some(heads(1)), ..Expected::found_in(NOTE) };
+        let expected = ExpectedFinding { file: Some(heads(1)), ..ExpectedFinding::found_in(NOTE) };
         judge.case(&Case::new(name, files, expected));
     }
     judge.end(20);
@@ -197,7 +201,7 @@ fn heads_that_are_wrong_are_found_by_both() {
 
 /// The last segment gone, in each way, and its heads left: with the file of these.
 fn ends_lost() -> Vec<(&'static str, Files, String)> {
-    let gone = |entry: Option<Entry>| {
+    let gone = |entry: Option<CaseEntry>| {
         let mut files = whole().files();
         files.remove(&segment(2));
         if let Some(entry) = entry {
@@ -213,8 +217,8 @@ fn ends_lost() -> Vec<(&'static str, Files, String)> {
     lost.remove(&segment(3));
     vec![
         ("last-segment-removed", gone(None), heads(2)),
-        ("last-segment-of-zeros", gone(Some(Entry::Zeros(4_096))), heads(2)),
-        ("last-segment-empty", gone(Some(Entry::Zeros(0))), heads(2)),
+        ("last-segment-of-zeros", gone(Some(CaseEntry::Zeros(4_096))), heads(2)),
+        ("last-segment-empty", gone(Some(CaseEntry::Zeros(0))), heads(2)),
         ("last-segment-of-a-later-generation-removed", lost, heads(3)),
     ]
 }
@@ -223,7 +227,7 @@ fn ends_lost() -> Vec<(&'static str, Files, String)> {
 fn events_that_are_gone_are_found_by_the_heads_they_left() {
     let Some(mut judge) = Judge::new() else { return };
     for (name, files, file) in ends_lost() {
-        let expected = Expected { file: Some(file), ..Expected::found_in(NOTE) };
+        let expected = ExpectedFinding { file: Some(file), ..ExpectedFinding::found_in(NOTE) };
         judge.case(&Case::new(name, files, expected));
     }
     // A head given up with an earlier generation, one that says nothing, and one that is reached.
@@ -234,20 +238,20 @@ fn events_that_are_gone_are_found_by_the_heads_they_left() {
         bytes[12] = 3;
         bytes
     };
-    let mut later = honest(Writer::begun()).frame(2, |_| {}).end(|_| {});
+    let mut later = honest(LedgerWriter::begun()).frame(2, |_| {}).end(|_| {});
     later.generation = 2;
     let mut declared = later.begin(|_| {}).frame(1, |_| {}).files();
     declared.set(&heads(3), under_3(2));
-    judge.case(&Case::new("heads-of-a-loss-that-was-declared", declared, Expected::alone()));
+    judge.case(&Case::new("heads-of-a-loss-that-was-declared", declared, ExpectedFinding::alone()));
     let mut garbage = whole().files();
     garbage.set(&heads(3), vec![7; 300]);
-    judge.case(&Case::new("no-heads-behind-the-end", garbage, Expected::alone()));
+    judge.case(&Case::new("no-heads-behind-the-end", garbage, ExpectedFinding::alone()));
     let mut reached = whole().files();
     reached.set(&heads(3), under_3(1));
-    judge.case(&Case::new("heads-behind-the-end-that-are-reached", reached, Expected::alone()));
+    judge.case(&Case::new("heads-behind-the-end-that-are-reached", reached, ExpectedFinding::alone()));
     let mut pipe = whole().files();
-    pipe.put(&heads(3), Entry::Pipe);
-    judge.case(&Case::new("a-pipe-behind-the-end", pipe, Expected::incomplete()));
+    pipe.put(&heads(3), CaseEntry::Pipe);
+    judge.case(&Case::new("a-pipe-behind-the-end", pipe, ExpectedFinding::incomplete()));
     judge.end(8);
 }
 
@@ -262,7 +266,8 @@ fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
         std::fs::write(&path, note).unwrap();
         arguments.extend(["--known-head".into(), path.to_str().unwrap().to_owned()]);
     }
-    let mut second = Second::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    let mut second =
+        SecondVerifier::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let said = second.judge(&ledger);
     let trusted: Vec<VerifierKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
     let known = brought
@@ -284,13 +289,13 @@ fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
 
 #[test]
 fn a_head_that_was_kept_tells_a_rollback_and_another_history() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
-    let earlier = Writer::begun().frame(2, |_| {});
+    let earlier = LedgerWriter::begun().frame(2, |_| {});
     let later = earlier.clone().frame(3, |_| {});
     let other = earlier.clone().at(crate::writer::BEGAN + 1).frame(3, |_| {});
-    let head = |writer: &Writer| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
+    let head = |writer: &LedgerWriter| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
     let vkey = vec![verifier_key(ORIGIN, &key(1))];
     let empty = note(ORIGIN, 0, &Sha256::digest([]).into(), &key(1));
     let (known, files) = (head(&later), later.clone().files());
@@ -320,18 +325,21 @@ fn a_head_that_was_kept_tells_a_rollback_and_another_history() {
 
 #[test]
 fn a_head_that_was_kept_stands_behind_nothing_that_could_not_be_read() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
-    let read = Writer::begun().frame(2, |_| {}).end(|_| {});
+    let read = LedgerWriter::begun().frame(2, |_| {}).end(|_| {});
     let all = read.clone().begin(|_| {}).frame(3, |_| {}).end(|_| {}).begin(|_| {}).frame(1, |_| {});
-    let head = |writer: &Writer| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
+    let head = |writer: &LedgerWriter| note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1));
     let (early, late) = (head(&read), head(&all));
     let other = note(ORIGIN, read.tree.size(), &[9; 32], &key(1));
     let vkey = [verifier_key(ORIGIN, &key(1))];
     // The first segment names the ledger; its end is not known without the last one.
-    let ways =
-        [(1, Entry::Pipe, false), (2, Entry::Folder, true), (3, Entry::Link("0000000001.seg".into()), false)];
+    let ways = [
+        (1, CaseEntry::Pipe, false),
+        (2, CaseEntry::Folder, true),
+        (3, CaseEntry::Link("0000000001.seg".into()), false),
+    ];
     for (number, way, can_compare) in ways {
         let mut files = all.clone().files();
         files.remove(&segment(number));

@@ -8,8 +8,8 @@ use bitacora_cli::verify::{LeavesWanted, Patience, Report, Verdict, VerifyOption
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::case::{Case, Entry, Expected, Files, NOTE, verdict_name};
-use crate::second::Second;
+use crate::case::{Case, CaseEntry, ExpectedFinding, Files, NOTE, verdict_name};
+use crate::second::SecondVerifier;
 
 /// The place of a case's ledger in its folder, as in a data folder.
 const LEDGER: &str = "ledgers/main";
@@ -18,7 +18,7 @@ pub(crate) const ARCHIVES: &str = "../../archives";
 
 /// Both verifiers, and what they disagreed on so far.
 pub(crate) struct Judge {
-    second: Second,
+    second: SecondVerifier,
     folder: TempDir,
     judged: usize,
     problems: Vec<String>,
@@ -28,7 +28,7 @@ impl Judge {
     /// None where the second verifier cannot be run here.
     pub(crate) fn new() -> Option<Self> {
         let folder = TempDir::new().unwrap();
-        Second::start(&[]).map(|second| Self { second, folder, judged: 0, problems: Vec::new() })
+        SecondVerifier::start(&[]).map(|second| Self { second, folder, judged: 0, problems: Vec::new() })
     }
 
     /// Lets both look at a case of its own.
@@ -46,7 +46,7 @@ impl Judge {
         &mut self,
         files: &Files,
         name: &str,
-        changes: impl Iterator<Item = (String, Vec<u8>, u64, &'a Expected)>,
+        changes: impl Iterator<Item = (String, Vec<u8>, u64, &'a ExpectedFinding)>,
     ) {
         let case_folder = self.folder.path().join(format!("changes-{}", self.judged));
         let folder = case_folder.join(LEDGER);
@@ -94,7 +94,7 @@ impl Judge {
     }
 
     /// In a note a change may show in a line behind it, or in the first segment: then no place is asked for.
-    fn compare(&mut self, folder: &Path, what: &str, expected: &Expected, at: Option<u64>) {
+    fn compare(&mut self, folder: &Path, what: &str, expected: &ExpectedFinding, at: Option<u64>) {
         let (first, second) = (report(folder), self.second.judge(folder));
         self.judged += 1;
         for problem in problems(&first, &second, expected, at) {
@@ -132,7 +132,7 @@ fn told(report: &Report) -> String {
 }
 
 /// Returns the differences of two answers from the expected one.
-fn problems(first: &Report, second: &Value, expected: &Expected, at: Option<u64>) -> Vec<String> {
+fn problems(first: &Report, second: &Value, expected: &ExpectedFinding, at: Option<u64>) -> Vec<String> {
     let mut problems = Vec::new();
     let mut require = |holds: bool, what: &str| {
         if !holds {
@@ -186,6 +186,6 @@ pub(crate) fn flips(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>, u64)
 
 /// The files of a folder that hold bytes.
 pub(crate) fn files_with_bytes(files: &Files) -> Vec<String> {
-    let with_bytes = files.0.iter().filter(|(_, entry)| matches!(entry, Entry::Bytes(_)));
+    let with_bytes = files.0.iter().filter(|(_, entry)| matches!(entry, CaseEntry::Bytes(_)));
     with_bytes.map(|(name, _)| name.clone()).collect()
 }

@@ -11,35 +11,35 @@
 mod archives;
 mod case;
 mod changes;
+mod event_evidence;
 mod everywhere;
 mod evidence;
+mod forgeries;
 mod heads;
 mod judge;
-mod lies;
 mod real;
 mod receipts;
 mod second;
-mod shown;
 mod witnesses;
 mod writer;
 
 use std::env;
 use std::path::Path;
 
-use case::{Case, Expected, Files, LEVEL, NOTE, leaves, segment};
+use case::{Case, ExpectedFinding, Files, LEVEL, NOTE, leaves, segment};
 use judge::{Judge, files_with_bytes, flips};
-use writer::Writer;
+use writer::LedgerWriter;
 
 /// Every case that is a folder of its own.
 fn cases() -> Vec<Case> {
     let tables = [
         real::good(),
         archives::cases(),
-        lies::true_ones(),
-        lies::in_headers(),
-        lies::in_frames(),
-        lies::in_footers(),
-        lies::in_notes(),
+        forgeries::true_ones(),
+        forgeries::in_headers(),
+        forgeries::in_frames(),
+        forgeries::in_footers(),
+        forgeries::in_notes(),
         changes::of_segments(),
         changes::of_frames(),
         changes::of_the_tree(),
@@ -64,7 +64,7 @@ fn every_case_is_judged_alike() {
 /// Flips every byte of every file of a ledger.
 fn flip_every_byte(judge: &mut Judge, files: &Files) {
     for name in files_with_bytes(files) {
-        let expected = Expected::found_in(&name);
+        let expected = ExpectedFinding::found_in(&name);
         let changes = flips(files.bytes(&name)).map(|(what, bytes, at)| (what, bytes, at, &expected));
         judge.changes(files, &name, changes);
     }
@@ -80,7 +80,7 @@ fn every_flipped_byte_is_found_by_both() {
 #[test]
 fn every_flipped_byte_of_an_unended_segment_is_found_by_both() {
     let Some(mut judge) = Judge::new() else { return };
-    let mut files = Writer::begun().end(|_| {}).begin(|_| {}).frame(2, |_| {}).frame(1, |_| {}).files();
+    let mut files = LedgerWriter::begun().end(|_| {}).begin(|_| {}).frame(2, |_| {}).frame(1, |_| {}).files();
     files.change(&segment(2), |bytes| bytes.resize(bytes.len() + 300, 0));
     flip_every_byte(&mut judge, &files);
     judge.end(2_400);
@@ -92,7 +92,7 @@ fn every_flipped_byte_of_the_stored_level_is_found_by_both() {
     let files = real::two_groups();
     let bytes = files.bytes(LEVEL);
     assert_eq!(bytes.len(), 3 * 32, "a header and two groups");
-    let expected = Expected::found_in(LEVEL);
+    let expected = ExpectedFinding::found_in(LEVEL);
     judge.changes(&files, LEVEL, flips(bytes).map(|(what, bytes, at)| (what, bytes, at, &expected)));
     judge.end(96);
 }
@@ -113,15 +113,15 @@ fn cuts(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>, usize)> {
 fn a_tail_cut_anywhere_is_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
     let files = real::several_segments();
-    let alone = Expected::alone();
+    let alone = ExpectedFinding::alone();
     for number in [2, files.last()] {
         let name = segment(number);
-        let (bytes, invalid) = (files.bytes(&name), Expected::found_in(&name));
+        let (bytes, invalid) = (files.bytes(&name), ExpectedFinding::found_in(&name));
         // At the end of a frame, or with nothing of it left, the last segment is one that is still written.
         let ends: Vec<usize> = changes::frames(bytes).into_iter().map(|frame| frame.end).collect();
         let is_last = number == files.last();
         // Cut at the end of a frame, a segment that another one follows is whole by itself: the next one misses the rest.
-        let missed = Expected::found_in(&segment(number + 1));
+        let missed = ExpectedFinding::found_in(&segment(number + 1));
         // The end of a frame may be zeros already.
         let is_whole = |changed: &[u8]| {
             let goes_up_to = |end: &usize| changed.get(..*end) == bytes.get(..*end);
@@ -143,7 +143,8 @@ fn a_tail_cut_anywhere_is_judged_alike() {
 #[test]
 fn leaves_cut_anywhere_are_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
-    let (files, alone, in_level) = (real::two_groups(), Expected::alone(), Expected::found_in(LEVEL));
+    let (files, alone, in_level) =
+        (real::two_groups(), ExpectedFinding::alone(), ExpectedFinding::found_in(LEVEL));
     // The first group was complete before the last opening, which stored it.
     for (name, stored) in [(leaves(files.last()), 0), (LEVEL.to_owned(), 64)] {
         let cut = cuts(files.bytes(&name)).filter(|(what, ..)| what.starts_with("cut"));
@@ -158,9 +159,9 @@ fn leaves_cut_anywhere_are_judged_alike() {
 #[test]
 fn a_note_cut_anywhere_is_judged_alike() {
     let Some(mut judge) = Judge::new() else { return };
-    let (files, in_note) = (real::rotated_keys(), Expected::found_in(NOTE));
+    let (files, in_note) = (real::rotated_keys(), ExpectedFinding::found_in(NOTE));
     // The remainder at the end of a line is a note of fewer keys, as it once was: the segment by a later key is named.
-    let in_segment = Expected { file: None, ..in_note.clone() };
+    let in_segment = ExpectedFinding { file: None, ..in_note.clone() };
     let changes = cuts(files.bytes(NOTE)).map(|(what, bytes, length)| {
         let is_shorter_note = bytes.len() == length && bytes.ends_with(b"\n") && length > 30;
         (what, bytes, length as u64, if is_shorter_note { &in_segment } else { &in_note })

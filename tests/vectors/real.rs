@@ -8,7 +8,7 @@ use bitacora_formats::{Data, Event, FOOTER_BYTES, Json, Keyring};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, OpenError, Options, SystemEntropy};
 use tempfile::TempDir;
 
-use crate::case::{Case, Entry, Expected, Files, leaves, segment};
+use crate::case::{Case, CaseEntry, ExpectedFinding, Files, leaves, segment};
 
 /// A ledger that is opened, added to and closed, a segment each time.
 struct Maker {
@@ -104,7 +104,7 @@ pub(crate) fn unended(mut files: Files) -> Files {
 
 /// Ledgers that are what they must be, each as far as the folder alone can tell.
 pub(crate) fn good() -> Vec<Case> {
-    let alone = |name: &str, files: Files| Case::new(name, files, Expected::alone());
+    let alone = |name: &str, files: Files| Case::new(name, files, ExpectedFinding::alone());
     let several = several_segments();
     let with = |name: &str, change: &dyn Fn(&mut Files)| {
         let mut files = several.clone();
@@ -120,8 +120,8 @@ pub(crate) fn good() -> Vec<Case> {
         alone("two-groups", two_groups()),
         alone("last-segment-unended", unended(several.clone())),
         with("several-segments", &|_| {}),
-        with("segment-made-ahead", &|files| files.put(&behind, Entry::Zeros(65_536))),
-        with("segment-made-ahead-empty", &|files| files.put(&behind, Entry::Zeros(0))),
+        with("segment-made-ahead", &|files| files.put(&behind, CaseEntry::Zeros(65_536))),
+        with("segment-made-ahead-empty", &|files| files.put(&behind, CaseEntry::Zeros(0))),
         with("subject-erased", &|files| files.0.retain(|name, _| !name.starts_with("subjects/"))),
         with("leaves-missing", &|files| files.remove(&leaves(2))),
         with("leaves-empty", &|files| files.set(&newest, Vec::new())),

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::second::Second;
-use crate::shown::{ORIGIN, Shown, signature_line, verifier_key};
+use crate::event_evidence::{EventEvidence, ORIGIN, signature_line, verifier_key};
+use crate::second::SecondVerifier;
 use crate::witnesses;
 use crate::writer::key;
 
@@ -16,7 +16,7 @@ use crate::writer::key;
 const FIRST: &str = env!("CARGO_BIN_EXE_bitacora-under-test");
 
 /// The receipt of what evidence shows.
-fn receipt(shown: &Shown) -> String {
+fn receipt(shown: &EventEvidence) -> String {
     let number = |text: &str| text.parse::<u64>().unwrap().to_be_bytes();
     let entry = [&number(&shown.position)[..], &number(&shown.time), &shown.commitment].concat();
     let index = shown.position.parse::<u64>().unwrap().wrapping_sub(1);
@@ -35,10 +35,10 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
     let mut cases: Vec<_> = of_all
         .filter(|(position, size)| position % 3 == 1 || position == size)
         .map(|(position, size)| {
-            (format!("{position}-of-{size}"), receipt(&Shown::of(position, size)).into_bytes())
+            (format!("{position}-of-{size}"), receipt(&EventEvidence::of(position, size)).into_bytes())
         })
         .collect();
-    let beside = Shown::of(2, 3).with(|shown| {
+    let beside = EventEvidence::of(2, 3).with(|shown| {
         shown.mend_note = |note| note + &signature_line("w\u{202e}\u{7f}1", &key(50), "something");
     });
     cases.push(("with-a-signature-under-a-name-that-steers".to_owned(), receipt(&beside).into_bytes()));
@@ -48,8 +48,8 @@ fn true_ones() -> Vec<(String, Vec<u8>)> {
 /// Returns receipts that hold for nobody, whatever keys are known.
 fn false_ones() -> Vec<(String, Vec<u8>)> {
     /// A change of a receipt.
-    type Told = fn(&mut Shown);
-    let lies: [(&str, Told); 13] = [
+    type EvidenceChange = fn(&mut EventEvidence);
+    let forgeries: [(&str, EvidenceChange); 13] = [
         ("proof-empty", |shown| shown.proof.clear()),
         ("proof-too-short", |shown| drop(shown.proof.pop())),
         ("proof-too-long", |shown| shown.proof.push(vec![0; 32])),
@@ -64,7 +64,7 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("another-root", |shown| shown.root[0] ^= 1),
         ("tree-of-another-size", |shown| shown.size = "9".into()),
     ];
-    let whole = receipt(&Shown::of(3, 7));
+    let whole = receipt(&EventEvidence::of(3, 7));
     let forms: [(&str, String); 16] = [
         ("of-another-version", whole.replacen("@v1", "@v2", 1)),
         ("of-another-kind", whole.replacen("tlog-proof", "tlog-prove", 1)),
@@ -89,8 +89,8 @@ fn false_ones() -> Vec<(String, Vec<u8>)> {
         ("with-a-line-behind", whole.clone() + "more\n"),
         ("too-long", whole.replacen("extra ", &format!("extra {}", "A".repeat(132 * 1024)), 1)),
     ];
-    let mut cases: Vec<_> = lies
-        .map(|(name, lie)| (name.to_owned(), receipt(&Shown::of(3, 7).with(lie)).into_bytes()))
+    let mut cases: Vec<_> = forgeries
+        .map(|(name, forge)| (name.to_owned(), receipt(&EventEvidence::of(3, 7).with(forge)).into_bytes()))
         .into_iter()
         .chain(forms.map(|(name, text)| (name.to_owned(), text.into_bytes())))
         .collect();
@@ -119,7 +119,7 @@ fn judge(keys: &[String], policy: Option<&str>, cases: &[(String, Vec<u8>)], exp
         std::fs::write(&policy_file, policy).unwrap();
         arguments.extend(["--witnesses", policy_file.to_str().unwrap()]);
     }
-    let Some(mut second) = Second::start(&[&["--evidence"], &arguments[..]].concat()) else { return };
+    let Some(mut second) = SecondVerifier::start(&[&["--evidence"], &arguments[..]].concat()) else { return };
     let mut problems = Vec::new();
     for (name, bytes) in cases {
         std::fs::write(&file, bytes).unwrap();
@@ -156,8 +156,9 @@ fn receipts_that_hold_for_nobody_are_refused_by_both() {
 
 #[test]
 fn every_flipped_byte_of_a_receipt_is_found_by_both() {
-    let whole = receipt(&Shown::of(2, 3)).into_bytes();
-    let Some(mut second) = Second::start(&["--evidence", "--vkey", &verifier_key(ORIGIN, &key(2))]) else {
+    let whole = receipt(&EventEvidence::of(2, 3)).into_bytes();
+    let Some(mut second) = SecondVerifier::start(&["--evidence", "--vkey", &verifier_key(ORIGIN, &key(2))])
+    else {
         return;
     };
     let file = TempDir::new().unwrap();
@@ -175,7 +176,7 @@ fn every_flipped_byte_of_a_receipt_is_found_by_both() {
 
 #[test]
 fn a_receipt_brings_no_keys_and_whose_it_is_another_key_cannot_tell() {
-    let by_the_second = [("by-the-second-key".to_owned(), receipt(&Shown::of(3, 7)).into_bytes())];
+    let by_the_second = [("by-the-second-key".to_owned(), receipt(&EventEvidence::of(3, 7)).into_bytes())];
     judge(&[], None, &by_the_second, "incomplete");
     judge(&[verifier_key(ORIGIN, &key(1))], None, &by_the_second, "incomplete");
     judge(&[verifier_key(&ORIGIN.replace("g1", "g2"), &key(2))], None, &by_the_second, "incomplete");
@@ -183,7 +184,7 @@ fn a_receipt_brings_no_keys_and_whose_it_is_another_key_cannot_tell() {
     judge(&[verifier_key(&ORIGIN.replace("main", "other"), &key(2))], None, &by_the_second, "invalid");
     judge(&[verifier_key("sum.example", &key(2))], None, &by_the_second, "invalid");
     // Signed, but by nobody who speaks for the ledger.
-    let of_another = Shown::of(3, 7).with(|shown| {
+    let of_another = EventEvidence::of(3, 7).with(|shown| {
         shown.mend_note = |note| {
             let text = note.split("\n\n").next().unwrap().to_owned() + "\n";
             format!("{text}\n{}", signature_line("sum.example", &key(7), &text))
@@ -210,7 +211,7 @@ fn receipts_are_held_against_a_policy_of_witnesses_by_both() {
     let signer = verifier_key(ORIGIN, &key(2));
     let with_log = format!("log {signer}\n{}", witnesses::policy());
     for (name, mend_note, expected) in cases {
-        let shown = Shown::of(3, 7).with(|shown| shown.mend_note = mend_note);
+        let shown = EventEvidence::of(3, 7).with(|shown| shown.mend_note = mend_note);
         let case = [(name.to_owned(), receipt(&shown).into_bytes())];
         judge(std::slice::from_ref(&signer), Some(&witnesses::policy()), &case, expected);
         judge(&[], Some(&with_log), &case, expected);

@@ -29,13 +29,13 @@ pub(crate) fn python() -> Option<OsString> {
 }
 
 /// The second verifier, waiting for folders.
-pub(crate) struct Second {
+pub(crate) struct SecondVerifier {
     child: Child,
     folders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Second {
+impl SecondVerifier {
     /// Starts it with these arguments, if it can be run here.
     pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
         let mut child = Command::new(python()?)
@@ -60,7 +60,7 @@ impl Second {
     }
 }
 
-impl Drop for Second {
+impl Drop for SecondVerifier {
     fn drop(&mut self) {
         drop(self.folders.take());
         let _it_ends_by_itself = self.child.wait();

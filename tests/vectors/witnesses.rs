@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::case::{Files, NOTE, verdict_name};
+use crate::event_evidence::{ORIGIN, signature_line, verifier_key};
 use crate::heads::note;
-use crate::second::{PROGRAM, Second, python};
-use crate::shown::{ORIGIN, signature_line, verifier_key};
-use crate::writer::{Writer, hex, key};
+use crate::second::{PROGRAM, SecondVerifier, python};
+use crate::writer::{LedgerWriter, hex, key};
 
 /// The time of the witnesses' cosignatures.
 const THEN: u64 = 1_800_000_000;
@@ -79,21 +79,21 @@ pub(crate) fn policy() -> String {
     three() + "group g 2 w1 w2 w3\nquorum g\n"
 }
 
-fn first() -> Writer {
-    Writer::begun().frame(2, |_| {})
+fn first() -> LedgerWriter {
+    LedgerWriter::begun().frame(2, |_| {})
 }
 
 /// Frames that end at 1 and 3 in segment 1, at 4 and 6 in segment 2.
-fn whole() -> Writer {
+fn whole() -> LedgerWriter {
     first().end(|_| {}).begin(|_| {}).frame(1, |_| {}).frame(2, |_| {})
 }
 
-fn head(writer: &Writer) -> String {
+fn head(writer: &LedgerWriter) -> String {
     note(ORIGIN, writer.tree.size(), &writer.tree.root().0, &key(1))
 }
 
 /// The ledger with this beside the segment.
-fn with(writer: &Writer, segment: u32, cosigned_head: impl Into<Vec<u8>>) -> Files {
+fn with(writer: &LedgerWriter, segment: u32, cosigned_head: impl Into<Vec<u8>>) -> Files {
     let mut files = writer.clone().files();
     files.set(&cosigned(segment), cosigned_head.into());
     files
@@ -116,7 +116,8 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
         std::fs::write(&path, policy).unwrap();
         arguments.extend(["--witnesses".into(), path.to_str().unwrap().to_owned()]);
     }
-    let mut second = Second::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    let mut second =
+        SecondVerifier::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let said = second.judge(&ledger);
     let trusted: Vec<VerifierKey> = keys.iter().map(|key| key.parse().unwrap()).collect();
     let policy = policy.map(|policy| WitnessPolicy::parse(policy.as_bytes()).unwrap());
@@ -137,9 +138,9 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
 }
 
 /// A case: its name, its files, and the answers to an auditor who knows the ledger's key and the witnesses, and to one who knows nothing.
-type Cosigned = (&'static str, Files, &'static str, &'static str);
+type WitnessCase = (&'static str, Files, &'static str, &'static str);
 
-fn cosignatures() -> Vec<Cosigned> {
+fn cosignatures() -> Vec<WitnessCase> {
     let (w1, w2) = (|note: &str| by(note, 1), |note: &str| by(note, 2));
     let beside_w1 = |more: fn(&str) -> String| with_lines(move |note| by(note, 1) + &more(note));
     vec![
@@ -295,8 +296,8 @@ fn signed_lines(root: &[u8; 32], more: &str) -> String {
     format!("{text}\n{}", signature_line(ORIGIN, &key(1), &text))
 }
 
-fn judge(cases: Vec<Cosigned>) {
-    if Second::start(&[]).is_none() {
+fn judge(cases: Vec<WitnessCase>) {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let vkey = [verifier_key(ORIGIN, &key(1))];
@@ -318,7 +319,7 @@ fn cosigned_heads_of_another_history_or_place_are_found_by_both() {
 
 #[test]
 fn the_largest_head_that_enough_witnesses_cosigned_counts() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let vkey = [verifier_key(ORIGIN, &key(1))];
@@ -342,7 +343,7 @@ fn the_largest_head_that_enough_witnesses_cosigned_counts() {
 
 #[test]
 fn the_logs_of_a_policy_are_keys_that_are_known() {
-    if Second::start(&[]).is_none() {
+    if SecondVerifier::start(&[]).is_none() {
         return;
     }
     let files = with_lines(|note| by(note, 1) + &by(note, 2));

@@ -1,4 +1,4 @@
-//! A writer that has every key and writes any lie it is told to, made from docs/formats.
+//! A writer that has every key and writes any forgery it is told to, made from docs/formats.
 //! It goes without the room that seals frames, so that it can write what that one refuses to. Its ciphertexts are made up: a verifier
 //! without keys cannot tell.
 
@@ -75,7 +75,7 @@ pub(crate) struct Footer {
 
 /// A ledger being written.
 #[derive(Clone)]
-pub(crate) struct Writer {
+pub(crate) struct LedgerWriter {
     /// The ledger's signing keys, number 1 first; the last one certifies.
     pub(crate) keys: Vec<SigningKey>,
     pub(crate) time: u64,
@@ -100,7 +100,7 @@ pub(crate) const BEGAN: u64 = 1_800_000_000_000_000;
 const SEALED_BYTES: u32 = 20;
 pub(crate) const LEDGER: [u8; 16] = [0x5e; 16];
 
-impl Writer {
+impl LedgerWriter {
     /// With segment 1 begun, and one frame of one event in it.
     pub(crate) fn begun() -> Self {
         Self::not_begun().begin(|_| {}).frame(1, |_| {})
@@ -125,8 +125,8 @@ impl Writer {
         }
     }
 
-    /// Begins a segment; `lie` may change any field of its header.
-    pub(crate) fn begin(mut self, lie: impl FnOnce(&mut Header)) -> Self {
+    /// Begins a segment; `forge` may change any field of its header.
+    pub(crate) fn begin(mut self, forge: impl FnOnce(&mut Header)) -> Self {
         self.segment += 1;
         (self.frames, self.first, self.first_time) = (0, self.tree.size() + 1, self.time);
         self.segment_signer = key(100 + u8::try_from(self.segment).unwrap());
@@ -150,7 +150,7 @@ impl Writer {
             peaks: self.tree.peaks().iter().map(|peak| peak.0).collect(),
             certifier,
         };
-        lie(&mut header);
+        forge(&mut header);
         let bytes = header.encode();
         let chained = bytes.len() - 4;
         self.hash = derive("segment chain", &[&bytes[..chained]]);
@@ -162,16 +162,16 @@ impl Writer {
         self
     }
 
-    /// Adds a frame of so many events, and their leaves; `lie` may change any field of it.
-    pub(crate) fn frame(self, count: u32, lie: impl FnOnce(&mut Frame)) -> Self {
+    /// Adds a frame of so many events, and their leaves; `forge` may change any field of it.
+    pub(crate) fn frame(self, count: u32, forge: impl FnOnce(&mut Frame)) -> Self {
         let first = self.tree.size() + 1;
         let positions = first..first + u64::from(count);
         let commitments = positions.map(|position| [u8::try_from(position % 251).unwrap(); 32]);
-        self.frame_of(&commitments.collect::<Vec<_>>(), lie)
+        self.frame_of(&commitments.collect::<Vec<_>>(), forge)
     }
 
     /// The same, of events with these commitments.
-    pub(crate) fn frame_of(mut self, commitments: &[[u8; 32]], lie: impl FnOnce(&mut Frame)) -> Self {
+    pub(crate) fn frame_of(mut self, commitments: &[[u8; 32]], forge: impl FnOnce(&mut Frame)) -> Self {
         let first = self.tree.size() + 1;
         let mut entries = Vec::new();
         for (position, commitment) in (first..).zip(commitments) {
@@ -204,7 +204,7 @@ impl Writer {
             signer: self.segment_signer.clone(),
             signature: None,
         };
-        lie(&mut frame);
+        forge(&mut frame);
         let bytes = frame.encode(&mut self.hash, &mut self.signature);
         self.last_frame = self.hash;
         self.files.change(&segment(self.segment), |segment| segment.extend(bytes));
@@ -212,8 +212,8 @@ impl Writer {
         self
     }
 
-    /// Ends the segment with a footer; `lie` may change any field of it.
-    pub(crate) fn end(mut self, lie: impl FnOnce(&mut Footer)) -> Self {
+    /// Ends the segment with a footer; `forge` may change any field of it.
+    pub(crate) fn end(mut self, forge: impl FnOnce(&mut Footer)) -> Self {
         let mut footer = Footer {
             format: 1,
             flags: 0,
@@ -227,7 +227,7 @@ impl Writer {
             previous_hash: self.hash,
             signer: self.segment_signer.clone(),
         };
-        lie(&mut footer);
+        forge(&mut footer);
         let bytes = footer.encode(&mut self.hash, &mut self.signature);
         self.files.change(&segment(self.segment), |segment| segment.extend(bytes));
         self

@@ -8,7 +8,7 @@ use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{Error, ListResult, ObjectStore};
 
-use super::Listing;
+use super::ObjectListing;
 
 /// The source of a store's names.
 pub(super) enum Names {
@@ -21,14 +21,14 @@ pub(super) enum Names {
 }
 
 /// Names that were taken so far.
-struct Taken {
-    listing: Listing,
+struct NameCollector {
+    listing: ObjectListing,
     left: usize,
 }
 
-impl Taken {
+impl NameCollector {
     fn up_to(limit: usize) -> Self {
-        Self { listing: Listing::default(), left: limit }
+        Self { listing: ObjectListing::default(), left: limit }
     }
 
     /// Takes the names of a page; `false` once there are too many.
@@ -50,7 +50,7 @@ impl Taken {
         true
     }
 
-    fn sorted(mut self) -> Listing {
+    fn sorted(mut self) -> ObjectListing {
         self.listing.folders.sort_unstable();
         self.listing.objects.sort_unstable();
         self.listing
@@ -58,12 +58,16 @@ impl Taken {
 }
 
 /// Lists a folder of a store that gives pages, or all at once; `None` if it has more than `limit` names. No page is asked for after that.
-pub(super) async fn in_store(names: &Names, folder: &Path, limit: usize) -> Result<Option<Listing>, Error> {
-    let mut taken = Taken::up_to(limit);
+pub(super) async fn in_store(
+    names: &Names,
+    folder: &Path,
+    limit: usize,
+) -> Result<Option<ObjectListing>, Error> {
+    let mut collector = NameCollector::up_to(limit);
     match names {
         Names::Folder(_) => {}
         Names::Memory(store) => {
-            if !taken.page(&store.list_with_delimiter(Some(folder)).await?) {
+            if !collector.page(&store.list_with_delimiter(Some(folder)).await?) {
                 return Ok(None);
             }
         }
@@ -76,7 +80,7 @@ pub(super) async fn in_store(names: &Names, folder: &Path, limit: usize) -> Resu
                 let options =
                     PaginatedListOptions { delimiter, page_token, ..PaginatedListOptions::default() };
                 let page = pages.list_paginated(prefix, options).await?;
-                if !taken.page(&page.result) {
+                if !collector.page(&page.result) {
                     return Ok(None);
                 }
                 page_token = page.page_token;
@@ -86,16 +90,16 @@ pub(super) async fn in_store(names: &Names, folder: &Path, limit: usize) -> Resu
             }
         }
     }
-    Ok(Some(taken.sorted()))
+    Ok(Some(collector.sorted()))
 }
 
 /// Lists a folder of this machine; `None` if it has more than `limit` names. A file that somebody is writing has no name yet.
 ///
 /// Syscalls: `openat(O_DIRECTORY)`, `getdents64` until there are too many; `statx` for each.
-pub(super) fn in_folder(folder: &FilePath, limit: usize) -> io::Result<Option<Listing>> {
-    let mut taken = Taken::up_to(limit);
+pub(super) fn in_folder(folder: &FilePath, limit: usize) -> io::Result<Option<ObjectListing>> {
+    let mut collector = NameCollector::up_to(limit);
     let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Listing::default())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(ObjectListing::default())),
         entries => entries?,
     };
     for entry in entries {
@@ -109,11 +113,11 @@ pub(super) fn in_folder(folder: &FilePath, limit: usize) -> io::Result<Option<Li
         if !about.is_dir() && is_unfinished(&name) {
             continue;
         }
-        if !taken.one(name, (!about.is_dir()).then_some(about.len())) {
+        if !collector.one(name, (!about.is_dir()).then_some(about.len())) {
             return Ok(None);
         }
     }
-    Ok(Some(taken.sorted()))
+    Ok(Some(collector.sorted()))
 }
 
 /// Returns `true` for a name under which `object_store` writes a file before the file has its own.
@@ -134,12 +138,12 @@ mod tests {
     use super::*;
 
     /// Gives pages of a folder and four objects for ever, or so many of them, and counts them.
-    struct Endless {
+    struct EndlessStore {
         pages: usize,
         asked: AtomicUsize,
     }
 
-    impl PaginatedListStore for Endless {
+    impl PaginatedListStore for EndlessStore {
         fn list_paginated<'s, 'p, 'f>(
             &'s self,
             prefix: Option<&'p str>,
@@ -171,8 +175,8 @@ mod tests {
         }
     }
 
-    fn list(pages: usize, limit: usize) -> (Option<Listing>, usize) {
-        let store = Arc::new(Endless { pages, asked: AtomicUsize::new(0) });
+    fn list(pages: usize, limit: usize) -> (Option<ObjectListing>, usize) {
+        let store = Arc::new(EndlessStore { pages, asked: AtomicUsize::new(0) });
         let names = Names::Pages(Arc::clone(&store) as _);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let listed = runtime.block_on(in_store(&names, &Path::from("a/b"), limit)).unwrap();
@@ -203,7 +207,7 @@ mod tests {
         assert_eq!(names, [("a", 1), ("b", 1), ("c", 1), ("named#", 6), ("named#so", 8)]);
         assert_eq!(listed.folders, ["d"]);
         assert_eq!(in_folder(folder.path(), 5).unwrap(), None);
-        assert_eq!(in_folder(&folder.path().join("none"), 0).unwrap(), Some(Listing::default()));
+        assert_eq!(in_folder(&folder.path().join("none"), 0).unwrap(), Some(ObjectListing::default()));
         assert!(in_folder(&folder.path().join("a"), 9).is_err());
     }
 }

@@ -68,7 +68,7 @@ fn what_is_not_there_is_missing_and_an_empty_folder_is_empty() {
         assert!(matches!(store.version("x/y"), Err(ArchiveStoreError::Missing { .. })));
         let version = ObjectVersion { bytes: 10, tag: None };
         assert!(matches!(store.read("x/y", &version, 0..10), Err(ArchiveStoreError::Missing { .. })));
-        assert_eq!(store.list("x").unwrap(), Listing::default());
+        assert_eq!(store.list("x").unwrap(), ObjectListing::default());
     }
 }
 
@@ -152,7 +152,7 @@ fn reading_makes_no_folder() {
     let store = ArchiveStore::at(ArchivePlace::Folder(path.clone()), StoreSettings::default());
     store.check().unwrap();
     assert!(matches!(store.version("x/y"), Err(ArchiveStoreError::Missing { .. })));
-    assert_eq!(store.list("x").unwrap(), Listing::default());
+    assert_eq!(store.list("x").unwrap(), ObjectListing::default());
     assert!(!path.exists() && !folder.path().join("a").exists());
     create(&store, "x/y", b"z").unwrap();
     assert_eq!(store.list("x").unwrap().objects, [("y".to_owned(), 1)]);

@@ -5,29 +5,29 @@ use super::*;
 const DAY: u64 = 24 * 60 * 60;
 
 /// Frames: the time of each in seconds, and how many events it has.
-struct Frames(Vec<(u64, u64)>);
+struct FrameTimes(Vec<(u64, u64)>);
 
-impl Frames {
+impl FrameTimes {
     fn head(&self) -> u64 {
         self.0.iter().map(|(_, events)| events).sum()
     }
 
-    fn standing(&self, archived: u64, now_s: u64) -> Standing {
+    fn inputs(&self, archived: u64, now_s: u64) -> PlanInputs {
         let newest = self.head() - self.0.last().unwrap().1 + 1;
         let position = |number| Position::new(number).unwrap();
         let now = Micros(now_s * 1_000_000);
-        Standing { archived, head: position(self.head()), newest_frame: position(newest), now }
+        PlanInputs { archived, head: position(self.head()), newest_frame: position(newest), now }
     }
 
     fn plan(&self, rules: &Rules, archived: u64, now_s: u64) -> Vec<(u64, u64)> {
-        let standing = self.standing(archived, now_s);
-        let mut times = Frames(self.0.clone());
-        let due = plan(rules, &standing, &mut times).unwrap();
+        let inputs = self.inputs(archived, now_s);
+        let mut times = FrameTimes(self.0.clone());
+        let due = plan(rules, &inputs, &mut times).unwrap();
         due.iter().map(|due| (due.first.get(), due.last.get())).collect()
     }
 }
 
-impl Times for Frames {
+impl Times for FrameTimes {
     type Error = Infallible;
 
     fn time_of(&mut self, position: Position) -> Result<Micros, Infallible> {
@@ -52,9 +52,9 @@ impl Times for Frames {
 }
 
 /// A frame of 1,000 events each day, from 2026-01-01 on.
-fn daily(days: u64) -> Frames {
+fn daily(days: u64) -> FrameTimes {
     let start = parse_time("2026-01-01T12:00:00Z").unwrap().0 / 1_000_000;
-    Frames((0..days).map(|day| (start + day * DAY, 1_000)).collect())
+    FrameTimes((0..days).map(|day| (start + day * DAY, 1_000)).collect())
 }
 
 fn at(text: &str) -> u64 {
@@ -106,9 +106,9 @@ fn less_than_a_unit_before_the_newest_frame_is_never_due() {
     let forced = Rules { is_forced: true, hot_events: Some(0), ..Rules::default() };
     let late = at("2027-01-01T00:00:00Z");
     for frames in [vec![(0, 1)], vec![(0, 1_000)], vec![(0, 255), (1, 1)], vec![(0, 100), (1, 900)]] {
-        assert_eq!(Frames(frames.clone()).plan(&forced, 0, late), [], "{frames:?}");
+        assert_eq!(FrameTimes(frames.clone()).plan(&forced, 0, late), [], "{frames:?}");
     }
-    assert_eq!(Frames(vec![(0, 256), (1, 1)]).plan(&forced, 0, late), [(1, 256)]);
+    assert_eq!(FrameTimes(vec![(0, 256), (1, 1)]).plan(&forced, 0, late), [(1, 256)]);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn plans_are_gapless_aligned_and_the_same_in_steps() {
             state % below
         };
         let mut time = at("2026-01-01T00:00:00Z");
-        let frames = Frames(
+        let frames = FrameTimes(
             (0..1 + random(300))
                 .map(|_| {
                     time += random(3 * DAY);

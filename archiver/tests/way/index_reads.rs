@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, ArchiveStoreError, Archived, Listing, ObjectVersion, Objects, Pace,
-    READ_CACHE_BYTES, ReadPiece, Release, Rules, Run, StoreSettings, StoredArchives,
+    AcceptedArchive, ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, ArchiveStoreError, ObjectListing,
+    ObjectVersion, Objects, READ_CACHE_BYTES, ReadPiece, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Event, Position};
 use bitacora_ledger::{AppendRequest, Filter, From, Ledger, ReadQuery};
 
-use super::place::{Place, copy_folder, forced, seen, wait_until};
+use super::fixture::{ArchiveFixture, copy_folder, forced, seen, wait_until};
 
 /// A store that counts what is read of it, and keeps who reads one object waiting.
 #[derive(Debug)]
@@ -66,19 +66,19 @@ impl Objects for Gate {
         self.store.read(name, version, range)
     }
 
-    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
+    fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError> {
         self.store.list(folder)
     }
 }
 
 /// A ledger of which everything is archived in some archives and released, in a store with a gate.
-struct Gated {
-    place: Place,
+struct GatedLedger {
+    fixture: ArchiveFixture,
     gate: Arc<Gate>,
-    archived: Vec<Archived>,
+    archived: Vec<AcceptedArchive>,
 }
 
-impl Gated {
+impl GatedLedger {
     fn new() -> Self {
         Self::in_segments_of(200, 768)
     }
@@ -94,27 +94,27 @@ impl Gated {
             waiting: AtomicUsize::new(0),
             changed: Condvar::new(),
         });
-        let place = Place::with(folder, Arc::<Gate>::clone(&gate));
+        let fixture = ArchiveFixture::with(folder, Arc::<Gate>::clone(&gate));
         for from in (1..=1_400).step_by(usize::try_from(segment).unwrap()) {
-            let ledger = place.open();
-            place.fill(&ledger, from, segment);
+            let ledger = fixture.open();
+            fixture.fill(&ledger, from, segment);
             let rare = Event::new(format!("rare-{from}"), "urn:test", "x.rare", "s/1");
             ledger.append(AppendRequest::of(vec![rare])).unwrap().wait().unwrap();
             ledger.close().unwrap();
         }
         // Released segments have to be archived to their ends.
-        let ledger = place.open();
-        place.fill(&ledger, 5_000, 260);
+        let ledger = fixture.open();
+        fixture.fill(&ledger, 5_000, 260);
         ledger.close().unwrap();
-        let archived = archive(&place, archive_events);
-        Self { place, gate, archived }
+        let archived = archive(&fixture, archive_events);
+        Self { fixture, gate, archived }
     }
 
     /// As by a process that has read nothing of the archives yet.
     fn open_afresh(&mut self) -> Ledger {
-        let (objects, disk) = (Arc::clone(&self.place.objects), Arc::clone(&self.place.environment.disk));
-        self.place.environment.archives = Arc::new(StoredArchives::new(objects, disk, READ_CACHE_BYTES));
-        self.place.open()
+        let (objects, disk) = (Arc::clone(&self.fixture.objects), Arc::clone(&self.fixture.environment.disk));
+        self.fixture.environment.archives = Arc::new(StoredArchives::new(objects, disk, READ_CACHE_BYTES));
+        self.fixture.open()
     }
 
     fn range(&self, index: usize) -> (Position, Position) {
@@ -124,12 +124,12 @@ impl Gated {
 }
 
 /// Archives everything that there is, in archives of so many events, and releases it.
-fn archive(place: &Place, events: u64) -> Vec<Archived> {
-    let ledger = place.open();
+fn archive(fixture: &ArchiveFixture, events: u64) -> Vec<AcceptedArchive> {
+    let ledger = fixture.open();
     wait_until(|| ledger.status().is_proven && ledger.status().heads.size == ledger.head().position.get());
     let rules = Rules { archive_events: events, ..forced() };
-    let run = Run { rules, pace: Pace::Full { threads: 2 }, release: Release::OnceProven };
-    let outcome = place.archiver(&ledger).run(&run).unwrap();
+    let run = ArchiveRun { rules, pace: ArchivePace::Full { threads: 2 }, release: Release::OnceProven };
+    let outcome = fixture.archiver(&ledger).run(&run).unwrap();
     assert!(outcome.released.unwrap().last >= outcome.archived.first().unwrap().range.last());
     ledger.close().unwrap();
     outcome.archived
@@ -146,7 +146,7 @@ fn found(ledger: &Ledger, (first, last): (Position, Position), kind: &str, strea
 
 #[test]
 fn who_waits_for_one_archives_index_keeps_nobody_from_anothers() {
-    let mut gated = Gated::new();
+    let mut gated = GatedLedger::new();
     let ledger = gated.open_afresh();
     let (first, second) = (gated.range(0), gated.range(1));
     // Both are open; of neither is known what its index says of this.
@@ -171,7 +171,7 @@ fn who_waits_for_one_archives_index_keeps_nobody_from_anothers() {
 
 #[test]
 fn what_an_index_says_is_kept_of_several_archives_and_questions() {
-    let mut gated = Gated::new();
+    let mut gated = GatedLedger::new();
     let ledger = gated.open_afresh();
     let ranges = [gated.range(0), gated.range(1)];
     let ask = || {
@@ -190,7 +190,7 @@ fn what_an_index_says_is_kept_of_several_archives_and_questions() {
 /// A moment is found without reading events of archives that end before it or begin after it, also where one segment lies in several.
 #[test]
 fn a_time_is_looked_for_in_one_archive_alone() {
-    let mut gated = Gated::in_segments_of(1_400, 256);
+    let mut gated = GatedLedger::in_segments_of(1_400, 256);
     let ledger = gated.open_afresh();
     let ranges: Vec<_> = (0..5).map(|index| gated.range(index)).collect();
     let time = |position: u64| ledger.event(Position::new(position).unwrap()).unwrap().time;
@@ -224,32 +224,32 @@ fn a_time_is_looked_for_in_one_archive_alone() {
 /// Two archives of the same positions of one ledger, read by one process: each has its own events.
 #[test]
 fn archives_of_the_same_positions_are_told_apart() {
-    let place = Place::new();
-    let ledger = place.open();
-    place.fill(&ledger, 1, 300);
+    let fixture = ArchiveFixture::new();
+    let ledger = fixture.open();
+    fixture.fill(&ledger, 1, 300);
     ledger.close().unwrap();
-    let lives = ["one", "other"].map(|life| place.folder.path().join(life));
-    copy_folder(&place.ledger(), &lives[1]);
+    let lives = ["one", "other"].map(|life| fixture.folder.path().join(life));
+    copy_folder(&fixture.ledger(), &lives[1]);
     let mut read = Vec::new();
     for (life, from) in lives.iter().zip([10_000, 20_000]) {
         if read.is_empty() {
-            fs::rename(place.ledger(), life).unwrap();
+            fs::rename(fixture.ledger(), life).unwrap();
         }
-        fs::rename(life, place.ledger()).unwrap();
+        fs::rename(life, fixture.ledger()).unwrap();
         for more in [0, 400] {
-            let ledger = place.open();
-            place.fill(&ledger, from + more, 400);
+            let ledger = fixture.open();
+            fixture.fill(&ledger, from + more, 400);
             ledger.close().unwrap();
         }
-        let ledger = place.open();
+        let ledger = fixture.open();
         let events = seen(&ledger, 512).unwrap();
         ledger.close().unwrap();
-        assert_eq!(archive(&place, 512)[0].range.last().get(), 512);
-        let ledger = place.open();
+        assert_eq!(archive(&fixture, 512)[0].range.last().get(), 512);
+        let ledger = fixture.open();
         assert!(seen(&ledger, 512).unwrap() == events);
         ledger.close().unwrap();
-        fs::rename(place.folder.path().join("cold"), life.with_extension("cold")).unwrap();
-        fs::rename(place.ledger(), life).unwrap();
+        fs::rename(fixture.folder.path().join("cold"), life.with_extension("cold")).unwrap();
+        fs::rename(fixture.ledger(), life).unwrap();
         read.push(events);
     }
     assert!(read[0] != read[1]);

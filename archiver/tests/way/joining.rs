@@ -5,36 +5,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, Reach, Release, Restored, RestoringError, Rules,
-    Run, StoreSettings, Tally, Unused, restore,
+    ArchivePace, ArchivePlace, ArchiveProgress, ArchiveRun, ArchiveStore, Archiver, Objects, Reach, Release,
+    RestoreReport, RestoringError, Rules, StoreSettings, UnusedReason, restore,
 };
 use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{Generation, LedgerId};
 use bitacora_ledger::Ledger;
 
+use super::fixture::{ArchiveFixture, copy_folder, options, wait_until};
 use super::packed::packed_again;
-use super::place::{Place, copy_folder, options, wait_until};
 
 /// Events that are archived, in whole groups.
 const ARCHIVED: u64 = 2_560;
 
 /// A ledger, and stores beside it with archives of different lengths of the same events.
 struct Stores {
-    place: Place,
+    fixture: ArchiveFixture,
     ledger: LedgerId,
 }
 
 impl Stores {
     fn new() -> Self {
-        let place = Place::new();
-        let ledger = place.open();
-        place.fill(&ledger, 1, 2_650);
+        let fixture = ArchiveFixture::new();
+        let ledger = fixture.open();
+        fixture.fill(&ledger, 1, 2_650);
         ledger.close().unwrap();
-        Self { ledger: ledger.id(), place }
+        Self { ledger: ledger.id(), fixture }
     }
 
     fn folder(&self, name: &str) -> PathBuf {
-        self.place.folder.path().join(name)
+        self.fixture.folder.path().join(name)
     }
 
     fn objects(&self, name: &str) -> Arc<dyn Objects> {
@@ -45,14 +45,16 @@ impl Stores {
     /// A store of that name, with archives of so many events each.
     fn archive(&self, name: &str, events: u64) {
         let folder = self.folder(&format!("ledger-{name}"));
-        copy_folder(&self.place.ledger(), &folder);
-        let (environment, keyring) = (&self.place.environment, &self.place.keyring);
+        copy_folder(&self.fixture.ledger(), &folder);
+        let (environment, keyring) = (&self.fixture.environment, &self.fixture.keyring);
         let ledger = Ledger::open(environment, &folder, Arc::clone(keyring), options()).unwrap();
         wait_until(|| ledger.status().heads.size >= ARCHIVED);
         let store = self.objects(name);
         let archiver = Archiver::new(ledger.clone(), &folder, environment, keyring, store, name.to_owned());
         let rules = Rules { is_forced: true, archive_events: events, ..Rules::default() };
-        archiver.run(&Run { rules, pace: Pace::Full { threads: 2 }, release: Release::Never }).unwrap();
+        archiver
+            .run(&ArchiveRun { rules, pace: ArchivePace::Full { threads: 2 }, release: Release::Never })
+            .unwrap();
         ledger.close().unwrap();
     }
 
@@ -73,22 +75,22 @@ impl Stores {
         let objects = self.objects(store);
         let range = ArchiveRange::new(first, last).unwrap();
         let name = range.object_name(self.ledger, Generation::FIRST);
-        let (packed, name) = packed_again(&self.place, &objects, (&name, Generation(2)), |_| ());
+        let (packed, name) = packed_again(&self.fixture, &objects, (&name, Generation(2)), |_| ());
         fs::create_dir_all(self.folder(store).join(&name).parent().unwrap()).unwrap();
         fs::write(self.folder(store).join(name), packed).unwrap();
     }
 
-    fn restore(&self, store: &str, reach: Reach) -> Result<Restored, RestoringError> {
+    fn restore(&self, store: &str, reach: Reach) -> Result<RestoreReport, RestoringError> {
         let folder = self.folder("again");
         let _cleared = fs::remove_dir_all(&folder).is_ok();
         fs::create_dir(&folder).unwrap();
-        let (objects, tally) = (self.objects(store), Tally::default());
-        let Place { environment, keyring, .. } = &self.place;
-        restore(environment, &objects, (self.ledger, reach), keyring, &folder.join("main"), &tally)
+        let (objects, progress) = (self.objects(store), ArchiveProgress::default());
+        let ArchiveFixture { environment, keyring, .. } = &self.fixture;
+        restore(environment, &objects, (self.ledger, reach), keyring, &folder.join("main"), &progress)
     }
 }
 
-fn ranges(restored: &Restored) -> Vec<(u64, u64, &'static str)> {
+fn ranges(restored: &RestoreReport) -> Vec<(u64, u64, &'static str)> {
     let told = |one: &bitacora_archiver::UnusedArchive| {
         (one.range.first().get(), one.range.last().get(), one.why.code())
     };
@@ -96,7 +98,7 @@ fn ranges(restored: &Restored) -> Vec<(u64, u64, &'static str)> {
 }
 
 /// All that is archived was restored, but for what a frame at the end has more.
-fn assert_whole(restored: &Restored) {
+fn assert_whole(restored: &RestoreReport) {
     assert_eq!(restored.events + restored.left_out, ARCHIVED, "{restored:?}");
     assert!(restored.left_out < 256);
 }
@@ -150,7 +152,7 @@ fn an_archive_that_meets_no_other_is_named() {
     fs::remove_file(stores.path("cold", 1_537, 2_048)).unwrap();
     // The archives that go on from there begin within the present ones, where nothing ends.
     let apart = stores.put("other", 769, 1_536, "cold");
-    assert_eq!(stores.restore("cold", Reach::Whole).unwrap().unused[0].why, Unused::Replaced);
+    assert_eq!(stores.restore("cold", Reach::Whole).unwrap().unused[0].why, UnusedReason::Replaced);
     fs::remove_file(apart).unwrap();
     stores.put("other", 1_537, 2_304, "cold");
     assert_eq!(stores.restore("cold", Reach::Whole).unwrap().archives, 4);

@@ -5,44 +5,45 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_archiver::{
-    Archived, ArchiverError, KeptError, ManifestHome, Pace, Release, Rules, Run, kept_archives,
+    AcceptedArchive, ArchivePace, ArchiveRun, ArchiverError, KeptError, ManifestHome, Release, Rules,
+    kept_archives,
 };
 use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{ChainHash, Generation, Position};
 use bitacora_ledger::{Ledger, ReadError};
 
+use super::fixture::{ArchiveFixture, EventFacts, forced, seen, wait_until};
 use super::packed::packed_again;
-use super::place::{Place, Seen, forced, seen, wait_until};
 
 /// A ledger of which everything is archived, in several archives, and released.
-struct Archives {
-    place: Place,
-    archived: Vec<Archived>,
+struct ReleasedLedger {
+    fixture: ArchiveFixture,
+    archived: Vec<AcceptedArchive>,
     /// The events that every reader has to see.
-    events: Seen,
+    events: EventFacts,
 }
 
-impl Archives {
+impl ReleasedLedger {
     fn new() -> Self {
-        let place = Place::new();
+        let fixture = ArchiveFixture::new();
         // Each opening begins a segment.
         for from in (1..2_800).step_by(200) {
-            let ledger = place.open();
-            place.fill(&ledger, from, 200);
+            let ledger = fixture.open();
+            fixture.fill(&ledger, from, 200);
             ledger.close().unwrap();
         }
-        let ledger = place.open();
-        place.fill(&ledger, 2_801, 200);
+        let ledger = fixture.open();
+        fixture.fill(&ledger, 2_801, 200);
         wait_until(|| ledger.status().is_proven && ledger.status().heads.size > 2_900);
         let rules = Rules { archive_events: 768, ..forced() };
-        let run = Run { rules, pace: Pace::Full { threads: 2 }, release: Release::OnceProven };
-        let outcome = place.archiver(&ledger).run(&run).unwrap();
+        let run = ArchiveRun { rules, pace: ArchivePace::Full { threads: 2 }, release: Release::OnceProven };
+        let outcome = fixture.archiver(&ledger).run(&run).unwrap();
         let released = outcome.released.unwrap();
         assert!(released.last > outcome.archived.last().unwrap().range.first(), "{released:?}");
         assert_eq!(outcome.archived.len(), 4);
         let events = seen(&ledger, 3_000).unwrap();
         ledger.close().unwrap();
-        Self { place, archived: outcome.archived, events }
+        Self { fixture, archived: outcome.archived, events }
     }
 
     fn range(&self, index: usize) -> ArchiveRange {
@@ -51,11 +52,11 @@ impl Archives {
 
     fn kept(&self, index: usize) -> PathBuf {
         let name = format!("{}.manifest", self.range(index).file_stem());
-        self.place.ledger().join("archives").join(name)
+        self.fixture.ledger().join("archives").join(name)
     }
 
     fn stored(&self, index: usize) -> PathBuf {
-        self.place.folder.path().join("cold").join(&self.archived.get(index).unwrap().name)
+        self.fixture.folder.path().join("cold").join(&self.archived.get(index).unwrap().name)
     }
 
     fn flip(&self, index: usize) {
@@ -66,21 +67,21 @@ impl Archives {
     }
 
     /// Opens it for writing, without archiving.
-    fn read_and_close(&self) -> Result<Seen, ReadError> {
-        let ledger = self.place.open();
+    fn read_and_close(&self) -> Result<EventFacts, ReadError> {
+        let ledger = self.fixture.open();
         let seen = seen(&ledger, 3_000);
         ledger.close().unwrap();
         seen
     }
 
     fn open_for_reading(&self) -> Ledger {
-        let Place { environment, keyring, .. } = &self.place;
-        Ledger::open_for_reading(environment, &self.place.ledger(), Arc::clone(keyring), None).unwrap()
+        let ArchiveFixture { environment, keyring, .. } = &self.fixture;
+        Ledger::open_for_reading(environment, &self.fixture.ledger(), Arc::clone(keyring), None).unwrap()
     }
 
     fn homes(&self) -> (Vec<ManifestHome>, Vec<KeptError>) {
-        let Place { environment, keyring, objects, .. } = &self.place;
-        let (ledger, folder) = (self.open_for_reading().id(), self.place.ledger());
+        let ArchiveFixture { environment, keyring, objects, .. } = &self.fixture;
+        let (ledger, folder) = (self.open_for_reading().id(), self.fixture.ledger());
         let kept =
             kept_archives((objects, &*environment.disk), &folder, ledger, keyring.signing_chain()).unwrap();
         (kept.archives.iter().map(|one| one.home).collect(), kept.lost)
@@ -89,10 +90,10 @@ impl Archives {
 
 #[test]
 fn a_manifest_that_is_damaged_or_gone_comes_back_from_its_archive() {
-    let archives = Archives::new();
+    let archives = ReleasedLedger::new();
     for index in 0..4 {
         let whole = fs::read(archives.kept(index)).unwrap();
-        for damage in [Archives::flip, |archives: &Archives, index| {
+        for damage in [ReleasedLedger::flip, |archives: &ReleasedLedger, index| {
             fs::remove_file(archives.kept(index)).unwrap();
         }] {
             damage(&archives, index);
@@ -119,20 +120,20 @@ fn a_manifest_that_is_damaged_or_gone_comes_back_from_its_archive() {
     assert_eq!(archives.homes().0, [ManifestHome::PutBack; 4]);
     assert!(fs::exists(format!("{}.damaged.2", archives.kept(0).display())).unwrap());
     // And where not even the folder is left.
-    fs::remove_dir_all(archives.place.ledger().join("archives")).unwrap();
+    fs::remove_dir_all(archives.fixture.ledger().join("archives")).unwrap();
     assert!(archives.read_and_close().unwrap() == archives.events);
     assert_eq!(archives.homes().0, [ManifestHome::Kept; 4]);
 }
 
 #[test]
 fn what_does_not_come_back_is_out_of_reach_by_itself() {
-    let archives = Archives::new();
+    let archives = ReleasedLedger::new();
     for index in 0..4 {
         let (kept, stored) =
             (fs::read(archives.kept(index)).unwrap(), fs::read(archives.stored(index)).unwrap());
         archives.flip(index);
         fs::remove_file(archives.stored(index)).unwrap();
-        let ledger = archives.place.open();
+        let ledger = archives.fixture.open();
         let Err(ReadError::Archive(error)) = seen(&ledger, 3_000) else { panic!("read out of nothing") };
         let range = archives.range(index);
         assert_eq!(
@@ -154,7 +155,7 @@ fn what_does_not_come_back_is_out_of_reach_by_itself() {
         let (homes, lost) = archives.homes();
         assert_eq!((homes.len(), lost.len()), (3, 1), "{lost:?}");
         assert!(matches!(lost[0], KeptError::Lost { first, .. } if first == range.first().get()), "{lost:?}");
-        let refused = archives.place.archiver(&ledger).plan(&forced());
+        let refused = archives.fixture.archiver(&ledger).plan(&forced());
         assert!(matches!(refused, Err(ArchiverError::Kept(KeptError::Lost { .. }))), "{refused:?}");
         // Once the archive is there again, so are the events, by the same handle.
         fs::write(archives.stored(index), stored).unwrap();
@@ -167,17 +168,18 @@ fn what_does_not_come_back_is_out_of_reach_by_itself() {
 /// A frame that ends with its archive is whole, whatever is lost behind it.
 #[test]
 fn a_frame_before_what_is_lost_is_read() {
-    let place = Place::new();
+    let fixture = ArchiveFixture::new();
     for from in [1, 401] {
-        let ledger = place.open();
-        (from..from + 400).for_each(|number| place.fill_one(&ledger, number));
+        let ledger = fixture.open();
+        (from..from + 400).for_each(|number| fixture.fill_one(&ledger, number));
         ledger.close().unwrap();
     }
-    let ledger = place.open();
-    place.fill(&ledger, 1_000, 200);
+    let ledger = fixture.open();
+    fixture.fill(&ledger, 1_000, 200);
     wait_until(|| ledger.status().is_proven && ledger.status().heads.size > 900);
-    let run = |rules| Run { rules, pace: Pace::Full { threads: 2 }, release: Release::OnceProven };
-    let outcome = place.archiver(&ledger).run(&run(Rules { archive_events: 256, ..forced() })).unwrap();
+    let run =
+        |rules| ArchiveRun { rules, pace: ArchivePace::Full { threads: 2 }, release: Release::OnceProven };
+    let outcome = fixture.archiver(&ledger).run(&run(Rules { archive_events: 256, ..forced() })).unwrap();
     let second = &outcome.archived[1];
     // A tree head that was signed just then may share a frame with an event at an edge, which is then lost with the rest.
     let whole = [second.range.first(), second.range.last()].map(|edge| ledger.frame_of(edge).unwrap());
@@ -186,10 +188,10 @@ fn a_frame_before_what_is_lost_is_read() {
         return a_frame_before_what_is_lost_is_read();
     }
     ledger.close().unwrap();
-    fs::remove_file(place.folder.path().join("cold").join(&second.name)).unwrap();
+    fs::remove_file(fixture.folder.path().join("cold").join(&second.name)).unwrap();
     let kept = format!("{}.manifest", second.range.file_stem());
-    fs::remove_file(place.ledger().join("archives").join(kept)).unwrap();
-    let ledger = place.open();
+    fs::remove_file(fixture.ledger().join("archives").join(kept)).unwrap();
+    let ledger = fixture.open();
     let mut frames = 0;
     for edge in [second.range.first().get() - 1, second.range.last().get() + 1] {
         let edge = Position::new(edge).unwrap();
@@ -206,14 +208,14 @@ fn a_frame_before_what_is_lost_is_read() {
 
 #[test]
 fn archiving_puts_back_what_is_lost_before_it_goes_on() {
-    let archives = Archives::new();
+    let archives = ReleasedLedger::new();
     let kept: Vec<_> = (0..4).map(|index| fs::read(archives.kept(index)).unwrap()).collect();
     archives.flip(1);
     fs::remove_file(archives.kept(3)).unwrap();
-    let ledger = archives.place.open();
-    archives.place.archiver(&ledger).plan(&forced()).unwrap();
+    let ledger = archives.fixture.open();
+    archives.fixture.archiver(&ledger).plan(&forced()).unwrap();
     assert!(!fs::exists(archives.kept(3)).unwrap(), "a plan changes nothing");
-    let outcome = archives.place.archive_all(&ledger);
+    let outcome = archives.fixture.archive_all(&ledger);
     assert!(outcome.archived.iter().all(|one| one.range.first() > archives.range(3).last()), "{outcome:?}");
     for (index, kept) in kept.iter().enumerate() {
         assert!(fs::read(archives.kept(index)).unwrap() == *kept, "{index}");
@@ -224,20 +226,20 @@ fn archiving_puts_back_what_is_lost_before_it_goes_on() {
 /// Also a signature of the ledger's is not enough: what comes back has to be of this history.
 #[test]
 fn what_is_of_another_history_does_not_come_back() {
-    let archives = Archives::new();
+    let archives = ReleasedLedger::new();
     let begins = |index: usize| archives.range(index).first();
     // With a generation before it that is later, and with segments that begin otherwise.
     for (index, generation) in [(1, Generation(2)), (3, Generation::FIRST), (1, Generation::FIRST)] {
         let stored = fs::read(archives.stored(index)).unwrap();
-        let (place, name) = (&archives.place, &archives.archived[index].name);
-        let (bytes, name) = packed_again(place, &place.objects, (name, generation), |facts| {
+        let (fixture, name) = (&archives.fixture, &archives.archived[index].name);
+        let (bytes, name) = packed_again(fixture, &fixture.objects, (name, generation), |facts| {
             let hash = ChainHash([7; 32]);
             if generation == Generation::FIRST {
                 facts.segments.last_mut().unwrap().hash = hash;
             }
         });
         fs::remove_file(archives.stored(index)).unwrap();
-        let path = place.folder.path().join("cold").join(name);
+        let path = fixture.folder.path().join("cold").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();
         fs::remove_file(archives.kept(index)).unwrap();

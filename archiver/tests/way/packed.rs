@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bitacora_archiver::{
-    ArchiverError, Objects, Pace, Release, RestoringError, StoredArchive, Tally, Verification,
+    ArchivePace, ArchiveProgress, ArchiverError, Objects, Release, RestoringError, StoredArchive,
+    Verification,
 };
 use bitacora_formats::archive::{
     ArchivePlan, ArchiveSecrets, ArchiveWriter, ArchivedState, Facts, GroupCollector, TreeHeadProof,
@@ -12,16 +13,16 @@ use bitacora_formats::archive::{
 use bitacora_formats::{Compressor, Generation, Origin, Position};
 use bitacora_ledger::{Entropy, SystemEntropy};
 
-use super::place::Place;
+use super::fixture::ArchiveFixture;
 
 /// The bytes of an archive with the same events, as if this generation had made it, and its name; `change` has it say other things.
 pub(crate) fn packed_again(
-    place: &Place,
+    fixture: &ArchiveFixture,
     objects: &Arc<dyn Objects>,
     (name, generation): (&str, Generation),
     change: impl FnOnce(&mut Facts),
 ) -> (Vec<u8>, String) {
-    let stored = StoredArchive::open(objects, name, Some(place.keyring.signing_chain())).unwrap();
+    let stored = StoredArchive::open(objects, name, Some(fixture.keyring.signing_chain())).unwrap();
     let manifest = stored.outline().manifest().manifest();
     let secrets = ArchiveSecrets::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap());
     let origin = Origin { generation, ..manifest.origin.clone() };
@@ -30,10 +31,10 @@ pub(crate) fn packed_again(
     let (mut packer, header) = ArchiveWriter::new(plan, secrets);
     let mut bytes = header.to_vec();
     let mut collector = GroupCollector::new(manifest.range.first());
-    let tally = Tally::default();
-    let verification = Verification::new(&stored, Pace::Full { threads: 1 }, &tally);
+    let progress = ArchiveProgress::default();
+    let verification = Verification::new(&stored, ArchivePace::Full { threads: 1 }, &progress);
     let mut groups = Vec::new();
-    let taken = verification.each_group(&place.keyring, |_, rows| {
+    let taken = verification.each_group(&fixture.keyring, |_, rows| {
         groups.extend(rows.iter().filter_map(|row| collector.push(row)));
         Ok::<(), RestoringError>(())
     });
@@ -55,7 +56,7 @@ pub(crate) fn packed_again(
         state: None,
     };
     change(&mut facts);
-    let finished = packer.finish(facts, &place.keyring, &mut Compressor::new(3).unwrap()).unwrap();
+    let finished = packer.finish(facts, &fixture.keyring, &mut Compressor::new(3).unwrap()).unwrap();
     bytes.extend(finished.pieces.into_iter().flatten());
     (bytes, manifest.range.object_name(manifest.origin.ledger, generation))
 }
@@ -63,15 +64,15 @@ pub(crate) fn packed_again(
 /// A state is of an event that ends a frame, whatever its bytes are.
 #[test]
 fn a_state_within_a_frame_is_refused() {
-    let place = Place::new();
-    let ledger = place.open();
-    place.fill(&ledger, 1, 700);
-    let archived = place.run(&ledger, Release::Never).unwrap().archived.remove(0);
+    let fixture = ArchiveFixture::new();
+    let ledger = fixture.open();
+    fixture.fill(&ledger, 1, 700);
+    let archived = fixture.run(&ledger, Release::Never).unwrap().archived.remove(0);
     let frame = |position: u64| ledger.frame_of(Position::new(position).unwrap()).unwrap();
     let range = archived.range;
     // Of several events, well within, and the last one that ends there.
     let many = (100..).map(frame).find(|frame| frame.last.get() > frame.first.get() + 2).unwrap();
-    let tally = Tally::default();
+    let progress = ArchiveProgress::default();
     for (position, is_right) in [
         (many.last, true),
         (many.first, false),
@@ -80,16 +81,16 @@ fn a_state_within_a_frame_is_refused() {
         (range.last(), frame(range.last().get()).last == range.last()),
     ] {
         let generation = Generation(2);
-        let (bytes, name) = packed_again(&place, &place.objects, (&archived.name, generation), |facts| {
+        let (bytes, name) = packed_again(&fixture, &fixture.objects, (&archived.name, generation), |facts| {
             facts.state = Some(ArchivedState { position, bytes: b"a state".to_vec() });
         });
-        let path = place.folder.path().join("cold").join(&name);
+        let path = fixture.folder.path().join("cold").join(&name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
-        let stored = StoredArchive::open(&place.objects, &name, None).unwrap();
-        let verification = Verification::new(&stored, Pace::Full { threads: 1 }, &tally);
+        let stored = StoredArchive::open(&fixture.objects, &name, None).unwrap();
+        let verification = Verification::new(&stored, ArchivePace::Full { threads: 1 }, &progress);
         verification.without_keys().unwrap();
-        let held = verification.contents(&place.keyring, |_, _| Ok::<(), ArchiverError>(()));
+        let held = verification.contents(&fixture.keyring, |_, _| Ok::<(), ArchiverError>(()));
         match held {
             Ok(held) => assert!(is_right && held.unwrap().bytes == b"a state", "{position}"),
             Err(error) => {

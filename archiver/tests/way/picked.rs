@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, ArchiveStoreError, Listing, ObjectVersion, Objects, READ_CACHE_BYTES,
+    ArchivePlace, ArchiveStore, ArchiveStoreError, ObjectListing, ObjectVersion, Objects, READ_CACHE_BYTES,
     ReadPiece, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Event, Position};
 use bitacora_ledger::{AppendRequest, Filter, From, Ledger, ReadError, ReadQuery, StoredEvent};
 
-use super::place::{Place, event};
+use super::fixture::{ArchiveFixture, event};
 
 /// The position up to which the events are looked at.
 const UNTIL: u64 = 2_600;
@@ -109,55 +109,55 @@ fn all(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
 
 #[test]
 fn what_is_picked_is_the_same_archived_or_not() {
-    let place = Place::new();
-    let ledger = place.open();
+    let fixture = ArchiveFixture::new();
+    let ledger = fixture.open();
     fill(&ledger, 1..900);
-    let first = place.archive_all(&ledger);
+    let first = fixture.archive_all(&ledger);
     fill(&ledger, 900..1_800);
-    place.fill(&ledger, 1_800, UNTIL);
+    fixture.fill(&ledger, 1_800, UNTIL);
     let (all_before, head) = (all(&ledger), ledger.head().position.get());
     assert!(first.released.is_some() && head > UNTIL);
     let before = everything(&ledger, &all_before);
     // Of the second archive too; what is newest stays here.
-    let second = place.archive_all(&ledger);
+    let second = fixture.archive_all(&ledger);
     let through = ledger.released_through().unwrap().get();
     assert!(second.archived[0].range.last().get() > through && (900..head).contains(&through));
     assert!(all(&ledger) == all_before);
     assert!(everything(&ledger, &all_before) == before);
     // And with nothing of it in memory yet.
     ledger.close().unwrap();
-    let ledger = place.open();
+    let ledger = fixture.open();
     assert!(everything(&ledger, &all_before) == before);
     assert!(all_before.iter().any(|stored| stored.event.datasubject.is_some()), "sealed parts among them");
 }
 
 #[test]
 fn damage_is_heard_of_where_a_page_comes_to_it() {
-    let place = Place::new();
-    let ledger = place.open();
+    let fixture = ArchiveFixture::new();
+    let ledger = fixture.open();
     fill(&ledger, 1..900);
     let outcomes = [&1, &2].map(|_| {
-        let outcome = place.archive_all(&ledger);
-        place.fill(&ledger, 10_000 + ledger.head().position.get(), 2_500);
+        let outcome = fixture.archive_all(&ledger);
+        fixture.fill(&ledger, 10_000 + ledger.head().position.get(), 2_500);
         outcome
     });
     let [_, second] = outcomes.map(|outcome| outcome.archived[0].clone());
     let is_released = || ledger.released_through().is_some_and(|through| through > second.range.first());
     // On a busy machine the second archive's first segment may be let go only with a later one.
     for _ in 0..MAX_ROUNDS {
-        place.archive_all(&ledger);
+        fixture.archive_all(&ledger);
         if is_released() {
             break;
         }
-        place.fill(&ledger, 10_000 + ledger.head().position.get(), 2_500);
+        fixture.fill(&ledger, 10_000 + ledger.head().position.get(), 2_500);
     }
     assert!(is_released());
     ledger.close().unwrap();
-    let path = place.folder.path().join("cold").join(&second.name);
+    let path = fixture.folder.path().join("cold").join(&second.name);
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[200] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let ledger = place.open();
+    let ledger = fixture.open();
     let last_whole = second.range.first().get() - 1;
     let places: Vec<Position> = (last_whole - 20..last_whole + 20).filter_map(Position::new).collect();
     let query = |limit| ReadQuery {
@@ -183,12 +183,12 @@ fn damage_is_heard_of_where_a_page_comes_to_it() {
 
 /// Counts the bytes that are read of a store.
 #[derive(Debug)]
-struct Counting {
+struct CountingStore {
     store: ArchiveStore,
     read_bytes: AtomicUsize,
 }
 
-impl Objects for Counting {
+impl Objects for CountingStore {
     fn shown(&self, name: &str) -> String {
         self.store.shown(name)
     }
@@ -212,7 +212,7 @@ impl Objects for Counting {
         self.store.read(name, version, range)
     }
 
-    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
+    fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError> {
         self.store.list(folder)
     }
 }
@@ -223,22 +223,22 @@ fn a_scan_leaves_out_what_the_index_of_an_archive_tells_of() {
     let folder = tempfile::tempdir().unwrap();
     let place = ArchivePlace::Folder(folder.path().join("cold"));
     let store = ArchiveStore::at(place, StoreSettings::default());
-    let counting = Arc::new(Counting { store, read_bytes: AtomicUsize::new(0) });
-    let mut place = Place::with(folder, Arc::<Counting>::clone(&counting));
-    let ledger = place.open();
+    let counting = Arc::new(CountingStore { store, read_bytes: AtomicUsize::new(0) });
+    let mut fixture = ArchiveFixture::with(folder, Arc::<CountingStore>::clone(&counting));
+    let ledger = fixture.open();
     let rare = |id: &'static str| Event::new(id, "urn:test", "x.rare", "s/1");
     let append = |event| ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
     // One in the first archive, none in the second, one in the third, and one that stays here.
     append(rare("first"));
     for from in [1, 1_200, 2_400] {
-        place.fill(&ledger, from, 1_200);
+        fixture.fill(&ledger, from, 1_200);
         if from == 2_400 {
             append(rare("second"));
-            place.fill(&ledger, 10_000, 600);
+            fixture.fill(&ledger, 10_000, 600);
         }
-        assert_eq!(place.archive_all(&ledger).archived.len(), 1);
+        assert_eq!(fixture.archive_all(&ledger).archived.len(), 1);
     }
-    place.fill(&ledger, 20_000, 1_000);
+    fixture.fill(&ledger, 20_000, 1_000);
     append(rare("third"));
     ledger.close().unwrap();
     let until = ledger.head().position;
@@ -252,9 +252,9 @@ fn a_scan_leaves_out_what_the_index_of_an_archive_tells_of() {
     let forward = From::After(After::START);
     let mut read_for = |from, kinds: &[&str], stream| {
         // Nothing of the archives is in memory.
-        let (objects, disk) = (Arc::clone(&place.objects), Arc::clone(&place.environment.disk));
-        place.environment.archives = Arc::new(StoredArchives::new(objects, disk, READ_CACHE_BYTES));
-        let ledger = place.open();
+        let (objects, disk) = (Arc::clone(&fixture.objects), Arc::clone(&fixture.environment.disk));
+        fixture.environment.archives = Arc::new(StoredArchives::new(objects, disk, READ_CACHE_BYTES));
+        let ledger = fixture.open();
         let before = counting.read_bytes.load(Ordering::Relaxed);
         let found = ask(&ledger, from, kinds, stream);
         let read = counting.read_bytes.load(Ordering::Relaxed) - before;

@@ -7,28 +7,33 @@ use std::time::{Duration, Instant};
 use bitacora_ledger::{AppendRequest, Counters, Environment, Ledger, Options};
 use tokio::runtime::Runtime;
 
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::{BenchPlan, MeasurementListener, counting};
 use super::pool::{self, Caller};
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting};
+use super::shape::LoadShape;
+use super::stop::StopSignal;
 
 /// The shapes that have floors.
-const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];
+const SHAPES: [LoadShape; 4] =
+    [LoadShape::new(1, 1), LoadShape::new(256, 1), LoadShape::new(16, 100), LoadShape::new(4, 1_000)];
 
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    plan: &Plan,
-    stop: &Stop,
-    told: Told<'_>,
+    plan: &BenchPlan,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
     let runtime = event_loop()?;
     let measurements = shapes.iter().map(|shape| {
         let what = format!("in process, {shape}");
-        told(&what);
+        listener(&what);
         let place = scratch.place(&format!("append-{}", shape.name()))?;
         let options = Options::default();
         let keyring = place.begin(environment, &options)?;
@@ -51,9 +56,9 @@ pub(super) fn event_loop() -> Result<Runtime, BenchError> {
 /// A closed loop: every caller sends, waits for the answer, and sends again.
 pub(super) struct Load<'a> {
     pub(super) ledger: &'a Ledger,
-    pub(super) shape: Shape,
+    pub(super) shape: LoadShape,
     pub(super) measured: Duration,
-    pub(super) stop: &'a Stop,
+    pub(super) stop: &'a StopSignal,
 }
 
 impl Load<'_> {
@@ -61,10 +66,10 @@ impl Load<'_> {
         let latencies = Arc::new(Latencies::new());
         let counts = counting(self.measured);
         let counts_from = counts.start;
-        let Shape { callers, events } = self.shape;
+        let LoadShape { callers, events } = self.shape;
         let callers: Vec<_> = (0..callers)
             .map(|number| {
-                let calls = Calls {
+                let calls = CallerRequests {
                     caller: Caller::new(&into.name, number, callers),
                     events,
                     latencies: Arc::clone(&latencies),
@@ -98,16 +103,16 @@ impl Load<'_> {
 }
 
 /// One caller's requests, and their latencies.
-struct Calls {
+struct CallerRequests {
     caller: Caller,
     events: usize,
     latencies: Arc<Latencies>,
     counts: Range<Instant>,
-    stop: Stop,
+    stop: StopSignal,
     counted: u64,
 }
 
-impl Calls {
+impl CallerRequests {
     /// Returns the next request and its start; `None` once the time is over.
     fn next(&mut self) -> Option<(AppendRequest<'_>, Instant)> {
         let request = AppendRequest::of(self.caller.events(self.events));

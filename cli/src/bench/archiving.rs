@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Instant;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Outcome, Pace, Period, Release, Rules, Run, StoreSettings,
-    StoredArchive,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, Outcome, Period, Release, Rules,
+    StoreSettings, StoredArchive,
 };
 use bitacora_formats::archive::{
     ArchiveError, ArchiveKey, ArchivePlan, ArchiveSecrets, GroupCollector, PartEntry, PartKind, open_columns,
@@ -20,11 +20,16 @@ use bitacora_formats::{
 use bitacora_ledger::{AppendRequest, Environment, Governing, HeadOptions, Ledger, Options};
 use tokio::sync::mpsc::channel;
 
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::MeasurementListener;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Stop, Told, verifying};
-use crate::import::{Batch, LANES, ReadProgress, Reading, Record, Records, Tally};
+use super::stop::StopSignal;
+use super::verifying;
+use crate::files::input_file;
+use crate::import::{EventBatch, ImportPlan, ImportTally, LANES, ReadProgress, Record, Records};
 
 /// The figure of an earlier compressor, by its own measure: JSON lines as a multiple of its output, without encryption,
 /// index and proofs. It is of the 100,000 trust events of this project's samples.
@@ -48,9 +53,9 @@ impl ReadProgress for Untold {
 
 /// A writer that counts bytes.
 #[derive(Default)]
-struct Counted(u64);
+struct ByteCounter(u64);
 
-impl Write for Counted {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -65,18 +70,18 @@ impl Write for Counted {
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    reading: Reading,
-    stop: &Stop,
-    told: Told<'_>,
+    plan: ImportPlan,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
-    let paths: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.clone()).collect();
+    let paths: Vec<PathBuf> = plan.files.iter().filter_map(|file| file.path.clone()).collect();
     let place = scratch.place("archived")?;
     let heads = HeadOptions::default();
     let options = Options { heads: Some(heads), governing: Governing::Nothing, ..Options::default() };
     let keyring = place.begin(environment, &options)?;
     let ledger = Ledger::open(environment, &place.ledger()?, Arc::clone(&keyring), options)?;
-    told("recording the events that are archived");
-    let lines = fill(&ledger, reading)?;
+    listener("recording the events that are archived");
+    let lines = fill(&ledger, plan)?;
     stop.check()?;
 
     let folder = place.data().join("archives");
@@ -84,7 +89,7 @@ pub(super) fn measure(
     let objects: Arc<dyn Objects> = Arc::new(ArchiveStore::at(cold, StoreSettings::default()));
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let whole = format!("archived, read back and compared, on {threads} cores");
-    told(&whole);
+    listener(&whole);
     let archiver = Archiver::new(
         ledger.clone(),
         &place.ledger()?,
@@ -96,14 +101,14 @@ pub(super) fn measure(
     let rules = Rules { is_forced: true, period: Period::Any, ..Rules::default() };
     let began = Instant::now();
     let Outcome { archived, .. } =
-        archiver.run(&Run { rules, pace: Pace::Full { threads }, release: Release::Never })?;
+        archiver.run(&ArchiveRun { rules, pace: ArchivePace::Full { threads }, release: Release::Never })?;
     let seconds = began.elapsed().as_secs_f64();
     let events: u64 = archived.iter().map(|one| one.range.events()).sum();
     let whole =
         Measurement::new("archive/whole", whole).with(Figure::EventsPerS, as_number(events) / seconds);
     stop.check()?;
 
-    told("groups of events, opened and sealed on one core");
+    listener("groups of events, opened and sealed on one core");
     let mut sizes = Sizes::default();
     let (mut opened_s, mut sealed_s) = (0.0, 0.0);
     let few = Latencies::new();
@@ -116,7 +121,7 @@ pub(super) fn measure(
         stop.check()?;
     }
     ledger.close()?;
-    told("the archive, checked without keys");
+    listener("the archive, checked without keys");
     let files: Vec<PathBuf> = archived.iter().map(|one| folder.join(&one.name)).collect();
     let checked = verifying::measure_archives(&files, keyring.signing_chain(), stop)?;
     let per_s = |seconds: f64| as_number(events) / seconds;
@@ -129,9 +134,9 @@ pub(super) fn measure(
         few.describe(Measurement::new("archive/few", format!("{FEW_EVENTS} events out of one sealed group"))),
     ];
     measurements.extend(checked);
-    let long = packed(&paths, 19, true, told)?;
+    let long = packed(&paths, 19, true, listener)?;
     stop.check()?;
-    let short = packed(&paths, 3, false, told)?;
+    let short = packed(&paths, 3, false, listener)?;
     let what = format!("{events} events of {lines} records: archive, index, proofs and encryption");
     measurements.push(sizes.to_measurement(what, short.lines, long.bytes));
     measurements.push(short.to_measurement("archive/zstd-3", "the lines themselves, by zstd -3"));
@@ -145,11 +150,11 @@ pub(super) fn measure(
 }
 
 /// Records the events of the files; returns the number of records.
-fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
-    let (sender, mut batches) = channel::<Batch>(2);
+fn fill(ledger: &Ledger, plan: ImportPlan) -> Result<u64, BenchError> {
+    let (sender, mut batches) = channel::<EventBatch>(2);
     // One channel for all lanes: the events keep the order of their files.
     let lanes = vec![sender; LANES];
-    let reader = thread::spawn(move || reading.run(Tally::default(), &lanes, &Untold));
+    let reader = thread::spawn(move || plan.run(ImportTally::new(str::to_owned, None), &lanes, &Untold));
     while let Some(batch) = batches.blocking_recv() {
         let body = batch.body();
         let events = parse_events(&body, BodyForm::Batch, None);
@@ -159,7 +164,7 @@ fn fill(ledger: &Ledger, reading: Reading) -> Result<u64, BenchError> {
     let defect = || BenchError::Nothing("reading the files");
     let tally = reader.join().map_err(|_| defect())?;
     let tally = tally.map_err(|source| BenchError::System { what: "reading the files", source })?;
-    if let Some(fault) = tally.sources.iter().find_map(|told| told.fault.clone()) {
+    if let Some(fault) = tally.sources.iter().find_map(|source| source.fault.clone()) {
         return Err(BenchError::Service(format!("cannot archive the files: {fault}")));
     }
     // Whole groups of the tree, with a frame behind them.
@@ -251,13 +256,13 @@ impl Sizes {
 }
 
 /// Lines of JSON, packed by zstd.
-struct Packed {
+struct ZstdResult {
     lines: u64,
     bytes: u64,
     seconds: f64,
 }
 
-impl Packed {
+impl ZstdResult {
     fn to_measurement(&self, name: &str, what: &str) -> Measurement {
         Measurement::new(name, what)
             .with(Figure::PackedBytes, as_number(self.bytes))
@@ -266,11 +271,16 @@ impl Packed {
     }
 }
 
-fn packed(paths: &[PathBuf], level: i32, is_long: bool, told: Told<'_>) -> Result<Packed, BenchError> {
-    told(&format!("the same lines by zstd -{level}"));
+fn packed(
+    paths: &[PathBuf],
+    level: i32,
+    is_long: bool,
+    listener: MeasurementListener<'_>,
+) -> Result<ZstdResult, BenchError> {
+    listener(&format!("the same lines by zstd -{level}"));
     let failed = |source| BenchError::System { what: "packing the lines with zstd", source };
     let began = Instant::now();
-    let mut encoder = zstd::stream::write::Encoder::new(Counted::default(), level).map_err(failed)?;
+    let mut encoder = zstd::stream::write::Encoder::new(ByteCounter::default(), level).map_err(failed)?;
     if is_long {
         encoder.long_distance_matching(true).map_err(failed)?;
         encoder.window_log(LONG_WINDOW).map_err(failed)?;
@@ -281,12 +291,12 @@ fn packed(paths: &[PathBuf], level: i32, is_long: bool, told: Told<'_>) -> Resul
             .map_err(|source| BenchError::Disk { path: path.clone(), source })?;
     }
     let bytes = encoder.finish().map_err(failed)?.0;
-    Ok(Packed { lines, bytes, seconds: began.elapsed().as_secs_f64() })
+    Ok(ZstdResult { lines, bytes, seconds: began.elapsed().as_secs_f64() })
 }
 
 /// Writes the lines of a file, and returns their size in bytes.
 fn pack_file(path: &Path, into: &mut impl Write) -> io::Result<u64> {
-    let mut records = Records::open(Some(path), Untold)?;
+    let mut records = Records::open(Some(path), input_file::open, Untold)?;
     let mut bytes = 0;
     loop {
         match records.next()? {

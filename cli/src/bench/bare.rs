@@ -4,9 +4,12 @@ use std::time::Instant;
 
 use bitacora_ledger::{Entropy, Environment, OpenMode, SystemEntropy};
 
+use super::error::BenchError;
 use super::latency::Latencies;
+use super::plan::MeasurementListener;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Stop, Told};
+use super::stop::StopSignal;
 
 /// The number of writes of each size.
 const ROUNDS: usize = 1_000;
@@ -17,14 +20,14 @@ const SIZES_KIB: [usize; 2] = [4, 64];
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     SIZES_KIB
         .iter()
         .map(|kib| {
             let what = format!("bare write and sync of {kib} KiB");
-            told(&what);
+            listener(&what);
             let latencies = write_and_sync(environment, scratch, kib * 1024, stop)?;
             Ok(latencies.describe(Measurement::new(&format!("disk/sync-{kib}k"), what)))
         })
@@ -35,7 +38,7 @@ fn write_and_sync(
     environment: &Environment,
     scratch: &Scratch,
     bytes: usize,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Latencies, BenchError> {
     let path = scratch.path().join(format!("bare-{bytes}"));
     let failed = |source| BenchError::Disk { path: path.clone(), source };

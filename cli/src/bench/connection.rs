@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::service::Service;
-use super::stop::{LOOK_EVERY, Stop};
+use super::service::ServiceProcess;
+use super::stop::{LOOK_EVERY, StopSignal};
 
 /// The size of one read.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -33,7 +33,7 @@ const LENGTH_FIELD: &[u8] = b"\r\ncontent-length: ";
 const STATUS_AT: std::ops::Range<usize> = 9..12;
 
 /// A connection for one request after another.
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// The number of bytes of the buffer that begin the latest answer.
@@ -41,13 +41,13 @@ pub(super) struct Connection {
 }
 
 /// The needed part of an answer.
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     /// The body's first bytes, for error messages.
     pub(super) start: Vec<u8>,
 }
 
-impl Connection {
+impl HttpConnection {
     pub(super) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -55,7 +55,7 @@ impl Connection {
     }
 
     /// Sends the request and reads its whole answer; the body must come with its length.
-    pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Answer> {
+    pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<HttpAnswer> {
         self.stream.write_all(request).await?;
         let mut read = 0;
         let head = loop {
@@ -88,7 +88,7 @@ impl Connection {
             }
             missing -= more;
         }
-        Ok(Answer { status, start })
+        Ok(HttpAnswer { status, start })
     }
 
     /// Returns `true` if the latest answer holds this text. That is known only of an answer that came in one piece.
@@ -98,7 +98,7 @@ impl Connection {
 }
 
 /// Asks for lines and discards them; returns the number of events that the last line names.
-pub(super) fn ask_for_lines(service: &Service, path: &str, stop: &Stop) -> io::Result<u64> {
+pub(super) fn ask_for_lines(service: &ServiceProcess, path: &str, stop: &StopSignal) -> io::Result<u64> {
     let mut stream = ask_once(service, path, "application/x-ndjson")?;
     let (mut buffer, mut tail) = (vec![0; LINES_BUFFER_BYTES], Vec::new());
     stream.set_read_timeout(Some(LOOK_EVERY))?;
@@ -132,7 +132,7 @@ fn is_pause(error: &io::Error) -> bool {
 }
 
 /// Asks for a small JSON answer; `None` where the resource does not exist.
-pub(super) fn get(service: &Service, path: &str) -> io::Result<Option<Value>> {
+pub(super) fn get(service: &ServiceProcess, path: &str) -> io::Result<Option<Value>> {
     let mut answer = Vec::new();
     ask_once(service, path, "application/json")?.take(MAX_SMALL_BYTES).read_to_end(&mut answer)?;
     let body = find(&answer, HEAD_END).and_then(|at| answer.split_at_checked(at + HEAD_END.len()));
@@ -145,7 +145,7 @@ pub(super) fn get(service: &Service, path: &str) -> io::Result<Option<Value>> {
 }
 
 /// Sends a request on a separate connection, which the service closes behind its answer.
-fn ask_once(service: &Service, path: &str, accept: &str) -> io::Result<std::net::TcpStream> {
+fn ask_once(service: &ServiceProcess, path: &str, accept: &str) -> io::Result<std::net::TcpStream> {
     let mut stream = std::net::TcpStream::connect(service.address)?;
     stream.set_read_timeout(Some(READ_PATIENCE))?;
     let authorization = &service.authorization;

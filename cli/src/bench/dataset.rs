@@ -10,14 +10,18 @@ use bitacora_formats::Keyring;
 use bitacora_ledger::{AppendRequest, Environment, Ledger};
 use rustix::fs::{Advice, fadvise};
 
-use crate::anchor::options_beside;
+use crate::data_folder::anchor::options_beside;
 
 use super::append::{describe_work, event_loop};
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::machine;
+use super::plan::MeasurementListener;
 use super::pool::{self, Caller};
 use super::results::Figure;
-use super::scratch::{Place, Scratch};
-use super::{BenchError, Measurement, Stop, Told, machine};
+use super::results::Measurement;
+use super::scratch::{Scratch, ScratchLedger};
+use super::stop::StopSignal;
 
 /// The number of callers that fill it, and of events in each request.
 const CALLERS: usize = 8;
@@ -85,7 +89,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A filled and closed ledger.
 pub(super) struct Dataset {
-    pub(super) place: Place,
+    pub(super) place: ScratchLedger,
     pub(super) keyring: Arc<Keyring>,
     pub(super) events: u64,
 }
@@ -96,8 +100,8 @@ impl Dataset {
         environment: &Environment,
         scratch: &Scratch,
         events: u64,
-        stop: &Stop,
-        told: Told<'_>,
+        stop: &StopSignal,
+        listener: MeasurementListener<'_>,
     ) -> Result<(Self, Measurement), BenchError> {
         pool::prepare();
         let place = scratch.place("dataset")?;
@@ -105,7 +109,7 @@ impl Dataset {
         let requests = events.div_ceil(EVENTS_A_REQUEST as u64).max(MIN_REQUESTS);
         let dataset = Self { place, keyring, events: requests * EVENTS_A_REQUEST as u64 };
         let what = format!("a load of {} events, {CALLERS} callers × {EVENTS_A_REQUEST}", dataset.events);
-        told(&what);
+        listener(&what);
         let ledger = dataset.open(environment)?;
         let measurement = fill(&ledger, requests, Measurement::new("load/8x1000", what), stop)?;
         ledger.close()?;
@@ -142,18 +146,23 @@ fn forget_files(folder: &Path) -> io::Result<()> {
 }
 
 /// The shared state of a load's callers.
-struct Filling {
+struct LoadState {
     ledger: Ledger,
     /// The number of requests that nobody has begun.
     left: AtomicU64,
     places: Places,
     latencies: Latencies,
-    stop: Stop,
+    stop: StopSignal,
 }
 
-fn fill(ledger: &Ledger, requests: u64, into: Measurement, stop: &Stop) -> Result<Measurement, BenchError> {
+fn fill(
+    ledger: &Ledger,
+    requests: u64,
+    into: Measurement,
+    stop: &StopSignal,
+) -> Result<Measurement, BenchError> {
     let runtime = event_loop()?;
-    let filling = Arc::new(Filling {
+    let state = Arc::new(LoadState {
         ledger: ledger.clone(),
         left: AtomicU64::new(requests),
         places: Places::among(requests * EVENTS_A_REQUEST as u64),
@@ -162,16 +171,16 @@ fn fill(ledger: &Ledger, requests: u64, into: Measurement, stop: &Stop) -> Resul
     });
     let (began, before) = (Instant::now(), ledger.status().counters);
     let callers: Vec<_> = (0..CALLERS)
-        .map(|number| runtime.spawn(call(Arc::clone(&filling), Caller::new("load", number, CALLERS))))
+        .map(|number| runtime.spawn(call(Arc::clone(&state), Caller::new("load", number, CALLERS))))
         .collect();
-    let memory = watch_memory(&filling, requests);
+    let memory = watch_memory(&state, requests);
     for caller in callers {
         runtime.block_on(caller).map_err(|_| BenchError::Nothing("a caller"))??;
     }
     let (took, status) = (began.elapsed(), ledger.status());
     stop.check()?;
     let into = describe_work(into, &before, &status.counters, took);
-    Ok(filling
+    Ok(state
         .latencies
         .describe(into)
         .with(Figure::Segments, as_number(status.segments as u64))
@@ -188,39 +197,39 @@ struct Memory {
 }
 
 /// Watches the memory until every request is begun.
-fn watch_memory(filling: &Filling, requests: u64) -> Memory {
+fn watch_memory(state: &LoadState, requests: u64) -> Memory {
     let mut memory = Memory::default();
     loop {
-        let left = filling.left.load(Ordering::Relaxed);
+        let left = state.left.load(Ordering::Relaxed);
         let now = machine::memory_bytes(std::process::id(), "VmRSS");
         memory.peak = memory.peak.max(now);
         // A quarter in, queues and caches are as full as they get.
         if left >= requests - requests / 4 || memory.early == 0 {
             memory.early = memory.early.max(now);
         }
-        if left == 0 || filling.stop.is_set() || !filling.ledger.status().writer.is_ready() {
+        if left == 0 || state.stop.is_set() || !state.ledger.status().writer.is_ready() {
             return memory;
         }
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-async fn call(filling: Arc<Filling>, mut caller: Caller) -> Result<(), BenchError> {
+async fn call(state: Arc<LoadState>, mut caller: Caller) -> Result<(), BenchError> {
     let one_less = |left: u64| left.checked_sub(1);
-    while !filling.stop.is_set() {
-        let taken = filling.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    while !state.stop.is_set() {
+        let taken = state.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
         let Ok(left) = taken else { break };
         let mut events = caller.events(EVENTS_A_REQUEST);
         // The count before this request: the last request to begin is the first of the ledger.
         let first = left.saturating_sub(1) * EVENTS_A_REQUEST as u64;
         for (number, event) in (first..).zip(&mut events) {
-            if let Some(sought) = filling.places.stream_at(number) {
+            if let Some(sought) = state.places.stream_at(number) {
                 event.stream = sought.name().into();
             }
         }
         let began = Instant::now();
-        filling.ledger.append(AppendRequest::of(events))?.await?;
-        filling.latencies.add(began.elapsed());
+        state.ledger.append(AppendRequest::of(events))?.await?;
+        state.latencies.add(began.elapsed());
     }
     Ok(())
 }

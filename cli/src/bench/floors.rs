@@ -16,7 +16,7 @@ enum Bound {
 use Bound::{AtLeast, AtMost};
 
 /// One floor.
-struct Row {
+struct FloorRow {
     measurement: &'static str,
     figure: Figure,
     bound: Bound,
@@ -25,11 +25,17 @@ struct Row {
     aim: Option<f64>,
 }
 
-const fn row(measurement: &'static str, figure: Figure, bound: Bound, floor: f64, aim: Option<f64>) -> Row {
-    Row { measurement, figure, bound, floor, aim }
+const fn row(
+    measurement: &'static str,
+    figure: Figure,
+    bound: Bound,
+    floor: f64,
+    aim: Option<f64>,
+) -> FloorRow {
+    FloorRow { measurement, figure, bound, floor, aim }
 }
 
-const ROWS: [Row; 25] = [
+const ROWS: [FloorRow; 25] = [
     row("append/256x1", Figure::EventsPerS, AtLeast, 150e3, None),
     row("append/16x100", Figure::EventsPerS, AtLeast, 350e3, None),
     row("append/4x1000", Figure::EventsPerS, AtLeast, 350e3, None),
@@ -73,7 +79,7 @@ pub(crate) struct Floor {
 
 /// Returns every floor with a measured figure.
 pub(crate) fn floors(results: &Results) -> Vec<Floor> {
-    let measured = |row: &Row| {
+    let measured = |row: &FloorRow| {
         let measurement = results.measurements.iter().find(|found| found.name == row.measurement)?;
         let measured = *measurement.figures.get(&row.figure)?;
         let is_met = match row.bound {
@@ -118,12 +124,12 @@ pub(crate) fn reservations(results: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Measurement;
-    use crate::bench::machine::Machine;
+    use crate::bench::machine::BenchMachine;
+    use crate::bench::results::Measurement;
     use std::time::Duration;
 
     fn results(measurement: &str, figure: Figure, value: f64) -> Results {
-        let mut results = Results::new(Machine::default(), Duration::from_secs(1), 1);
+        let mut results = Results::new(BenchMachine::default(), Duration::from_secs(1), 1);
         results.measurements.push(Measurement::new(measurement, "test").with(figure, value));
         results
     }

@@ -5,12 +5,17 @@ use std::time::Duration;
 use bitacora_ledger::{Environment, Ledger, Options};
 
 use super::append::{Load, event_loop};
+use super::error::BenchError;
+use super::plan::MeasurementListener;
+use super::pool;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Shape, Stop, Told, pool};
-use crate::anchor::options_beside;
+use super::shape::LoadShape;
+use super::stop::StopSignal;
+use crate::data_folder::anchor::options_beside;
 
-const SHAPE: Shape = Shape { callers: 16, events: 100 };
+const SHAPE: LoadShape = LoadShape { callers: 16, events: 100 };
 /// The number of measurements of each: variations of the disk then affect both.
 const TURNS: u32 = 3;
 
@@ -18,15 +23,15 @@ pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     measured: Duration,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let (mut with, mut without) = (0.0, 0.0);
     for turn in 0..TURNS {
         for heads in [true, false] {
             let name = format!("heads-{turn}-{heads}");
-            told(&format!("{}, turn {}", said(heads), turn + 1));
+            listener(&format!("{}, turn {}", said(heads), turn + 1));
             let place = scratch.place(&name)?;
             let anchored = options_beside(&place.keyring(), environment);
             let options = if heads { anchored } else { Options { heads: None, ..anchored } };

@@ -12,35 +12,41 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use self::request::PreparedRequest;
-use super::connection::{Answer, Connection};
+use super::connection::{HttpAnswer, HttpConnection};
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::{BenchPlan, MeasurementListener, counting};
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::service::Service;
+use super::service::ServiceProcess;
+use super::shape::LoadShape;
 use super::stop::LOOK_EVERY;
-use super::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, machine, pool};
+use super::stop::StopSignal;
+use super::{machine, pool};
 
 /// The shapes that have floors.
-const SHAPES: [Shape; 4] = [Shape::new(1, 1), Shape::new(256, 1), Shape::new(16, 100), Shape::new(4, 1_000)];
+const SHAPES: [LoadShape; 4] =
+    [LoadShape::new(1, 1), LoadShape::new(256, 1), LoadShape::new(16, 100), LoadShape::new(4, 1_000)];
 /// The number of events from which on requests are written as NDJSON, smaller ones as a batch.
 const NDJSON_EVENTS: usize = 1_000;
 
 pub(super) fn measure(
     scratch: &Scratch,
-    plan: &Plan,
-    stop: &Stop,
-    told: Told<'_>,
+    plan: &BenchPlan,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let shapes = if plan.shapes.is_empty() { &SHAPES[..] } else { &plan.shapes };
     let runtime = one_thread()?;
     let measurements = shapes.iter().map(|shape| {
         let place = scratch.place(&format!("http-{}", shape.name()))?;
-        let service = Service::start(&place)?;
+        let service = ServiceProcess::start(&place)?;
         let load = Load { service: &service, shape: *shape, form: form_of(*shape) };
         let name = format!("http/{}", shape.name());
         let what = format!("over HTTP, {shape}{}", form_named(load.form));
-        told(&format!("{what} (service {})", service.id()));
+        listener(&format!("{what} (service {})", service.id()));
         let into = Measurement::new(&name, what);
         let measurement = runtime.block_on(load.run(into, counting(plan.measured), stop))?;
         let ended = Instant::now();
@@ -56,7 +62,7 @@ fn one_thread() -> Result<Runtime, BenchError> {
     runtime.map_err(|source| BenchError::System { what: "the event loop", source })
 }
 
-fn form_of(shape: Shape) -> BodyForm {
+fn form_of(shape: LoadShape) -> BodyForm {
     match shape.events {
         1 => BodyForm::Structured,
         NDJSON_EVENTS.. => BodyForm::Ndjson,
@@ -72,8 +78,8 @@ fn form_named(form: BodyForm) -> &'static str {
 }
 
 struct Load<'a> {
-    service: &'a Service,
-    shape: Shape,
+    service: &'a ServiceProcess,
+    shape: LoadShape,
     form: BodyForm,
 }
 
@@ -82,11 +88,11 @@ impl Load<'_> {
         &self,
         into: Measurement,
         counts: Range<Instant>,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Measurement, BenchError> {
         let latencies = Arc::new(Latencies::new());
         let mut callers = JoinSet::new();
-        let Shape { callers: connections, events } = self.shape;
+        let LoadShape { callers: connections, events } = self.shape;
         for number in 0..connections {
             let requests = PreparedRequest::several(
                 &into.name,
@@ -95,7 +101,7 @@ impl Load<'_> {
                 events,
                 self.form,
             );
-            let connection = Connection::open(self.service.address).await;
+            let connection = HttpConnection::open(self.service.address).await;
             let connection = connection.map_err(|error| broken(&error))?;
             callers.spawn(call(connection, requests, Arc::clone(&latencies), counts.clone()));
         }
@@ -130,10 +136,10 @@ impl Took {
 
 /// Waits until the callers have come to the end of their time.
 async fn watch(
-    service: &Service,
+    service: &ServiceProcess,
     mut callers: Callers,
     counts: Range<Instant>,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Took, BenchError> {
     wait_until(counts.start, stop, &mut callers).await?;
     let (own, served) = (std::process::id(), service.id());
@@ -153,7 +159,7 @@ async fn watch(
 }
 
 /// Sleeps until `then`, or until an interruption or the failure of a connection.
-async fn wait_until(then: Instant, stop: &Stop, callers: &mut Callers) -> Result<(), BenchError> {
+async fn wait_until(then: Instant, stop: &StopSignal, callers: &mut Callers) -> Result<(), BenchError> {
     while Instant::now() < then {
         tokio::time::sleep(LOOK_EVERY.min(then.saturating_duration_since(Instant::now()))).await;
         stop.check()?;
@@ -166,7 +172,7 @@ async fn wait_until(then: Instant, stop: &Stop, callers: &mut Callers) -> Result
 
 /// Sends until the time is over and something counts. Every answer must acknowledge new events.
 async fn call(
-    mut connection: Connection,
+    mut connection: HttpConnection,
     mut requests: Vec<PreparedRequest>,
     latencies: Arc<Latencies>,
     counts: Range<Instant>,
@@ -191,9 +197,9 @@ async fn call(
     }
 }
 
-fn refused(answer: &Answer) -> BenchError {
+fn refused(answer: &HttpAnswer) -> BenchError {
     let why = String::from_utf8_lossy(&answer.start).into_owned();
-    BenchError::Service(format!("answered {}: {}", answer.status, crate::output::printable(&why)))
+    BenchError::Service(format!("answered {}: {}", answer.status, crate::terminal::output::printable(&why)))
 }
 
 fn broken(error: &std::io::Error) -> BenchError {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// A machine; unknown members are empty or 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Machine {
+#[serde(expecting = "struct Machine")]
+pub(crate) struct BenchMachine {
     pub(crate) cores: usize,
     pub(crate) cpu: String,
     pub(crate) memory_mib: u64,
@@ -16,8 +17,8 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
 }
 
-pub(super) fn look_at(folder: &Path) -> Machine {
-    Machine {
+pub(super) fn look_at(folder: &Path) -> BenchMachine {
+    BenchMachine {
         cores: thread::available_parallelism().map_or(0, usize::from),
         cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
         memory_mib: kibibytes("/proc/meminfo", "MemTotal") / 1024,

@@ -5,9 +5,12 @@ use std::time::Instant;
 use bitacora_ledger::Environment;
 
 use super::dataset::Dataset;
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::MeasurementListener;
 use super::results::Figure;
-use super::{BenchError, Measurement, Stop, Told};
+use super::results::Measurement;
+use super::stop::StopSignal;
 
 /// The number of openings with the files in the system's cache.
 const WARM_OPENINGS: usize = 3;
@@ -15,12 +18,12 @@ const WARM_OPENINGS: usize = 3;
 pub(super) fn measure(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let openings = |name: &str, warmth: &str, count: usize| -> Result<Measurement, BenchError> {
         let what = format!("opening {} events again, {warmth}", dataset.events);
-        told(&what);
+        listener(&what);
         let latencies = Latencies::new();
         for _ in 0..count {
             stop.check()?;

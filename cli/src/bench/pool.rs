@@ -60,7 +60,7 @@ impl Caller {
     }
 
     /// Writes the id and the call of one event.
-    fn write(&mut self, number: u64) -> Written {
+    fn write(&mut self, number: u64) -> TextSpans {
         let start = self.text.len();
         self.text.push_str(&self.name);
         self.text.push('-');
@@ -68,10 +68,10 @@ impl Caller {
         let call = self.text.len();
         self.text.push_str("toolu_");
         push_hexadecimal(number.wrapping_mul(0x9e37_79b9_7f4a_7c15), &mut self.text);
-        Written { id: start..call, call: call..self.text.len() }
+        TextSpans { id: start..call, call: call..self.text.len() }
     }
 
-    fn event(&self, number: u64, written: &Written) -> Event<'_> {
+    fn event(&self, number: u64, written: &TextSpans) -> Event<'_> {
         let (start, length) = self.part;
         let index = start + usize::try_from(number).unwrap_or(0) % length;
         let text = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Caller {
 }
 
 /// The places of one event's strings in its caller's text.
-struct Written {
+struct TextSpans {
     id: Range<usize>,
     call: Range<usize>,
 }

@@ -8,10 +8,13 @@ use bitacora_ledger::{Environment, Filter, From, ReadQuery};
 
 use super::connection::ask_for_lines;
 use super::dataset::{Dataset, SOUGHT_EVENTS, Sought};
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::MeasurementListener;
 use super::results::Figure;
-use super::service::Service;
-use super::{BenchError, Measurement, Stop, Told};
+use super::results::Measurement;
+use super::service::ServiceProcess;
+use super::stop::StopSignal;
 
 /// The most events of the scan over HTTP: more would not change the figures.
 const MAX_HTTP_SCAN_EVENTS: u64 = 1_000_000;
@@ -23,12 +26,12 @@ const WARM_READS: u64 = 20;
 pub(super) fn measure(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let mut measurements =
-        vec![scan(environment, dataset, stop, told)?, pages(environment, dataset, stop, told)?];
-    measurements.extend(over_http(dataset, stop, told)?);
+        vec![scan(environment, dataset, stop, listener)?, pages(environment, dataset, stop, listener)?];
+    measurements.extend(over_http(dataset, stop, listener)?);
     Ok(measurements)
 }
 
@@ -36,11 +39,11 @@ pub(super) fn measure(
 fn scan(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Measurement, BenchError> {
     let what = "full scan in process, records as they lie".to_owned();
-    told(&what);
+    listener(&what);
     let ledger = dataset.open(environment)?;
     let (began, mut events, mut reached) = (Instant::now(), 0, After::START);
     let head = ledger.head().position;
@@ -59,11 +62,11 @@ fn scan(
 fn pages(
     environment: &Environment,
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Measurement, BenchError> {
     let what = format!("full scan in process, pages of {MAX_PAGE_EVENTS}");
-    told(&what);
+    listener(&what);
     let ledger = dataset.open(environment)?;
     let (latencies, began) = (Latencies::new(), Instant::now());
     let (mut from, mut events) = (From::After(After::START), 0);
@@ -84,17 +87,21 @@ fn pages(
     Ok(latencies.describe(Measurement::new("read/pages", what)).with(Figure::EventsPerS, rate))
 }
 
-fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measurement>, BenchError> {
+fn over_http(
+    dataset: &Dataset,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
+) -> Result<Vec<Measurement>, BenchError> {
     // Twice: the first service makes whatever it keeps about the ledger, the second finds it.
-    drop(Service::start(&dataset.place)?.caught_up(stop)?);
-    let service = Service::start(&dataset.place)?.caught_up(stop)?;
+    drop(ServiceProcess::start(&dataset.place)?.caught_up(stop)?);
+    let service = ServiceProcess::start(&dataset.place)?.caught_up(stop)?;
     let session = format!("{SOUGHT_EVENTS} events of one session of {}, over HTTP", dataset.events);
     let scattered = format!("{SOUGHT_EVENTS} events scattered over {}, over HTTP", dataset.events);
     let mut measurements = Vec::new();
     for (sought, name, what) in
         [(Sought::Session, "read/stream", session), (Sought::Scattered, "read/scattered", scattered)]
     {
-        told(&what);
+        listener(&what);
         dataset.forget_cached()?;
         let cold = Latencies::new();
         cold.add(expect(&service, &sought.path(), SOUGHT_EVENTS, stop)?);
@@ -108,7 +115,7 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
     }
     let events = dataset.events.min(MAX_HTTP_SCAN_EVENTS);
     let all = format!("scan of {events} events over HTTP, NDJSON");
-    told(&all);
+    listener(&all);
     let took = expect(&service, &format!("/v1/ledgers/main/events?after=0&limit={events}"), events, stop)?;
     let rate = as_number(events) / took.as_secs_f64();
     measurements.push(Measurement::new("read/scan-http", all).with(Figure::EventsPerS, rate));
@@ -116,7 +123,12 @@ fn over_http(dataset: &Dataset, stop: &Stop, told: Told<'_>) -> Result<Vec<Measu
 }
 
 /// Reads at least `events` events, and returns the time that this took.
-fn expect(service: &Service, path: &str, events: u64, stop: &Stop) -> Result<Duration, BenchError> {
+fn expect(
+    service: &ServiceProcess,
+    path: &str,
+    events: u64,
+    stop: &StopSignal,
+) -> Result<Duration, BenchError> {
     let began = Instant::now();
     let read = ask_for_lines(service, path, stop);
     stop.check()?;

@@ -15,11 +15,14 @@ use bitacora_governance::{ObservedEvent, Policy, ReactorState, State};
 use bitacora_ledger::{AppendRequest, Environment, Fold, Ledger};
 use serde_json::{Value, json};
 
+use super::error::BenchError;
 use super::latency::{Latencies, as_number};
+use super::plan::MeasurementListener;
 use super::results::Figure;
-use super::scratch::{Place, Scratch};
-use super::{BenchError, Measurement, Stop, Told};
-use crate::anchor::options_beside;
+use super::results::Measurement;
+use super::scratch::{Scratch, ScratchLedger};
+use super::stop::StopSignal;
+use crate::data_folder::anchor::options_beside;
 
 /// The most events: the number that openings are promised for.
 const MAX_EVENTS: u64 = 10_000_000;
@@ -35,15 +38,15 @@ pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     events: u64,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let place = scratch.place("decided")?;
     let keyring = place.begin(environment, &options_beside(&place.keyring(), environment))?;
     let rounds = (events.min(MAX_EVENTS) / EVENTS_A_CALL).div_ceil(CALLS_A_REQUEST * CALLERS).max(1);
     let calls = rounds * CALLS_A_REQUEST * CALLERS;
     let made = format!("{calls} calls decided and ended, in process, {CALLERS} × {CALLS_A_REQUEST}");
-    told(&made);
+    listener(&made);
     let ledger = open(environment, &place, &keyring)?;
     govern(&ledger)?;
     let began = Instant::now();
@@ -53,7 +56,7 @@ pub(super) fn measure(
 
     let head = ledger.head().position;
     let what = format!("the state that decides, made again from {head} events on one core");
-    told(&what);
+    listener(&what);
     let began = Instant::now();
     let mut again = Again(State::default());
     ledger.fold(After::START, head, &mut again)?;
@@ -72,7 +75,7 @@ pub(super) fn measure(
     let openings = |name: &str, how: &str| -> Result<Measurement, BenchError> {
         stop.check()?;
         let what = format!("opening {head} events of decided calls again, {how}");
-        told(&what);
+        listener(&what);
         let (latencies, began) = (Latencies::new(), Instant::now());
         let ledger = open(environment, &place, &keyring)?;
         latencies.add(began.elapsed());
@@ -85,7 +88,11 @@ pub(super) fn measure(
     Ok(vec![filled, folded, with, without])
 }
 
-fn open(environment: &Environment, place: &Place, keyring: &Arc<Keyring>) -> Result<Ledger, BenchError> {
+fn open(
+    environment: &Environment,
+    place: &ScratchLedger,
+    keyring: &Arc<Keyring>,
+) -> Result<Ledger, BenchError> {
     let options = options_beside(&place.keyring(), environment);
     Ok(Ledger::open(environment, &place.ledger()?, Arc::clone(keyring), options)?)
 }
@@ -140,7 +147,7 @@ fn govern(ledger: &Ledger) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn fill(ledger: &Ledger, rounds: u64, stop: &Stop) -> Result<(), BenchError> {
+fn fill(ledger: &Ledger, rounds: u64, stop: &StopSignal) -> Result<(), BenchError> {
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let callers: Vec<_> = (0..CALLERS)
@@ -200,7 +207,7 @@ fn event(
     Ok(event)
 }
 
-fn remove_snapshots(place: &Place) -> Result<(), BenchError> {
+fn remove_snapshots(place: &ScratchLedger) -> Result<(), BenchError> {
     let folder = place.ledger()?.join("index");
     let failed = |source| BenchError::Disk { path: folder.clone(), source };
     for entry in fs::read_dir(&folder).map_err(failed)? {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::BenchError;
-use super::machine::Machine;
+use super::error::BenchError;
+use super::machine::BenchMachine;
 
 /// Everything of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,16 +18,17 @@ pub(crate) struct Results {
     pub(crate) measured_s: f64,
     /// The number of events of the ledger for reads, openings and verifications.
     pub(crate) events: u64,
-    pub(crate) machine: Machine,
+    pub(crate) machine: BenchMachine,
     pub(crate) measurements: Vec<Measurement>,
     /// Parts that could not be measured to their end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<UnmeasuredPart>,
 }
 
 /// A part that was not measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failure {
+#[serde(expecting = "struct Failure")]
+pub(crate) struct UnmeasuredPart {
     /// The part's name on the command line.
     pub(crate) part: String,
     /// The cause.
@@ -42,7 +43,7 @@ enum Form {
 }
 
 impl Results {
-    pub(super) fn new(machine: Machine, measured: Duration, events: u64) -> Self {
+    pub(super) fn new(machine: BenchMachine, measured: Duration, events: u64) -> Self {
         Self {
             form: Form::First,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -66,7 +67,7 @@ impl Results {
         match measured {
             Ok(measurements) => self.measurements.extend(measurements),
             Err(BenchError::Stopped) => return Err(BenchError::Stopped),
-            Err(error) => self.failures.push(Failure { part, what: error.to_string() }),
+            Err(error) => self.failures.push(UnmeasuredPart { part, what: error.to_string() }),
         }
         Ok(())
     }
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(names, ["disk/a", "roll/b"]);
         let saved: Results = serde_json::from_value(results.to_json()).unwrap();
         assert_eq!(saved, results);
-        let [Failure { part, what }] = &saved.failures[..] else { panic!("{:?}", saved.failures) };
+        let [UnmeasuredPart { part, what }] = &saved.failures[..] else { panic!("{:?}", saved.failures) };
         assert_eq!((part.as_str(), what.as_str()), ("decide", "the service that is measured did not allow"));
         assert!(matches!(results.take("x".to_owned(), Err(BenchError::Stopped)), Err(BenchError::Stopped)));
     }

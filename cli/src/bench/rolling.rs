@@ -5,25 +5,30 @@ use std::time::Duration;
 use bitacora_ledger::{Environment, Ledger, Options};
 
 use super::append::{Load, event_loop};
+use super::error::BenchError;
 use super::latency::as_number;
+use super::plan::MeasurementListener;
+use super::pool;
 use super::results::Figure;
+use super::results::Measurement;
 use super::scratch::Scratch;
-use super::{BenchError, Measurement, Shape, Stop, Told, pool};
+use super::shape::LoadShape;
+use super::stop::StopSignal;
 
 /// The size of segments: small enough that they end all the time.
 const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
-const SHAPE: Shape = Shape { callers: 16, events: 100 };
+const SHAPE: LoadShape = LoadShape { callers: 16, events: 100 };
 
 pub(super) fn measure(
     environment: &Environment,
     scratch: &Scratch,
     measured: Duration,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let what = format!("segments of 8 MiB rolling, {SHAPE}");
-    told(&what);
+    listener(&what);
     let place = scratch.place("roll")?;
     let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
     let keyring = place.begin(environment, &options)?;

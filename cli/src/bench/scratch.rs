@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_formats::Keyring;
+use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{Environment, Ledger, Options};
 use bitacora_server::DataFolder;
 
-use super::{BenchError, ledger_name};
-use crate::commands::keys;
-use crate::keyring_file;
+use super::error::BenchError;
+use crate::keys::key_generation;
+use crate::keys::keyring_file;
 
 /// The number of attempts to remove a folder in which files may still be created meanwhile.
 const REMOVALS: u32 = 3;
@@ -35,10 +35,10 @@ impl Scratch {
     }
 
     /// Creates a place in it for one measurement.
-    pub(super) fn place(&self, name: &str) -> Result<Place, BenchError> {
+    pub(super) fn place(&self, name: &str) -> Result<ScratchLedger, BenchError> {
         let path = self.path.join(name);
         fs::create_dir(&path).map_err(|source| BenchError::Disk { path: path.clone(), source })?;
-        Ok(Place { path })
+        Ok(ScratchLedger { path })
     }
 }
 
@@ -65,11 +65,11 @@ pub(crate) fn remove(folder: &Path) {
 }
 
 /// A data folder and its keyring side by side, removed on drop.
-pub(super) struct Place {
+pub(super) struct ScratchLedger {
     path: PathBuf,
 }
 
-impl Place {
+impl ScratchLedger {
     pub(super) fn data(&self) -> PathBuf {
         self.path.join("data")
     }
@@ -85,7 +85,7 @@ impl Place {
         options: &Options,
     ) -> Result<Arc<Keyring>, BenchError> {
         let folder = DataFolder::open_or_begin(environment, &self.data())?;
-        let keyring = keys::generate()?;
+        let keyring = key_generation::generate()?;
         keyring_file::create(&self.keyring(), Some(&self.data()), &keyring, None)?;
         let name = ledger_name()?;
         Ledger::create(environment, &folder.ledger(&name), &name, &keyring, options)?;
@@ -98,8 +98,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScratchLedger {
     fn drop(&mut self) {
         remove(&self.path);
     }
+}
+
+/// Returns the name of the one ledger of every benchmark folder.
+pub(super) fn ledger_name() -> Result<LedgerName, BenchError> {
+    "main".parse().map_err(|_| BenchError::Nothing("the name of a ledger"))
 }

@@ -10,9 +10,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::connection::get;
-use super::scratch::Place;
-use super::{BenchError, Stop, ledger_name, machine};
-use crate::admin_token;
+use super::error::BenchError;
+use super::machine;
+use super::scratch::ScratchLedger;
+use super::scratch::ledger_name;
+use super::stop::StopSignal;
+use crate::keys::admin_token;
 
 /// The time that read models get to catch up with the ledger.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(120);
@@ -20,7 +23,7 @@ const CATCH_UP_PATIENCE: Duration = Duration::from_secs(120);
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(20);
 
 /// A service on a port of its own; ended, by its id, on drop.
-pub(super) struct Service {
+pub(super) struct ServiceProcess {
     process: Child,
     pub(super) address: SocketAddr,
     /// The header field of its admin, whose token the load uses.
@@ -29,13 +32,13 @@ pub(super) struct Service {
 
 /// The first line of `serve --json`.
 #[derive(Deserialize)]
-struct Told {
+struct ListeningLine {
     listening: Vec<String>,
 }
 
-impl Service {
+impl ServiceProcess {
     /// Serves the place, and creates missing parts of it.
-    pub(super) fn start(place: &Place) -> Result<Self, BenchError> {
+    pub(super) fn start(place: &ScratchLedger) -> Result<Self, BenchError> {
         let failed = |what| move |source| BenchError::System { what, source };
         let program = std::env::current_exe().map_err(failed("this program's own file"))?;
         let mut command = Command::new(program);
@@ -50,7 +53,7 @@ impl Service {
         if let Some(stdout) = service.process.stdout.take() {
             BufReader::new(stdout).read_line(&mut line).map_err(failed("what the service says"))?;
         }
-        let told: Option<Told> = serde_json::from_str(&line).ok();
+        let told: Option<ListeningLine> = serde_json::from_str(&line).ok();
         let address = told.iter().flat_map(|told| &told.listening).next();
         let address = address.and_then(|address| address.strip_prefix("http://")?.parse().ok());
         service.address = address.ok_or_else(|| BenchError::Service("did not start".to_owned()))?;
@@ -62,12 +65,12 @@ impl Service {
     }
 
     /// Returns the service once its read models have caught up with the ledger.
-    pub(super) fn caught_up(self, stop: &Stop) -> Result<Self, BenchError> {
+    pub(super) fn caught_up(self, stop: &StopSignal) -> Result<Self, BenchError> {
         self.wait_until_caught_up(stop).map(|()| self)
     }
 
     /// Waits until its read models have caught up with the ledger.
-    pub(super) fn wait_until_caught_up(&self, stop: &Stop) -> Result<(), BenchError> {
+    pub(super) fn wait_until_caught_up(&self, stop: &StopSignal) -> Result<(), BenchError> {
         let began = Instant::now();
         while began.elapsed() < CATCH_UP_PATIENCE {
             stop.check()?;
@@ -104,7 +107,7 @@ fn lags(answer: &Value) -> bool {
     }
 }
 
-impl Drop for Service {
+impl Drop for ServiceProcess {
     fn drop(&mut self) {
         // Its files are thrown away, so nobody waits for a clean end.
         let _already_gone = self.process.kill().is_err();

@@ -10,7 +10,7 @@ const MAX_CALLERS: usize = 1_000;
 
 /// A number of callers, and of events in each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct LoadShape {
     pub(crate) callers: usize,
     pub(crate) events: usize,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Shape {
 #[error("not CALLERSxEVENTS with up to {MAX_CALLERS} callers and {MAX_REQUEST_EVENTS} events, as 16x100")]
 pub(crate) struct NotAShape;
 
-impl Shape {
+impl LoadShape {
     pub(super) const fn new(callers: usize, events: usize) -> Self {
         Self { callers, events }
     }
@@ -31,7 +31,7 @@ impl Shape {
     }
 }
 
-impl FromStr for Shape {
+impl FromStr for LoadShape {
     type Err = NotAShape;
 
     fn from_str(text: &str) -> Result<Self, NotAShape> {
@@ -46,7 +46,7 @@ impl FromStr for Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for LoadShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.callers {
             1 => write!(f, "a lone caller × {}", self.events),
@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn a_shape_is_read_within_its_limits() {
-        assert_eq!("16x100".parse(), Ok(Shape::new(16, 100)));
+        assert_eq!("16x100".parse(), Ok(LoadShape::new(16, 100)));
         for text in ["", "x", "16", "0x1", "1x0", "1001x1", "1x1001", "16×100", "-1x1", "1x1x1"] {
-            assert_eq!(text.parse::<Shape>(), Err(NotAShape), "{text:?}");
+            assert_eq!(text.parse::<LoadShape>(), Err(NotAShape), "{text:?}");
         }
     }
 }

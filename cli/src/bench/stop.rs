@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::BenchError;
+use super::error::BenchError;
 
 /// The interval at which a sleeping thread checks the signal.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A signal shared by the listener for interruptions and all workers; once set, it stays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct StopSignal(Arc<AtomicBool>);
 
-impl Stop {
+impl StopSignal {
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 use bitacora_formats::{KeyUse, Keyring, SigningChain, chain_hasher};
 
 use super::dataset::Dataset;
+use super::error::BenchError;
 use super::latency::as_number;
+use super::plan::MeasurementListener;
 use super::results::Figure;
-use super::{BenchError, Measurement, Stop, Told};
+use super::results::Measurement;
+use super::stop::StopSignal;
 use crate::verify::{CheckedArchive, LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 /// The number of bytes hashed at a time, as of a large frame; the total follows.
@@ -22,11 +25,11 @@ const ARCHIVE_ROUNDS: usize = 10;
 
 pub(super) fn measure(
     dataset: &Dataset,
-    stop: &Stop,
-    told: Told<'_>,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     let what = "BLAKE3 of 64 KiB at a time, one thread".to_owned();
-    told(&what);
+    listener(&what);
     let blake3_bytes_per_s = hash_speed();
     let blake3 = Measurement::new("verify/blake3", what).with(Figure::BytesPerS, blake3_bytes_per_s);
     stop.check()?;
@@ -35,7 +38,7 @@ pub(super) fn measure(
     verify(dataset, None, LeavesWanted::WhereThere)?;
     stop.check()?;
     let what = "verify without keys: chain and signatures".to_owned();
-    told(&what);
+    listener(&what);
     let chain = verify(dataset, None, LeavesWanted::None)?;
     let chain = described(&chain, Measurement::new("verify/chain", what));
     let share = chain.figures.get(&Figure::BytesPerS).map_or(0.0, |speed| speed / blake3_bytes_per_s);
@@ -43,13 +46,13 @@ pub(super) fn measure(
     stop.check()?;
 
     let what = "verify without keys: tree too".to_owned();
-    told(&what);
+    listener(&what);
     let tree = verify(dataset, None, LeavesWanted::All)?;
     let tree = described(&tree, Measurement::new("verify/tree", what));
     stop.check()?;
 
     let what = "verify with keys: records too".to_owned();
-    told(&what);
+    listener(&what);
     let records = verify(dataset, Some(&dataset.keyring), LeavesWanted::WhereThere)?;
     let records = described(&records, Measurement::new("verify/records", what));
     Ok(vec![blake3, chain, tree, records])
@@ -59,7 +62,7 @@ pub(super) fn measure(
 pub(super) fn measure_archives(
     paths: &[PathBuf],
     chain: &SigningChain,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Vec<Measurement>, BenchError> {
     let (mut bytes, mut hashing_s, mut checking_s) = (0.0, 0.0, 0.0);
     for path in paths {

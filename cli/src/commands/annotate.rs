@@ -3,15 +3,16 @@
 use bitacora_server::answers::{AnnotationAnswer, AnnotationList};
 use clap::Args;
 
-use crate::arguments::{Global, UsageError};
-use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_read_models, with_service};
-use crate::table::{Table, to_the_second};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{with_query, with_read_models, with_service};
+use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::global::Global;
+use crate::options::usage::UsageError;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnnotateArguments {
@@ -111,7 +112,7 @@ fn list(arguments: &AnnotateArguments, global: &Global, output: &mut Output) -> 
             let words = tags.iter().map(|tag| format!("{} ({})", printable(&tag.tag), printable(&tag.count)));
             output.line(format_args!("tags: {}", words.collect::<Vec<_>>().join(", ")))?;
         }
-        let mut table = Table::new(&["position", "time", "by", "on", "tags", "note"]);
+        let mut table = TextTable::new(&["position", "time", "by", "on", "tags", "note"]);
         for annotation in pages.iter().flat_map(|page| &page.annotations) {
             let by = annotation.by.as_deref().unwrap_or("-");
             let tags = annotation.tags.join(", ");

@@ -13,17 +13,17 @@ use clap::Args;
 use hyper::body::Bytes;
 use tokio::sync::mpsc::{Receiver, channel};
 
-use self::input::{Batch, Batches, InputError};
+use self::input::{AppendBody, Batches, InputError};
 use self::summary::{Summary, receipt_json, receipt_line};
-use crate::access::{Access, AccessError, event_loop};
-use crate::append_retry::{Delivery, Miss};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::input_file;
-use crate::interrupt::Interrupts;
-use crate::output::Output;
-use crate::progress::EventCount;
+use crate::files::input_file;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::append_retry::{Delivery, Miss};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::progress::EventCount;
 use bitacora_client::{ClientError, Refusal};
 
 /// The default number of events a request.
@@ -61,7 +61,7 @@ pub(crate) enum AppendFailure {
 
 impl AppendFailure {
     /// Describes a failed batch by the first event that the service names, else by the whole batch.
-    fn of(miss: Miss, batch: &Batch) -> Self {
+    fn of(miss: Miss, batch: &AppendBody) -> Self {
         let named = match &miss {
             Miss::Client(ClientError::Refused(Refusal { problem, .. })) => problem
                 .errors
@@ -71,8 +71,10 @@ impl AppendFailure {
         };
         Self::Missed { place: named.unwrap_or_else(|| batch.place()), miss: Box::new(miss) }
     }
+}
 
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for AppendFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Missed { miss, .. } => miss.exit(),
             Self::Input(_) | Self::Close(_) => Exit::Failed,
@@ -88,19 +90,19 @@ pub(crate) fn run(
     let batches = open_input(arguments).map_err(AppendFailure::from)?;
     let access = Access::open(global)?;
     let mut delivery = Delivery::new(&access, &global.ledger, arguments.stream.as_deref());
-    let mut appending = Appending { arguments, as_json: global.json, summary: Summary::default() };
+    let mut run = AppendRun { arguments, as_json: global.json, summary: Summary::default() };
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let batches = read_ahead(batches, arguments.stream.clone());
         tokio::select! {
-            done = appending.append_all(batches, &mut delivery, output) => done,
-            () = interrupts.next() => Err(CommandError::Interrupted),
+            done = run.append_all(batches, &mut delivery, output) => done,
+            () = interrupts.next() => Err(InterruptError.into()),
         }
     });
     let retries = delivery.retries;
     let closed = access.end();
     // Acknowledged events are reported also after a failure.
-    appending.tell(retries, output)?;
+    run.tell(retries, output)?;
     ended?;
     closed.map_err(AppendFailure::from)?;
     Ok(Exit::Done)
@@ -122,7 +124,7 @@ fn open_input(arguments: &AppendArguments) -> Result<Batches<Source>, InputError
 }
 
 /// Reads and checks on a thread of its own: reading may block for ever, and an interruption must not wait for it.
-fn read_ahead(batches: Batches<Source>, stream: Option<String>) -> Receiver<Result<Batch, InputError>> {
+fn read_ahead(batches: Batches<Source>, stream: Option<String>) -> Receiver<Result<AppendBody, InputError>> {
     let (sender, receiver) = channel(BATCHES_AHEAD);
     thread::spawn(move || {
         for batch in batches {
@@ -136,16 +138,16 @@ fn read_ahead(batches: Batches<Source>, stream: Option<String>) -> Receiver<Resu
     receiver
 }
 
-struct Appending<'a> {
+struct AppendRun<'a> {
     arguments: &'a AppendArguments,
     as_json: bool,
     summary: Summary,
 }
 
-impl Appending<'_> {
+impl AppendRun<'_> {
     async fn append_all(
         &mut self,
-        mut batches: Receiver<Result<Batch, InputError>>,
+        mut batches: Receiver<Result<AppendBody, InputError>>,
         delivery: &mut Delivery,
         output: &mut Output,
     ) -> Result<(), CommandError> {

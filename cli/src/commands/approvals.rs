@@ -10,16 +10,16 @@ use clap::{Args, Subcommand};
 
 use self::answered::AnsweredArguments;
 use self::asked_for::asked_for;
-use crate::arguments::Global;
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, OutputError};
-use crate::pages::pages_to_show;
-use crate::principal_names::KnownPeople;
-use crate::service::{Service, with_service};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::files::document::Document;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::principal_names::KnownPeople;
+use crate::ledger_access::service::{ServiceClient, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 /// The number of approvals in a list whose request is shown; for the others, only the tool is.
@@ -46,13 +46,13 @@ enum ApprovalsCommand {
         approval: String,
     },
     /// Let the call run once, with exactly these arguments.
-    Approve(Word),
+    Approve(AnswerArguments),
     /// Reject the call.
-    Reject(Word),
+    Reject(AnswerArguments),
     /// Let the call run once, with other arguments.
     Edit {
         #[command(flatten)]
-        word: Word,
+        answer: AnswerArguments,
         /// The approved arguments, as JSON.
         #[arg(
             long,
@@ -69,7 +69,7 @@ enum ApprovalsCommand {
         cwd: Option<String>,
     },
     /// Withdraw the request for approval.
-    Withdraw(Word),
+    Withdraw(AnswerArguments),
     /// List answered approvals: answer, actor and waiting time.
     Answered(AnsweredArguments),
     /// Show the people who answer: their answers and response times.
@@ -78,7 +78,7 @@ enum ApprovalsCommand {
 
 /// A person's answer to an approval. The first answer holds.
 #[derive(Debug, Args)]
-struct Word {
+struct AnswerArguments {
     /// The approval's id.
     approval: String,
     /// The reason.
@@ -101,14 +101,14 @@ pub(crate) fn run(
         }
         ApprovalsCommand::Answered(arguments) => answered::answered(arguments, global, output)?,
         ApprovalsCommand::People => answered::people(global, output)?,
-        ApprovalsCommand::Approve(word) => say("approve", word, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Reject(word) => say("reject", word, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Withdraw(word) => say("withdraw", word, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Edit { word, args, args_file, cwd } => {
+        ApprovalsCommand::Approve(answer) => say("approve", answer, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Reject(answer) => say("reject", answer, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Withdraw(answer) => say("withdraw", answer, JsonObject::new(), global, output)?,
+        ApprovalsCommand::Edit { answer, args, args_file, cwd } => {
             let brought = args_file.as_deref().map(Document::read).transpose()?;
             let args = brought.as_ref().or(args.as_ref()).map_or("{}", Document::text);
             let body = JsonObject::new().raw("args", args).maybe("cwd", cwd.as_deref());
-            say("edit", word, body, global, output)?;
+            say("edit", answer, body, global, output)?;
         }
     }
     Ok(Exit::Done)
@@ -125,7 +125,7 @@ fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandEr
         };
         let has_parts = pages.iter().flat_map(|page| &page.approvals).any(|one| one.parts.is_some());
         let heading = ["approval", "since", "until", "agent", "call", "what it asks for", "parts"];
-        let mut table = Table::new(if has_parts { &heading } else { &heading[..6] });
+        let mut table = TextTable::new(if has_parts { &heading } else { &heading[..6] });
         let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
         let (over, waiting): (Vec<_>, Vec<_>) =
             pages.iter().flat_map(|page| &page.approvals).partition(is_over);
@@ -173,20 +173,20 @@ fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
 /// Sends a person's answer, and shows its effect.
 fn say(
     act: &str,
-    word: &Word,
+    answer: &AnswerArguments,
     body: JsonObject,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let body = body.maybe("note", word.note.as_deref()).end();
+    let body = body.maybe("note", answer.note.as_deref()).end();
     with_service(global, |service| {
-        let answer = service.post(&path_of(&word.approval, &format!(":{act}")), Some(body))?;
+        let answer = service.post(&path_of(&answer.approval, &format!(":{act}")), Some(body))?;
         show(service, answer.text(), &answer.read()?, global, output)
     })
 }
 
 fn show(
-    service: &mut Service,
+    service: &mut ServiceClient,
     text: &str,
     approval: &ApprovalAnswer,
     global: &Global,
@@ -206,10 +206,10 @@ fn write(
     people: &KnownPeople,
     output: &mut Output,
 ) -> Result<(), OutputError> {
-    let word = approval.resolution.as_ref();
-    let said = word.map(|word| {
-        let at = word.at.as_deref().map(|at| format!(", {}", to_the_second(at)));
-        format!("{} by {}{}", word.resolution, people.named(&word.by), at.unwrap_or_default())
+    let answer = approval.resolution.as_ref();
+    let said = answer.map(|answer| {
+        let at = answer.at.as_deref().map(|at| format!(", {}", to_the_second(at)));
+        format!("{} by {}{}", answer.resolution, people.named(&answer.by), at.unwrap_or_default())
     });
     let used = approval.consumed.as_ref();
     let used = used.map(|used| format!("by call {}, {}", used.call, to_the_second(&used.at)));
@@ -231,7 +231,7 @@ fn write(
             ("since", Some(&asked)),
             ("until", Some(&expires)),
             ("said", said.as_deref()),
-            ("note", word.and_then(|word| word.note.as_deref())),
+            ("note", answer.and_then(|answer| answer.note.as_deref())),
             ("used", used.as_deref()),
             ("action", approval.action_digest.as_deref()),
             ("policy", approval.policy_version.as_deref()),

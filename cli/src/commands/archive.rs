@@ -1,7 +1,7 @@
 //! `archive`: sealed archives of old events, from the plan to a ledger restored from them.
 
+mod archived_ledger;
 mod checking;
-mod known;
 mod listing;
 mod restoring;
 mod running;
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_archiver::{ArchiverError, KeptError, RestoringError, StoredError, Tally};
+use bitacora_archiver::{ArchiveProgress, ArchiverError, KeptError, RestoringError, StoredError};
 use bitacora_formats::archive::SignedManifest;
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
 use clap::{Args, Subcommand};
 
+use self::archived_ledger::ArchivedLedger;
 use self::checking::{FetchArguments, VerifyArguments};
-use self::known::Known;
 use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};
-use crate::access::{AccessError, OpenFolder, before_opening, event_loop};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
-use crate::new_file::NewFileError;
-use crate::output::Output;
+use crate::files::new_file::NewFileError;
+use crate::ledger_access::access::{AccessError, OpenFolder, before_opening, event_loop};
+use crate::ledger_access::interrupt::Interrupts;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ArchiveArguments {
@@ -78,19 +78,21 @@ pub(crate) enum ArchiveFailure {
     WhichLedger { store: String, found: usize },
     #[error("{store}: no archives of any ledger; name where they lie with --archive-store")]
     NoArchives { store: String },
+    #[error("{path}: no ledger here; nothing was verified")]
+    NoLedger { path: String },
     #[error(transparent)]
     Close(#[from] CloseError),
     #[error("it broke off: {0}")]
     Panicked(#[from] tokio::task::JoinError),
 }
 
-impl ArchiveFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ArchiveFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Archiver(ArchiverError::Stopped)
             | Self::Restoring(RestoringError::Archives(ArchiverError::Stopped)) => Exit::Interrupted,
             Self::WhichLedger { .. } | Self::NoArchives { .. } => Exit::Usage,
-            Self::Note { .. } => Exit::Incomplete,
+            Self::Note { .. } | Self::NoLedger { .. } => Exit::Incomplete,
             _ => Exit::Failed,
         }
     }
@@ -113,17 +115,17 @@ pub(crate) fn run(
 }
 
 /// A ledger that is open, with its keys.
-struct Place {
+struct OpenedLedger {
     ledger: Ledger,
     keyring: Arc<Keyring>,
     /// The store of archives, as it is shown.
     store: String,
-    known: Known,
+    known: ArchivedLedger,
     /// The lock on the folder, if it was opened for writing; released after the ledger.
     _open: OpenFolder,
 }
 
-impl Place {
+impl OpenedLedger {
     /// Opens the ledger for reading, also while a service has the folder.
     fn for_reading(global: &Global) -> Result<Self, CommandError> {
         Self::open(global, OpenFolder::open_for_reading_with)
@@ -146,7 +148,7 @@ impl Place {
         let keyring = Arc::new(keyring);
         let open = open(global, data, (&environment, &keyring))?;
         let ledger = open.ledger.clone();
-        let known = Known::new(global, data, &environment, (ledger.id(), keyring.signing_chain()));
+        let known = ArchivedLedger::new(global, data, &environment, (ledger.id(), keyring.signing_chain()));
         let store = global.archive_place(data).to_string();
         Ok(Self { ledger, keyring, store, known, _open: open })
     }
@@ -160,7 +162,7 @@ fn name_of(manifest: &SignedManifest) -> String {
 
 /// Runs work on a separate thread that an interruption can stop.
 fn interruptible<T: Send + 'static>(
-    tally: &Arc<Tally>,
+    progress: &Arc<ArchiveProgress>,
     work: impl FnOnce() -> Result<T, ArchiveFailure> + Send + 'static,
 ) -> Result<T, CommandError> {
     event_loop()?.block_on(async {
@@ -169,7 +171,7 @@ fn interruptible<T: Send + 'static>(
         tokio::select! {
             done = &mut work => Ok(done.map_err(ArchiveFailure::from)??),
             () = interrupts.next() => {
-                tally.stop();
+                progress.stop();
                 // The work ends at a place where the next run resumes.
                 Ok(work.await.map_err(ArchiveFailure::from)??)
             }

@@ -2,8 +2,8 @@
 
 mod plot;
 mod saved;
-mod shown;
 mod tables;
+mod text;
 
 use std::path::PathBuf;
 use std::thread;
@@ -15,17 +15,17 @@ use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::saved::SavedError;
-use crate::access::{AccessError, event_loop};
-use crate::arguments::Global;
-use crate::bench::{self, BenchError, Failure, Group, Plan, Results, Shape, Stop};
-use crate::commands::import::MappingArguments;
-use crate::error::CommandError;
+use crate::bench::{self, BenchError, BenchGroup, BenchPlan, LoadShape, Results, StopSignal, UnmeasuredPart};
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
-use crate::logging::{self, LogForm};
-use crate::new_file::{self, NewFileError};
-use crate::output::Output;
-use crate::progress::Doing;
+use crate::files::new_file::{self, NewFileError};
+use crate::ledger_access::access::{AccessError, event_loop};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::options::mapping_arguments::MappingArguments;
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::Output;
+use crate::terminal::progress::WorkSpinner;
 
 /// The default of the seconds that a measurement runs; their limits follow.
 const DEFAULT_SECONDS: &str = "4";
@@ -41,13 +41,13 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct BenchArguments {
     /// Measure only these; repeatable.
     #[arg(long, value_enum, value_name = "WHAT")]
-    only: Vec<Group>,
+    only: Vec<BenchGroup>,
     /// The duration of each measurement, after a warm-up of a quarter of it.
     #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = seconds)]
     seconds: Duration,
     /// Append in these shapes instead: callers x events of a request, as 16x100.
     #[arg(long, value_name = "CALLERSxEVENTS")]
-    shape: Vec<Shape>,
+    shape: Vec<LoadShape>,
     /// The number of events of the ledger for reads, openings and verifications, to the next thousand.
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
         value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
@@ -86,10 +86,12 @@ pub(crate) enum BenchFailure {
     #[error("nothing to archive; name files with --records")]
     NoRecords,
     #[error("{}; the other parts are shown", told(.0))]
-    Parts(Vec<Failure>),
+    Parts(Vec<UnmeasuredPart>),
     #[error("the measuring failed on a defect")]
     Defect,
 }
+
+impl CommandFailure for BenchFailure {}
 
 pub(crate) fn run(
     arguments: &BenchArguments,
@@ -109,7 +111,7 @@ pub(crate) fn run(
     } else if arguments.markdown {
         tables::lines(&results).iter().try_for_each(|line| output.line(line))?;
     } else {
-        shown::lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
+        text::lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
     }
     output.flush()?;
     if let Some(path) = &arguments.plot {
@@ -121,8 +123,9 @@ pub(crate) fn run(
     }
 }
 
-fn told(failures: &[Failure]) -> String {
-    let failures = failures.iter().map(|Failure { part, what }| format!("{part} was not measured: {what}"));
+fn told(failures: &[UnmeasuredPart]) -> String {
+    let failures =
+        failures.iter().map(|UnmeasuredPart { part, what }| format!("{part} was not measured: {what}"));
     failures.collect::<Vec<_>>().join("; ")
 }
 
@@ -140,25 +143,25 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
     let folder = folder.unwrap_or_else(|| PathBuf::from(format!("bitacora-bench-{}", std::process::id())));
     let mut groups = arguments.only.clone();
     if groups.is_empty() {
-        groups = Group::ALL.to_vec();
+        groups = BenchGroup::ALL.to_vec();
     }
     let measured = arguments.seconds;
     let (shapes, events) = (arguments.shape.clone(), arguments.events);
     let records = match arguments.records.as_slice() {
-        [] if groups == [Group::Archive] => return Err(BenchFailure::NoRecords.into()),
+        [] if groups == [BenchGroup::Archive] => return Err(BenchFailure::NoRecords.into()),
         [] => None,
         files => Some(arguments.mapping.reading(files, None, MAX_REQUEST_EVENTS)?),
     };
-    let mut plan = Plan { groups, shapes, events, records, measured, folder: folder.clone() };
-    let stop = Stop::default();
+    let mut plan = BenchPlan { groups, shapes, events, records, measured, folder: folder.clone() };
+    let stop = StopSignal::default();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let (sender, mut receiver) = oneshot::channel();
         let stopped = stop.clone();
         thread::spawn(move || {
-            let doing = Doing::new();
-            let measured = bench::measure(&mut plan, &stopped, &|what| doing.tell(what));
-            drop(doing);
+            let spinner = WorkSpinner::new();
+            let measured = bench::measure(&mut plan, &stopped, &|what| spinner.tell(what));
+            drop(spinner);
             // The receiver may be gone.
             let _unheard = sender.send(measured).is_err();
         });
@@ -171,7 +174,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
                     // It is in the middle of something long, which ends with this program.
                     bench::remove(&folder);
                 }
-                return Err(CommandError::Interrupted);
+                return Err(InterruptError.into());
             }
         };
         Ok(measured.map_err(|_| BenchFailure::Defect)?.map_err(BenchFailure::from)?)

@@ -4,15 +4,15 @@ use bitacora_formats::vocabulary::BreakerSettings;
 use bitacora_server::answers::BreakerList;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::Global;
-use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::{with_query, with_service};
-use crate::table::{Table, to_the_second};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{with_query, with_service};
+use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -113,7 +113,7 @@ fn list(state: Option<BreakerState>, global: &Global, output: &mut Output) -> Re
         let Some(pages) = pages_to_show::<BreakerList>(service, &path, global, output)? else {
             return Ok(());
         };
-        let mut table = Table::new(&["state", "bad", "of the last", "tried again from", "dimension"]);
+        let mut table = TextTable::new(&["state", "bad", "of the last", "tried again from", "dimension"]);
         for breaker in pages.iter().flat_map(|page| &page.breakers) {
             table.row(&[
                 &breaker.state,

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use bitacora_server::answers::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::merge_pages::Joined;
-use crate::output::{Output, printable};
-use crate::pages::{Page as _, each_page, pages_to_show};
-use crate::service::{Service, ServiceFailure, with_query, with_service};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{ListPage as _, each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -27,7 +27,7 @@ enum BudgetsCommand {
     /// List the budgets and what is left of them (default); with a scope, those that count its calls.
     List {
         #[command(flatten)]
-        of: Scope,
+        of: BudgetScope,
     },
     /// Show one budget, for each run or session that has its own.
     Show {
@@ -39,7 +39,7 @@ enum BudgetsCommand {
         /// The budget's name.
         budget: String,
         #[command(flatten)]
-        of: Scope,
+        of: BudgetScope,
         #[command(flatten)]
         limits: Limits,
         /// The period; days are those of UTC, today included.
@@ -50,7 +50,7 @@ enum BudgetsCommand {
         on_exceed: OnExceed,
         /// The counter: one for each agent, or one for all. [default: together where an agent or a workspace is named, else each-agent]
         #[arg(long, value_enum)]
-        counted: Option<Counted>,
+        counted: Option<BudgetCounting>,
     },
     /// Remove a budget.
     Clear {
@@ -61,7 +61,7 @@ enum BudgetsCommand {
 
 /// The scope of a budget: spending that matches all of these.
 #[derive(Debug, Default, Args)]
-struct Scope {
+struct BudgetScope {
     /// The agent.
     #[arg(long)]
     agent: Option<String>,
@@ -126,12 +126,12 @@ enum OnExceed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Counted {
+enum BudgetCounting {
     EachAgent,
     Together,
 }
 
-impl Counted {
+impl BudgetCounting {
     fn name(self) -> &'static str {
         match self {
             Self::EachAgent => "each_agent",
@@ -162,7 +162,7 @@ impl OnExceed {
     }
 }
 
-impl Scope {
+impl BudgetScope {
     fn json(&self) -> String {
         JsonObject::new()
             .maybe("agent", self.agent.as_deref())
@@ -195,7 +195,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     match arguments.command.as_ref() {
-        None => list(&Scope::default(), global, output)?,
+        None => list(&BudgetScope::default(), global, output)?,
         Some(BudgetsCommand::List { of }) => list(of, global, output)?,
         Some(BudgetsCommand::Show { budget }) => {
             show(budget, global, output)?;
@@ -208,7 +208,7 @@ pub(crate) fn run(
                 .raw("limits", limits.json())
                 .text("period", period.name())
                 .text("onExceed", on_exceed.name())
-                .maybe("counted", counted.map(Counted::name));
+                .maybe("counted", counted.map(BudgetCounting::name));
             put(body.end(), global, output)?;
         }
         Some(BudgetsCommand::Clear { budget }) => {
@@ -233,7 +233,7 @@ fn put(body: String, global: &Global, output: &mut Output) -> Result<(), Command
     })
 }
 
-fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn list(of: &BudgetScope, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let parameters = [
         ("agent", of.agent.as_deref()),
         ("role", of.role.as_deref()),
@@ -247,7 +247,7 @@ fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandE
     with_service(global, |service| {
         let path = with_query("budgets", &parameters);
         let Some(pages) = pages_to_show::<BudgetList>(service, &path, global, output)? else { return Ok(()) };
-        let mut table = Table::new(&["budget", "left", "of", "in", "resets", "then", "of what"]);
+        let mut table = TextTable::new(&["budget", "left", "of", "in", "resets", "then", "of what"]);
         for one in pages.iter().flat_map(|page| &page.budgets) {
             table.row(&[
                 &one.budget,
@@ -272,7 +272,7 @@ fn list(of: &Scope, global: &Global, output: &mut Output) -> Result<(), CommandE
 }
 
 /// Counts the budgets of all scopes.
-fn how_many(service: &mut Service) -> Result<usize, CommandError> {
+fn how_many(service: &mut ServiceClient) -> Result<usize, CommandError> {
     let mut names = BTreeSet::new();
     each_page(service, "budgets", |_, page: BudgetList| {
         names.extend(page.budgets.into_iter().map(|one| one.budget));
@@ -284,7 +284,7 @@ fn how_many(service: &mut Service) -> Result<usize, CommandError> {
 fn show(budget: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     with_service(global, |service| {
         let path = with_query("budgets", &[("budget", Some(budget))]);
-        let (mut joined, mut found) = (Joined::new(BudgetList::LISTS), Vec::new());
+        let (mut joined, mut found) = (MergedPages::new(BudgetList::LISTS), Vec::new());
         each_page(service, &path, |text, page: BudgetList| {
             joined.take(text)?;
             found.extend(page.budgets);

@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use bitacora_server::answers::{CallAnswer, CallDecisionAnswer, CallList, OutsideAnswer};
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::pages::{pages_to_show_up_to, wanted};
-use crate::service::{with_query, with_read_models};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::ledger_access::pages::{pages_to_show_up_to, wanted};
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Res
         let pages = pages_to_show_up_to::<CallList>(service, &path, most, global, output)?;
         let Some(pages) = pages else { return Ok(()) };
         let mut table =
-            Table::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
+            TextTable::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
         pages.iter().flat_map(|page| &page.calls).for_each(|call| row(&mut table, call));
         let is_asked = query.iter().any(|(_, part)| part.is_some());
         let outside = pages.last().and_then(|page| page.outside.as_ref());
@@ -120,7 +120,7 @@ pub(crate) fn none_found(outside: Option<&OutsideAnswer>, is_asked: bool, words:
     }
 }
 
-fn row(table: &mut Table, call: &CallAnswer) {
+fn row(table: &mut TextTable, call: &CallAnswer) {
     let decision = call.decision.as_ref();
     table.row(&[
         &call.position,
@@ -145,7 +145,7 @@ fn show(call: &str, global: &Global, output: &mut Output) -> Result<(), CommandE
     })
 }
 
-fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::terminal::output::OutputError> {
     let at = |position: &str, what: String| format!("{what} (position {position})");
     let decision = call.decision.as_ref().map(|decision| {
         let rule = decision.rule.as_ref().map_or(String::new(), |rule| format!(", rule {rule}"));

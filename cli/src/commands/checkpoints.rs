@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use bitacora_server::answers::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{Answer, Service, with_query, with_read_models};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::files::document::Document;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -159,7 +159,7 @@ impl Which {
     }
 }
 
-fn write_act(answer: &Answer, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn write_act(answer: &ServiceAnswer, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     if global.json {
         return Ok(output.json_text(answer.text())?);
     }
@@ -171,7 +171,7 @@ fn write_act(answer: &Answer, global: &Global, output: &mut Output) -> Result<()
 
 fn list(
     asked: &ListArguments,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -183,8 +183,16 @@ fn list(
     ];
     let path = with_query("checkpoints", &parameters);
     let Some(pages) = pages_to_show::<CheckpointList>(service, &path, global, output)? else { return Ok(()) };
-    let mut table =
-        Table::new(&["saved", "position", "thread", "step", "source", "channels", "subgraph", "checkpoint"]);
+    let mut table = TextTable::new(&[
+        "saved",
+        "position",
+        "thread",
+        "step",
+        "source",
+        "channels",
+        "subgraph",
+        "checkpoint",
+    ]);
     for found in pages.iter().flat_map(|page| &page.checkpoints) {
         table.row(&[
             &to_the_second(&found.time),
@@ -205,7 +213,7 @@ fn list(
 fn show(
     thread: &str,
     which: &Which,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -233,7 +241,7 @@ fn show(
         ],
         output,
     )?;
-    let mut channels = Table::new(&["channel", "version", "holds"]);
+    let mut channels = TextTable::new(&["channel", "version", "holds"]);
     for (name, version) in &saved.channel_versions {
         let version = serde_json::to_string(version).unwrap_or_default();
         let holds = found.values.get(name).map_or_else(|| "-".to_owned(), content_words);
@@ -243,7 +251,7 @@ fn show(
     if found.writes.is_empty() {
         return Ok(());
     }
-    let mut writes = Table::new(&["task", "place", "channel", "wrote"]);
+    let mut writes = TextTable::new(&["task", "place", "channel", "wrote"]);
     for write in &found.writes {
         writes.row(&[&write.task, &write.index.to_string(), &write.channel, &content_words(&write.value)]);
     }

@@ -3,12 +3,12 @@
 use bitacora_server::answers::ClockAnswer;
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::service::{ServiceFailure, with_service};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::service::{ServiceFailure, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 
 const MICROS_A_SECOND: u64 = 1_000_000;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn write(clock: &ClockAnswer, output: &mut Output) -> Result<(), crate::output::OutputError> {
+fn write(clock: &ClockAnswer, output: &mut Output) -> Result<(), crate::terminal::output::OutputError> {
     match &clock.jump {
         None => output.line("trusted: calls are decided by it")?,
         Some(jump) => {

@@ -3,13 +3,13 @@
 use bitacora_server::answers::{ContractCheckList, ContractList, ContractShown, RollbackList};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::{Service, with_query, with_read_models, with_service};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -75,11 +75,11 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn list(service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn list(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let Some(pages) = pages_to_show::<ContractList>(service, "contracts", global, output)? else {
         return Ok(());
     };
-    let mut table = Table::new(&["contract", "before", "after", "rollback", "blast radius"]);
+    let mut table = TextTable::new(&["contract", "before", "after", "rollback", "blast radius"]);
     for contract in pages.iter().flat_map(|page| &page.contracts) {
         table.row(&[
             &contract.contract,
@@ -94,7 +94,7 @@ fn list(service: &mut Service, global: &Global, output: &mut Output) -> Result<(
 
 fn show(
     contract: &str,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -118,7 +118,7 @@ fn show(
         let kinds = parts.iter().filter_map(|part| part.get("type")?.as_str());
         kinds.collect::<Vec<_>>().join(", ")
     };
-    let mut table = Table::new(&["version", "position", "time", "by", "before", "after", "rollback"]);
+    let mut table = TextTable::new(&["version", "position", "time", "by", "before", "after", "rollback"]);
     for definition in &shown.definitions {
         table.row(&[
             &definition.version.to_string(),
@@ -135,7 +135,7 @@ fn show(
 
 fn checks(
     path: &str,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -143,7 +143,7 @@ fn checks(
         return Ok(());
     };
     let mut table =
-        Table::new(&["position", "time", "phase", "holds", "counted", "rollback", "call", "why not"]);
+        TextTable::new(&["position", "time", "phase", "holds", "counted", "rollback", "call", "why not"]);
     for check in pages.iter().flat_map(|page| &page.checks) {
         let missing = check.missing.iter().map(|kind| format!("{kind} not made"));
         let why: Vec<_> = check.failed.iter().cloned().chain(missing).collect();
@@ -163,12 +163,12 @@ fn checks(
 
 fn rollbacks(
     path: &str,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
     let Some(pages) = pages_to_show::<RollbackList>(service, path, global, output)? else { return Ok(()) };
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "position",
         "time",
         "state",

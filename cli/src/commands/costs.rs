@@ -1,20 +1,20 @@
 //! `costs`: costs and usage of models and tools.
 
-pub(crate) mod summed;
+pub(crate) mod sums;
 
 use std::path::PathBuf;
 
 use bitacora_server::answers::{CostAnswer, CostList};
 use clap::{Args, ValueEnum};
 
-use self::summed::{heading, sums};
-use crate::arguments::Global;
+use self::sums::{heading, sums};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::prices::Prices;
-use crate::service::{with_query, with_read_models};
-use crate::table::Table;
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::options::prices::Prices;
+use crate::terminal::output::Output;
+use crate::terminal::table::TextTable;
 
 #[derive(Debug, Args)]
 pub(crate) struct CostsArguments {
@@ -143,9 +143,9 @@ pub(crate) fn run(
         let of = |cost: &CostAnswer| parts.iter().map(|by| by.of(cost).to_owned()).collect();
         let (sums, total) = sums(&list, of, prices.as_ref());
         if global.json {
-            return Ok(output.json_text(&summed::to_json(&names, &sums, &total))?);
+            return Ok(output.json_text(&sums::to_json(&names, &sums, &total))?);
         }
-        let mut table = Table::new(&[&names[..], &heading(prices.is_some())].concat());
+        let mut table = TextTable::new(&[&names[..], &heading(prices.is_some())].concat());
         for sum in &sums {
             let cells: Vec<String> = sum.of.iter().cloned().chain(sum.spending.cells()).collect();
             table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());

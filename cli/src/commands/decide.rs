@@ -1,19 +1,19 @@
 //! `decide`: asks for a decision on a tool call, as an executor does.
 
-mod shown;
+mod text;
 
 use std::path::PathBuf;
 
 use bitacora_server::answers::DecisionAnswer;
 use clap::Args;
 
-use crate::arguments::Global;
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::Output;
-use crate::service::{with_query, with_service_for_agents};
+use crate::files::document::Document;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::service::{with_query, with_service_for_agents};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {
@@ -86,7 +86,7 @@ pub(crate) fn run(
         if global.json {
             output.json_text(answer.text())?;
         } else {
-            shown::write(&decision, output)?;
+            text::write(&decision, output)?;
         }
         // Every other verdict is a no.
         Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })

@@ -3,13 +3,13 @@
 use bitacora_server::answers::{CallList, GapList};
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, with_query, with_read_models};
-use crate::table::{Table, to_the_second};
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 /// The page size for calls that are only counted.
 const PAGE_CALLS: &str = "1000";
@@ -29,7 +29,8 @@ pub(crate) fn run(
     let path = with_query("gaps", &[("session", arguments.session.as_deref())]);
     with_read_models(global, |service| {
         let Some(pages) = pages_to_show::<GapList>(service, &path, global, output)? else { return Ok(()) };
-        let mut table = Table::new(&["position", "time", "recorded", "missing", "call", "where it was seen"]);
+        let mut table =
+            TextTable::new(&["position", "time", "recorded", "missing", "call", "where it was seen"]);
         for gap in pages.iter().flat_map(|page| &page.gaps) {
             let (time, recorded) = (to_the_second(&gap.time), to_the_second(&gap.recorded));
             table.row(&[&gap.position, &time, &recorded, &gap.missing, &gap.call, &gap.evidence]);
@@ -43,7 +44,7 @@ pub(crate) fn run(
 }
 
 /// Counts the calls that have no outcome and may still get one.
-pub(super) fn open_calls(session: Option<&str>, service: &mut Service) -> Result<usize, CommandError> {
+pub(super) fn open_calls(session: Option<&str>, service: &mut ServiceClient) -> Result<usize, CommandError> {
     let mut open = 0;
     for state in ["open", "waiting"] {
         let query = [("outcome", Some(state)), ("session", session), ("limit", Some(PAGE_CALLS))];

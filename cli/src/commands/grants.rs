@@ -5,14 +5,14 @@ use bitacora_ledger::{Clock, SystemClock};
 use bitacora_server::answers::{GrantGivenAnswer, GrantList, GrantScopeAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array, json_text};
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::with_service;
-use crate::table::{Table, to_the_second};
+use crate::import::json_text::{JsonObject, json_array, json_text};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::with_service;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 use crate::ttl::ttl;
 use bitacora_client::percent_encoded;
 
@@ -123,7 +123,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         let Some(pages) = pages_to_show::<GrantList>(service, "grants", global, output)? else {
             return Ok(());
         };
-        let mut table = Table::new(&["grant", "until", "calls", "note"]);
+        let mut table = TextTable::new(&["grant", "until", "calls", "note"]);
         for grant in pages.iter().flat_map(|page| &page.grants) {
             let note = grant.note.as_deref().unwrap_or("-");
             table.row(&[&grant.grant, &to_the_second(&grant.expires), &scope_words(&grant.scope), note]);

@@ -1,31 +1,31 @@
 //! `import`: external recordings into a ledger, through the service or in its folder; each event once.
 
 mod flow;
-mod shown;
+mod report;
+mod summary;
+mod totals;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use bitacora_formats::Micros;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_ledger::CloseError;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use self::flow::{Flow, ToldAs};
-use self::shown::Shown;
-use crate::access::{Access, AccessError, event_loop};
-use crate::append_retry::Miss;
-use crate::arguments::Global;
-use crate::error::CommandError;
+use self::flow::{Flow, ImportDescription};
+use self::report::{Report, ReportError, ReportPlace};
+use self::summary::ImportSummary;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::import::{
-    FilesError, Format, LineMapping, Pointer, Reading, Report, ReportError, ReportPlace, SourceFile, Tally,
-    Template, find, home_transcripts,
-};
-use crate::interrupt::Interrupts;
-use crate::output::Output;
-use crate::progress::ImportBar;
+use crate::import::{Format, ImportTally};
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::append_retry::Miss;
+use crate::ledger_access::interrupt::Interrupts;
+use crate::options::global::Global;
+use crate::options::mapping_arguments::MappingArguments;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::progress::ImportBar;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
@@ -35,7 +35,7 @@ pub(crate) struct ImportArguments {
     paths: Vec<PathBuf>,
     /// The format of the files. [default: detected from their contents]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<FormatName>,
     /// Write lines that made no event to this file as JSON objects, at the import's end; only an earlier report is replaced.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -50,51 +50,36 @@ pub(crate) struct ImportArguments {
     mapping: MappingArguments,
 }
 
-/// The mapping of any lines of JSON to events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Mapping of any lines of JSON; {place} in TEXT stands for what is there")]
-pub(crate) struct MappingArguments {
-    /// The events' type.
-    #[arg(long = "type", value_name = "TEXT")]
-    kind: Option<Template>,
-    /// The events' stream; for CloudEvents, the stream of events without one.
-    #[arg(long, value_name = "TEXT")]
-    stream: Option<String>,
-    /// The events' source.
-    #[arg(long, value_name = "TEXT")]
-    source: Option<Template>,
-    /// The identity of a line: one place or several, joined by `:`. [default: the file and the line's number]
-    #[arg(long, value_name = "PLACE", value_delimiter = ',')]
-    id_from: Vec<Pointer>,
-    /// The time of the event: RFC 3339, or a number since 1970 in s, ms, µs or ns.
-    #[arg(long, value_name = "PLACE")]
-    time_from: Option<Pointer>,
-    /// The events' actor.
-    #[arg(long, value_name = "PLACE")]
-    actor_from: Option<Pointer>,
-    /// The events' agent.
-    #[arg(long, value_name = "PLACE")]
-    agent_from: Option<Pointer>,
-    /// The events' session.
-    #[arg(long, value_name = "PLACE")]
-    session_from: Option<Pointer>,
-    /// The events' run.
-    #[arg(long, value_name = "PLACE")]
-    run_from: Option<Pointer>,
-    /// The events' tool call.
-    #[arg(long, value_name = "PLACE")]
-    call_from: Option<Pointer>,
+/// The name of a format on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum FormatName {
+    /// One CloudEvent a line.
+    Cloudevents,
+    /// A transcript of Claude Code.
+    ClaudeCode,
+    /// One tool call of a coding agent's session a line, with its outcome.
+    Actions,
+    /// Labelled runs of an agent with the messages of each, as tau-bench writes them.
+    Runs,
+    /// Any JSON, mapped by `--type` and the flags beside it.
+    Lines,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Cloudevents => Self::Cloudevents,
+            FormatName::ClaudeCode => Self::ClaudeCode,
+            FormatName::Actions => Self::Actions,
+            FormatName::Runs => Self::Runs,
+            FormatName::Lines => Self::Lines,
+        }
+    }
 }
 
 /// The reason why not everything was imported. Events acknowledged before stay, and the same command resumes from there.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportFailure {
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    #[error("--type and the flags beside it map any lines of JSON; leave them out, or say --format lines")]
-    Mapping,
-    #[error("--stream: {0}")]
-    Stream(<Template as std::str::FromStr>::Err),
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error("--report: {0}; the import did not go on, run it again to complete it")]
@@ -113,10 +98,10 @@ pub(crate) enum ImportFailure {
     Close(#[from] CloseError),
 }
 
-impl ImportFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ImportFailure {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Mapping | Self::Stream(_) | Self::Report(ReportError::Source { .. }) => Exit::Usage,
+            Self::Report(ReportError::Source { .. }) => Exit::Usage,
             Self::Missed(miss) => miss.exit(),
             _ => Exit::Failed,
         }
@@ -129,7 +114,11 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let began = Instant::now();
-    let reading = arguments.mapping.reading(&arguments.paths, arguments.format, arguments.batch.into())?;
+    let reading = arguments.mapping.reading(
+        &arguments.paths,
+        arguments.format.map(Format::from),
+        arguments.batch.into(),
+    )?;
     let mapping = format!("import/1{}", reading.lines.flags());
     let place = |path: &PathBuf| ReportPlace::check(path, &reading.files);
     let place = arguments.report.as_ref().map(place).transpose().map_err(ImportFailure::from)?;
@@ -138,15 +127,15 @@ pub(crate) fn run(
     // Last of all: whatever is wrong leaves no file.
     let report = place.map(|place| place.begin()).transpose().map_err(ImportFailure::from)?;
     let (report, listing) = report.unzip();
-    let tally = Tally { report: listing, ..Tally::default() };
-    let told = ToldAs { mapping: &mapping, accept: arguments.accept };
+    let tally = ImportTally::new(printable, listing);
+    let description = ImportDescription { mapping: &mapping, accept: arguments.accept };
     let mut flow = Flow::new(ImportBar::new(bytes));
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let before = access.stored_bytes(&global.ledger).await;
         let has_answered = before.is_some();
         let way = (&access, &global.ledger);
-        let ended = flow.run(reading, tally, way, &told, has_answered, &mut interrupts).await;
+        let ended = flow.run(reading, tally, way, &description, has_answered, &mut interrupts).await;
         let after = access.stored_bytes(&global.ledger).await;
         flow.landed.stored = after.zip(before).and_then(|(after, before)| after.checked_sub(before));
         ended
@@ -158,73 +147,22 @@ pub(crate) fn run(
     let reported = report.filter(|_| tally.is_some()).map_or(Ok(()), Report::finish);
     let path = arguments.report.as_ref().filter(|_| reported.is_ok());
     let path = path.map(|path| path.display().to_string());
-    let shown = Shown { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
+    let summary =
+        ImportSummary { tally: tally.as_ref(), landed: &flow.landed, elapsed: began.elapsed(), report: path };
     // Acknowledged events are reported also after a failure.
     if global.json {
-        output.json(&shown.to_json())?;
+        output.json(&summary.to_json())?;
     } else {
-        shown.lines().into_iter().try_for_each(|line| output.line(line))?;
+        summary.lines().into_iter().try_for_each(|line| output.line(line))?;
     }
     ended?;
     closed.map_err(ImportFailure::from)?;
     reported.map_err(ImportFailure::from)?;
-    if let Some(fault) = tally.as_ref().and_then(shown::fault) {
+    if let Some(fault) = tally.as_ref().and_then(summary::fault) {
         return Err(fault.into());
     }
     if arguments.accept && !flow.landed.accepted {
         return Err(ImportFailure::NotAccepted.into());
     }
     Ok(Exit::Done)
-}
-
-impl MappingArguments {
-    /// Returns the reader of these files. Their contents decide the format where none is named.
-    pub(crate) fn reading(
-        &self,
-        paths: &[PathBuf],
-        format: Option<Format>,
-        batch_events: usize,
-    ) -> Result<Reading, ImportFailure> {
-        let Self { kind, stream, source, id_from, time_from, .. } = self;
-        let Self { actor_from, agent_from, session_from, run_from, call_from, .. } = self;
-        let places = [time_from, actor_from, agent_from, session_from, run_from, call_from];
-        let is_mapped = kind.is_some()
-            || source.is_some()
-            || !id_from.is_empty()
-            || places.into_iter().any(Option::is_some);
-        let format = match format {
-            None if is_mapped => Some(Format::Lines),
-            None if paths.is_empty() => Some(Format::ClaudeCode),
-            Some(format) if is_mapped && format != Format::Lines => return Err(ImportFailure::Mapping),
-            format => format,
-        };
-        let template = || stream.as_deref().map(str::parse).transpose().map_err(ImportFailure::Stream);
-        let stream_template = if format == Some(Format::Lines) { template()? } else { None };
-        let lines = LineMapping {
-            kind: kind.clone(),
-            stream: stream_template,
-            source: source.clone(),
-            id: id_from.clone(),
-            time: time_from.clone(),
-            actor: actor_from.clone(),
-            agent: agent_from.clone(),
-            session: session_from.clone(),
-            run: run_from.clone(),
-            call: call_from.clone(),
-        };
-        let files = find_files(paths)?;
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Reading {
-            files,
-            format,
-            stream: stream.clone(),
-            lines,
-            batch_events,
-            now: Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)),
-        })
-    }
-}
-
-fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
-    if paths.is_empty() { find(&[home_transcripts()?]) } else { find(paths) }
 }

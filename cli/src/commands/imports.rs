@@ -3,15 +3,16 @@
 use bitacora_server::answers::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::{Global, UsageError};
-use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, with_query, with_read_models, with_service};
-use crate::table::{Table, write_fields};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::options::dimension::dimension_words;
+use crate::options::global::Global;
+use crate::options::usage::UsageError;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, write_fields};
 use bitacora_client::percent_encoded;
 
 /// The fewest characters that may stand for a digest.
@@ -69,7 +70,7 @@ pub(crate) fn run(
 }
 
 /// Returns the digest of the one import that begins with this text. A text that begins none is returned as it is, and names no import.
-fn whole_digest(beginning: &str, service: &mut Service) -> Result<String, CommandError> {
+fn whole_digest(beginning: &str, service: &mut ServiceClient) -> Result<String, CommandError> {
     if !(MIN_BEGINNING..DIGEST_CHARACTERS).contains(&beginning.len()) {
         return Ok(beginning.to_owned());
     }
@@ -95,7 +96,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
             return Ok(());
         };
         let heading = ["position", "counts", "dimensions", "approvals", "rejections", "failures", "import"];
-        let mut table = Table::new(&heading);
+        let mut table = TextTable::new(&heading);
         for import in pages.iter().flat_map(|page| &page.imports) {
             let [dimensions, approvals, rejections, failures] = counts(import);
             table.row(&[
@@ -143,7 +144,7 @@ fn show(digest: &str, limit: Option<u32>, global: &Global, output: &mut Output) 
         ];
         write_fields(&fields, output)?;
         let heading = ["approvals", "rejections", "failures", "now", "once accepted", "score", "dimension"];
-        let mut table = Table::new(&heading);
+        let mut table = TextTable::new(&heading);
         for change in &answer.changes {
             table.row(&[
                 &change.imported.approvals.to_string(),

@@ -4,18 +4,18 @@ mod retiring;
 
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{KekId, Keyring, KeyringError};
-use bitacora_ledger::{Entropy, SystemEntropy};
+use bitacora_formats::{KekId, KeyringError, LedgerName};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use self::retiring::{RetireFailure, kek_id};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keyring_file::{self, KeyringFileError, LoadedKeyring};
-use crate::output::Output;
-use crate::passphrase::PassphraseSource;
+use crate::keys::key_generation::{self, KeyGenerationError, with_random};
+use crate::keys::keyring_file::{self, KeyringFileError, LoadedKeyring};
+use crate::keys::passphrase::PassphraseSource;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -41,6 +41,9 @@ pub(crate) enum KeysCommand {
         /// The id of a key that no ledger of the data folder needs; repeatable. [default: every such key but the one in use]
         #[arg(long, value_name = "ID", value_parser = kek_id)]
         key: Vec<KekId>,
+        /// Retire keys without asking this missing ledger, which is given up or in another data folder; repeatable.
+        #[arg(long, value_name = "NAME")]
+        without_ledger: Vec<LedgerName>,
     },
     /// Copy the keys of an offline keyring back into the keyring.
     Restore {
@@ -57,13 +60,15 @@ pub(crate) enum KeysCommand {
 /// The reason why there are no new keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
-    #[error("the system gives no random bytes: {0}; nothing was changed")]
-    Random(std::io::Error),
+    #[error(transparent)]
+    Generation(#[from] KeyGenerationError),
     #[error(transparent)]
     Full(#[from] KeyringError),
     #[error(transparent)]
     Retire(Box<RetireFailure>),
 }
+
+impl CommandFailure for KeysError {}
 
 impl From<RetireFailure> for KeysError {
     fn from(failure: RetireFailure) -> Self {
@@ -78,7 +83,9 @@ pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -
         KeysCommand::New { lock } => keys.make(*lock)?,
         KeysCommand::Show => keys.show()?,
         KeysCommand::Rotate { signing } => keys.rotate(*signing)?,
-        KeysCommand::Retire { into, key } => keys.retire(global, into, key)?,
+        KeysCommand::Retire { into, key, without_ledger } => {
+            keys.retire(global, into, key, without_ledger)?
+        }
         KeysCommand::Restore { from } => keys.restore(from)?,
         KeysCommand::Lock => keys.lock()?,
         KeysCommand::Unlock => keys.unlock()?,
@@ -99,7 +106,7 @@ struct Keys<'a> {
 }
 
 /// The part of a keyring that may be shown.
-struct Shown {
+struct KeyringView {
     path: PathBuf,
     locked: bool,
     encryption_key: String,
@@ -109,33 +116,33 @@ struct Shown {
 }
 
 impl Keys<'_> {
-    fn make(&self, lock: bool) -> Result<Shown, CommandError> {
+    fn make(&self, lock: bool) -> Result<KeyringView, CommandError> {
         let passphrase = if lock { Some(self.new_passphrase()?) } else { None };
-        let keyring = generate()?;
+        let keyring = key_generation::generate()?;
         keyring_file::create(self.path, self.data, &keyring, passphrase.as_ref())?;
         Ok(self.shown(&LoadedKeyring { keyring, passphrase }))
     }
 
-    fn show(&self) -> Result<Shown, CommandError> {
+    fn show(&self) -> Result<KeyringView, CommandError> {
         let loaded = keyring_file::load(self.path, self.data, self.passphrase)?;
         Ok(self.shown(&loaded))
     }
 
-    fn rotate(&self, signing: bool) -> Result<Shown, CommandError> {
+    fn rotate(&self, signing: bool) -> Result<KeyringView, CommandError> {
         self.change(|loaded| {
-            with_random(|random| {
+            let rotated = with_random(|random| {
                 if signing {
                     loaded.keyring.rotate_signing(random).map(drop)
                 } else {
                     loaded.keyring.rotate_encryption(random).map(drop)
                 }
-            })?
-            .map_err(KeysError::from)?;
+            });
+            rotated?.map_err(KeysError::from)?;
             Ok(())
         })
     }
 
-    fn lock(&self) -> Result<Shown, CommandError> {
+    fn lock(&self) -> Result<KeyringView, CommandError> {
         self.change(|loaded| {
             if loaded.passphrase.is_some() {
                 return Err(KeyringFileError::LockedAlready(self.path.to_owned()).into());
@@ -145,7 +152,7 @@ impl Keys<'_> {
         })
     }
 
-    fn unlock(&self) -> Result<Shown, CommandError> {
+    fn unlock(&self) -> Result<KeyringView, CommandError> {
         self.change(|loaded| match loaded.passphrase.take() {
             Some(_) => Ok(()),
             None => Err(KeyringFileError::NotLocked(self.path.to_owned()).into()),
@@ -155,7 +162,7 @@ impl Keys<'_> {
     fn change(
         &self,
         change: impl FnOnce(&mut LoadedKeyring) -> Result<(), CommandError>,
-    ) -> Result<Shown, CommandError> {
+    ) -> Result<KeyringView, CommandError> {
         keyring_file::change(self.path, self.data, self.passphrase, |loaded| {
             change(loaded)?;
             Ok(self.shown(loaded))
@@ -167,13 +174,13 @@ impl Keys<'_> {
         self.passphrase.new_one().map_err(|source| KeyringFileError::Passphrase { path, source })
     }
 
-    fn shown(&self, loaded: &LoadedKeyring) -> Shown {
+    fn shown(&self, loaded: &LoadedKeyring) -> KeyringView {
         let chain = loaded.keyring.signing_chain();
         let signing_keys =
             (1..=chain.active_index()).filter_map(|index| Some(hex::encode(chain.key(index)?.as_bytes())));
         let active = loaded.keyring.active_kek().0;
         let older = loaded.keyring.kek_ids().filter(|id| *id != active);
-        Shown {
+        KeyringView {
             path: self.path.to_owned(),
             locked: loaded.passphrase.is_some(),
             encryption_key: active.to_string(),
@@ -184,23 +191,7 @@ impl Keys<'_> {
     }
 }
 
-/// Generates a keyring from the system's random generator.
-pub(crate) fn generate() -> Result<Keyring, KeysError> {
-    with_random(|random| Keyring::generate(random))
-}
-
-/// Runs `make` with the system's random bytes. The result is discarded if the system failed to give any of them.
-fn with_random<T>(make: impl FnOnce(&mut dyn FnMut(&mut [u8])) -> T) -> Result<T, KeysError> {
-    let mut failed = None;
-    let made = make(&mut |bytes| {
-        if let Err(error) = SystemEntropy.fill(bytes) {
-            failed = Some(error);
-        }
-    });
-    failed.map_or(Ok(made), |error| Err(KeysError::Random(error)))
-}
-
-impl Shown {
+impl KeyringView {
     fn to_json(&self) -> Value {
         let signing_keys = (1..).zip(&self.signing_keys);
         let signing_keys: Vec<_> =

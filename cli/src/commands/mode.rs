@@ -3,14 +3,14 @@
 use bitacora_server::answers::{ModeAnswer, ModeScopeAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::service::with_service;
-use crate::table::Table;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::with_service;
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::TextTable;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -24,14 +24,14 @@ enum ModeCommand {
     /// Show the enforcement mode (default).
     Show,
     /// Record decisions but allow every call; panic and suspensions still apply.
-    Observe(Scope),
+    Observe(ModeScope),
     /// Enforce decisions.
-    Enforce(Scope),
+    Enforce(ModeScope),
 }
 
 /// The scope: calls that match all of it. Without any, all calls that no other scope matches.
 #[derive(Debug, Args)]
-struct Scope {
+struct ModeScope {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-impl Scope {
+impl ModeScope {
     fn body(&self, mode: &str) -> String {
         let Self { tool, agent, role, note } = self;
         let is_scoped = tool.is_some() || agent.is_some() || role.is_some();
@@ -81,7 +81,7 @@ fn show(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         let Some(pages) = pages_to_show::<ModeAnswer>(service, "mode", global, output)? else {
             return Ok(());
         };
-        let mut table = Table::new(&["mode", "calls"]);
+        let mut table = TextTable::new(&["mode", "calls"]);
         let scopes: Vec<_> = pages.iter().flat_map(|page| &page.scopes).collect();
         for scoped in &scopes {
             table.row(&[&scoped.mode, &scope_words(&scoped.scope)]);

@@ -3,14 +3,14 @@
 use bitacora_server::answers::OutcomeAnswer;
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
-use crate::dimension::dimension_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, OutputError};
-use crate::service::with_service_for_agents;
-use crate::table::write_fields;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::service::with_service_for_agents;
+use crate::options::dimension::dimension_words;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::write_fields;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArguments {

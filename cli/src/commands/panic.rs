@@ -3,14 +3,14 @@
 use bitacora_server::answers::StopsAnswer;
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::pages_to_show;
-use crate::service::{Service, ServiceFailure, with_service};
-use crate::table::Table;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -128,15 +128,18 @@ pub(crate) fn run_agents(
 
 /// Returns the stops, page by page, where they are for people and not shown already.
 fn stops(
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<Option<Vec<StopsAnswer>>, CommandError> {
     pages_to_show(service, "panic", global, output)
 }
 
-fn write_suspended(pages: &[StopsAnswer], output: &mut Output) -> Result<(), crate::output::OutputError> {
-    let mut table = Table::new(&["suspended", "reason"]);
+fn write_suspended(
+    pages: &[StopsAnswer],
+    output: &mut Output,
+) -> Result<(), crate::terminal::output::OutputError> {
+    let mut table = TextTable::new(&["suspended", "reason"]);
     for suspended in pages.iter().flat_map(|page| &page.suspended) {
         table.row(&[&suspended.agent, &suspended.reason]);
     }

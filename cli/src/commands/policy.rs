@@ -1,7 +1,7 @@
 //! `policy`: versions of the rules that decide calls.
 
 pub(super) mod differences;
-mod tried;
+mod trial;
 
 use std::path::PathBuf;
 
@@ -11,16 +11,16 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::starter::OUTDATED;
-use crate::arguments::Global;
-use crate::document::Document;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::merge_pages::Joined;
-use crate::output::{Output, OutputError, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Answer, Service, with_query, with_service};
-use crate::table::{Table, shortened};
+use crate::files::document::Document;
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, shortened};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -72,7 +72,7 @@ enum PolicyCommand {
         #[arg(long)]
         starter: bool,
         #[command(flatten)]
-        calls: Calls,
+        calls: TrialCalls,
     },
     /// Try a published version on recorded calls; records nothing.
     WhatIf {
@@ -80,7 +80,7 @@ enum PolicyCommand {
         #[arg(id = "tried-version", value_name = "VERSION", value_parser = version)]
         version: u64,
         #[command(flatten)]
-        calls: Calls,
+        calls: TrialCalls,
     },
     /// Write the starter policy for coding agents.
     Starter,
@@ -88,7 +88,7 @@ enum PolicyCommand {
 
 /// The recorded calls that a policy is tried on.
 #[derive(Debug, Args)]
-struct Calls {
+struct TrialCalls {
     /// The most calls to try, the newest. [default: 1000]
     #[arg(long, value_name = "CALLS")]
     limit: Option<u32>,
@@ -135,12 +135,12 @@ pub(crate) fn run(
             let body = brought.as_ref().map_or(STARTER_POLICY, Document::text).to_owned();
             with_service(global, |service| {
                 let answer = service.ask_with(&calls.of("policy:dry-run", None), Some(body))?;
-                tried::write(&answer, global, output)
+                trial::write(&answer, global, output)
             })?;
         }
         PolicyCommand::WhatIf { version, calls } => with_service(global, |service| {
             let answer = service.get(&calls.of("replay", Some(&version.to_string())))?;
-            tried::write(&answer, global, output)
+            trial::write(&answer, global, output)
         })?,
         PolicyCommand::Activate(version) => change("activate", version, global, output)?,
         PolicyCommand::Retire(version) => change("retire", version, global, output)?,
@@ -151,7 +151,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-impl Calls {
+impl TrialCalls {
     /// Returns the resource that tries a policy on these calls.
     fn of(&self, path: &str, policy: Option<&str>) -> String {
         let limit = self.limit.map(|limit| limit.to_string());
@@ -162,7 +162,7 @@ impl Calls {
 
 fn show(
     version: Option<u64>,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -170,7 +170,7 @@ fn show(
     let path = with_query("policy", &[("version", version.as_deref())]);
     let Some(pages) = pages_to_show::<PolicyAnswer>(service, &path, global, output)? else { return Ok(()) };
     let Some(policy) = pages.first() else { return Ok(()) };
-    let mut versions = Table::new(&["version", "is", "rules", "author", "note"]);
+    let mut versions = TextTable::new(&["version", "is", "rules", "author", "note"]);
     for version in pages.iter().flat_map(|page| &page.versions) {
         let is = match &policy.active {
             Some(active) if *active == version.version => "active",
@@ -201,7 +201,7 @@ fn rules(document: &Value, output: &mut Output) -> Result<(), OutputError> {
     let shown = text(document, "version");
     let version = document.get("version").map_or(shown, Value::to_string);
     output.line(printable(&format!("rules of version {version}, the first that matches:")))?;
-    let mut table = Table::new(&["rule", "action", "matches", "reason"]);
+    let mut table = TextTable::new(&["rule", "action", "matches", "reason"]);
     for rule in document.get("rules").and_then(Value::as_array).into_iter().flatten() {
         let matches = rule.get("match").map_or("-".to_owned(), Value::to_string);
         table.row(&[&text(rule, "id"), &text(rule, "action"), &matches, &text(rule, "reason")]);
@@ -212,7 +212,7 @@ fn rules(document: &Value, output: &mut Output) -> Result<(), OutputError> {
 fn publish(
     body: &str,
     activate: bool,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -228,9 +228,9 @@ fn publish(
     let activated =
         activate.then(|| service.post(&format!("policy/{}:activate", published.version), None)).transpose();
     if global.json {
-        let mut document = Joined::new(&[]);
+        let mut document = MergedPages::new(&[]);
         document.take(answer.text())?;
-        let act = activated.as_ref().ok().and_then(Option::as_ref).map(Answer::text);
+        let act = activated.as_ref().ok().and_then(Option::as_ref).map(ServiceAnswer::text);
         output.json_text(&document.add_to(JsonObject::new()).maybe_raw("activated", act).end())?;
         // The publication is reported also if the activation failed.
         activated?;
@@ -257,7 +257,7 @@ fn change(act: &str, version: &Version, global: &Global, output: &mut Output) ->
 fn write_change(
     act: &str,
     version: &str,
-    answer: &Answer,
+    answer: &ServiceAnswer,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -271,7 +271,7 @@ fn write_change(
 fn diff(
     one: Option<u64>,
     other: Option<u64>,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {

@@ -6,14 +6,14 @@ use std::time::Instant;
 use bitacora_server::answers::{ProjectionAnswer, ProjectionList, RebuildAnswer};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::merge_pages::Joined;
-use crate::output::{Output, printable};
-use crate::pages::{Page as _, each_page_by};
-use crate::service::{FOLD_PATIENCE, FOLD_PAUSE, Service, with_read_models};
-use crate::table::Table;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{ListPage as _, each_page_by};
+use crate::ledger_access::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -82,9 +82,9 @@ fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
 }
 
 /// Returns the read models of all ledgers, as JSON and parsed.
-fn all(service: &mut Service) -> Result<(Joined, Vec<ProjectionAnswer>), CommandError> {
-    let (mut joined, mut list) = (Joined::new(ProjectionList::LISTS), Vec::new());
-    each_page_by(Service::get_of_all, service, "projections", |text, page: ProjectionList| {
+fn all(service: &mut ServiceClient) -> Result<(MergedPages, Vec<ProjectionAnswer>), CommandError> {
+    let (mut joined, mut list) = (MergedPages::new(ProjectionList::LISTS), Vec::new());
+    each_page_by(ServiceClient::get_of_all, service, "projections", |text, page: ProjectionList| {
         joined.take(text)?;
         list.extend(page.projections);
         Ok(())
@@ -92,8 +92,9 @@ fn all(service: &mut Service) -> Result<(Joined, Vec<ProjectionAnswer>), Command
     Ok((joined, list))
 }
 
-fn table(list: &[ProjectionAnswer]) -> Table {
-    let mut table = Table::new(&["ledger", "name", "version", "state", "position", "lag", "rows", "digest"]);
+fn table(list: &[ProjectionAnswer]) -> TextTable {
+    let mut table =
+        TextTable::new(&["ledger", "name", "version", "state", "position", "lag", "rows", "digest"]);
     for one in list {
         let digest: String =
             one.digest.iter().flat_map(|digest| digest.chars()).take(DIGEST_DIGITS).collect();

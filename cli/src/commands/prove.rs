@@ -6,16 +6,16 @@ use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceip
 use bitacora_server::answers::InclusionAnswer;
 use clap::Args;
 
-use crate::access::{AccessError, event_loop};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keyring_file;
-use crate::new_file::{self, NewFileError};
-use crate::output::{Output, printable};
-use crate::passphrase::PassphraseSource;
-use crate::prove::{Disclosed, ProveError, Prover, receipt_text};
-use crate::token;
+use crate::files::new_file::{self, NewFileError};
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::keys::token;
+use crate::ledger_access::access::{AccessError, event_loop};
+use crate::options::global::Global;
+use crate::prove::{DisclosedPart, ProofSource, ProveError, receipt_text};
+use crate::terminal::output::{Output, printable};
 use bitacora_client::{ClientError, Connection};
 
 #[derive(Debug, Args)]
@@ -68,8 +68,8 @@ pub(crate) enum ProveFailure {
     Write(NewFileError),
 }
 
-impl ProveFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ProveFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Service => Exit::Usage,
             Self::Client(error) => error.into(),
@@ -79,11 +79,11 @@ impl ProveFailure {
 }
 
 impl ProveArguments {
-    fn disclosed(&self) -> Disclosed {
+    fn disclosed(&self) -> DisclosedPart {
         match (self.bare, self.with_part) {
-            (true, _) => Disclosed::Nothing,
-            (false, true) => Disclosed::Part,
-            (false, false) => Disclosed::Record,
+            (true, _) => DisclosedPart::Nothing,
+            (false, true) => DisclosedPart::Part,
+            (false, false) => DisclosedPart::Record,
         }
     }
 
@@ -122,11 +122,11 @@ pub(crate) fn run(
             let data = global.data()?;
             let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
             let folder = data.join("ledgers").join(global.ledger.as_str());
-            let prover = Prover::open(&global.environment(data), &folder, keyring, &global.ledger)
+            let source = ProofSource::open(&global.environment(data), &folder, keyring, &global.ledger)
                 .map_err(ProveFailure::from)?;
             let proof = match arguments.receipt {
-                true => prover.receipt(position),
-                false => prover.evidence(position, arguments.disclosed()),
+                true => source.receipt(position),
+                false => source.evidence(position, arguments.disclosed()),
             };
             proof.map_err(ProveFailure::from)?
         }

@@ -2,8 +2,8 @@
 //! It lies in a folder of its own and holds an invented hour of several agents.
 
 mod folder;
-mod governing;
-mod shown;
+mod governance;
+mod summary;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -24,22 +24,23 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::folder::{FolderError, QuickstartFolder};
-use self::governing::{Decided, Governing};
-use self::shown::Shown;
-use super::serve::beginning::{Beginning, Begun};
-use crate::access::{Access, AccessError};
-use crate::admin_token;
-use crate::anchor::options_beside;
-use crate::append_retry::{Delivered, Delivery, Miss};
-use crate::arguments::{DEFAULT_ADDRESS, Global};
+use self::governance::{DecisionCounts, GovernanceClient};
+use self::summary::QuickstartSummary;
+use crate::data_folder::anchor::options_beside;
+use crate::data_folder::ledger_setup::{LedgerSetup, PreparedFolder};
 use crate::demo_data::{Hour, hour};
-use crate::descriptors;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
-use crate::logging::{self, LogForm};
-use crate::output::Output;
-use crate::progress::{ByteBar, EventBar};
+use crate::files::descriptors;
+use crate::import::AppendMiss as _;
+use crate::keys::admin_token;
+use crate::ledger_access::access::{Access, AccessError};
+use crate::ledger_access::append_retry::{AppendOutcome, Delivery, Miss};
+use crate::ledger_access::interrupt::Interrupts;
+use crate::options::global::{DEFAULT_ADDRESS, Global};
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::Output;
+use crate::terminal::progress::{ByteBar, EventBar};
 use crate::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_client::{Connection, ServiceUrl};
 
@@ -107,8 +108,8 @@ fn elsewhere(miss: &Miss) -> &'static str {
     if matches!(miss.code(), "disk-full" | "read-only") { ELSEWHERE } else { "" }
 }
 
-impl QuickstartFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for QuickstartFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::NotBegun { why, .. } => why.exit(),
             Self::Missed { miss, .. } => miss.exit(),
@@ -156,7 +157,7 @@ struct Quickstart<'a> {
 }
 
 /// The service, which runs beside its feeder.
-struct Running {
+struct RunningService {
     url: ServiceUrl,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<(), CloseFailures>>,
@@ -164,11 +165,11 @@ struct Running {
 
 /// The result of feeding.
 struct Fed {
-    delivered: Delivered,
+    delivered: AppendOutcome,
     json_bytes: u64,
     stored_bytes: Option<u64>,
     elapsed: Duration,
-    decided: Decided,
+    decided: DecisionCounts,
 }
 
 impl Quickstart<'_> {
@@ -194,19 +195,19 @@ impl Quickstart<'_> {
     }
 
     /// Makes the ledger and serves it.
-    async fn start(&mut self) -> Result<(Running, Arc<Keyring>), CommandError> {
+    async fn start(&mut self) -> Result<(RunningService, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
         let options = options_beside(&keyring, &environment);
-        let beginning = Beginning {
+        let setup = LedgerSetup {
             environment: &environment,
             data: &data,
             keyring: &keyring,
             options: &options,
             without: &[],
         };
-        let begun = beginning.run(std::slice::from_ref(&self.global.ledger));
-        let Begun { keyring, folder, unlisted, .. } = begun
+        let prepared = setup.run(std::slice::from_ref(&self.global.ledger));
+        let PreparedFolder { keyring, folder, unlisted, .. } = prepared
             .map_err(|why| QuickstartFailure::NotBegun { why: Box::new(why), folder: self.folder.shown() })?;
         let keyring = Arc::new(keyring);
         let mut limits = ServerLimits::default();
@@ -247,7 +248,7 @@ impl Quickstart<'_> {
             // A dropped sender is a request to end too.
             let _asked = stopped.await.is_ok();
         }));
-        Ok((Running { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
+        Ok((RunningService { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
     }
 
     /// Feeds, verifies and shows.
@@ -261,7 +262,7 @@ impl Quickstart<'_> {
         let fed = self.feed(url, &hour).await?;
         let report = self.verify(keyring).await?;
         let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
-        let shown = Shown {
+        let shown = QuickstartSummary {
             folder: &self.folder,
             url,
             ledger: &self.global.ledger,
@@ -285,7 +286,7 @@ impl Quickstart<'_> {
         let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
         let token = admin_token::read(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
         let mut service = Connection::new(url.clone(), token);
-        let mut governing = Governing { service: &mut service, ledger: &self.global.ledger };
+        let mut governing = GovernanceClient { service: &mut service, ledger: &self.global.ledger };
         governing.begin().await.map_err(|error| match error.is_unauthorized() {
             true => QuickstartFailure::NoAdmin(self.folder.shown()),
             false => missed(Miss::Client(error)),

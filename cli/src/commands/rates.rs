@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, ServiceFailure, with_query, with_service};
-use crate::table::{Table, to_the_second};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -35,20 +35,20 @@ enum RatesCommand {
     /// Set a limit; its buckets are full again.
     Set {
         #[command(flatten)]
-        scope: Scope,
+        scope: RateScope,
         #[command(flatten)]
         how: How,
     },
     /// Remove a limit.
     Clear {
         #[command(flatten)]
-        scope: Scope,
+        scope: RateScope,
     },
 }
 
 /// The scope of a limit: calls that are counted together.
 #[derive(Debug, Args)]
-struct Scope {
+struct RateScope {
     /// The key that calls are counted by: a tool, an agent or a role.
     #[arg(long, value_enum)]
     by: By,
@@ -71,7 +71,7 @@ struct How {
     period_ms: u64,
     /// The most calls in the last so many seconds: `2/3600`; repeatable up to four times.
     #[arg(long, value_name = "CALLS/SECONDS")]
-    within: Vec<Within>,
+    within: Vec<WindowLimit>,
     /// The most calls of one day.
     #[arg(long, value_name = "CALLS")]
     a_day: Option<u32>,
@@ -85,12 +85,12 @@ struct How {
 
 /// A limit of calls in a sliding window of seconds.
 #[derive(Debug, Clone, Copy)]
-struct Within {
+struct WindowLimit {
     calls: u32,
     period_s: u32,
 }
 
-impl FromStr for Within {
+impl FromStr for WindowLimit {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -109,7 +109,7 @@ impl How {
     }
 
     fn rolling(&self) -> Option<String> {
-        let window = |within: &Within| {
+        let window = |within: &WindowLimit| {
             JsonObject::new().raw("calls", within.calls).raw("period_s", within.period_s).end()
         };
         let windows: Vec<_> = self.within.iter().map(window).collect();
@@ -175,7 +175,7 @@ pub(crate) fn run(
 }
 
 /// Returns `true` if exactly this limit is set.
-fn is_set(scope: &Scope, service: &mut Service) -> Result<bool, CommandError> {
+fn is_set(scope: &RateScope, service: &mut ServiceClient) -> Result<bool, CommandError> {
     let path = with_query("rates", &[("by", Some(scope.by.name())), ("name", scope.name.as_deref())]);
     let mut is_set = false;
     each_page(service, &path, |_, page: RateList| {
@@ -196,7 +196,7 @@ fn list(
     let path = with_query("rates", &[("by", by.map(By::name)), ("name", name)]);
     with_service(global, |service| {
         let Some(pages) = pages_to_show::<RateList>(service, &path, global, output)? else { return Ok(()) };
-        let mut limits = Table::new(&["burst", "refill", "every ms", "calls"]);
+        let mut limits = TextTable::new(&["burst", "refill", "every ms", "calls"]);
         for limited in pages.iter().flat_map(|page| &page.limits) {
             if let Some(limit) = &limited.limit {
                 let [burst, refill] = [limit.burst, limit.refill].map(|calls| calls.to_string());
@@ -216,7 +216,7 @@ fn list(
             return Ok(());
         }
         output.line("")?;
-        let mut table = Table::new(&["left", "of", "the next after ms", "full at", "calls"]);
+        let mut table = TextTable::new(&["left", "of", "the next after ms", "full at", "calls"]);
         for bucket in buckets {
             table.row(&[
                 &bucket.left.to_string(),

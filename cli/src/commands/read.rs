@@ -1,20 +1,20 @@
 //! `read`: stored events, from the service or from their folder.
 
 pub(crate) mod line;
-mod question;
+mod selection;
 
 use bitacora_ledger::{ColdErrorKind, Ledger, ReadError};
 use clap::Args;
 
 use self::line::{AnswerLine, event_line, for_people, read_line};
-use self::question::Question;
-use crate::access::{Access, AccessError, event_loop};
-use crate::arguments::Global;
-use crate::error::CommandError;
+use self::selection::ReadSelection;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::interrupt::{self, Interrupts};
-use crate::output::{Output, OutputError, printable};
-use crate::token;
+use crate::keys::token;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
 use bitacora_client::{ClientError, Connection, Refusal};
 
 /// The size limit of one line of an answer: an event of the largest size in base64, and its envelope.
@@ -23,7 +23,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug, Args)]
 pub(crate) struct ReadArguments {
     #[command(flatten)]
-    question: Question,
+    selection: ReadSelection,
 }
 
 /// The reason why not everything was read.
@@ -39,8 +39,8 @@ pub(crate) enum ReadFailure {
     Cut { position: String },
 }
 
-impl ReadFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ReadFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Client(ClientError::Refused(Refusal { problem, .. }))
                 if matches!(problem.status, 401 | 403) =>
@@ -65,21 +65,21 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
-    let mut reading = Reading { question: &arguments.question, as_json: global.json, output };
+    let mut writer = AnswerWriter { selection: &arguments.selection, as_json: global.json, output };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         match access {
             Access::Service(mut client) => {
-                let path = format!("/v1/ledgers/{}/events?{}", global.ledger, arguments.question.to_query());
+                let path = format!("/v1/ledgers/{}/events?{}", global.ledger, arguments.selection.to_query());
                 tokio::select! {
-                    done = reading.through_service(&mut client, &path) => done,
-                    () = interrupts.next() => Err(CommandError::Interrupted),
+                    done = writer.through_service(&mut client, &path) => done,
+                    () = interrupts.next() => Err(InterruptError.into()),
                 }
             }
             Access::Folder(folder) => tokio::select! {
-                done = reading.in_folder(&folder.ledger) => done,
-                () = interrupts.next() => Err(CommandError::Interrupted),
+                done = writer.in_folder(&folder.ledger) => done,
+                () = interrupts.next() => Err(InterruptError.into()),
             },
         }
     })?;
@@ -87,15 +87,15 @@ pub(crate) fn run(
 }
 
 /// The writer of an answer.
-struct Reading<'a> {
-    question: &'a Question,
+struct AnswerWriter<'a> {
+    selection: &'a ReadSelection,
     as_json: bool,
     output: &'a mut Output,
 }
 
-impl Reading<'_> {
+impl AnswerWriter<'_> {
     async fn in_folder(&mut self, ledger: &Ledger) -> Result<(), CommandError> {
-        let mut pages = self.question.pages();
+        let mut pages = self.selection.pages();
         while let Some(query) = pages.next_query() {
             let page = ledger.read(&query).map_err(ReadFailure::from)?;
             pages.take(&page);

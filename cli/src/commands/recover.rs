@@ -14,17 +14,17 @@ use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
-use self::archived::{ArchivedFailure, Lost, MadeAgain};
-use crate::anchor::AnchorTrust;
-use crate::archives;
-use crate::arguments::Global;
-use crate::error::CommandError;
+use self::archived::{ArchivedFailure, DamagedLedger, MadeAgain};
+use crate::data_folder::anchor::AnchorTrust;
+use crate::data_folder::archives;
+use crate::data_folder::witnesses::{WitnessArguments, WitnessFailure};
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keyring_file;
-use crate::logging::{self, LogForm};
-use crate::output::{Output, printable};
-use crate::passphrase::PassphraseSource;
-use crate::witnesses::{WitnessArguments, WitnessFailure};
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::options::global::Global;
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::{Output, printable};
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArguments {
@@ -60,6 +60,15 @@ pub(crate) enum RecoverFailure {
     NotAnchored(Generation),
     #[error(transparent)]
     Close(#[from] CloseError),
+}
+
+impl CommandFailure for RecoverFailure {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Open(OpenError::RolledBack(_)) => Exit::Diverged,
+            _ => Exit::Failed,
+        }
+    }
 }
 
 pub(crate) fn run(
@@ -99,14 +108,18 @@ pub(crate) fn run(
 }
 
 /// The locked data folder, and the environment and options for opening its ledger.
-struct Held {
+struct LockedFolder {
     environment: Environment,
     folder: DataFolder,
     options: Options,
     _lock: Box<dyn FolderLock>,
 }
 
-fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -> Result<Held, CommandError> {
+fn hold(
+    arguments: &RecoverArguments,
+    global: &Global,
+    data: &std::path::Path,
+) -> Result<LockedFolder, CommandError> {
     let environment = global.environment(data);
     let trust = AnchorTrust { required: true, is_new: global.new_anchor };
     let mut options = global.anchor()?.options(&environment, trust)?;
@@ -117,7 +130,7 @@ fn hold(arguments: &RecoverArguments, global: &Global, data: &std::path::Path) -
         DataError::InUse(folder) => RecoverFailure::Held(folder),
         error => error.into(),
     })?;
-    Ok(Held { environment, folder, options, _lock: lock })
+    Ok(LockedFolder { environment, folder, options, _lock: lock })
 }
 
 /// Puts the frames in quarantine back, and returns the last position.
@@ -127,7 +140,7 @@ fn put_back(
     data: &std::path::Path,
     keyring: Arc<bitacora_formats::Keyring>,
 ) -> Result<Position, CommandError> {
-    let Held { environment, folder, options, _lock } = hold(arguments, global, data)?;
+    let LockedFolder { environment, folder, options, _lock } = hold(arguments, global, data)?;
     let opened = Ledger::put_back(&environment, &folder.ledger(&global.ledger), keyring, options);
     let ledger = opened.map_err(RecoverFailure::from)?;
     ledger.close().map_err(RecoverFailure::from)?;
@@ -140,19 +153,19 @@ fn declare(
     data: &std::path::Path,
     keyring: &Arc<bitacora_formats::Keyring>,
 ) -> Result<(DeclaredLoss, Option<MadeAgain>), CommandError> {
-    let Held { environment, folder, options, _lock } = hold(arguments, global, data)?;
+    let LockedFolder { environment, folder, options, _lock } = hold(arguments, global, data)?;
     let has_anchor = options.heads.as_ref().is_some_and(|heads| heads.anchor.is_some());
     let place = folder.ledger(&global.ledger);
-    let lost = Lost { environment: &environment, folder: &place, keyring };
+    let damaged = DamagedLedger { environment: &environment, folder: &place, keyring };
     let objects = archives::store_at(global.archive_place(data));
     let archived = match arguments.without_archives {
         true => None,
-        false => lost.archived(&objects).map_err(RecoverFailure::from)?,
+        false => damaged.archived(&objects).map_err(RecoverFailure::from)?,
     };
     let declare = |options| Ledger::declare_loss(&environment, &place, Arc::clone(keyring), options);
     let (declared, again) = match declare(Options { archived, ..options.clone() }) {
         Err(OpenError::Archived { .. } | OpenError::Corrupt(_)) if archived.is_some() => {
-            let again = lost.make_again(&objects).map_err(RecoverFailure::from)?;
+            let again = damaged.make_again(&objects).map_err(RecoverFailure::from)?;
             (declare(options), Some(again))
         }
         declared => (declared, None),

@@ -1,12 +1,12 @@
 //! `replay`: rebuilds the state that decides from the log, and compares it.
 
 mod ends;
-mod folding;
+mod fold;
 mod live;
+mod output;
 mod rejudged;
-mod shown;
-mod tried;
-mod tried_page;
+mod trial_page;
+mod trial_report;
 mod what_if;
 
 use std::path::PathBuf;
@@ -18,18 +18,19 @@ use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
 
-use self::folding::{Begin, Stop};
-use self::tried::About;
-use self::what_if::Tried;
-use crate::access::{AccessError, OpenFolder, event_loop};
-use crate::arguments::{Global, UsageError};
-use crate::error::CommandError;
+use self::fold::{Begin, FoldStop};
+use self::trial_report::TrialContext;
+use self::what_if::TriedPolicy;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::input_file;
-use crate::interrupt::Interrupts;
-use crate::new_file::{self, NewFileError};
-use crate::output::{Output, printable};
-use crate::token::{self, TokenError};
+use crate::files::input_file;
+use crate::files::new_file::{self, NewFileError};
+use crate::keys::token::{self, TokenError};
+use crate::ledger_access::access::{AccessError, OpenFolder, event_loop};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::options::global::Global;
+use crate::options::usage::UsageError;
+use crate::terminal::output::{Output, printable};
 use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]
@@ -63,7 +64,7 @@ pub(crate) struct ReplayArguments {
     what_if: bool,
     /// The policy to try: a published version, `v2`, or a file as `policy publish` takes it.
     #[arg(long, value_name = "vN|FILE", requires = "what_if")]
-    policy: Option<Tried>,
+    policy: Option<TriedPolicy>,
     /// Try it on calls decided after this position, or from this time on.
     #[arg(long, value_name = "POSITION|TIME", requires = "what_if")]
     since: Option<Since>,
@@ -149,8 +150,8 @@ pub(crate) enum ReplayFailure {
     Panicked(#[from] tokio::task::JoinError),
 }
 
-impl ReplayFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for ReplayFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::NoService => Exit::Usage,
             _ => Exit::Failed,
@@ -194,21 +195,21 @@ pub(crate) fn run(
         None if arguments.from_archive => Begin::InArchives,
         None => Begin::AtTheFirstEvent,
     };
-    let mut folded = interruptible(move |stop| folding::states(&ledger, &places, &begin, stop))?;
+    let mut folded = interruptible(move |stop| fold::states(&ledger, &places, &begin, stop))?;
     let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
     let Some(earlier) = folded.pop() else {
-        shown::state(&last, arguments.digest, global.json, output)?;
+        output::state(&last, arguments.digest, global.json, output)?;
         return Ok(Exit::Done);
     };
-    let same = shown::differences(&earlier, &last, global.json, output)?;
+    let same = output::differences(&earlier, &last, global.json, output)?;
     Ok(if same { Exit::Done } else { Exit::Failed })
 }
 
 /// Runs work on a separate thread, which an interruption tells to stop.
 fn interruptible<T: Send + 'static>(
-    work: impl FnOnce(Stop) -> Result<T, ReplayFailure> + Send + 'static,
+    work: impl FnOnce(FoldStop) -> Result<T, ReplayFailure> + Send + 'static,
 ) -> Result<T, CommandError> {
-    let stop = Stop::default();
+    let stop = FoldStop::default();
     let told = stop.clone();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
@@ -221,7 +222,7 @@ fn interruptible<T: Send + 'static>(
                 if let Ok(Err(error)) = work.await {
                     return Err(error.into());
                 }
-                Err(CommandError::Interrupted)
+                Err(InterruptError.into())
             }
         }
     })
@@ -236,7 +237,7 @@ impl ReplayArguments {
     /// Tries another policy on the recorded calls.
     fn what_if(
         &self,
-        tried: &Tried,
+        tried: &TriedPolicy,
         ledger: &Ledger,
         to: Position,
         global: &Global,
@@ -253,22 +254,22 @@ impl ReplayArguments {
         };
         let opened = ledger.clone();
         let begin = Begin::AtTheFirstEvent;
-        let mut folded = interruptible(move |stop| folding::states(&opened, &[to], &begin, stop))?;
+        let mut folded = interruptible(move |stop| fold::states(&opened, &[to], &begin, stop))?;
         let Some(folded) = folded.pop() else { return Ok(Exit::Failed) };
         let policy = Arc::new(tried.policy(&folded.state)?);
         let (opened, judged_by) = (ledger.clone(), Arc::clone(&policy));
         let trial = interruptible(move |stop| {
             what_if::try_on(&opened, (after, to), &judged_by, folded.state.tools(), stop)
         })?;
-        let about = About { name: &tried.name(), policy: &policy, after: after.get(), to };
+        let context = TrialContext { name: &tried.name(), policy: &policy, after: after.get(), to };
         if let Some(path) = &self.html {
-            let page = tried_page::page(&about, &trial);
+            let page = trial_page::page(&context, &trial);
             new_file::write(path, page.as_bytes()).map_err(ReplayFailure::Page)?;
         }
         if global.json {
-            output.json(&tried::to_json(&about, &trial))?;
+            output.json(&trial_report::to_json(&context, &trial))?;
         } else {
-            tried::lines(&about, &trial, output)?;
+            trial_report::lines(&context, &trial, output)?;
             if let Some(path) = &self.html {
                 output.line(format_args!("\nwritten to {}", printable(&path.display().to_string())))?;
             }

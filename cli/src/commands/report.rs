@@ -1,6 +1,6 @@
 //! `report`: a summary of a ledger's history, on one page.
 
-mod gathered;
+mod data;
 mod html;
 mod section;
 
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use self::gathered::Gathered;
-use crate::arguments::Global;
-use crate::error::CommandError;
+use self::data::ReportData;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::new_file::{self, NewFileError};
-use crate::output::Output;
-use crate::prices::Prices;
-use crate::service::with_read_models;
+use crate::files::new_file::{self, NewFileError};
+use crate::ledger_access::service::with_read_models;
+use crate::options::global::Global;
+use crate::options::prices::Prices;
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
@@ -41,6 +41,8 @@ enum ReportCommand {
 #[error("{0}; the report was not written")]
 pub(crate) struct ReportFailure(#[from] NewFileError);
 
+impl CommandFailure for ReportFailure {}
+
 pub(crate) fn run(
     arguments: &ReportArguments,
     global: &Global,
@@ -49,7 +51,7 @@ pub(crate) fn run(
     let ReportCommand::Learned { html, prices } = &arguments.command;
     html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReportFailure)?;
     let prices = prices.as_deref().map(Prices::read).transpose()?;
-    let gathered = with_read_models(global, Gathered::gather)?;
+    let gathered = with_read_models(global, ReportData::gather)?;
     if global.json {
         output.json_text(&gathered.to_json())?;
         return Ok(Exit::Done);
@@ -62,6 +64,9 @@ pub(crate) fn run(
     };
     let page = html::page(&title, &sections);
     new_file::write(path, page.as_bytes()).map_err(ReportFailure)?;
-    output.line(format_args!("written to {}", crate::output::printable(&path.display().to_string())))?;
+    output.line(format_args!(
+        "written to {}",
+        crate::terminal::output::printable(&path.display().to_string())
+    ))?;
     Ok(Exit::Done)
 }

@@ -3,14 +3,14 @@
 use bitacora_server::answers::{RunAnswer, RunList, RunStepList, StepContentAnswer};
 use clap::Args;
 
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::Output;
-use crate::pages::{joined_pages, pages_to_show};
-use crate::service::{Service, with_query, with_read_models};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::{joined_pages, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(crate) fn run(
 
 fn list(
     arguments: &RunsArguments,
-    service: &mut Service,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -51,7 +51,7 @@ fn list(
     let path = with_query("runs", &asked);
     let Some(pages) = pages_to_show::<RunList>(service, &path, global, output)? else { return Ok(()) };
     let mut table =
-        Table::new(&["began", "state", "steps", "failed", "calls", "USD told", "agent", "kind", "run"]);
+        TextTable::new(&["began", "state", "steps", "failed", "calls", "USD told", "agent", "kind", "run"]);
     for run in pages.iter().flat_map(|page| &page.runs) {
         table.row(&[
             &to_the_second(&run.time),
@@ -69,7 +69,12 @@ fn list(
     Ok(table.write(if is_asked { "there is no such run" } else { "no run is recorded" }, output)?)
 }
 
-fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn show(
+    run: &str,
+    service: &mut ServiceClient,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), CommandError> {
     let path = format!("runs/{}", percent_encoded(run));
     let steps = format!("{path}/steps");
     let answer = service.get(&path)?;
@@ -80,7 +85,7 @@ fn show(run: &str, service: &mut Service, global: &Global, output: &mut Output) 
     }
     write(&answer.read()?, output)?;
     let Some(pages) = pages_to_show::<RunStepList>(service, &steps, global, output)? else { return Ok(()) };
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "position", "began", "status", "round", "try", "ms", "USD", "model", "node", "action", "in", "out",
     ]);
     for step in pages.iter().flat_map(|page| &page.steps) {

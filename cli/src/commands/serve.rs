@@ -1,7 +1,6 @@
 //! `serve`: creates missing ledgers if it is told to, then serves until a signal ends it.
 
-pub(super) mod beginning;
-mod shutdown;
+pub(super) mod shutdown;
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,29 +9,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::LedgerName;
-use bitacora_ledger::{CreateError, IDLE_HEADS_EVERY};
+use bitacora_ledger::IDLE_HEADS_EVERY;
 use bitacora_server::{
-    Admission, CloseFailures, DataError, LedgersConfig, Origin, RequiredModel, Server, ServerConfig,
-    ServerLimits, StartError, may_listen,
+    Admission, CloseFailures, DataError, LedgersConfig, ListenError, Origin, RequiredModel, Server,
+    ServerConfig, ServerLimits, StartError, may_listen,
 };
 use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
-use self::beginning::{Beginning, Begun};
-use crate::admin_token::AdminTokenFile;
-use crate::anchor::AnchorTrust;
-use crate::archives::{self, ArchivingArguments};
-use crate::arguments::{DEFAULT_ADDRESS, Global};
-use crate::descriptors;
-use crate::error::CommandError;
+use crate::data_folder::anchor::AnchorTrust;
+use crate::data_folder::archives::{self, ArchivingArguments};
+use crate::data_folder::known_ledgers::KnownLedgersError;
+use crate::data_folder::ledger_setup::{LedgerSetup, PreparedFolder};
+use crate::data_folder::notices::{NoticeArguments, NoticeFailure};
+use crate::data_folder::witnesses::{WitnessArguments, WitnessFailure};
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keyring_file;
-use crate::known_ledgers::KnownLedgersError;
-use crate::logging::{self, LogForm};
-use crate::notices::{NoticeArguments, NoticeFailure};
-use crate::output::Output;
-use crate::witnesses::{WitnessArguments, WitnessFailure};
+use crate::files::descriptors;
+use crate::keys::admin_token::AdminTokenFile;
+use crate::keys::keyring_file;
+use crate::options::global::{DEFAULT_ADDRESS, Global};
+use crate::terminal::logging::{self, LogForm};
+use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -77,14 +76,10 @@ pub(crate) struct ServeArguments {
 /// The reason why the service did not start, or did not end cleanly.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
-    #[error("{}: no data folder with a ledger; begin one with `--create main`", .0.display())]
-    NotBegun(PathBuf),
     #[error(transparent)]
     Data(#[from] DataError),
     #[error(transparent)]
     Known(#[from] KnownLedgersError),
-    #[error("ledger {name}: {source}")]
-    Create { name: LedgerName, source: CreateError },
     #[error(transparent)]
     Witnesses(#[from] WitnessFailure),
     #[error(transparent)]
@@ -95,6 +90,17 @@ pub(crate) enum ServeError {
     Runtime(io::Error),
     #[error(transparent)]
     Close(#[from] CloseFailures),
+}
+
+impl CommandFailure for ServeError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Start(StartError::Listen(ListenError::NotLoopback(_))) => Exit::Usage,
+            Self::Start(StartError::Data(DataError::RolledBack { .. }))
+            | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
+            _ => Exit::Failed,
+        }
+    }
 }
 
 pub(crate) fn run(
@@ -110,7 +116,7 @@ pub(crate) fn run(
     let objects = archives::store_at(place.clone());
     let environment = archives::environment(&objects);
     let archiving = arguments.archiving.archiving(&objects, &place);
-    let trust = AnchorTrust::of(global)?;
+    let trust = global.anchor_trust()?;
     let was_used = trust.required;
     let trust = AnchorTrust { required: arguments.anchor_required || was_used, ..trust };
     let mut options = global.anchor()?.options(&environment, trust)?;
@@ -123,9 +129,9 @@ pub(crate) fn run(
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let without = &arguments.without_ledger;
-    let beginning =
-        Beginning { environment: &environment, data, keyring: &keyring, options: &options, without };
-    if beginning.makes(&arguments.create)? {
+    let setup =
+        LedgerSetup { environment: &environment, data, keyring: &keyring, options: &options, without };
+    if setup.makes(&arguments.create)? {
         let may = may_listen(arguments.listen, arguments.open);
         may.map_err(|error| ServeError::Start(error.into()))?;
     }
@@ -133,7 +139,7 @@ pub(crate) fn run(
         true => Admission::Open,
         false => Admission::Tokens(Arc::new(AdminTokenFile::beside(&keyring, data))),
     };
-    let Begun { keyring, mut known, folder, unlisted } = beginning.run(&arguments.create)?;
+    let PreparedFolder { keyring, mut known, folder, unlisted } = setup.run(&arguments.create)?;
     let keyring = Arc::new(keyring);
     let ledgers = LedgersConfig {
         data: data.to_owned(),

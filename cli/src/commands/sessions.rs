@@ -5,14 +5,14 @@ use std::num::NonZeroUsize;
 use bitacora_server::answers::{SessionAnswer, SessionCallsAnswer, SessionList, SessionShown};
 use clap::{Args, Subcommand};
 
-use crate::arguments::Global;
 use crate::commands::calls::none_found;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError};
-use crate::pages::{pages_to_show_up_to, wanted};
-use crate::service::{with_query, with_read_models};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::ledger_access::pages::{pages_to_show_up_to, wanted};
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -90,7 +90,7 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
         let (path, most) = (with_query("sessions", &query), arguments.limit.get());
         let pages = pages_to_show_up_to::<SessionList>(service, &path, most, global, output)?;
         let Some(pages) = pages else { return Ok(()) };
-        let mut table = Table::new(&[
+        let mut table = TextTable::new(&[
             "began",
             "last seen",
             "state",
@@ -114,7 +114,7 @@ fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Resu
     })
 }
 
-fn row(table: &mut Table, session: &SessionAnswer) {
+fn row(table: &mut TextTable, session: &SessionAnswer) {
     table.row(&[
         &to_the_second(&session.time),
         &to_the_second(&session.last_time),
@@ -148,7 +148,7 @@ fn show(session: &str, global: &Global, output: &mut Output) -> Result<(), Comma
         if shown.newest_runs.is_empty() {
             return Ok(());
         }
-        let mut table = Table::new(&["position", "run"]);
+        let mut table = TextTable::new(&["position", "run"]);
         for run in &shown.newest_runs {
             table.row(&[&run.position, &run.run]);
         }

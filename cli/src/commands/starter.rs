@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::policy::differences;
-use crate::arguments::Global;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError, printable};
-use crate::service::{Service, with_service};
-use crate::table::Table;
+use crate::ledger_access::service::{ServiceClient, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 /// The notice where the active policy is an earlier starter.
@@ -46,7 +46,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn show(service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn show(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let answer = service.get("starter")?;
     if global.json {
         return Ok(output.json_text(answer.text())?);
@@ -73,7 +73,7 @@ fn show(service: &mut Service, global: &Global, output: &mut Output) -> Result<(
 
 /// Writes the tools that differ from the starter's, member by member.
 fn write_tools(tools: &[StarterToolAnswer], output: &mut Output) -> Result<(), OutputError> {
-    let mut table = Table::new(&["", "tool", "is"]);
+    let mut table = TextTable::new(&["", "tool", "is"]);
     for tool in tools {
         let named = match &tool.server {
             Some(server) => format!("{server}/{}", tool.tool),
@@ -98,7 +98,7 @@ fn write_tools(tools: &[StarterToolAnswer], output: &mut Output) -> Result<(), O
 }
 
 /// Writes the members of a tool's registration that differ.
-fn write_members(tool: &str, before: &Value, after: &Value, table: &mut Table) {
+fn write_members(tool: &str, before: &Value, after: &Value, table: &mut TextTable) {
     let members = |document: &Value| document.as_object().cloned().unwrap_or_default();
     let (before, after) = (members(before), members(after));
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
@@ -113,7 +113,7 @@ fn write_members(tool: &str, before: &Value, after: &Value, table: &mut Table) {
     }
 }
 
-fn upgrade(service: &mut Service, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn upgrade(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Result<(), CommandError> {
     let answer = service.post("starter:upgrade", None)?;
     if global.json {
         return Ok(output.json_text(answer.text())?);

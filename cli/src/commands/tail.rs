@@ -1,6 +1,6 @@
 //! `tail`: the newest events and those to come of a service; or the contents of a folder.
 
-mod shown;
+mod writer;
 
 use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
@@ -9,18 +9,18 @@ use bitacora_formats::{After, Position};
 use bitacora_ledger::{From as Place, Ledger, ReadError, ReadQuery};
 use clap::{Args, ValueEnum};
 
-use self::shown::Shown;
-use crate::access::{Access, AccessError, event_loop};
-use crate::arguments::Global;
+use self::writer::TailWriter;
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::filters::Filters;
-use crate::interrupt::{self, Interrupts};
-use crate::output::{Output, printable};
-use crate::token;
-use bitacora_client::{ClientError, Connection, FollowError, Followed, Following, Refusal};
+use crate::keys::token;
+use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::options::filters::Filters;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use bitacora_client::{ClientError, Connection, FollowError, FollowItem, FollowStream, Refusal};
 
 /// The default number of past events.
 const DEFAULT_LAST_EVENTS: u16 = 10;
@@ -34,7 +34,7 @@ pub(crate) struct TailArguments {
     last: Option<u16>,
     /// Begin with the event at this position, or at the `start`.
     #[arg(long, value_name = "POSITION|start", conflicts_with = "last")]
-    from: Option<Beginning>,
+    from: Option<TailStart>,
     /// Begin after this position: where an earlier tail ended.
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["last", "from"])]
     after: Option<After>,
@@ -42,24 +42,24 @@ pub(crate) struct TailArguments {
     #[arg(long)]
     until_caught_up: bool,
     /// Colour lines for people; `auto` does on a terminal, unless NO_COLOR is set.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
-    color: When,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
     #[command(flatten)]
     filters: Filters,
 }
 
 /// The beginning of a tail: a position, or the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Beginning(After);
+struct TailStart(After);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
+enum ColorChoice {
     Auto,
     Always,
     Never,
 }
 
-impl FromStr for Beginning {
+impl FromStr for TailStart {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -96,8 +96,8 @@ impl From<FollowError> for TailFailure {
     }
 }
 
-impl TailFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for TailFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Last(failure) => failure.exit(),
             Self::Client(ClientError::Refused(Refusal { problem, .. }))
@@ -116,25 +116,25 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     let access = Access::open_for_reading(global)?;
-    let mut shown = Shown { output, as_json: global.json, coloured: arguments.color.applies() };
+    let mut writer = TailWriter { output, as_json: global.json, coloured: arguments.color.applies() };
     interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         match access {
             Access::Service(client) => tokio::select! {
-                done = follow(arguments, &global.ledger, client, &mut shown) => done,
-                () = interrupts.next() => Err(CommandError::Interrupted),
+                done = follow(arguments, &global.ledger, client, &mut writer) => done,
+                () = interrupts.next() => Err(InterruptError.into()),
             },
             Access::Folder(folder) => tokio::select! {
-                done = show_folder(arguments, &folder.ledger, &mut shown) => done,
-                () = interrupts.next() => Err(CommandError::Interrupted),
+                done = show_folder(arguments, &folder.ledger, &mut writer) => done,
+                () = interrupts.next() => Err(InterruptError.into()),
             },
         }
     })?;
     Ok(Exit::Done)
 }
 
-impl When {
+impl ColorChoice {
     fn applies(self) -> bool {
         match self {
             Self::Always => true,
@@ -162,26 +162,26 @@ async fn follow(
     arguments: &TailArguments,
     ledger: &bitacora_formats::LedgerName,
     mut client: Connection,
-    shown: &mut Shown<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     let (path, filters) = (format!("/v1/ledgers/{ledger}/events"), arguments.filters.to_query().join("&"));
     let after = match arguments.beginning() {
         Some(after) => after,
-        None => show_last(arguments.last(), &format!("{path}?{filters}"), &mut client, shown).await?,
+        None => show_last(arguments.last(), &format!("{path}?{filters}"), &mut client, writer).await?,
     };
-    let following = Following::past(client, &path, &filters, after).map_err(TailFailure::from)?;
-    show_following(following, arguments.until_caught_up, shown).await
+    let following = FollowStream::past(client, &path, &filters, after).map_err(TailFailure::from)?;
+    show_following(following, arguments.until_caught_up, writer).await
 }
 
 /// Shows new events, across the service's restarts: each once, in order.
 async fn show_following(
-    mut following: Following,
+    mut following: FollowStream,
     until_caught_up: bool,
-    shown: &mut Shown<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     loop {
         if !following.has_more() {
-            shown.output.flush()?;
+            writer.output.flush()?;
         }
         let position = following.seen();
         let next = following.next().await.map_err(|error| match error {
@@ -189,16 +189,16 @@ async fn show_following(
             error => error.into(),
         });
         match next? {
-            Followed::Event { mut line, .. } => {
+            FollowItem::Event { mut line, .. } => {
                 line.push(b'\n');
-                shown.event(&line)?;
+                writer.event(&line)?;
             }
-            Followed::CaughtUp { .. } if until_caught_up => return Ok(shown.output.flush()?),
-            Followed::CaughtUp { .. } => {}
-            Followed::Away { why } => {
+            FollowItem::CaughtUp { .. } if until_caught_up => return Ok(writer.output.flush()?),
+            FollowItem::CaughtUp { .. } => {}
+            FollowItem::Away { why } => {
                 tell(&format!("{}; coming back past position {}", printable(&why), following.seen()));
             }
-            Followed::Back => tell("the service is back"),
+            FollowItem::Back => tell("the service is back"),
         }
     }
 }
@@ -208,7 +208,7 @@ async fn show_last(
     count: u16,
     path: &str,
     client: &mut Connection,
-    shown: &mut Shown<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<After, CommandError> {
     // One is asked for in any case: its answer tells where the ledger stands.
     let path = format!("{path}&dir=backward&limit={}", count.max(1));
@@ -226,9 +226,9 @@ async fn show_last(
                 Some(AnswerLine::Event { .. }) => lines.push(line),
                 Some(AnswerLine::End { position: Some(position) }) => {
                     for line in lines.iter().take(count.into()).rev() {
-                        shown.event(line)?;
+                        writer.event(line)?;
                     }
-                    shown.output.flush()?;
+                    writer.output.flush()?;
                     return position.parse().map_err(|_| strange(client));
                 }
                 Some(AnswerLine::Error { what }) => {
@@ -248,7 +248,7 @@ async fn show_last(
 async fn show_folder(
     arguments: &TailArguments,
     ledger: &Ledger,
-    shown: &mut Shown<'_>,
+    writer: &mut TailWriter<'_>,
 ) -> Result<(), CommandError> {
     let filter = arguments.filters.to_filter();
     let until = Some(ledger.head().position);
@@ -261,9 +261,9 @@ async fn show_folder(
                 query.from = from;
                 let page = ledger.read(&query).map_err(failed)?;
                 for stored in &page.events {
-                    shown.event(&event_line(stored))?;
+                    writer.event(&event_line(stored))?;
                 }
-                shown.output.flush()?;
+                writer.output.flush()?;
                 next = page.next;
                 // A page is read without a pause; here an interruption is heard.
                 tokio::task::yield_now().await;
@@ -280,9 +280,9 @@ async fn show_folder(
                 tokio::task::yield_now().await;
             }
             for line in lines.iter().rev() {
-                shown.event(line)?;
+                writer.event(line)?;
             }
-            shown.output.flush()?;
+            writer.output.flush()?;
         }
     }
     if !arguments.until_caught_up {

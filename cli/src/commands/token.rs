@@ -17,16 +17,16 @@ use rustix::fs::{FileType, Mode, fchmod, fstat};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::access::{Access, event_loop};
-use crate::append_retry::{Delivery, Miss};
-use crate::arguments::Global;
-use crate::error::CommandError;
-use crate::event_builder::Draft;
-use crate::event_page::EventPage;
+use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::output::{Output, printable};
-use crate::table::{Table, to_the_second};
-use crate::token;
+use crate::import::EventDraft;
+use crate::keys::token;
+use crate::ledger_access::access::{Access, event_loop};
+use crate::ledger_access::append_retry::{Delivery, Miss};
+use crate::ledger_access::event_page::EventPage;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 use crate::ttl::ttl;
 use bitacora_client::{ClientError, Connection, Refusal};
 
@@ -104,8 +104,8 @@ pub(crate) enum TokenFailure {
     Unwritable(#[from] serde_json::Error),
 }
 
-impl TokenFailure {
-    pub(crate) fn exit(&self) -> Exit {
+impl CommandFailure for TokenFailure {
+    fn exit(&self) -> Exit {
         match self {
             Self::Missed(miss) => miss.exit(),
             Self::Client(ClientError::Refused(Refusal { problem, .. }))
@@ -193,13 +193,13 @@ fn principal_id() -> io::Result<String> {
 
 /// Appends one event as an admin, or as the owner of the folder; returns its position.
 fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandError> {
-    let draft = Draft {
+    let draft = EventDraft {
         id: principal_id().map_err(TokenFailure::Random)?,
         source: SOURCE.to_owned(),
         kind: T::KIND.into(),
         stream: STREAM.to_owned(),
         data: serde_json::to_string(data).map_err(TokenFailure::from)?,
-        ..Draft::default()
+        ..EventDraft::default()
     };
     let access = Access::open(global)?;
     let mut delivery = Delivery::new(&access, &global.ledger, None);
@@ -213,11 +213,11 @@ fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandErro
 }
 
 /// The holders of tokens, by id.
-type Listed = BTreeMap<Name, PrincipalCreated>;
+type PrincipalsById = BTreeMap<Name, PrincipalCreated>;
 
 /// A holder of a token, as it is shown to programs.
 #[derive(Serialize)]
-struct Shown {
+struct PrincipalRow {
     #[serde(flatten)]
     principal: PrincipalCreated,
     actor: String,
@@ -233,19 +233,19 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         }
     };
     let now = SystemClock.now();
-    let shown: Vec<Shown> = fold(&events)
+    let shown: Vec<PrincipalRow> = fold(&events)
         .into_values()
         .map(|principal| {
             let expired = principal.expires.is_some_and(|expires| Micros(expires) <= now);
-            Shown { actor: principal.actor(), expired, principal }
+            PrincipalRow { actor: principal.actor(), expired, principal }
         })
         .collect();
     if global.json {
         let principals = serde_json::to_value(shown).map_err(TokenFailure::from)?;
         return Ok(output.json(&json!({"principals": principals}))?);
     }
-    let mut table = Table::new(&["principal", "actor", "taken", "name", "agent"]);
-    for Shown { principal, actor, expired } in &shown {
+    let mut table = TextTable::new(&["principal", "actor", "taken", "name", "agent"]);
+    for PrincipalRow { principal, actor, expired } in &shown {
         let expires = principal.expires.map(|expires| to_the_second(&format_time(Micros(expires))));
         let taken = match expires {
             Some(expires) if *expired => format!("expired {expires}"),
@@ -263,18 +263,18 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
 }
 
 /// Folds the events as the ledger does. Unreadable ones change nothing there either.
-fn fold(events: &[(String, Value)]) -> Listed {
-    let mut listed = Listed::new();
+fn fold(events: &[(String, Value)]) -> PrincipalsById {
+    let mut principals = PrincipalsById::new();
     for (kind, data) in events {
         if kind == PrincipalCreated::KIND {
             if let Ok(created) = serde_json::from_value::<PrincipalCreated>(data.clone()) {
-                listed.insert(created.principal.clone(), created);
+                principals.insert(created.principal.clone(), created);
             }
         } else if let Ok(gone) = serde_json::from_value::<PrincipalExpired>(data.clone()) {
-            listed.remove(&gone.principal);
+            principals.remove(&gone.principal);
         }
     }
-    listed
+    principals
 }
 
 fn kinds() -> [&'static str; 3] {

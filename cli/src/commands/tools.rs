@@ -3,8 +3,6 @@
 mod seen;
 mod usage;
 
-pub(crate) use self::seen::SeenFailure;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -17,15 +15,15 @@ use serde_json::value::RawValue;
 
 use self::seen::SeenArguments;
 use self::usage::UsageArguments;
-use crate::arguments::Global;
-use crate::document::{Document, DocumentError, place_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, ServiceFailure, with_query, with_service};
-use crate::table::Table;
+use crate::files::document::{Document, DocumentError, place_of};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 #[derive(Debug, Args)]
@@ -80,12 +78,12 @@ pub(crate) fn run(
         ToolsCommand::Seen => seen::list(global, output)?,
         ToolsCommand::Usage(arguments) => usage::list(arguments, global, output)?,
         ToolsCommand::Register { file, seen, .. } => with_service(global, |service| {
-            let brought = match (file, seen.tool()) {
-                (Some(file), _) => Brought::read(Document::read(file)?.text(), &place_of(file))?,
-                (None, Some(seen)) => Brought::read(&seen.document(service)?, "the tool that was seen")?,
-                (None, None) => Brought::read(STARTER_TOOLS, "the tools to begin with")?,
+            let file = match (file, seen.tool()) {
+                (Some(file), _) => ToolsFile::read(Document::read(file)?.text(), &place_of(file))?,
+                (None, Some(seen)) => ToolsFile::read(&seen.document(service)?, "the tool that was seen")?,
+                (None, None) => ToolsFile::read(STARTER_TOOLS, "the tools to begin with")?,
             };
-            register(&brought, service, global, output)
+            register(&file, service, global, output)
         })?,
         ToolsCommand::Revoke { tool, server, reason } => {
             let path = format!("tools/{}", percent_encoded(tool));
@@ -102,7 +100,8 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         let Some(pages) = pages_to_show::<ToolList>(service, "tools", global, output)? else {
             return Ok(());
         };
-        let mut table = Table::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
+        let mut table =
+            TextTable::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
         for tool in pages.iter().flat_map(|page| &page.tools) {
             let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
                 return Err(ServiceFailure::Strange.into());
@@ -128,9 +127,9 @@ fn word(value: &serde_json::Value) -> &str {
 }
 
 /// The tools of a file, as written and parsed.
-struct Brought(Vec<(Box<RawValue>, ToolDocument)>);
+struct ToolsFile(Vec<(Box<RawValue>, ToolDocument)>);
 
-impl Brought {
+impl ToolsFile {
     fn read(text: &str, place: &str) -> Result<Self, DocumentError> {
         let unfit = |what: String| DocumentError::Unfit { place: place.to_owned(), what };
         let tools: Vec<Box<RawValue>> = if text.trim_start().starts_with('[') {
@@ -149,8 +148,8 @@ impl Brought {
 
 /// Registers tools one after the other. After a fault, a repeated command sends the missing ones.
 fn register(
-    brought: &Brought,
-    service: &mut Service,
+    file: &ToolsFile,
+    service: &mut ServiceClient,
     global: &Global,
     output: &mut Output,
 ) -> Result<(), CommandError> {
@@ -162,7 +161,7 @@ fn register(
         );
         Ok(())
     })?;
-    for (text, document) in &brought.0 {
+    for (text, document) in &file.0 {
         let name = (Some(document.tool.to_string()), document.server.as_ref().map(ToString::to_string));
         // As the service would answer it: space and the order of members mean nothing.
         let meant = serde_json::to_value(document).ok();

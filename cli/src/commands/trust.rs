@@ -12,14 +12,14 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use self::suggested::{AcceptArguments, AnswerArguments, SuggestArguments};
-use crate::arguments::Global;
-use crate::dimension::{DimensionArguments, dimension_words};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::JsonObject;
-use crate::output::{Output, OutputError, printable};
-use crate::service::{Service, with_query, with_read_models, with_service};
-use crate::table::{Table, to_the_second, write_fields};
+use crate::import::json_text::JsonObject;
+use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
@@ -203,7 +203,7 @@ fn list(
         let list: TrustList = answer.read()?;
         let heading =
             ["score", "standing", "approvals", "rejections", "failures", "streak", "last", "dimension"];
-        let mut table = Table::new(&heading);
+        let mut table = TextTable::new(&heading);
         for TrustDimension { dimension, trust, .. } in &list.dimensions {
             table.row(&[
                 &trust.score,
@@ -228,7 +228,7 @@ fn list(
 }
 
 /// Returns `true` if a completed import does not count yet.
-fn an_import_waits(service: &mut Service) -> Result<bool, CommandError> {
+fn an_import_waits(service: &mut ServiceClient) -> Result<bool, CommandError> {
     let list: ImportList = service.get("imports")?.read()?;
     Ok(list.imports.iter().any(|import| import.accepted.is_none()))
 }
@@ -254,7 +254,7 @@ fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) 
             "not accepted",
             "positions",
         ];
-        let mut table = Table::new(&heading);
+        let mut table = TextTable::new(&heading);
         for month in &list.months {
             let counts = [
                 month.approved,
@@ -291,7 +291,7 @@ fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -
             return Ok(output.json_text(answer.text())?);
         }
         let history: TrustHistory = answer.read()?;
-        let mut table = Table::new(&["position", "time", "recorded", "what", "by", "about"]);
+        let mut table = TextTable::new(&["position", "time", "recorded", "what", "by", "about"]);
         for record in &history.outcomes {
             let (what, about) = in_words(record);
             let by = record.actor.as_deref().unwrap_or("-");

@@ -4,9 +4,10 @@ mod archive;
 mod assurance;
 mod coverage;
 mod evidence;
+mod failure;
 mod generations;
 mod places;
-mod shown;
+mod report_view;
 mod witnesses;
 
 use std::fs;
@@ -19,16 +20,17 @@ use bitacora_formats::{Keyring, LedgerName, UnverifiedTreeHead, VerifierKey};
 use clap::Args;
 use serde_json::Value;
 
+use self::failure::VerifyFailure;
 use self::places::LedgerPlace;
-use self::shown::Shown;
-use crate::arguments::Global;
+use self::report_view::ReportView;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input_file;
-use crate::keyring_file;
-use crate::output::{Output, OutputError, printable};
-use crate::passphrase::PassphraseSource;
-use crate::progress::ByteBar;
+use crate::files::input_file;
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::progress::ByteBar;
 use crate::verify::{KnownHead, LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
 
 #[derive(Debug, Args)]
@@ -122,7 +124,7 @@ pub(crate) fn run(
         let report = verify_ledger(folder, &options);
         drop(progress);
         worst = worst.max(Some(report.verdict()));
-        let shown = Shown {
+        let shown = ReportView {
             name,
             report: &report,
             exit: exit(report.verdict()),
@@ -167,7 +169,7 @@ fn exit(verdict: Verdict) -> Exit {
 fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<KnownHead>, CommandError> {
     let read = |path: &PathBuf| {
         let file = path.display().to_string();
-        let failed = |what: String| CommandError::KnownHead { path: file.clone(), what };
+        let failed = |what: String| VerifyFailure::KnownHead { path: file.clone(), what };
         let note = read_note(path).map_err(|error| failed(error.to_string()))?;
         let head = UnverifiedTreeHead::parse(&note).map_err(|error| failed(error.to_string()))?;
         Ok(KnownHead { file, head })
@@ -178,10 +180,11 @@ fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Known
 /// Returns the head in the store that --anchor names.
 fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>, CommandError> {
     let Some(anchor) = global.named_anchor()? else { return Ok(None) };
-    let Some((file, note)) = anchor.stored_head(ledger)? else { return Ok(None) };
+    let stored = anchor.stored_head(ledger).map_err(VerifyFailure::from)?;
+    let Some((file, note)) = stored else { return Ok(None) };
     match UnverifiedTreeHead::parse(&note) {
         Ok(head) => Ok(Some(KnownHead { file, head })),
-        Err(error) => Err(CommandError::KnownHead { path: file, what: error.to_string() }),
+        Err(error) => Err(VerifyFailure::KnownHead { path: file, what: error.to_string() }.into()),
     }
 }
 
@@ -193,13 +196,13 @@ fn read_note(path: &Path) -> io::Result<String> {
 fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {
     let path = global.keyring()?;
     let loaded = keyring_file::load(&path, global.data.as_deref(), PassphraseSource::User);
-    Ok(loaded.map_err(CommandError::VerifyKeyring)?.keyring)
+    Ok(loaded.map_err(VerifyFailure::Keyring)?.keyring)
 }
 
 /// Returns the names of the ledgers. Folders without a ledger's name were left by an interrupted creation.
 fn ledger_names(data: &Path) -> Result<Vec<LedgerName>, CommandError> {
     let folder = data.join("ledgers");
-    let failed = |source| CommandError::VerifyFolder { path: folder.display().to_string(), source };
+    let failed = |source| VerifyFailure::Folder { path: folder.display().to_string(), source };
     let mut names = Vec::new();
     for entry in fs::read_dir(&folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
@@ -207,7 +210,7 @@ fn ledger_names(data: &Path) -> Result<Vec<LedgerName>, CommandError> {
     }
     names.sort_unstable();
     if names.is_empty() {
-        return Err(CommandError::NoLedger { path: folder.display().to_string() });
+        return Err(VerifyFailure::NoLedger { path: folder.display().to_string() }.into());
     }
     Ok(names)
 }

@@ -1,19 +1,19 @@
 //! One agent at work: sessions one after another, each with turns of thinking and calling.
 
-use super::calls::{Bench, Call, Trade};
-use super::random::Random;
+use super::calls::{DemoCall, Trade, Workplace};
+use super::random::DemoRandom;
 use super::words;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use crate::import::EventDraft;
+use crate::import::json_text::JsonObject;
 
 /// An event and its time since the agent began.
-pub(super) struct Told {
+pub(super) struct TimedEvent {
     pub(super) at_ms: u64,
-    pub(super) draft: Draft,
+    pub(super) draft: EventDraft,
 }
 
 pub(super) struct Agent {
-    random: Random,
+    random: DemoRandom,
     trade: Trade,
     name: String,
     actor: String,
@@ -22,16 +22,16 @@ pub(super) struct Agent {
     prices: (u64, u64),
     harness: (&'static str, String),
     task: &'static str,
-    bench: Bench,
+    bench: Workplace,
     branch: String,
     session: String,
     now_ms: u64,
-    told: Vec<Told>,
+    told: Vec<TimedEvent>,
     quota: u64,
 }
 
 /// The end of a call.
-enum Ending {
+enum DemoOutcome {
     Done,
     Failed(&'static str),
     Blocked(&'static str),
@@ -39,7 +39,7 @@ enum Ending {
 }
 
 impl Agent {
-    pub(super) fn new(mut random: Random, number: u64) -> Self {
+    pub(super) fn new(mut random: DemoRandom, number: u64) -> Self {
         let trade = match number % 4 {
             0 | 1 => Trade::Coder,
             2 => Trade::Operator,
@@ -60,7 +60,7 @@ impl Agent {
             Trade::Support => ("support", "langgraph", "support"),
         };
         let version = format!("{}.{}.{}", random.between(1, 2), random.between(0, 30), random.between(0, 40));
-        let bench = Bench::new(&mut random);
+        let bench = Workplace::new(&mut random);
         Self {
             name: format!("{kind}-{}", number + 1),
             actor: format!("agent:{}", random.hex(12)),
@@ -80,7 +80,7 @@ impl Agent {
     }
 
     /// Works until there are this many events, and stops in the middle of the last session.
-    pub(super) fn work(&mut self, quota: u64) -> Vec<Told> {
+    pub(super) fn work(&mut self, quota: u64) -> Vec<TimedEvent> {
         self.quota = quota;
         while !self.is_over() {
             self.one_session();
@@ -210,7 +210,7 @@ impl Agent {
         self.make(&call, run, &agent);
     }
 
-    fn make(&mut self, call: &Call, run: Option<&str>, agent: &str) {
+    fn make(&mut self, call: &DemoCall, run: Option<&str>, agent: &str) {
         let id = format!("toolu_{}", self.random.letters(22));
         let server = call.tool.strip_prefix("mcp__").and_then(|rest| rest.split("__").next());
         let data = JsonObject::new()
@@ -225,7 +225,7 @@ impl Agent {
             .text("harness_version", &self.harness.1);
         self.tell_call(&id, "requested", "tool.requested", data, run, agent);
         let ending = self.ending(call);
-        let is_person = matches!(ending, Ending::Blocked("person") | Ending::Interrupted);
+        let is_person = matches!(ending, DemoOutcome::Blocked("person") | DemoOutcome::Interrupted);
         let duration_ms = self.random.long_tailed(call.typical_ms) + if is_person { 6_000 } else { 0 };
         self.now_ms += duration_ms.min(90_000) / 2;
         let output = JsonObject::new()
@@ -233,42 +233,42 @@ impl Agent {
             .raw("bytes", self.random.long_tailed(1_400))
             .end();
         let (kind, status) = match ending {
-            Ending::Done => ("tool.completed", "ok"),
-            Ending::Failed(_) => ("tool.failed", "error"),
-            Ending::Interrupted => ("tool.failed", "interrupted"),
-            Ending::Blocked("person") => ("tool.blocked", "rejected"),
-            Ending::Blocked(_) => ("tool.blocked", "blocked"),
+            DemoOutcome::Done => ("tool.completed", "ok"),
+            DemoOutcome::Failed(_) => ("tool.failed", "error"),
+            DemoOutcome::Interrupted => ("tool.failed", "interrupted"),
+            DemoOutcome::Blocked("person") => ("tool.blocked", "rejected"),
+            DemoOutcome::Blocked(_) => ("tool.blocked", "blocked"),
         };
         let mut data = JsonObject::new().text("call", &id).text("tool", call.tool).text("status", status);
         match ending {
-            Ending::Failed("exit_code") => {
+            DemoOutcome::Failed("exit_code") => {
                 data = data.text("error_type", "exit_code").raw("exit_code", self.random.between(1, 2));
             }
-            Ending::Failed(what) => data = data.text("error_type", what),
-            Ending::Blocked(by) => data = data.text("by", by),
-            Ending::Interrupted => data = data.text("by", "person"),
-            Ending::Done => {}
+            DemoOutcome::Failed(what) => data = data.text("error_type", what),
+            DemoOutcome::Blocked(by) => data = data.text("by", by),
+            DemoOutcome::Interrupted => data = data.text("by", "person"),
+            DemoOutcome::Done => {}
         }
         let data = data.text("model", self.model).raw("duration_ms", duration_ms).raw("output", output);
         self.tell_call(&id, "outcome", kind, data, run, agent);
     }
 
-    fn ending(&mut self, call: &Call) -> Ending {
+    fn ending(&mut self, call: &DemoCall) -> DemoOutcome {
         // Two fifths into the hour of an operator, a rollout goes wrong.
         let told = self.told.len() as u64 * 100 / self.quota.max(1);
         let is_incident = self.trade == Trade::Operator && (40..52).contains(&told);
         if is_incident && call.is_risky && self.random.chance(750) {
-            return Ending::Failed("timeout");
+            return DemoOutcome::Failed("timeout");
         }
         if call.is_risky && self.random.chance(25) {
-            return Ending::Blocked(if self.random.chance(700) { "person" } else { "hook" });
+            return DemoOutcome::Blocked(if self.random.chance(700) { "person" } else { "hook" });
         }
         match self.random.between(0, 999) {
-            0..45 if call.tool == "Bash" => Ending::Failed("exit_code"),
-            0..25 => Ending::Failed("tool_use_error"),
-            25..35 => Ending::Failed("timeout"),
-            997.. => Ending::Interrupted,
-            _ => Ending::Done,
+            0..45 if call.tool == "Bash" => DemoOutcome::Failed("exit_code"),
+            0..25 => DemoOutcome::Failed("tool_use_error"),
+            25..35 => DemoOutcome::Failed("timeout"),
+            997.. => DemoOutcome::Interrupted,
+            _ => DemoOutcome::Done,
         }
     }
 
@@ -342,7 +342,7 @@ impl Agent {
     }
 
     fn tell(&mut self, id: String, kind: &'static str, data: JsonObject, run: Option<&str>) {
-        let draft = Draft {
+        let draft = EventDraft {
             id,
             source: format!("{}/{}", self.harness.0, self.session),
             kind: kind.into(),
@@ -352,9 +352,9 @@ impl Agent {
             session: Some(self.session.clone()),
             run: run.map(str::to_owned),
             data: data.end(),
-            ..Draft::default()
+            ..EventDraft::default()
         };
-        self.told.push(Told { at_ms: self.now_ms, draft });
+        self.told.push(TimedEvent { at_ms: self.now_ms, draft });
         self.now_ms += self.random.between(1, 30);
     }
 }

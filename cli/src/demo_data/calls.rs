@@ -1,8 +1,8 @@
 //! The tools that agents of each trade call, with arguments and durations.
 
-use super::random::Random;
+use super::random::DemoRandom;
 use super::words;
-use crate::json_text::JsonObject;
+use crate::import::json_text::JsonObject;
 
 /// The trade of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum Trade {
 }
 
 /// One tool call.
-pub(super) struct Call {
+pub(super) struct DemoCall {
     pub(super) tool: &'static str,
     /// The arguments, as JSON.
     pub(super) args: String,
@@ -24,15 +24,15 @@ pub(super) struct Call {
 }
 
 /// The workplace of an agent.
-pub(super) struct Bench {
+pub(super) struct Workplace {
     pub(super) folder: String,
     /// The files of its project.
     pub(super) files: Vec<String>,
     pub(super) project: &'static str,
 }
 
-impl Bench {
-    pub(super) fn new(random: &mut Random) -> Self {
+impl Workplace {
+    pub(super) fn new(random: &mut DemoRandom) -> Self {
         let project = words::project(random);
         let folder = format!("/home/{}/{project}", words::person(random));
         let files = (0..random.between(12, 30)).map(|_| {
@@ -44,14 +44,14 @@ impl Bench {
         Self { folder, files, project }
     }
 
-    fn file(&self, random: &mut Random) -> String {
+    fn file(&self, random: &mut DemoRandom) -> String {
         // A few files are worked on again and again.
         let among = if random.chance(700) { self.files.len().min(5) } else { self.files.len() };
         let file = self.files.get(random.below(among)).map_or("README.md", String::as_str);
         format!("{}/{file}", self.folder)
     }
 
-    pub(super) fn call(&self, trade: Trade, random: &mut Random) -> Call {
+    pub(super) fn call(&self, trade: Trade, random: &mut DemoRandom) -> DemoCall {
         match trade {
             Trade::Coder => self.coding(random),
             Trade::Operator => self.operating(random),
@@ -60,7 +60,7 @@ impl Bench {
         }
     }
 
-    fn coding(&self, random: &mut Random) -> Call {
+    fn coding(&self, random: &mut DemoRandom) -> DemoCall {
         match random.below(100) {
             0..30 => self.shell(random),
             30..55 => {
@@ -112,7 +112,7 @@ impl Bench {
         }
     }
 
-    fn shell(&self, random: &mut Random) -> Call {
+    fn shell(&self, random: &mut DemoRandom) -> DemoCall {
         let (name, noun, lines) = (words::name(random), words::noun(random), random.between(5, 80));
         let (command, typical_ms) = match random.below(10) {
             0 => ("git status --short".to_owned(), 40),
@@ -131,7 +131,7 @@ impl Bench {
         call("Bash", object, typical_ms, typical_ms > 100)
     }
 
-    fn operating(&self, random: &mut Random) -> Call {
+    fn operating(&self, random: &mut DemoRandom) -> DemoCall {
         let (service, region) = (words::project(random), random.pick(&["eu-1", "us-2", "ap-1"]));
         let object = JsonObject::new().text("service", service).text("region", region);
         match random.below(10) {
@@ -157,7 +157,7 @@ impl Bench {
         }
     }
 
-    fn analysing(&self, random: &mut Random) -> Call {
+    fn analysing(&self, random: &mut DemoRandom) -> DemoCall {
         let (table, column) = (words::noun(random), words::noun(random));
         match random.below(10) {
             0..6 => {
@@ -191,7 +191,7 @@ impl Bench {
         }
     }
 
-    fn supporting(&self, random: &mut Random) -> Call {
+    fn supporting(&self, random: &mut DemoRandom) -> DemoCall {
         let order = format!("BK-{}", random.letters(7));
         let object = JsonObject::new().text("booking", &order);
         match random.below(10) {
@@ -217,6 +217,6 @@ impl Bench {
     }
 }
 
-fn call(tool: &'static str, args: JsonObject, typical_ms: u64, is_risky: bool) -> Call {
-    Call { tool, args: args.end(), typical_ms, is_risky }
+fn call(tool: &'static str, args: JsonObject, typical_ms: u64, is_risky: bool) -> DemoCall {
+    DemoCall { tool, args: args.end(), typical_ms, is_risky }
 }

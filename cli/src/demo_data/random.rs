@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): good enough to choose words by, and the same everywhere.
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub(super) struct DemoRandom(u64);
 
-impl Random {
+impl DemoRandom {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -1,6 +1,6 @@
 //! The names and sentences of an invented shipping company and its software.
 
-use super::random::Random;
+use super::random::DemoRandom;
 
 const NOUNS: &[&str] = &[
     "anchor",
@@ -89,33 +89,33 @@ const PEOPLE: &[&str] =
     &["ines", "tomas", "marta", "okoye", "lindqvist", "haruka", "pavel", "amara", "duarte", "wren"];
 const CITIES: &[&str] = &["Lisbon", "Gdansk", "Mombasa", "Valparaiso", "Busan", "Halifax", "Trieste", "Cork"];
 
-pub(super) fn noun(random: &mut Random) -> &'static str {
+pub(super) fn noun(random: &mut DemoRandom) -> &'static str {
     random.pick(NOUNS)
 }
 
-pub(super) fn verb(random: &mut Random) -> &'static str {
+pub(super) fn verb(random: &mut DemoRandom) -> &'static str {
     random.pick(VERBS)
 }
 
-pub(super) fn project(random: &mut Random) -> &'static str {
+pub(super) fn project(random: &mut DemoRandom) -> &'static str {
     random.pick(PROJECTS)
 }
 
-pub(super) fn person(random: &mut Random) -> &'static str {
+pub(super) fn person(random: &mut DemoRandom) -> &'static str {
     random.pick(PEOPLE)
 }
 
-pub(super) fn city(random: &mut Random) -> &'static str {
+pub(super) fn city(random: &mut DemoRandom) -> &'static str {
     random.pick(CITIES)
 }
 
 /// Returns a name in code.
-pub(super) fn name(random: &mut Random) -> String {
+pub(super) fn name(random: &mut DemoRandom) -> String {
     format!("{}_{}", verb(random), noun(random))
 }
 
 /// Returns a sentence of this many words.
-pub(super) fn sentence(random: &mut Random, words: u64) -> String {
+pub(super) fn sentence(random: &mut DemoRandom, words: u64) -> String {
     let mut text = verb(random).to_owned();
     for _ in 1..words {
         let word = match random.below(5) {
@@ -130,11 +130,11 @@ pub(super) fn sentence(random: &mut Random, words: u64) -> String {
 }
 
 /// Returns lines of code in the language of the file.
-pub(super) fn code(random: &mut Random, ending: &str, lines: u64) -> String {
+pub(super) fn code(random: &mut DemoRandom, ending: &str, lines: u64) -> String {
     (0..lines).map(|_| line(random, ending)).collect()
 }
 
-fn line(random: &mut Random, ending: &str) -> String {
+fn line(random: &mut DemoRandom, ending: &str) -> String {
     let (one, two, number) = (name(random), noun(random), random.between(0, 900));
     match (ending, random.below(6)) {
         ("rs", 0) => format!("    let {two} = self.{one}({number})?;\n"),

@@ -6,11 +6,11 @@ use bitacora_formats::parse_time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::format::{Mapped, Unmappable};
+use super::event_draft::EventDraft;
 use super::gap::gap_of;
-use super::outcome::Ending;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use super::json_text::JsonObject;
+use super::mapped_events::{MappedEvents, Unmappable};
+use super::outcome::CallEnding;
 
 /// The most sessions whose start is remembered. Sessions past this get no start event.
 const MAX_SESSIONS: usize = 100_000;
@@ -22,7 +22,8 @@ pub(crate) struct Actions {
 }
 
 #[derive(Deserialize)]
-struct Action<'a> {
+#[serde(expecting = "struct Action")]
+struct ActionRecord<'a> {
     at: String,
     session: String,
     call: String,
@@ -44,15 +45,15 @@ struct Action<'a> {
 }
 
 impl Actions {
-    pub(crate) fn map(&mut self, line: &[u8]) -> Result<Mapped, Unmappable> {
-        let action: Action<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
-        let ending = Ending::of_action(&action.outcome)
+    pub(crate) fn map(&mut self, line: &[u8]) -> Result<MappedEvents, Unmappable> {
+        let action: ActionRecord<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
+        let ending = CallEnding::of_action(&action.outcome)
             .ok_or_else(|| Unmappable::new(format!("outcome `{}` is not known", action.outcome)))?;
         let at = parse_time(&action.at).map_err(|error| Unmappable::new(format!("at: {error}")))?;
         let ended = action.ended_at.as_deref().map(parse_time).transpose();
         let ended = ended.map_err(|error| Unmappable::new(format!("ended_at: {error}")))?;
         let duration_ms = ended.map(|ended| ended.0.saturating_sub(at.0) / 1_000);
-        let mut mapped = Mapped::default();
+        let mut mapped = MappedEvents::default();
         if !self.started.contains(&action.session) && self.started.len() < MAX_SESSIONS {
             mapped.events.push(action.started());
             self.started.insert(action.session.clone());
@@ -70,9 +71,9 @@ impl Actions {
     }
 }
 
-impl Action<'_> {
-    fn draft(&self, id: String, kind: &'static str, time: Option<&str>) -> Draft {
-        Draft {
+impl ActionRecord<'_> {
+    fn draft(&self, id: String, kind: &'static str, time: Option<&str>) -> EventDraft {
+        EventDraft {
             id,
             source: format!("actions/{}", self.session),
             kind: kind.into(),
@@ -80,11 +81,11 @@ impl Action<'_> {
             time: time.map(str::to_owned),
             agent: Some("claude-code".to_owned()),
             session: Some(self.session.clone()),
-            ..Draft::default()
+            ..EventDraft::default()
         }
     }
 
-    fn started(&self) -> Draft {
+    fn started(&self) -> EventDraft {
         let mut draft = self.draft(format!("{}#started", self.session), "session.started", Some(&self.at));
         draft.data = JsonObject::new()
             .text("harness", "claude-code")
@@ -97,7 +98,7 @@ impl Action<'_> {
         draft
     }
 
-    fn requested(&self) -> Draft {
+    fn requested(&self) -> EventDraft {
         let mut draft = self.draft(format!("{}#requested", self.call), "tool.requested", Some(&self.at));
         draft.call = Some(self.call.clone());
         let tokens = JsonObject::new()
@@ -121,7 +122,7 @@ impl Action<'_> {
         draft
     }
 
-    fn outcome(&self, ending: Ending, duration_ms: Option<u64>) -> Draft {
+    fn outcome(&self, ending: CallEnding, duration_ms: Option<u64>) -> EventDraft {
         let time = self.ended_at.as_deref().or(Some(&self.at));
         let mut draft = self.draft(format!("{}#outcome", self.call), ending.kind(), time);
         draft.call = Some(self.call.clone());
@@ -156,7 +157,7 @@ mod tests {
 
     const LINE: &str = r#"{"at":"2026-01-05T15:02:06.978Z","session":"s1","cwd":"/w","branch":"b","harness_version":"2.0.76","model":"m","tool":"mcp__linear__get","input":{"id" : 1e2},"call":"c1","request":"r","tokens_in":2,"tokens_out":5,"cache_read":22033,"outcome":"ok","ended_at":"2026-01-05T15:02:16.399Z","output_len":17,"output_sha256":"ab"}"#;
 
-    fn mapped(line: &str) -> Result<Mapped, Unmappable> {
+    fn mapped(line: &str) -> Result<MappedEvents, Unmappable> {
         Actions::default().map(line.as_bytes())
     }
 

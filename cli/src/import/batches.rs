@@ -6,14 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
-use hyper::body::Bytes;
 
 /// The number of requests in flight at once.
 pub(crate) const LANES: usize = 4;
 
 /// The place of an event in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RecordLocation {
     pub(crate) file: Arc<str>,
     /// The number of its line or element, from 1.
     pub(crate) number: u64,
@@ -22,7 +21,7 @@ pub(crate) struct Place {
 /// One event on its way.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
-    pub(crate) place: Place,
+    pub(crate) location: RecordLocation,
     pub(crate) id: String,
     /// The CloudEvent.
     pub(crate) json: Vec<u8>,
@@ -30,11 +29,11 @@ pub(crate) struct Item {
 
 /// The events of one request.
 #[derive(Debug, Default)]
-pub(crate) struct Batch(pub(crate) Vec<Item>);
+pub(crate) struct EventBatch(pub(crate) Vec<Item>);
 
-impl Batch {
+impl EventBatch {
     /// Returns the events as an array.
-    pub(crate) fn body(&self) -> Bytes {
+    pub(crate) fn body(&self) -> Vec<u8> {
         let bytes: usize = self.0.iter().map(|item| item.json.len() + 1).sum();
         let mut body = Vec::with_capacity(bytes + 1);
         for item in &self.0 {
@@ -42,7 +41,7 @@ impl Batch {
             body.extend_from_slice(&item.json);
         }
         body.push(b']');
-        body.into()
+        body
     }
 }
 
@@ -50,29 +49,29 @@ impl Batch {
 pub(crate) const MAX_EVENT_BYTES: usize = MAX_REQUEST_BYTES - 2;
 
 /// Gathers events for each lane.
-pub(crate) struct Packer {
-    lanes: Vec<Gathering>,
+pub(crate) struct BatchPacker {
+    lanes: Vec<OpenBatch>,
     size: usize,
 }
 
 #[derive(Default)]
-struct Gathering {
-    batch: Batch,
+struct OpenBatch {
+    batch: EventBatch,
     /// The size of the array, its brackets included but for the last.
     bytes: usize,
     /// The source and id of each event: a request that names one twice is refused.
     identities: HashSet<(String, String)>,
 }
 
-impl Packer {
+impl BatchPacker {
     /// Returns a packer for requests of at most `size` events.
     pub(crate) fn new(size: usize) -> Self {
-        let lanes = std::iter::repeat_with(Gathering::default).take(LANES).collect();
+        let lanes = std::iter::repeat_with(OpenBatch::default).take(LANES).collect();
         Self { lanes, size: size.clamp(1, MAX_REQUEST_EVENTS) }
     }
 
     /// Takes an event in. Returns the lane's batch, to be sent, if the event does not fit beside it.
-    pub(crate) fn push(&mut self, stream: &str, source: &str, item: Item) -> Option<(usize, Batch)> {
+    pub(crate) fn push(&mut self, stream: &str, source: &str, item: Item) -> Option<(usize, EventBatch)> {
         let mut hasher = DefaultHasher::new();
         stream.hash(&mut hasher);
         let lane = usize::try_from(hasher.finish() % LANES as u64).unwrap_or_default();
@@ -89,7 +88,7 @@ impl Packer {
     }
 
     /// Returns the remaining events, by lane.
-    pub(crate) fn rest(&mut self) -> Vec<(usize, Batch)> {
+    pub(crate) fn rest(&mut self) -> Vec<(usize, EventBatch)> {
         let taken = self.lanes.iter_mut().map(|gathering| std::mem::take(gathering).batch);
         taken.enumerate().filter(|(_, batch)| !batch.0.is_empty()).collect()
     }
@@ -100,17 +99,17 @@ mod tests {
     use super::*;
 
     fn item(id: &str, bytes: usize) -> Item {
-        let place = Place { file: "f".into(), number: 1 };
-        Item { place, id: id.to_owned(), json: vec![b'7'; bytes] }
+        let location = RecordLocation { file: "f".into(), number: 1 };
+        Item { location, id: id.to_owned(), json: vec![b'7'; bytes] }
     }
 
     #[test]
     fn a_request_is_within_its_limits_and_names_nothing_twice() {
-        let mut packer = Packer::new(2);
+        let mut packer = BatchPacker::new(2);
         assert!(packer.push("s", "a", item("1", 1)).is_none());
         assert!(packer.push("s", "b", item("1", 1)).is_none());
         let (lane, full) = packer.push("s", "a", item("3", MAX_EVENT_BYTES)).unwrap();
-        assert_eq!((full.0.len(), full.body().as_ref()), (2, b"[7,7]".as_slice()));
+        assert_eq!((full.0.len(), full.body()), (2, b"[7,7]".to_vec()));
         let (same, full) = packer.push("s", "a", item("4", 1)).unwrap();
         assert_eq!((same, full.body().len()), (lane, MAX_REQUEST_BYTES));
         assert_eq!(packer.push("s", "a", item("4", 1)).unwrap().1.0.len(), 1);
@@ -120,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_stream_stays_in_its_lane() {
-        let mut packer = Packer::new(1);
+        let mut packer = BatchPacker::new(1);
         for stream in 0..100 {
             let stream = stream.to_string();
             let _before = packer.push(&stream, "a", item("1", 1));

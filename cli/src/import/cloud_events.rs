@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::format::Unmappable;
-use crate::json_text::JsonObject;
+use super::json_text::JsonObject;
+use super::mapped_events::Unmappable;
 
 /// The mapping of CloudEvents: the same events, with a stream where they lack one.
 #[derive(Default)]

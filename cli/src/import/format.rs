@@ -1,24 +1,18 @@
 //! The format of a file, detected from its first records, and the mapping for it.
 
-use std::borrow::Cow;
-
 use bitacora_formats::Micros;
-use clap::ValueEnum;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::actions::Actions;
 use super::cloud_events::CloudEvents;
+use super::mapped_events::{MappedEvents, Unmappable};
 use super::mapping::{LineMapper, LineMapping};
 use super::runs::Runs;
 use super::transcript::Transcript;
-use crate::event_builder::Draft;
-
-/// The most characters of a reason: it quotes the contents of a file.
-const MAX_REASON_CHARS: usize = 200;
 
 /// The format of a file's lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Format {
     /// One CloudEvent a line.
     Cloudevents,
@@ -79,43 +73,6 @@ struct Marks {
     message_id: Option<IgnoredAny>,
 }
 
-/// The events made from a record.
-#[derive(Debug, Default)]
-pub(crate) struct Mapped {
-    pub(crate) events: Vec<Draft>,
-    /// The number of calls in it that are known to have no outcome.
-    pub(crate) without_outcome: u64,
-    /// The kind of a record that is known and makes no event.
-    pub(crate) passed_over: Option<Cow<'static, str>>,
-}
-
-impl Mapped {
-    pub(crate) fn passed_over(what: impl Into<Cow<'static, str>>) -> Self {
-        Self { passed_over: Some(what.into()), ..Self::default() }
-    }
-}
-
-/// The reason why no event can be made of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unmappable {
-    pub(crate) reason: String,
-}
-
-impl Unmappable {
-    pub(crate) fn new(reason: impl Into<String>) -> Self {
-        let reason: String = reason.into();
-        Self { reason: reason.chars().take(MAX_REASON_CHARS).collect() }
-    }
-
-    #[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
-    pub(crate) fn json(error: serde_json::Error) -> Self {
-        // Every record is on a line of its own; the column is all there is to say.
-        let text = error.to_string();
-        let what = text.split(" at line ").next().unwrap_or_default();
-        Self::new(format!("{what} (byte {})", error.column()))
-    }
-}
-
 /// The mapping of one file, with its memory of the lines before.
 pub(crate) enum Mapper {
     CloudEvents(CloudEvents),
@@ -128,7 +85,7 @@ pub(crate) enum Mapper {
 /// The result of a mapping: an event as it is sent, or drafts.
 pub(crate) enum MappedRecord {
     Event(Vec<u8>),
-    Drafts(Mapped),
+    Drafts(MappedEvents),
 }
 
 impl Mapper {
@@ -154,10 +111,10 @@ impl Mapper {
     }
 
     /// Returns the events that can be made only at the end of the file, given the current time.
-    pub(crate) fn end(&mut self, now: Micros) -> Mapped {
+    pub(crate) fn end(&mut self, now: Micros) -> MappedEvents {
         match self {
             Self::Transcript(transcript) => transcript.end(now),
-            _ => Mapped::default(),
+            _ => MappedEvents::default(),
         }
     }
 }

@@ -2,21 +2,21 @@
 
 use bitacora_formats::vocabulary::{CoverageGap, EventData};
 
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use super::event_draft::EventDraft;
+use super::json_text::JsonObject;
 
 /// The suffix of request ids.
 const REQUESTED: &str = "requested";
 
 /// Returns the `coverage.gap` of a call, beside its request.
-pub(crate) fn gap_of(requested: &Draft, evidence: &str) -> Draft {
+pub(crate) fn gap_of(requested: &EventDraft, evidence: &str) -> EventDraft {
     let id = requested.id.strip_suffix(REQUESTED).unwrap_or(&requested.id);
     let data = JsonObject::new()
         .text("call", requested.call.as_deref().unwrap_or_default())
         .text("evidence", evidence)
         .text("missing", "outcome")
         .text("assurance", "imported");
-    Draft {
+    EventDraft {
         id: format!("{id}gap"),
         source: requested.source.clone(),
         kind: CoverageGap::KIND.into(),

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bitacora_formats::BodyForm;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 
-use super::batches::{Batch, Item, Place};
-use crate::append_retry::{Delivered, Delivery, Miss};
+use super::append_channel::{AppendChannel, AppendMiss};
+use super::batches::{EventBatch, Item, RecordLocation};
 
 /// The most events that are singled out of one request before it is halved to find the others faster.
 const MAX_SINGLED_OUT: usize = 16;
@@ -16,8 +15,8 @@ const FIRST_REQUEST_EVENTS: usize = 200;
 const TAKEN_BEFORE_MORE: u32 = 64;
 
 /// One lane.
-pub(crate) struct Lane {
-    delivery: Delivery,
+pub(crate) struct Lane<C> {
+    channel: C,
     size: SharedRequestSize,
 }
 
@@ -73,34 +72,38 @@ impl RequestSize {
 
 /// The result of one request, or of a part of one.
 #[derive(Debug)]
-pub(crate) enum Landed {
-    Acknowledged { delivered: Delivered, bytes: u64 },
-    Rejected(Rejected),
+pub(crate) enum LaneOutcome<A> {
+    Acknowledged { acknowledgement: A, bytes: u64 },
+    Rejected(RejectedEvent),
 }
 
 /// An event that the ledger refuses, independently of the other events.
 #[derive(Debug)]
-pub(crate) struct Rejected {
-    pub(crate) place: Place,
+pub(crate) struct RejectedEvent {
+    pub(crate) location: RecordLocation,
     pub(crate) id: String,
     pub(crate) code: String,
     pub(crate) reason: String,
 }
 
-impl Lane {
+impl<C: AppendChannel> Lane<C> {
     /// Returns a lane that shares the learnt request size.
-    pub(crate) fn new(delivery: Delivery, size: SharedRequestSize) -> Self {
-        Self { delivery, size }
+    pub(crate) fn new(channel: C, size: SharedRequestSize) -> Self {
+        Self { channel, size }
     }
 
     /// Returns the number of retries, of requests that met a busy ledger or whose outcome was unknown.
     pub(crate) fn retries(&self) -> u64 {
-        self.delivery.retries
+        self.channel.retries()
     }
 
     /// Delivers the events, and reports each part once it is settled. An event that is refused because of its content
     /// does not keep the others out.
-    pub(crate) async fn land(&mut self, batch: Batch, told: &mut Vec<Landed>) -> Result<(), Miss> {
+    pub(crate) async fn land(
+        &mut self,
+        batch: EventBatch,
+        outcomes: &mut Vec<LaneOutcome<C::Acknowledgement>>,
+    ) -> Result<(), C::Miss> {
         let mut singled_out = 0;
         let mut waiting = vec![batch];
         while let Some(mut batch) = waiting.pop() {
@@ -111,13 +114,14 @@ impl Lane {
             if batch.0.len() > most {
                 // The batch pushed last is taken first.
                 let rest = batch.0.split_off(most);
-                waiting.extend([Batch(rest), batch]);
+                waiting.extend([EventBatch(rest), batch]);
                 continue;
             }
             let body = batch.body();
-            let miss = match self.delivery.deliver(BodyForm::Batch, &body).await {
-                Ok(delivered) => {
-                    told.push(Landed::Acknowledged { delivered, bytes: body.len() as u64 });
+            let bytes = body.len() as u64;
+            let miss = match self.channel.append(body).await {
+                Ok(acknowledgement) => {
+                    outcomes.push(LaneOutcome::Acknowledged { acknowledgement, bytes });
                     self.size.change(|size| size.grow(batch.0.len()));
                     continue;
                 }
@@ -134,12 +138,12 @@ impl Lane {
                 None if miss.is_about_size() => 0,
                 _ => return Err(miss),
             };
-            let Item { place, id, .. } = batch.0.remove(index);
+            let Item { location, id, .. } = batch.0.remove(index);
             // The event's number in the request means nothing to a user who has only the file.
             let (reason, of_request) = (miss.to_string(), format!("event {index}: "));
             let reason = reason.strip_prefix(&of_request).unwrap_or(&reason).to_owned();
             let code = miss.code().to_owned();
-            told.push(Landed::Rejected(Rejected { place, id, code, reason }));
+            outcomes.push(LaneOutcome::Rejected(RejectedEvent { location, id, code, reason }));
             singled_out += 1;
             if singled_out < MAX_SINGLED_OUT { waiting.push(batch) } else { waiting.extend(halves(batch)) }
         }
@@ -148,9 +152,9 @@ impl Lane {
 }
 
 /// Returns the second half, then the first: the last one is taken first.
-fn halves(mut batch: Batch) -> [Batch; 2] {
+fn halves(mut batch: EventBatch) -> [EventBatch; 2] {
     let second = batch.0.split_off(batch.0.len() / 2);
-    [Batch(second), batch]
+    [EventBatch(second), batch]
 }
 
 #[cfg(test)]

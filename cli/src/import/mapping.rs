@@ -5,8 +5,8 @@ use std::str::FromStr;
 use bitacora_formats::{Micros, check_time, format_time};
 use serde_json::Value;
 
-use super::format::{Mapped, Unmappable};
-use crate::event_builder::Draft;
+use super::event_draft::EventDraft;
+use super::mapped_events::{MappedEvents, Unmappable};
 
 /// A place in a JSON value: `/a/0/b` in RFC 6901, or `a.0.b`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,11 +72,11 @@ impl Pointer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     At(Pointer),
 }
@@ -90,13 +90,13 @@ impl FromStr for Template {
         while let Some((before, after)) = rest.split_once('{') {
             let (place, after) = after.split_once('}').ok_or(MappingError::Template)?;
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(TemplatePiece::Text(before.to_owned()));
             }
-            pieces.push(Piece::At(place.parse().map_err(|_| MappingError::Template)?));
+            pieces.push(TemplatePiece::At(place.parse().map_err(|_| MappingError::Template)?));
             rest = after;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(TemplatePiece::Text(rest.to_owned()));
         }
         Ok(Self { text: text.to_owned(), pieces })
     }
@@ -107,8 +107,8 @@ impl Template {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(piece) => text.push_str(piece),
-                Piece::At(pointer) => text.push_str(&pointer.text(value)?),
+                TemplatePiece::Text(piece) => text.push_str(piece),
+                TemplatePiece::At(pointer) => text.push_str(&pointer.text(value)?),
             }
         }
         Ok(text)
@@ -166,7 +166,7 @@ impl LineMapper {
         Self { mapping, file: file.to_owned() }
     }
 
-    pub(crate) fn map(&self, record: &[u8], number: u64) -> Result<Mapped, Unmappable> {
+    pub(crate) fn map(&self, record: &[u8], number: u64) -> Result<MappedEvents, Unmappable> {
         // Only looked at: the data stays the bytes that were read.
         let value: Value = serde_json::from_slice(record).map_err(Unmappable::json)?;
         let data = std::str::from_utf8(record).map_err(|_| Unmappable::new("not UTF-8"))?;
@@ -177,7 +177,7 @@ impl LineMapper {
             [] => format!("{}#{number}", self.file),
             places => places.iter().map(|at| at.text(&value)).collect::<Result<Vec<_>, _>>()?.join(":"),
         };
-        let event = Draft {
+        let event = EventDraft {
             id,
             source: fill(source)?.unwrap_or_else(|| format!("import/{}", self.file)),
             kind: fill(kind)?.map_or(DEFAULT_KIND.into(), Into::into),
@@ -190,7 +190,7 @@ impl LineMapper {
             call: text(call)?,
             data: data.trim().to_owned(),
         };
-        Ok(Mapped { events: vec![event], ..Mapped::default() })
+        Ok(MappedEvents { events: vec![event], ..MappedEvents::default() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CallEnding {
     Ok,
     /// Its program ended with an exit code that means failure; holds the code, where the source names it.
     ExitCode(Option<i64>),
@@ -17,7 +17,7 @@ pub(crate) enum Ending {
     Interrupted,
 }
 
-impl Ending {
+impl CallEnding {
     /// Parses the `outcome` of an action log. `Some(None)` is a call without one.
     pub(crate) fn of_action(outcome: &str) -> Option<Option<Self>> {
         Some(Some(match outcome {
@@ -113,22 +113,25 @@ mod tests {
 
     #[test]
     fn a_result_is_told_by_its_flag_and_its_first_words() {
-        let of = |text| Ending::of_result(text, true);
-        assert_eq!(Ending::of_result("Exit code 1", false), Ending::Ok);
-        assert_eq!(of("Exit code 101\nerror: no"), Ending::ExitCode(Some(101)));
-        assert_eq!(of("Exit code unknown"), Ending::ExitCode(None));
-        assert_eq!(of("The user doesn't want to proceed with this tool use."), Ending::Rejected);
-        assert_eq!(of("[Request interrupted by user for tool use]"), Ending::Interrupted);
-        assert_eq!(of("PreToolUse:Bash hook error: [x]: no"), Ending::HookBlocked);
-        assert_eq!(of("Hook PreToolUse:Bash denied this tool"), Ending::HookBlocked);
-        assert_eq!(of("<tool_use_error>File has not been read yet."), Ending::ToolUseError);
-        assert_eq!(of("nothing\nPreToolUse: is not the first line"), Ending::Error);
+        let of = |text| CallEnding::of_result(text, true);
+        assert_eq!(CallEnding::of_result("Exit code 1", false), CallEnding::Ok);
+        assert_eq!(of("Exit code 101\nerror: no"), CallEnding::ExitCode(Some(101)));
+        assert_eq!(of("Exit code unknown"), CallEnding::ExitCode(None));
+        assert_eq!(of("The user doesn't want to proceed with this tool use."), CallEnding::Rejected);
+        assert_eq!(of("[Request interrupted by user for tool use]"), CallEnding::Interrupted);
+        assert_eq!(of("PreToolUse:Bash hook error: [x]: no"), CallEnding::HookBlocked);
+        assert_eq!(of("Hook PreToolUse:Bash denied this tool"), CallEnding::HookBlocked);
+        assert_eq!(of("<tool_use_error>File has not been read yet."), CallEnding::ToolUseError);
+        assert_eq!(of("nothing\nPreToolUse: is not the first line"), CallEnding::Error);
     }
 
     #[test]
     fn an_outcome_that_is_not_known_is_not_guessed() {
-        assert_eq!(Ending::of_action("none"), Some(None));
-        assert_eq!(Ending::of_action("approved"), None);
-        assert_eq!(Ending::of_action("user_rejected").flatten().map(Ending::kind), Some("tool.blocked"));
+        assert_eq!(CallEnding::of_action("none"), Some(None));
+        assert_eq!(CallEnding::of_action("approved"), None);
+        assert_eq!(
+            CallEnding::of_action("user_rejected").flatten().map(CallEnding::kind),
+            Some("tool.blocked")
+        );
     }
 }

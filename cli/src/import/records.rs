@@ -1,14 +1,13 @@
 //! The records of a file: its lines, or the elements of its one array.
 //! Compression is detected by content.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-
-use crate::input_file;
 
 /// The size limit of one line. Longer ones are skipped without being kept.
 pub(crate) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
@@ -54,17 +53,20 @@ pub(crate) enum Record<'a> {
     End,
 }
 
+/// A function that opens a regular file without waiting for a writer.
+pub(crate) type OpenFile = fn(&Path) -> io::Result<File>;
+
 /// A listener for the number of bytes read from the disk.
 pub(crate) trait ReadProgress {
     fn read(&self, bytes: u64);
 }
 
-struct Counting<P> {
+struct CountingReader<P> {
     inner: Box<dyn Read>,
     progress: P,
 }
 
-impl<P: ReadProgress> Read for Counting<P> {
+impl<P: ReadProgress> Read for CountingReader<P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.progress.read(read as u64);
@@ -74,12 +76,16 @@ impl<P: ReadProgress> Read for Counting<P> {
 
 impl Records {
     /// Opens a file, or stdin.
-    pub(crate) fn open(path: Option<&Path>, progress: impl ReadProgress + 'static) -> io::Result<Self> {
+    pub(crate) fn open(
+        path: Option<&Path>,
+        open: OpenFile,
+        progress: impl ReadProgress + 'static,
+    ) -> io::Result<Self> {
         let inner: Box<dyn Read> = match path {
-            Some(path) => Box::new(input_file::open(path)?),
+            Some(path) => Box::new(open(path)?),
             None => Box::new(io::stdin()),
         };
-        Self::new(Counting { inner, progress })
+        Self::new(CountingReader { inner, progress })
     }
 
     fn new(source: impl Read + 'static) -> io::Result<Self> {

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::format::{Mapped, Unmappable};
+use super::event_draft::EventDraft;
 use super::gap::gap_of;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
+use super::json_text::JsonObject;
+use super::mapped_events::{MappedEvents, Unmappable};
 
 /// The mapping of runs to events.
 pub(crate) struct Runs {
@@ -22,17 +22,19 @@ pub(crate) struct Runs {
 const MAX_NAMES: usize = 1_000_000;
 
 #[derive(Deserialize)]
-struct Run<'a> {
+#[serde(expecting = "struct Run")]
+struct RunRecord<'a> {
     #[serde(borrow)]
     task_id: &'a RawValue,
     trial: Option<u64>,
     #[serde(borrow)]
     reward: &'a RawValue,
-    traj: Vec<Message>,
+    traj: Vec<RunMessage>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+#[serde(expecting = "struct Message")]
+struct RunMessage {
     role: String,
     content: Option<String>,
     #[serde(default)]
@@ -54,13 +56,13 @@ struct Function {
 }
 
 /// A call that waits for its result.
-struct Open {
+struct RunCall {
     /// The call's name in the ledger: ids repeat within a run.
     name: String,
     at: usize,
     tool: String,
     /// The event that replaces its outcome if none comes.
-    gap: Draft,
+    gap: EventDraft,
 }
 
 impl Runs {
@@ -70,8 +72,8 @@ impl Runs {
         Self { set: set.to_owned(), seen: HashSet::new() }
     }
 
-    pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<Mapped, Unmappable> {
-        let run: Run<'_> = serde_json::from_slice(record).map_err(Unmappable::json)?;
+    pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedEvents, Unmappable> {
+        let run: RunRecord<'_> = serde_json::from_slice(record).map_err(Unmappable::json)?;
         let task = run.task_id.get().trim_matches('"');
         let reward: f64 = serde_json::from_str(run.reward.get()).map_err(Unmappable::json)?;
         let mut name = format!("{}/{task}.{}", self.set, run.trial.unwrap_or_default());
@@ -80,16 +82,16 @@ impl Runs {
         } else if self.seen.len() < MAX_NAMES {
             self.seen.insert(name.clone());
         }
-        let telling = Telling { run: &name, source: format!("runs/{}", self.set) };
-        let mut mapped = Mapped::default();
+        let mapping = RunMapping { run: &name, source: format!("runs/{}", self.set) };
+        let mut mapped = MappedEvents::default();
         let started = JsonObject::new()
             .text("run", &name)
             .text("kind", &self.set)
             .text("case", task)
             .maybe_raw("trial", run.trial)
             .text("assurance", "imported");
-        mapped.events.push(telling.event("started", "run.started", started));
-        mapped.without_outcome = telling.messages(&run.traj, &mut mapped.events);
+        mapped.events.push(mapping.event("started", "run.started", started));
+        mapped.without_outcome = mapping.messages(&run.traj, &mut mapped.events);
         let calls = run.traj.iter().map(|message| message.tool_calls.as_deref().unwrap_or_default().len());
         // The run came to its end either way; the label says whether the end was the wanted one.
         let completed = JsonObject::new()
@@ -99,33 +101,33 @@ impl Runs {
             .raw("messages", run.traj.len())
             .raw("calls", calls.sum::<usize>())
             .text("assurance", "imported");
-        mapped.events.push(telling.event("completed", "run.completed", completed));
+        mapped.events.push(mapping.event("completed", "run.completed", completed));
         Ok(mapped)
     }
 }
 
 /// The mapping of one run.
-struct Telling<'a> {
+struct RunMapping<'a> {
     run: &'a str,
     source: String,
 }
 
-impl Telling<'_> {
-    fn event(&self, part: &str, kind: &'static str, data: JsonObject) -> Draft {
-        Draft {
+impl RunMapping<'_> {
+    fn event(&self, part: &str, kind: &'static str, data: JsonObject) -> EventDraft {
+        EventDraft {
             id: format!("{}#{part}", self.run),
             source: self.source.clone(),
             kind: kind.into(),
             stream: format!("run/{}", self.run),
             run: Some(self.run.to_owned()),
             data: data.end(),
-            ..Draft::default()
+            ..EventDraft::default()
         }
     }
 
     /// Maps every message in order, and returns the number of calls without a result.
-    fn messages(&self, messages: &[Message], events: &mut Vec<Draft>) -> u64 {
-        let mut open: HashMap<&str, Open> = HashMap::new();
+    fn messages(&self, messages: &[RunMessage], events: &mut Vec<EventDraft>) -> u64 {
+        let mut open: HashMap<&str, RunCall> = HashMap::new();
         let mut names: HashMap<&str, u32> = HashMap::new();
         let mut without = Vec::new();
         for (at, message) in (1..).zip(messages) {
@@ -136,7 +138,7 @@ impl Telling<'_> {
                 let requested = self.requested(call, &name, at);
                 let gap = gap_of(&requested, "no result of it follows in the run");
                 events.push(requested);
-                let call_open = Open { name, at, tool: call.function.name.clone(), gap };
+                let call_open = RunCall { name, at, tool: call.function.name.clone(), gap };
                 without.extend(open.insert(&call.id, call_open));
             }
             let text = message.content.as_deref().unwrap_or_default();
@@ -159,7 +161,7 @@ impl Telling<'_> {
         count
     }
 
-    fn requested(&self, call: &ToolCall, name: &str, at: usize) -> Draft {
+    fn requested(&self, call: &ToolCall, name: &str, at: usize) -> EventDraft {
         let data = JsonObject::new().text("call", name).text("tool", &call.function.name);
         // Arguments are JSON in a string. What is not JSON is kept as the string it is.
         let arguments = call.function.arguments.as_str();
@@ -176,7 +178,7 @@ impl Telling<'_> {
         event
     }
 
-    fn outcome(&self, open: &Open, text: &str, message: &Message) -> Draft {
+    fn outcome(&self, open: &RunCall, text: &str, message: &RunMessage) -> EventDraft {
         let failed = text.starts_with("Error");
         let data = JsonObject::new()
             .text("call", &open.name)

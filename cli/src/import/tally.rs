@@ -8,11 +8,11 @@ use std::io::{self, BufWriter, Write};
 use bitacora_formats::vocabulary::{EventData, ImportAccepted, ImportBatch};
 use sha2::{Digest, Sha256};
 
-use super::batches::Place;
-use super::format::{Format, Mapped};
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
-use crate::output::printable;
+use super::batches::RecordLocation;
+use super::event_draft::EventDraft;
+use super::format::Format;
+use super::json_text::JsonObject;
+use super::mapped_events::MappedEvents;
 
 /// The most lines listed in memory; a report on disk takes all.
 const MAX_LISTED: usize = 10_000;
@@ -26,14 +26,14 @@ const STREAM: &str = "imports";
 
 /// A line that made no event, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) place: Place,
+pub(crate) struct UnmappedLine {
+    pub(crate) location: RecordLocation,
     pub(crate) reason: String,
 }
 
 /// The statistics of one file.
 #[derive(Debug)]
-pub(crate) struct SourceTold {
+pub(crate) struct SourceStatistics {
     pub(crate) name: String,
     pub(crate) format: Option<Format>,
     pub(crate) sha256: [u8; 32],
@@ -45,9 +45,9 @@ pub(crate) struct SourceTold {
 }
 
 /// Counts over all files.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) sources: Vec<SourceTold>,
+#[derive(Debug)]
+pub(crate) struct ImportTally {
+    pub(crate) sources: Vec<SourceStatistics>,
     /// Lines that are not blank, or elements of arrays.
     pub(crate) records: u64,
     /// Bytes of the files, after decompression.
@@ -57,12 +57,31 @@ pub(crate) struct Tally {
     pub(crate) passed_over: BTreeMap<String, u64>,
     pub(crate) without_outcome: u64,
     pub(crate) unmapped: u64,
-    pub(crate) listed: Vec<Listed>,
+    pub(crate) listed: Vec<UnmappedLine>,
+    /// The function that takes terminal control characters out of a text.
+    printable: fn(&str) -> String,
     /// The writer of the report, which gets every line that made no event.
     pub(crate) report: Option<BufWriter<File>>,
 }
 
-impl Tally {
+impl ImportTally {
+    /// Returns the tally of no file yet. `printable` takes terminal control characters out of texts of the files.
+    pub(crate) fn new(printable: fn(&str) -> String, report: Option<BufWriter<File>>) -> Self {
+        Self {
+            sources: Vec::new(),
+            records: 0,
+            bytes: 0,
+            events: 0,
+            kinds: BTreeMap::new(),
+            passed_over: BTreeMap::new(),
+            without_outcome: 0,
+            unmapped: 0,
+            listed: Vec::new(),
+            printable,
+            report,
+        }
+    }
+
     /// Increments the count of a name.
     pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
         let name = if counts.len() < MAX_NAMES || counts.contains_key(name) { name } else { OTHERS };
@@ -74,17 +93,17 @@ impl Tally {
         }
     }
 
-    pub(crate) fn add(&mut self, mapped: &Mapped) {
+    pub(crate) fn add(&mut self, mapped: &MappedEvents) {
         self.without_outcome += mapped.without_outcome;
         if let Some(what) = &mapped.passed_over {
-            Self::count(&mut self.passed_over, &printable(what));
+            Self::count(&mut self.passed_over, &(self.printable)(what));
         }
     }
 
     /// Lists a line that made no event.
-    pub(crate) fn unmapped(&mut self, place: Place, reason: &str) -> io::Result<()> {
+    pub(crate) fn unmapped(&mut self, location: RecordLocation, reason: &str) -> io::Result<()> {
         self.unmapped += 1;
-        let listed = Listed { place, reason: printable(reason) };
+        let listed = UnmappedLine { location, reason: (self.printable)(reason) };
         if let Some(report) = &mut self.report {
             writeln!(report, "{}", listed.to_json())?;
         }
@@ -100,7 +119,7 @@ impl Tally {
     }
 
     /// Returns the event that records the import. It follows from the files and the mapping alone, so that it too is recorded once.
-    pub(crate) fn event(&self, mapping: &str) -> Draft {
+    pub(crate) fn event(&self, mapping: &str) -> EventDraft {
         let (digest, sources) = self.digest(mapping);
         let mut kinds = JsonObject::new();
         for (kind, count) in &self.kinds {
@@ -130,7 +149,7 @@ impl Tally {
     }
 
     /// Returns the event that lets the import count towards trust, once.
-    pub(crate) fn acceptance(&self, mapping: &str) -> Draft {
+    pub(crate) fn acceptance(&self, mapping: &str) -> EventDraft {
         let (digest, _) = self.digest(mapping);
         let id = format!("import-{digest}-accepted");
         own_event(id, ImportAccepted::KIND, JsonObject::new().text("digest", &digest))
@@ -155,18 +174,18 @@ impl Tally {
 }
 
 /// Returns an event about the import itself.
-fn own_event(id: String, kind: &'static str, data: JsonObject) -> Draft {
-    Draft {
+fn own_event(id: String, kind: &'static str, data: JsonObject) -> EventDraft {
+    EventDraft {
         id,
         source: "bitacora/import".to_owned(),
         kind: Cow::Borrowed(kind),
         stream: STREAM.to_owned(),
         data: data.end(),
-        ..Draft::default()
+        ..EventDraft::default()
     }
 }
 
-impl SourceTold {
+impl SourceStatistics {
     fn to_json(&self) -> String {
         JsonObject::new()
             .text("name", &self.name)
@@ -180,11 +199,11 @@ impl SourceTold {
     }
 }
 
-impl Listed {
+impl UnmappedLine {
     pub(crate) fn to_json(&self) -> String {
         JsonObject::new()
-            .text("file", &self.place.file)
-            .raw("line", self.place.number)
+            .text("file", &self.location.file)
+            .raw("line", self.location.number)
             .text("reason", &self.reason)
             .end()
     }
@@ -198,14 +217,14 @@ mod tests {
     fn names_without_end_are_counted_together() {
         let mut counts = BTreeMap::new();
         for name in 0..3 * MAX_NAMES {
-            Tally::count(&mut counts, &name.to_string());
+            ImportTally::count(&mut counts, &name.to_string());
         }
         assert_eq!((counts.len(), counts.values().sum::<u64>()), (MAX_NAMES + 1, 3 * MAX_NAMES as u64));
     }
 
     #[test]
     fn the_event_is_decided_by_files_and_mapping() {
-        let source = |sha256| SourceTold {
+        let source = |sha256| SourceStatistics {
             name: "f".into(),
             format: Some(Format::Actions),
             sha256,
@@ -214,13 +233,20 @@ mod tests {
             events: 2,
             fault: None,
         };
-        let tally = |sha256| Tally { sources: vec![source(sha256)], events: 2, ..Tally::default() };
+        let tally = |sha256| ImportTally {
+            sources: vec![source(sha256)],
+            events: 2,
+            ..ImportTally::new(str::to_owned, None)
+        };
         assert_eq!(tally([1; 32]).event("m"), tally([1; 32]).event("m"));
         assert_ne!(tally([1; 32]).event("m").id, tally([2; 32]).event("m").id);
         assert_ne!(tally([1; 32]).event("m").id, tally([1; 32]).event("n").id);
         let data: serde_json::Value = serde_json::from_str(&tally([1; 32]).event("m").data).unwrap();
         assert_eq!((&data["sources"][0]["name"], &data["counts"]["events"]), (&"f".into(), &2.into()));
-        assert!(serde_json::from_str::<serde_json::Value>(&Tally::default().event("m").data).is_ok());
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&ImportTally::new(str::to_owned, None).event("m").data)
+                .is_ok()
+        );
         let accepted = tally([1; 32]).acceptance("m");
         assert_eq!(
             (accepted.id, &*accepted.kind),

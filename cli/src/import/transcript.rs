@@ -10,14 +10,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use bitacora_formats::{Micros, parse_time};
 use serde_json::value::RawValue;
 
-use self::entry::{Block, Content, Entry, Message, Usage, result_text};
+use self::entry::{Block, MessageContent, TranscriptEntry, TranscriptMessage, Usage, result_text};
 use super::actions::server_of;
-use super::format::{Mapped, Unmappable};
+use super::event_draft::EventDraft;
 use super::gap::gap_of;
-use super::outcome::Ending;
+use super::json_text::JsonObject;
+use super::mapped_events::{MappedEvents, Unmappable};
+use super::outcome::CallEnding;
 use super::runs::digest;
-use crate::event_builder::Draft;
-use crate::json_text::JsonObject;
 
 /// The most calls whose results are awaited. The tools of older ones are forgotten, and their results come without a tool.
 const MAX_OPEN_CALLS: usize = 10_000;
@@ -34,26 +34,26 @@ const SYNTHETIC: &str = "<synthetic>";
 #[derive(Default)]
 pub(crate) struct Transcript {
     started: HashSet<String>,
-    calls: HashMap<String, OpenCall>,
+    calls: HashMap<String, WaitingCall>,
     /// The ids of `calls`, oldest first; some may be gone.
     call_order: VecDeque<String>,
     /// The number of forgotten calls that had no result by then.
     forgotten: u64,
-    answer: Option<Answer>,
+    partial: Option<PartialMessage>,
 }
 
-struct OpenCall {
+struct WaitingCall {
     tool: String,
     model: Option<String>,
     at: Option<Micros>,
     /// The event that replaces its result if none comes.
-    gap: Draft,
+    gap: EventDraft,
 }
 
 /// The message of a model as far as it was read: one line for each of its blocks.
-struct Answer {
+struct PartialMessage {
     id: String,
-    event: Draft,
+    event: EventDraft,
     model: String,
     usage: Usage,
     request: Option<String>,
@@ -63,68 +63,69 @@ struct Answer {
 }
 
 impl Transcript {
-    pub(crate) fn map(&mut self, line: &[u8]) -> Result<Mapped, Unmappable> {
-        let entry: Entry<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
+    pub(crate) fn map(&mut self, line: &[u8]) -> Result<MappedEvents, Unmappable> {
+        let entry: TranscriptEntry<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
         match entry.kind.as_str() {
             "assistant" => self.assistant(&entry),
             "user" => self.user(&entry),
             "system" => self.system(&entry),
-            other => Ok(Mapped::passed_over(other.chars().take(40).collect::<String>())),
+            other => Ok(MappedEvents::passed_over(other.chars().take(40).collect::<String>())),
         }
     }
 
     /// Returns events for the calls without a result and for the last answer, if they are old enough to be complete.
-    pub(crate) fn end(&mut self, now: Micros) -> Mapped {
+    pub(crate) fn end(&mut self, now: Micros) -> MappedEvents {
         let is_past =
             |time: Option<Micros>| time.is_some_and(|time| time.0.saturating_add(PATIENCE.0) < now.0);
-        let time_of = |answer: &Answer| answer.event.time.as_deref().and_then(|time| parse_time(time).ok());
-        let answer = self.answer.take().filter(|answer| is_past(time_of(answer)));
+        let time_of =
+            |partial: &PartialMessage| partial.event.time.as_deref().and_then(|time| parse_time(time).ok());
+        let partial = self.partial.take().filter(|partial| is_past(time_of(partial)));
         let without_outcome = self.calls.len() as u64 + self.forgotten;
         let left = self.call_order.drain(..).filter_map(|call| self.calls.remove(&call));
         let gaps = left.filter(|open| is_past(open.at)).map(|open| open.gap);
-        let events = answer.map(Answer::into_event).into_iter().chain(gaps).collect();
-        Mapped { events, without_outcome, passed_over: None }
+        let events = partial.map(PartialMessage::into_event).into_iter().chain(gaps).collect();
+        MappedEvents { events, without_outcome, passed_over: None }
     }
 
-    fn assistant(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
-        let about = About::of(entry)?;
+    fn assistant(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
+        let origin = LineOrigin::of(entry)?;
         let message = entry.message("assistant")?;
-        let Content::Blocks(blocks) = message.content()? else {
+        let MessageContent::Blocks(blocks) = message.content()? else {
             return Err(Unmappable::new("an assistant's message without a list of contents"));
         };
         let mut requested = Vec::new();
         for block in &blocks {
             if block.kind == "tool_use" {
-                requested.push(about.requested(entry, &message, block)?);
+                requested.push(origin.requested(entry, &message, block)?);
             }
         }
-        let mut mapped = Mapped::default();
-        mapped.events.extend(self.start(entry, &about));
-        mapped.events.extend(self.go_on(entry, &about, &message, &blocks));
+        let mut mapped = MappedEvents::default();
+        mapped.events.extend(self.start(entry, &origin));
+        mapped.events.extend(self.go_on(entry, &origin, &message, &blocks));
         for (call, tool, event) in requested {
             let gap = gap_of(&event, "no result of it follows in the transcript");
-            let open = OpenCall { tool, model: message.model.clone(), at: about.at, gap };
+            let open = WaitingCall { tool, model: message.model.clone(), at: origin.at, gap };
             self.remember(call, open);
             mapped.events.push(event);
         }
         if mapped.events.is_empty() {
-            return Ok(Mapped::passed_over("part of an answer"));
+            return Ok(MappedEvents::passed_over("part of an answer"));
         }
         Ok(mapped)
     }
 
-    fn user(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
-        let about = About::of(entry)?;
+    fn user(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
+        let origin = LineOrigin::of(entry)?;
         let message = entry.message("user")?;
         let (mut told, mut ended) = (Vec::new(), Vec::new());
         match message.content()? {
-            Content::Text(_) if entry.is_meta => {}
-            Content::Text(text) => told.extend(about.prompt(entry, &text)?),
-            Content::Blocks(blocks) => {
+            MessageContent::Text(_) if entry.is_meta => {}
+            MessageContent::Text(text) => told.extend(origin.prompt(entry, &text)?),
+            MessageContent::Blocks(blocks) => {
                 let mut prompt = String::new();
                 for block in &blocks {
                     match block.kind.as_str() {
-                        "tool_result" => ended.push(self.result(entry, &about, block)?),
+                        "tool_result" => ended.push(self.result(entry, &origin, block)?),
                         "text" if !entry.is_meta => {
                             prompt.push_str(block.text.as_deref().unwrap_or_default());
                         }
@@ -132,13 +133,13 @@ impl Transcript {
                     }
                 }
                 if !prompt.is_empty() {
-                    told.extend(about.prompt(entry, &prompt)?);
+                    told.extend(origin.prompt(entry, &prompt)?);
                 }
             }
         }
         // Nothing fails from here on: a line that makes no event leaves no trace.
-        let mut mapped = Mapped::default();
-        mapped.events.extend(self.start(entry, &about));
+        let mut mapped = MappedEvents::default();
+        mapped.events.extend(self.start(entry, &origin));
         mapped.events.append(&mut told);
         for (call, event) in ended {
             if self.calls.remove(&call).is_none() {
@@ -147,7 +148,7 @@ impl Transcript {
             mapped.events.push(event);
         }
         if mapped.events.is_empty() {
-            return Ok(Mapped::passed_over(if entry.is_meta {
+            return Ok(MappedEvents::passed_over(if entry.is_meta {
                 "note of the harness"
             } else {
                 "local command"
@@ -156,47 +157,47 @@ impl Transcript {
         Ok(mapped)
     }
 
-    fn system(&mut self, entry: &Entry<'_>) -> Result<Mapped, Unmappable> {
+    fn system(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
         let what = entry.subtype.as_deref().unwrap_or_default();
         let Some(duration_ms) = entry.duration_ms.filter(|_| what == "turn_duration") else {
-            return Ok(Mapped::passed_over(format!(
+            return Ok(MappedEvents::passed_over(format!(
                 "system ({})",
                 what.chars().take(40).collect::<String>()
             )));
         };
-        let about = About::of(entry)?;
+        let origin = LineOrigin::of(entry)?;
         let data = JsonObject::new()
             .text("stop_reason", "end_turn")
             .raw("duration_ms", duration_ms)
             .text("assurance", "imported");
-        let ended = about.event(about.own_id(entry, "turn-ended")?, "turn.ended", data);
-        Ok(Mapped { events: vec![ended], ..Mapped::default() })
+        let ended = origin.event(origin.own_id(entry, "turn-ended")?, "turn.ended", data);
+        Ok(MappedEvents { events: vec![ended], ..MappedEvents::default() })
     }
 
     /// Returns the start of a session, at the first line of a person or a model. Lines of subagents do not start it.
-    fn start(&mut self, entry: &Entry<'_>, about: &About) -> Option<Draft> {
+    fn start(&mut self, entry: &TranscriptEntry<'_>, origin: &LineOrigin) -> Option<EventDraft> {
         let is_own = !entry.is_sidechain && entry.agent_id.is_none();
-        if !is_own || self.started.len() >= MAX_SESSIONS || self.started.contains(&about.session) {
+        if !is_own || self.started.len() >= MAX_SESSIONS || self.started.contains(&origin.session) {
             return None;
         }
-        self.started.insert(about.session.clone());
+        self.started.insert(origin.session.clone());
         let data = JsonObject::new()
             .text("harness", "claude-code")
             .maybe("version", entry.version.as_deref())
             .maybe("cwd", entry.cwd.as_deref())
             .maybe("branch", entry.branch.as_deref())
             .text("assurance", "imported");
-        Some(about.event(format!("{}#started", about.session), "session.started", data))
+        Some(origin.event(format!("{}#started", origin.session), "session.started", data))
     }
 
     /// Takes in a line of an answer; returns the event of the answer before it, which is complete now.
     fn go_on(
         &mut self,
-        entry: &Entry<'_>,
-        about: &About,
-        message: &Message<'_>,
+        entry: &TranscriptEntry<'_>,
+        origin: &LineOrigin,
+        message: &TranscriptMessage<'_>,
         blocks: &[Block<'_>],
-    ) -> Option<Draft> {
+    ) -> Option<EventDraft> {
         let (Some(id), Some(model), Some(usage)) = (&message.id, &message.model, message.usage) else {
             return None;
         };
@@ -206,9 +207,9 @@ impl Transcript {
         let calls = blocks.iter().filter(|block| block.kind == "tool_use").count() as u64;
         let text = blocks.iter().filter_map(|block| block.text.as_deref()).map(str::len).sum::<usize>();
         let mut ended = None;
-        if self.answer.as_ref().is_none_or(|answer| answer.id != *id) {
-            let event = about.event(format!("{id}#called"), "model.called", JsonObject::new());
-            let answer = Answer {
+        if self.partial.as_ref().is_none_or(|partial| partial.id != *id) {
+            let event = origin.event(format!("{id}#called"), "model.called", JsonObject::new());
+            let partial = PartialMessage {
                 id: id.clone(),
                 event,
                 model: model.clone(),
@@ -218,31 +219,31 @@ impl Transcript {
                 text_bytes: 0,
                 calls: 0,
             };
-            ended = self.answer.replace(answer);
+            ended = self.partial.replace(partial);
         }
-        if let Some(answer) = &mut self.answer {
-            answer.usage = usage;
-            answer.stop_reason = message.stop_reason.clone().or(answer.stop_reason.take());
-            answer.event.time.clone_from(&about.time);
-            answer.text_bytes += text;
-            answer.calls += calls;
+        if let Some(partial) = &mut self.partial {
+            partial.usage = usage;
+            partial.stop_reason = message.stop_reason.clone().or(partial.stop_reason.take());
+            partial.event.time.clone_from(&origin.time);
+            partial.text_bytes += text;
+            partial.calls += calls;
         }
-        ended.map(Answer::into_event)
+        ended.map(PartialMessage::into_event)
     }
 
     /// Returns the event of a call's result, and the call's id.
     fn result(
         &self,
-        entry: &Entry<'_>,
-        about: &About,
+        entry: &TranscriptEntry<'_>,
+        origin: &LineOrigin,
         block: &Block<'_>,
-    ) -> Result<(String, Draft), Unmappable> {
+    ) -> Result<(String, EventDraft), Unmappable> {
         let call = block.tool_use_id.clone().filter(|id| !id.is_empty());
         let call = call.ok_or_else(|| Unmappable::new("a tool result without tool_use_id"))?;
         let text = result_text(block.content)?;
-        let ending = Ending::of_result(&text, block.is_error.unwrap_or_default());
+        let ending = CallEnding::of_result(&text, block.is_error.unwrap_or_default());
         let open = self.calls.get(&call);
-        let duration = open.and_then(|open| Some(about.at?.0.checked_sub(open.at?.0)? / 1_000));
+        let duration = open.and_then(|open| Some(origin.at?.0.checked_sub(open.at?.0)? / 1_000));
         let data = JsonObject::new()
             .text("call", &call)
             .maybe("tool", open.map(|open| open.tool.as_str()))
@@ -256,12 +257,12 @@ impl Transcript {
             .maybe("summary", Some(summary(&text)).filter(|summary| !summary.is_empty()))
             .maybe("cwd", entry.cwd.as_deref())
             .text("assurance", "imported");
-        let mut event = about.event(format!("{call}#outcome"), ending.kind(), data);
+        let mut event = origin.event(format!("{call}#outcome"), ending.kind(), data);
         event.call = Some(call.clone());
         Ok((call, event))
     }
 
-    fn remember(&mut self, call: String, open: OpenCall) {
+    fn remember(&mut self, call: String, open: WaitingCall) {
         while self.calls.len() >= MAX_OPEN_CALLS {
             let Some(oldest) = self.call_order.pop_front() else { break };
             self.forgotten += u64::from(self.calls.remove(&oldest).is_some());
@@ -274,8 +275,8 @@ impl Transcript {
     }
 }
 
-impl Answer {
-    fn into_event(self) -> Draft {
+impl PartialMessage {
+    fn into_event(self) -> EventDraft {
         let Usage { input, output, cache_read, cache_write } = self.usage;
         let tokens = JsonObject::new()
             .maybe_raw("in", input)
@@ -294,20 +295,20 @@ impl Answer {
             .raw("calls", self.calls)
             .text("assurance", "imported")
             .end();
-        Draft { data, ..self.event }
+        EventDraft { data, ..self.event }
     }
 }
 
 /// The author and time of a line.
-struct About {
+struct LineOrigin {
     session: String,
     agent: String,
     time: Option<String>,
     at: Option<Micros>,
 }
 
-impl About {
-    fn of(entry: &Entry<'_>) -> Result<Self, Unmappable> {
+impl LineOrigin {
+    fn of(entry: &TranscriptEntry<'_>) -> Result<Self, Unmappable> {
         let session = entry.session.clone().filter(|session| !session.is_empty());
         let session = session.ok_or_else(|| Unmappable::new("no sessionId"))?;
         let time = entry.timestamp.clone().ok_or_else(|| Unmappable::new("no timestamp"))?;
@@ -320,8 +321,8 @@ impl About {
         Ok(Self { session, agent, time: Some(time), at: Some(at) })
     }
 
-    fn event(&self, id: String, kind: &'static str, data: JsonObject) -> Draft {
-        Draft {
+    fn event(&self, id: String, kind: &'static str, data: JsonObject) -> EventDraft {
+        EventDraft {
             id,
             source: format!("claude-code/{}", self.session),
             kind: kind.into(),
@@ -330,18 +331,18 @@ impl About {
             agent: Some(self.agent.clone()),
             session: Some(self.session.clone()),
             data: data.end(),
-            ..Draft::default()
+            ..EventDraft::default()
         }
     }
 
-    fn own_id(&self, entry: &Entry<'_>, part: &str) -> Result<String, Unmappable> {
+    fn own_id(&self, entry: &TranscriptEntry<'_>, part: &str) -> Result<String, Unmappable> {
         let uuid = entry.uuid.as_deref().filter(|uuid| !uuid.is_empty());
         uuid.map(|uuid| format!("{uuid}#{part}")).ok_or_else(|| Unmappable::new("no uuid"))
     }
 
     /// Maps a line under a person's name. A prompt starts a turn, and the harness's note of an interruption ends one.
     /// All other such lines are the harness's own.
-    fn prompt(&self, entry: &Entry<'_>, text: &str) -> Result<Option<Draft>, Unmappable> {
+    fn prompt(&self, entry: &TranscriptEntry<'_>, text: &str) -> Result<Option<EventDraft>, Unmappable> {
         if text.starts_with("[Request interrupted by user") {
             let data = JsonObject::new().text("stop_reason", "interrupted").text("assurance", "imported");
             return Ok(Some(self.event(self.own_id(entry, "turn-ended")?, "turn.ended", data)));
@@ -363,10 +364,10 @@ impl About {
     /// Returns the call's id, its tool, and the event.
     fn requested(
         &self,
-        entry: &Entry<'_>,
-        message: &Message<'_>,
+        entry: &TranscriptEntry<'_>,
+        message: &TranscriptMessage<'_>,
         block: &Block<'_>,
-    ) -> Result<(String, String, Draft), Unmappable> {
+    ) -> Result<(String, String, EventDraft), Unmappable> {
         let call = block.id.clone().filter(|id| !id.is_empty());
         let call = call.ok_or_else(|| Unmappable::new("a tool use without id"))?;
         let tool = block.name.clone().ok_or_else(|| Unmappable::new("a tool use without name"))?;

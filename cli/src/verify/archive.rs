@@ -14,9 +14,9 @@ use bitacora_formats::archive::{
 };
 use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Rows, SigningChain, TreeHash};
 
-use super::Progress;
-use super::checks::usual_threads;
 use super::folder::open_regular;
+use super::options::Progress;
+use super::work_queue::usual_threads;
 
 /// The size of one read of a part: small enough to stay in the processor's cache while it is hashed.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -159,11 +159,11 @@ fn check_parts(
     let order: Vec<usize> = (groups..all.len()).chain(0..groups).collect();
     let next = AtomicUsize::new(0);
     let check = || {
-        let mut reading = Reading { file, piece: vec![0; PIECE_BYTES], progress };
+        let mut reader = PartReader { file, piece: vec![0; PIECE_BYTES], progress };
         let mut roots = None;
         while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(entry) = all.get(*number) else { break };
-            roots = reading.check(entry, outline).map_err(|problem| (*number, problem))?.or(roots);
+            roots = reader.check(entry, outline).map_err(|problem| (*number, problem))?.or(roots);
         }
         Ok::<_, (usize, ArchiveProblem)>(roots)
     };
@@ -197,13 +197,13 @@ fn read_part(file: &File, entry: &PartEntry) -> io::Result<Vec<u8>> {
 }
 
 /// A reader of parts, each piece into the same memory.
-struct Reading<'a> {
+struct PartReader<'a> {
     file: &'a File,
     piece: Vec<u8>,
     progress: Option<&'a dyn Progress>,
 }
 
-impl Reading<'_> {
+impl PartReader<'_> {
     /// Checks a part; returns the roots of groups of leaves, if it holds leaves.
     fn check(
         &mut self,

@@ -12,15 +12,15 @@ use bitacora_formats::{
     TILE_HEIGHT, TreeHash, decode_record, leaf_hash,
 };
 
-use super::Progress;
 use super::archive::{ArchiveProblem, CheckedArchive};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown_manifest};
 use super::genesis::{Genesis, check_genesis};
 use super::history::History;
-use super::level::Group;
+use super::level::LeafGroup;
+use super::options::Progress;
 use super::parts::erased_subject;
-use super::streams::{Place, SegmentStreams};
+use super::streams::{EventLocation, SegmentStreams};
 
 /// The numbers of checked archives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct ArchivesChecked {
 
 /// The archives of one ledger.
 #[derive(Default)]
-pub(super) struct Archives {
+pub(super) struct LedgerArchives {
     /// The manifests in order, each continuing the one before; from position 1 on.
     manifests: Vec<SignedManifest>,
     /// The roots of the groups of leaves in the archives that were read, up to the first gap.
@@ -84,7 +84,7 @@ pub(super) struct OpenedArchives {
     pub(super) is_whole: bool,
 }
 
-impl Archives {
+impl LedgerArchives {
     /// Reads the manifests, and every archive with events up to `released_through`, which no segment holds any more.
     pub(super) fn read(
         checks: ArchiveChecks<'_>,
@@ -208,12 +208,12 @@ impl Archives {
     }
 
     /// Returns the groups of leaves of the archives that were read.
-    pub(super) fn groups(&self) -> impl Iterator<Item = Group> + '_ {
-        (0..).zip(self.levels.row(1)).map(|(number, root)| Group { number, root: *root })
+    pub(super) fn groups(&self) -> impl Iterator<Item = LeafGroup> + '_ {
+        (0..).zip(self.levels.row(1)).map(|(number, root)| LeafGroup { number, root: *root })
     }
 
     /// Checks that a group of leaves completed by segments is the one in the archives, where it is in one.
-    pub(super) fn check_group(&self, group: Group) -> Result<(), TreeHash> {
+    pub(super) fn check_group(&self, group: LeafGroup) -> Result<(), TreeHash> {
         let known = usize::try_from(group.number).ok().and_then(|number| self.levels.row(1).get(number));
         known.map_or(Ok(()), |known| if *known == group.root { Ok(()) } else { Err(*known) })
     }
@@ -303,9 +303,9 @@ pub(super) fn open(
                 if !opened.is_whole || position.get() > checked.released_through {
                     break;
                 }
-                let place = Place { position, offset: 0 };
+                let location = EventLocation { position, offset: 0 };
                 let stream = keys.stream_key(&record.stream);
-                let followed = opened.streams.follow(stream, row.stream_version.get(), place);
+                let followed = opened.streams.follow(stream, row.stream_version.get(), location);
                 followed.map_err(|kind| StreamFault(position, kind))?;
             }
             checked.opened += rows.len() as u64;

@@ -10,20 +10,13 @@ use bitacora_formats::{
     TreeHead, TreeHeadError, UnverifiedTreeHead, VerifierKey, WitnessPolicy,
 };
 
-use super::archives::Archives;
+use super::archives::LedgerArchives;
 use super::cosigned::{PlacedEnd, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
-use super::report::{Head, Report};
-
-/// A tree head that the verifier has kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownHead {
-    /// The file that it was read from.
-    pub file: String,
-    /// The head.
-    pub head: UnverifiedTreeHead,
-}
+use super::ledger_head::Head;
+use super::options::KnownHead;
+use super::report::Report;
 
 /// The contradiction between the ledger and the one that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -150,7 +143,7 @@ impl Assurance {
 
 /// The keys and heads of the verifier, compared with the ledger's keys.
 #[derive(Default)]
-pub(super) struct Brought {
+pub(super) struct VerifierEvidence {
     /// The heads, each with the number of the key that signed it.
     heads: Vec<(String, SignedTreeHead, Option<u32>)>,
     /// The sizes of the heads, ascending.
@@ -158,17 +151,17 @@ pub(super) struct Brought {
 }
 
 /// The identity of the folder's ledger, as its files claim it before they are checked.
-pub(super) struct Claimed<'a> {
+pub(super) struct ClaimedIdentity<'a> {
     pub(super) name: Option<&'a LedgerName>,
     pub(super) ledger: LedgerId,
     /// The chain that brought keys and heads are compared with; `None` where the signers or the ledger are unknown.
     pub(super) chain: Option<&'a SigningChain>,
 }
 
-impl Brought {
+impl VerifierEvidence {
     /// Compares keys and heads with the ledger's chain of keys; a key that is not one of them is a fault.
     pub(super) fn compare(
-        claimed: &Claimed<'_>,
+        claimed: &ClaimedIdentity<'_>,
         (trusted, known): (&[VerifierKey], &[KnownHead]),
         witnesses: Option<&WitnessPolicy>,
         report: &mut Report,
@@ -187,16 +180,16 @@ impl Brought {
             assurance.know(Some(number));
             assurance.key_number = Some(assurance.key_number.map_or(number, |known| known.min(number)));
         }
-        let mut brought = Self::default();
+        let mut evidence = Self::default();
         for KnownHead { file, head } in known {
             if let Some(signed) = claimed.verify(file, head, chain, report) {
-                brought.sizes.push(signed.head().size);
+                evidence.sizes.push(signed.head().size);
                 let number = signed.signing_key(chain);
-                brought.heads.push((file.clone(), signed, number));
+                evidence.heads.push((file.clone(), signed, number));
             }
         }
-        brought.sizes.sort_unstable();
-        Ok(brought)
+        evidence.sizes.sort_unstable();
+        Ok(evidence)
     }
 
     pub(super) fn sizes(&self) -> &[u64] {
@@ -207,7 +200,7 @@ impl Brought {
     pub(super) fn hold(
         self,
         last: (Head, Generation),
-        (ends, archives): (&[PlacedEnd], &Archives),
+        (ends, archives): (&[PlacedEnd], &LedgerArchives),
         report: &mut Report,
     ) {
         let ended_early = report.ended_early();
@@ -238,7 +231,7 @@ impl Brought {
 }
 
 /// Compares a head over events that are in archives alone. Without keys, their tree is known at some sizes only.
-fn hold_archived(file: String, head: &TreeHead, archives: &Archives, report: &mut Report) {
+fn hold_archived(file: String, head: &TreeHead, archives: &LedgerArchives, report: &mut Report) {
     let (size, expected) = (head.size, head.root);
     match archives.root_at(size) {
         Some(found) if found == expected => report.assurance.heads.push((file, size)),
@@ -277,7 +270,7 @@ pub(super) fn on_history(
     Some(Divergence::Root { file, size, expected: head.root, found })
 }
 
-impl Claimed<'_> {
+impl ClaimedIdentity<'_> {
     fn first_key(&self, chain: &SigningChain) -> Option<String> {
         let name = self.name?.clone();
         let origin = Origin { name, ledger: self.ledger, generation: Generation::FIRST };

@@ -1,10 +1,8 @@
 //! The checks of a segment's frames beyond their places in the chain.
 
-use std::thread;
-
 use bitacora_formats::{Decompressor, SegmentHeader, SegmentNumber, SigningChain, WalkedFrame};
 
-use super::archives::Archives;
+use super::archives::LedgerArchives;
 use super::fault::{Fault, Gap};
 use super::folder::{LedgerFolder, shown};
 use super::frames::{FoundContents, FrameFault, OpenedFrame, OpenedFrames, Openers};
@@ -29,7 +27,7 @@ pub(super) struct Checks<'a> {
     /// The stored level above them, if it is there and checked.
     pub(super) level: Option<&'a StoredLevel>,
     /// The archives' roots of the tree.
-    pub(super) archives: &'a Archives,
+    pub(super) archives: &'a LedgerArchives,
     /// The signers of tree heads; heads are checked if these are known.
     pub(super) signers: Option<&'a SigningChain>,
     /// The expected values of the tree heads.
@@ -73,7 +71,7 @@ pub(super) struct SegmentChecks<'a> {
 
 /// The findings of a segment's frames.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FrameFindings {
     /// The contents, if the frames were opened.
     pub(super) contents: Option<FoundContents>,
     /// The reason why they were not opened, although they should have been.
@@ -159,10 +157,10 @@ impl SegmentChecks<'_> {
     }
 
     /// Ends with the findings up to here.
-    pub(super) fn found(self) -> Found {
+    pub(super) fn found(self) -> FrameFindings {
         let contents = self.opened.map(OpenedFrames::into_contents);
         let heads = self.heads.found(self.expected);
-        Found { contents, key_gap: self.key_gap, tree: self.tree.found(), heads }
+        FrameFindings { contents, key_gap: self.key_gap, tree: self.tree.found(), heads }
     }
 
     /// Checks the frames that are still handed out, the bytes behind the leaves of the last one, and the tree heads;
@@ -180,9 +178,4 @@ impl SegmentChecks<'_> {
 pub(super) fn decompressors(threads: usize) -> Result<Vec<Decompressor>, Gap> {
     let made: Result<Vec<_>, _> = (0..threads).map(|_| Decompressor::new()).collect();
     made.map_err(|source| Gap::Memory { source })
-}
-
-/// Returns the default number of threads of this machine.
-pub(super) fn usual_threads() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -7,29 +7,17 @@ use std::io::{self, Read};
 
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{
-    Cosignature, CosignatureError, Generation, NoteSignature, Position, SegmentNumber, SignedTreeHead,
-    SigningChain, TreeHead, UnverifiedTreeHead, WitnessKey, WitnessPolicy,
+    Cosignature, Generation, NoteSignature, Position, SegmentNumber, SignedTreeHead, SigningChain, TreeHead,
+    UnverifiedTreeHead, WitnessKey, WitnessPolicy,
 };
 
-use super::assurance::{Claimed, on_history};
+use super::assurance::{ClaimedIdentity, on_history};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, TREE, shown_cosigned};
-use super::heads::{FrameEnd, HeadFault};
-use super::report::{Head, Report};
-
-/// The fault of a cosigned head.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CosignedFault {
-    /// The head is not a tree head of this ledger, or not of a frame of its segment.
-    #[error(transparent)]
-    Head(#[from] HeadFault),
-    /// The head is not a text.
-    #[error("a cosigned tree head expected, what is no UTF-8 found")]
-    NoText,
-    /// The line under a known witness's name was not made by that witness.
-    #[error(transparent)]
-    Cosignature(#[from] CosignatureError),
-}
+use super::head_faults::{CosignedFault, HeadFault};
+use super::heads::FrameEnd;
+use super::ledger_head::Head;
+use super::report::Report;
 
 /// The cosigned heads beside the segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,7 +74,7 @@ impl CosignedHeads {
     pub(super) fn read(
         folder: &LedgerFolder<'_>,
         (first, last): (SegmentNumber, SegmentNumber),
-        claimed: &Claimed<'_>,
+        claimed: &ClaimedIdentity<'_>,
         policy: Option<&WitnessPolicy>,
         gaps: &mut Vec<Gap>,
     ) -> Self {
@@ -206,7 +194,7 @@ fn tells_of_a_loss(
 
 fn read_head(
     bytes: &[u8],
-    (claimed, chain): (&Claimed<'_>, &SigningChain),
+    (claimed, chain): (&ClaimedIdentity<'_>, &SigningChain),
     policy: Option<&WitnessPolicy>,
     keys: &[WitnessKey],
 ) -> Result<ReadCosigned, CosignedFault> {
@@ -226,7 +214,11 @@ fn read_head(
     Ok(ReadCosigned { head: signed.head().clone(), signed_by, by, others, meets })
 }
 
-fn verify(text: &str, claimed: &Claimed<'_>, chain: &SigningChain) -> Result<SignedTreeHead, HeadFault> {
+fn verify(
+    text: &str,
+    claimed: &ClaimedIdentity<'_>,
+    chain: &SigningChain,
+) -> Result<SignedTreeHead, HeadFault> {
     let signed = UnverifiedTreeHead::parse(text)?.verify_with_chain(chain)?;
     let origin = &signed.head().origin;
     let name = claimed.name.unwrap_or(&origin.name);

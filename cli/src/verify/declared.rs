@@ -7,7 +7,7 @@ use bitacora_formats::{
 use serde::Deserialize;
 
 use super::fault::FaultKind;
-use super::report::Head;
+use super::ledger_head::Head;
 
 /// The event's type.
 const RECOVERED_KIND: &str = "ledger.recovered";
@@ -65,10 +65,10 @@ pub(super) struct UncheckedLoss {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Recovered {
+struct RecoveredData {
     generation: u32,
     lost_head: Option<RecoveredHead>,
-    retained: Retained,
+    retained: RetainedMembers,
 }
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ struct RecoveredHead {
 }
 
 #[derive(Deserialize)]
-struct Retained {
+struct RetainedMembers {
     size: String,
     root: String,
     hash: String,
@@ -91,7 +91,7 @@ impl UncheckedLoss {
         if record.kind != RECOVERED_KIND || record.source != service_source(ledger) {
             return Ok(None);
         }
-        let recovered: Option<Recovered> = match &record.data {
+        let recovered: Option<RecoveredData> = match &record.data {
             RecordData::Json(json) => serde_json::from_slice(json.as_bytes()).ok(),
             _ => None,
         };
@@ -100,8 +100,8 @@ impl UncheckedLoss {
             .ok_or_else(|| wrong("data", "that names generation, lostHead and retained", "other data"))
     }
 
-    fn of(recovered: Recovered) -> Option<Self> {
-        let Recovered { generation, lost_head, retained } = recovered;
+    fn of(recovered: RecoveredData) -> Option<Self> {
+        let RecoveredData { generation, lost_head, retained } = recovered;
         let lost = match lost_head {
             Some(RecoveredHead { size, root, note }) => {
                 let root = root.map(|root| root.parse()).transpose().ok()?;

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::cosigned::CosignedFault;
 pub use super::gap::Gap;
-use super::heads::HeadFault;
+use super::head_faults::{CosignedFault, HeadFault};
 
 use bitacora_formats::archive::ArchiveError;
 use bitacora_formats::{
@@ -319,11 +318,11 @@ impl Fault {
     /// Returns the remedy.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        if self.kind.checks() == Checked::Leaf {
+        if self.kind.checks() == EvidenceKind::Leaf {
             "leaves, and the level above them, are made again from the segments when the ledger is opened for writing, with its keyring"
         } else if let FaultKind::TrustedKey { .. } = *self.kind {
             "ask who gave you the key; if it is right, this is not the ledger that it belongs to"
-        } else if self.kind.checks() == Checked::Cosignature {
+        } else if self.kind.checks() == EvidenceKind::Cosignature {
             "restore this file from a copy that verifies, or put it aside: the service has a later head cosigned, and this one is lost"
         } else if let FaultKind::NoteKey { .. } | FaultKind::Note(_) = *self.kind {
             "opening the ledger with its keyring writes the note again; a key that you know, with --vkey, tells whose the segments are"
@@ -337,7 +336,7 @@ impl Fault {
 
 /// The kinds of evidence that a fault can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checked {
+pub enum EvidenceKind {
     /// A segment's bytes and its place in the chain.
     Segment,
     /// The allowed signers.
@@ -357,7 +356,7 @@ pub enum Checked {
 impl FaultKind {
     /// Returns the kind of evidence that it is a fault of.
     #[must_use]
-    pub fn checks(&self) -> Checked {
+    pub fn checks(&self) -> EvidenceKind {
         match self {
             Self::Damage(_)
             | Self::Missing { .. }
@@ -365,16 +364,16 @@ impl FaultKind {
             | Self::Empty
             | Self::NoFrame
             | Self::Released(_)
-            | Self::ArchivedSegment { .. } => Checked::Segment,
-            Self::Archive(_) | Self::ArchivedGroup { .. } => Checked::Archive,
+            | Self::ArchivedSegment { .. } => EvidenceKind::Segment,
+            Self::Archive(_) | Self::ArchivedGroup { .. } => EvidenceKind::Archive,
             Self::Note(_)
             | Self::Signer { .. }
             | Self::NoteKey { .. }
             | Self::UnknownSigner { .. }
             | Self::RetiredSigner { .. }
-            | Self::TrustedKey { .. } => Checked::SigningKeys,
-            Self::Head(_) => Checked::Head,
-            Self::Cosigned(_) => Checked::Cosignature,
+            | Self::TrustedKey { .. } => EvidenceKind::SigningKeys,
+            Self::Head(_) => EvidenceKind::Head,
+            Self::Cosigned(_) => EvidenceKind::Cosignature,
             Self::Leaves(_)
             | Self::LeavesOf { .. }
             | Self::LeafTime { .. }
@@ -385,7 +384,7 @@ impl FaultKind {
             | Self::Level(_)
             | Self::LevelOf { .. }
             | Self::LevelCut { .. }
-            | Self::LevelRoot { .. } => Checked::Leaf,
+            | Self::LevelRoot { .. } => EvidenceKind::Leaf,
             Self::Open(_)
             | Self::Body(_)
             | Self::Record(_)
@@ -396,7 +395,7 @@ impl FaultKind {
             | Self::StreamVersion { .. }
             | Self::Streams { .. }
             | Self::Genesis { .. }
-            | Self::Recovered { .. } => Checked::Record,
+            | Self::Recovered { .. } => EvidenceKind::Record,
         }
     }
 }

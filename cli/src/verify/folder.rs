@@ -39,7 +39,7 @@ pub(crate) struct LedgerFolder<'a> {
 }
 
 /// The contents of the folder of segments.
-pub(crate) struct Listing {
+pub(crate) struct SegmentListing {
     /// The segments, in order.
     pub(crate) segments: Vec<SegmentNumber>,
     /// The released segments, of which only links are left, in order.
@@ -54,8 +54,8 @@ impl<'a> LedgerFolder<'a> {
     }
 
     /// Lists every segment, written or not.
-    pub(crate) fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing { segments: Vec::new(), released: Vec::new(), strangers: 0 };
+    pub(crate) fn list(&self) -> io::Result<SegmentListing> {
+        let mut listing = SegmentListing { segments: Vec::new(), released: Vec::new(), strangers: 0 };
         for entry in fs::read_dir(self.segments())? {
             let name = entry?.file_name();
             let name = name.to_str().unwrap_or_default();

@@ -14,8 +14,8 @@ use super::fault::FaultKind;
 use super::folder::LedgerFolder;
 use super::genesis::{Genesis, check_genesis};
 use super::helpers::{HandedFrame, IdleThreads, LooseFrame};
-use super::parts::{FoundParts, Parts};
-use super::streams::{Place, SegmentStreams};
+use super::parts::{FoundParts, SubjectKeyStore};
+use super::streams::{EventLocation, SegmentStreams};
 
 /// The opener of one ledger's frames, shared by all threads.
 pub(super) struct Openers<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Openers<'a> {
     name: Option<&'a str>,
     ledger: LedgerId,
     keys: LedgerKeys,
-    parts: Parts,
+    parts: SubjectKeyStore,
 }
 
 /// The opener of one segment's frames.
@@ -93,12 +93,12 @@ impl<'a> Openers<'a> {
         ledger: LedgerId,
     ) -> Self {
         let keys = LedgerKeys::new(keyring, ledger);
-        let parts = Parts::new(folder.path(), ledger, &keys);
+        let parts = SubjectKeyStore::new(folder.path(), ledger, &keys);
         Self { keyring, name, ledger, keys, parts }
     }
 
     /// Returns the store of subjects' keys, with its findings.
-    pub(super) fn parts(&self) -> &Parts {
+    pub(super) fn parts(&self) -> &SubjectKeyStore {
         &self.parts
     }
 
@@ -216,8 +216,8 @@ impl OpenedFrames<'_> {
         let first = frame.header.first_position;
         let positions = (0..).map_while(|distance| first.plus(distance));
         for (position, event) in positions.zip(&frame.events) {
-            let place = Place { position, offset: frame.offset };
-            let followed = self.contents.streams.follow(event.stream, event.stream_version, place);
+            let location = EventLocation { position, offset: frame.offset };
+            let followed = self.contents.streams.follow(event.stream, event.stream_version, location);
             followed.map_err(|kind| FrameFault { position: Some(position), kind })?;
         }
         if let Some(fault) = frame.fault.take() {

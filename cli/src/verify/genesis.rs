@@ -31,7 +31,7 @@ impl Genesis<'_> {
 /// The compared members of `ledger.created`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Created {
+struct LedgerCreatedData {
     ledger: String,
     name: String,
     signing_key: String,
@@ -49,7 +49,7 @@ pub(super) fn check_genesis(record: &Record<'_>, genesis: Genesis<'_>) -> Result
         RecordData::Json(json) => serde_json::from_slice(json).ok(),
         _ => None,
     };
-    let Some(Created { ledger, name, signing_key }) = data else {
+    let Some(LedgerCreatedData { ledger, name, signing_key }) = data else {
         return same("data", "that names ledger, name and signingKey", "other data");
     };
     same("ledger", &genesis.ledger.to_string(), &ledger)?;

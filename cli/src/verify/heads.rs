@@ -7,94 +7,17 @@ mod read;
 mod released;
 
 use bitacora_formats::{
-    ChainHash, ChainHead, Commitment, FrameHeader, Generation, HeadedError, HeadsError, LedgerId, LedgerName,
-    Position, SegmentHeader, SegmentNumber, TreeHash, TreeHeadError,
+    ChainHash, ChainHead, Commitment, FrameHeader, Generation, LedgerId, LedgerName, Position, SegmentHeader,
+    SegmentNumber, TreeHash,
 };
 
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::shown_heads;
+use super::head_faults::HeadFault;
 use read::ReadHead;
 
 pub(super) use read::ReadHeads;
 pub(super) use released::{ReleasedHead, check_released};
-
-/// The fault of a tree head.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HeadFault {
-    /// The file is not one of heads, or an entry of it is damaged.
-    #[error(transparent)]
-    File(#[from] HeadsError),
-    /// The file is of another ledger or segment.
-    #[error("heads of {what} {expected} expected, of {found} found")]
-    Of {
-        /// The part of its header.
-        what: &'static str,
-        /// The value in the segment.
-        expected: String,
-        /// The value in the file of heads.
-        found: String,
-    },
-    /// The note is not a tree head that one of the ledger's keys signed.
-    #[error(transparent)]
-    Note(#[from] TreeHeadError),
-    /// It is signed as another ledger, or in another generation.
-    #[error("a tree head of {expected} expected, of {found} found")]
-    Origin {
-        /// The expected origin.
-        expected: String,
-        /// The origin in the head.
-        found: String,
-    },
-    /// The heads do not grow: each covers its own event, which stands behind the head before it.
-    #[error(
-        "a tree head whose event at position {position} lies behind size {before} and under its own expected, one of size {size} found"
-    )]
-    Order {
-        /// The position of its event.
-        position: u64,
-        /// The size of the head before it.
-        before: u64,
-        /// Its size.
-        size: u64,
-    },
-    /// No frame of the segment ends where the head does.
-    #[error(
-        "a frame that ends at position {size} expected, as a signed tree head says, none found; what it covers was cut off or is of another history"
-    )]
-    Size {
-        /// The size of the head.
-        size: u64,
-    },
-    /// The frame that ends there states another root.
-    #[error("tree root {expected} expected, a signed tree head with {found} found")]
-    Root {
-        /// The root that the frame states.
-        expected: TreeHash,
-        /// The root that was signed.
-        found: TreeHash,
-    },
-    /// The event is not the one in the tree.
-    #[error("commitment {expected} of the event that heads the tree expected, {found} found")]
-    Commitment {
-        /// The commitment in the leaf.
-        expected: Commitment,
-        /// The commitment from blind and record.
-        found: Commitment,
-    },
-    /// The event names no stored bytes.
-    #[error(transparent)]
-    Event(#[from] HeadedError),
-    /// The frame that the event names has another chain hash, or is none.
-    #[error("chain hash {expected} at position {size} expected, the event that heads the tree names {found}")]
-    Hash {
-        /// The position that it names.
-        size: u64,
-        /// The chain hash of the frame that ends there.
-        expected: String,
-        /// The chain hash that the event names.
-        found: ChainHash,
-    },
-}
 
 /// The state of chain and tree at the end of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

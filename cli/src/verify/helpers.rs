@@ -163,9 +163,9 @@ impl Drop for TakenBytes {
 }
 
 /// A guard for a thread that passes over segments, until it ends or panics.
-pub(super) struct Passing<'a>(pub(super) &'a IdleThreads);
+pub(super) struct PassGuard<'a>(pub(super) &'a IdleThreads);
 
-impl Drop for Passing<'_> {
+impl Drop for PassGuard<'_> {
     fn drop(&mut self) {
         self.0.state().passing -= 1;
         self.0.changed.notify_all();

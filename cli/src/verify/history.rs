@@ -3,20 +3,20 @@
 use bitacora_formats::{ChainHash, FrameHeader, Position, SegmentHeader, SegmentNumber};
 
 use super::folder::LedgerFolder;
-use super::segment::CheckedSegment;
 
 /// The checked segments, by their positions.
 pub(super) struct History<'a> {
     folder: &'a LedgerFolder<'a>,
-    segments: Vec<Past>,
+    segments: Vec<PastSegment>,
 }
 
-struct Past {
-    number: SegmentNumber,
-    first_position: Position,
-    next_position: Position,
+/// The position and chain of a checked segment.
+pub(super) struct PastSegment {
+    pub(super) number: SegmentNumber,
+    pub(super) first_position: Position,
+    pub(super) next_position: Position,
     /// The chain hash after its last frame.
-    last_hash: Option<ChainHash>,
+    pub(super) last_hash: Option<ChainHash>,
 }
 
 impl<'a> History<'a> {
@@ -24,13 +24,8 @@ impl<'a> History<'a> {
         Self { folder, segments: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, segment: &CheckedSegment) {
-        self.segments.push(Past {
-            number: segment.number,
-            first_position: segment.header.first_position,
-            next_position: segment.end.next_position,
-            last_hash: segment.head_hash,
-        });
+    pub(super) fn add(&mut self, segment: PastSegment) {
+        self.segments.push(segment);
     }
 
     /// Returns the chain hash before the frame that begins at this position, in a checked segment; `None` if none

@@ -28,13 +28,13 @@ pub(super) struct StoredLevel {
 /// A group whose root was not stored yet, or lost with the power. In the second case zeros follow it, or nothing.
 #[derive(Clone, Copy)]
 struct LostGroup {
-    group: Group,
-    completed: Completed,
+    group: LeafGroup,
+    completed: CompletingFrame,
 }
 
 /// The frame that completes a group.
 #[derive(Clone, Copy)]
-pub(super) struct Completed {
+pub(super) struct CompletingFrame {
     /// The frame's first position.
     pub(super) first: Position,
     /// The epoch of the opening that wrote it.
@@ -49,7 +49,7 @@ pub(super) struct WrongLevel {
 
 /// The root of a whole group of leaves, and the number of that group, from 0.
 #[derive(Clone, Copy)]
-pub(super) struct Group {
+pub(super) struct LeafGroup {
     pub(super) number: u64,
     pub(super) root: TreeHash,
 }
@@ -82,7 +82,7 @@ impl StoredLevel {
 
     /// Compares a group, completed by such a frame, with its stored root. Zeros, or a file that ends before, may be a
     /// loss of power; that is decided at the end.
-    pub(super) fn check(&self, group: Group, completed: Completed) -> Result<(), WrongLevel> {
+    pub(super) fn check(&self, group: LeafGroup, completed: CompletingFrame) -> Result<(), WrongLevel> {
         let offset = LevelsHeader::offset_of(group.number);
         let mut stored = [0; TREE_HASH_BYTES];
         let is_there = offset + TREE_HASH_BYTES as u64 <= self.file_bytes;
@@ -106,7 +106,9 @@ impl StoredLevel {
     /// that it may affect.
     pub(super) fn end(&self, events: u64, last: Epoch) -> Result<(), (Position, WrongLevel)> {
         let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(LostGroup { group, completed: Completed { first, epoch } }) = lost else { return Ok(()) };
+        let Some(LostGroup { group, completed: CompletingFrame { first, epoch } }) = lost else {
+            return Ok(());
+        };
         let mut stored = [0; TREE_HASH_BYTES];
         let offset = LevelsHeader::offset_of(group.number);
         let is_read = self.read(&mut stored, offset).is_some();
@@ -145,7 +147,7 @@ impl StoredLevel {
     }
 }
 
-impl Group {
+impl LeafGroup {
     /// Returns the positions of its first and its last leaf.
     pub(super) fn positions(self) -> (u64, u64) {
         let first = self.number * TILE_WIDTH as u64 + 1;
@@ -177,12 +179,12 @@ mod tests {
     }
 
     /// Returns a frame of the last epoch that begins here.
-    fn at(first: u64) -> Completed {
-        Completed { first: position(first), epoch: Epoch(3) }
+    fn at(first: u64) -> CompletingFrame {
+        CompletingFrame { first: position(first), epoch: Epoch(3) }
     }
 
-    fn group(number: u64) -> Group {
-        Group { number, root: ROOT }
+    fn group(number: u64) -> LeafGroup {
+        LeafGroup { number, root: ROOT }
     }
 
     /// Returns a level of this many groups, all zeros but for a byte at each of these offsets.
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_an_earlier_epoch_completed_is_stored_whatever_became_of_the_power() {
-        let earlier = |first| Completed { epoch: Epoch(2), ..at(first) };
+        let earlier = |first| CompletingFrame { epoch: Epoch(2), ..at(first) };
         for (groups, bytes, expected) in [(0, 0, 32), (1, 0, 64), (1, 31, 95), (2, 0, 64)] {
             let mut level = zeros(groups, &[]);
             level.file_bytes += bytes;

@@ -36,7 +36,7 @@ pub(crate) struct FoundParts {
 }
 
 /// The store of subjects' keys, beside the segments; shared by the threads that open frames.
-pub(crate) struct Parts {
+pub(crate) struct SubjectKeyStore {
     store: PathBuf,
     ledger: LedgerId,
     files: SubjectFiles,
@@ -65,7 +65,7 @@ pub(super) fn erased_subject(record: &Record<'_>) -> Option<String> {
     Some(format!("{subject:?}"))
 }
 
-impl Parts {
+impl SubjectKeyStore {
     /// Returns the store of the ledger in `folder`.
     pub(crate) fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
         let store = folder.join("subjects").join("by-id");
@@ -212,7 +212,7 @@ mod tests {
     fn keys_are_lost_where_more_are_gone_than_subjects_were_erased() {
         let (folder, ledger) = (tempfile::tempdir().unwrap(), LedgerId([7; 16]));
         let keys = LedgerKeys::new(&Keyring::generate(&mut |bytes| bytes.fill(3)), ledger);
-        let parts = Parts::new(folder.path(), ledger, &keys);
+        let parts = SubjectKeyStore::new(folder.path(), ledger, &keys);
         assert_eq!(parts.lost(), None);
         for (gone, erased) in [(1, 0), (2, 1), (2, 2), (2, 2)] {
             parts.absent.lock().unwrap().insert([gone; 16]);

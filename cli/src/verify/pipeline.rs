@@ -10,9 +10,9 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, SigningChain,
 };
 
-use super::archives::{self, ArchiveChecks, Archives};
-use super::assurance::{Brought, Claimed, KnownHead};
-use super::checks::{Checks, Workspace, decompressors, usual_threads};
+use super::archives::{self, ArchiveChecks, LedgerArchives};
+use super::assurance::{ClaimedIdentity, VerifierEvidence};
+use super::checks::{Checks, Workspace, decompressors};
 use super::cosigned::{CosignedHeads, PlacedEnd};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_ARCHIVES, shown_released};
@@ -20,18 +20,18 @@ use super::frames::Openers;
 use super::genesis::Genesis;
 use super::heads::{HeadsExpected, ReleasedHead};
 use super::heads_past_end;
-use super::helpers::{IdleThreads, Passing};
-use super::level::{Completed, StoredLevel};
-use super::plan::{NoPlan, Plan};
+use super::helpers::{IdleThreads, PassGuard};
+use super::level::{CompletingFrame, StoredLevel};
+use super::options::{KnownHead, LeavesWanted, Progress, VerifyOptions};
+use super::plan::{NoPlan, SegmentPlan};
 use super::released::{NoLinks, ReleasedSegments};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::segment_check::check_segment;
-use super::segment_join::{Joining, Passed};
+use super::segment_join::{SegmentFindings, SegmentJoin};
 use super::signers::Signers;
-use super::streams::{Place, Streams};
+use super::streams::{EventLocation, Streams};
 use super::tree::level_fault;
-use super::work_queue::{Claims, Stopping};
-use super::{LeavesWanted, Progress, VerifyOptions};
+use super::work_queue::{QueueStopGuard, SegmentQueue, usual_threads};
 
 /// The most threads that pass over segments.
 const MAX_THREADS: usize = 64;
@@ -41,7 +41,7 @@ const UNKNOWN: LedgerId = LedgerId([0; 16]);
 
 pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Report {
     let mut report = Report::default();
-    let plan = match Plan::make(folder, options.patience) {
+    let plan = match SegmentPlan::make(folder, options.patience) {
         Ok(plan) => plan,
         Err(NoPlan::Fault(fault)) => return Report { fault: Some(fault), ..report },
         Err(NoPlan::Unreadable(path, error)) => {
@@ -60,7 +60,7 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     let chain = signers.chain().cloned();
     let name = options.name.and_then(|name| name.parse().ok());
     let ledger = ledger_in(folder, &plan);
-    let claimed = Claimed {
+    let claimed = ClaimedIdentity {
         name: name.as_ref(),
         ledger: ledger.unwrap_or(UNKNOWN),
         // Nobody knows whose folder it is without its first segment: then nothing is compared with what was brought.
@@ -70,9 +70,9 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
         report.gaps.extend(options.known_heads.iter().map(not_compared));
     }
     let kept = (options.trusted, options.known_heads);
-    let brought = Brought::compare(&claimed, kept, options.witnesses, &mut report);
-    let brought = match brought {
-        Ok(brought) => brought,
+    let evidence = VerifierEvidence::compare(&claimed, kept, options.witnesses, &mut report);
+    let evidence = match evidence {
+        Ok(evidence) => evidence,
         Err(fault) => return Report { fault: Some(fault), ..report },
     };
     if !options.trusted.is_empty() {
@@ -97,7 +97,7 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
         Err(fault) => return Report { fault: Some(fault), ..report },
     };
     let mut sizes: Vec<u64> =
-        heads.iter().map(|head| head.size).chain(brought.sizes().iter().copied()).collect();
+        heads.iter().map(|head| head.size).chain(evidence.sizes().iter().copied()).collect();
     sizes.sort_unstable();
     let (archives, streams) = match read_archives(
         folder,
@@ -120,19 +120,19 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     let before = Before { archives: &archives, end: released.end, streams, ledger: known };
     let ends = (plan.first, plan.last);
     let cosigned = CosignedHeads::read(folder, ends, &claimed, options.witnesses, &mut report.gaps);
-    let sizes = cosigned.sizes_with(brought.sizes());
+    let sizes = cosigned.sizes_with(evidence.sizes());
     let heads = HeadsExpected { name: name.as_ref(), sizes: &sizes };
     let ends = check_segments(folder, options, (&plan, before), (signers, heads), &mut report);
     if let Some(chain) = claimed.chain.filter(|_| report.fault.is_none() && !report.ended_early()) {
         heads_past_end::look(folder, report.last_segment(), chain, &mut report);
     }
-    report.settle(folder, brought, cosigned, (&ends, &archives));
+    report.settle(folder, evidence, cosigned, (&ends, &archives));
     report
 }
 
 /// The state before the segments that are here.
 struct Before<'a> {
-    archives: &'a Archives,
+    archives: &'a LedgerArchives,
     end: Option<SegmentEnd>,
     streams: Streams,
     ledger: LedgerId,
@@ -145,10 +145,10 @@ fn read_archives(
     (ledger, chain): (LedgerId, Option<&SigningChain>),
     (released, sizes, heads): (&ReleasedSegments, &[u64], &[ReleasedHead]),
     report: &mut Report,
-) -> Result<(Archives, Streams), Fault> {
+) -> Result<(LedgerArchives, Streams), Fault> {
     let (store, progress) = (options.archives, options.progress);
     let checks = ArchiveChecks { folder, store, ledger, chain, progress };
-    let (mut archives, files) = Archives::read(checks, released.through, &mut report.gaps)?;
+    let (mut archives, files) = LedgerArchives::read(checks, released.through, &mut report.gaps)?;
     for header in &released.headers {
         archives.check_header(header).map_err(|kind| {
             let first = header.first_position;
@@ -172,8 +172,8 @@ fn read_archives(
         let opened = archives::open(&files, keys, wanted, checks, counted, &mut report.gaps)?;
         (archives.made_roots, archives.erased) = (opened.made_roots, opened.erased);
         archives.commitments = opened.commitments;
-        let fault = |(place, kind): (Place, FaultKind)| {
-            Fault::at(SHOWN_ARCHIVES.to_owned(), 0, place.position, Some(place.position), kind)
+        let fault = |(location, kind): (EventLocation, FaultKind)| {
+            Fault::at(SHOWN_ARCHIVES.to_owned(), 0, location.position, Some(location.position), kind)
         };
         // They begin with the first event: no stream has another version before it. Where not all of them were opened, nothing is
         // known of the streams.
@@ -191,7 +191,7 @@ fn read_archives(
 fn check_segments(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
-    (plan, before): (&Plan, Before<'_>),
+    (plan, before): (&SegmentPlan, Before<'_>),
     (signers, heads): (Signers, HeadsExpected<'_>),
     report: &mut Report,
 ) -> Vec<PlacedEnd> {
@@ -239,17 +239,17 @@ fn check_segments(
     let mut workspaces = workspaces(threads + 1, memory);
     let own = workspaces.pop().unwrap_or_else(|| Workspace::new(None));
     let mut joining =
-        Joining::begin(plan, options, signers, (checks, own), (before.end, before.streams), &mut *report);
-    let claims = Claims::new(plan.first, plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
+        SegmentJoin::begin(plan, options, signers, (checks, own), (before.end, before.streams), &mut *report);
+    let queue = SegmentQueue::new(plan.first, plan.last, u32::try_from(2 * threads).unwrap_or(u32::MAX));
     thread::scope(|scope| {
         let (send, passed) = channel();
         for workspace in workspaces {
-            let (send, claims, checks, passing) = (send.clone(), &claims, &checks, Passing(&idle));
-            scope.spawn(move || pass_claimed(claims, checks, passing, workspace, options.progress, &send));
+            let (send, queue, checks, passing) = (send.clone(), &queue, &checks, PassGuard(&idle));
+            scope.spawn(move || pass_claimed(queue, checks, passing, workspace, options.progress, &send));
         }
         drop(send);
-        let _stopping = Stopping(&claims);
-        joining.run(&claims, &passed);
+        let _stopping = QueueStopGuard(&queue);
+        joining.run(&queue, &passed);
     });
     let (ends, part_gap, epoch) = joining.found();
     if let (Some(level), Some(head), Some(epoch), None) = (&level, report.head, epoch, &report.fault) {
@@ -269,7 +269,7 @@ fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault>
     let epoch = before.end.as_ref().map_or(Epoch(u32::MAX), |end| end.epoch);
     for group in before.archives.groups() {
         let first = Position::new(group.positions().0).unwrap_or(Position::FIRST);
-        let completed = Completed { first, epoch };
+        let completed = CompletingFrame { first, epoch };
         level.check(group, completed).map_err(|wrong| level_fault(first, wrong))?;
     }
     Ok(())
@@ -277,7 +277,7 @@ fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault>
 
 /// Returns the ledger in the header of its first segment, or in that segment's `.released` file, if it can be read. The
 /// header is checked later.
-fn ledger_in(folder: &LedgerFolder<'_>, plan: &Plan) -> Option<LedgerId> {
+fn ledger_in(folder: &LedgerFolder<'_>, plan: &SegmentPlan) -> Option<LedgerId> {
     if plan.first > SegmentNumber::FIRST {
         let released = folder.load_released(SegmentNumber::FIRST).ok()?;
         return ReleasedSegment::parse(&released).ok().map(|released| released.header.ledger);
@@ -298,16 +298,16 @@ fn workspaces(count: usize, decompressors: Vec<Decompressor>) -> Vec<Workspace> 
 
 /// Passes over the remaining segments, until there are none or the check has ended; then helps the threads that still pass.
 fn pass_claimed(
-    claims: &Claims,
+    queue: &SegmentQueue,
     checks: &Checks<'_>,
-    passing: Passing<'_>,
+    passing: PassGuard<'_>,
     mut workspace: Workspace,
     progress: Option<&dyn Progress>,
-    passed: &Sender<Passed>,
+    passed: &Sender<SegmentFindings>,
 ) {
-    let _stopping = Stopping(claims);
-    while let Some(number) = claims.claim() {
-        if claims.are_all_out() {
+    let _stopping = QueueStopGuard(queue);
+    while let Some(number) = queue.claim() {
+        if queue.are_all_out() {
             passing.0.expect();
         }
         let segment = check_segment(number, checks, &mut workspace, progress);

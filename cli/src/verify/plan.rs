@@ -6,12 +6,12 @@ use std::thread;
 
 use bitacora_formats::{MAX_SEGMENT_HEADER_BYTES, Position, SegmentHeader, SegmentNumber};
 
-use super::Patience;
 use super::fault::{Fault, FaultKind, Gap};
-use super::folder::{LedgerFolder, Listing, shown};
+use super::folder::{LedgerFolder, SegmentListing, shown};
+use super::options::Patience;
 
 /// The segments of a ledger at one moment.
-pub(super) struct Plan {
+pub(super) struct SegmentPlan {
     /// The last written segment before a gap. All before it are complete: the first write to a segment comes after the
     /// one before was ended and synced. So a service writes meanwhile to this one or behind it.
     pub(super) last: SegmentNumber,
@@ -41,7 +41,7 @@ pub(super) enum NoPlan {
     Unreadable(PathBuf, io::Error),
 }
 
-impl Plan {
+impl SegmentPlan {
     /// Looks at the folder, and again if something seems to be missing: a service that starts removes files and makes them anew.
     pub(super) fn make(folder: &LedgerFolder<'_>, patience: Patience) -> Result<Self, NoPlan> {
         let mut plan = Self::look(folder);
@@ -107,7 +107,7 @@ impl Plan {
 
 /// Returns the first segment that was not released. Segments are released in order. Where both files of segments are
 /// there, the last such segments count as segments; one with a released one behind it came back.
-fn first_here(listing: &Listing) -> SegmentNumber {
+fn first_here(listing: &SegmentListing) -> SegmentNumber {
     let left = |number: &SegmentNumber| listing.released.binary_search(number).is_ok();
     let is_gone = |number: &SegmentNumber| listing.segments.binary_search(number).is_err();
     let released = (1..).map(SegmentNumber).take_while(left).filter(is_gone).last();

@@ -8,7 +8,7 @@ use bitacora_formats::{
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_released, shown_released_copy};
 use super::heads::{ReadHeads, ReleasedHead, check_released};
-use super::plan::Plan;
+use super::plan::SegmentPlan;
 use super::signers::Signers;
 
 /// The released segments, with valid links.
@@ -39,7 +39,7 @@ impl ReleasedSegments {
     /// Reads and checks them, each with the header of the one behind it.
     pub(super) fn check(
         folder: &LedgerFolder<'_>,
-        plan: &Plan,
+        plan: &SegmentPlan,
         signers: &mut Signers,
     ) -> Result<Self, NoLinks> {
         let mut checked = Self::default();

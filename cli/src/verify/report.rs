@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use bitacora_formats::{
-    ChainHash, Generation, LedgerId, Micros, Position, SegmentHeader, SegmentNumber, TreeHash,
-};
+use bitacora_formats::{Generation, LedgerId, Micros, Position, SegmentHeader, SegmentNumber};
 
-use super::archives::{Archives, ArchivesChecked};
-use super::assurance::{Assurance, Brought};
+use super::archives::{ArchivesChecked, LedgerArchives};
+use super::assurance::{Assurance, VerifierEvidence};
 use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
 use super::declared::DeclaredLoss;
 use super::fault::{Fault, Gap};
 use super::folder::LedgerFolder;
 use super::heads::FoundHeads;
+use super::ledger_head::Head;
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
 use super::tree::FoundTree;
@@ -106,17 +105,6 @@ impl BegunGeneration {
     pub fn follows_loss(&self) -> bool {
         self.generation > Generation::FIRST
     }
-}
-
-/// The last position, and the hashes that commit to everything up to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// The last position.
-    pub position: u64,
-    /// The chain hash after the last frame.
-    pub hash: ChainHash,
-    /// The root of the tree over all events.
-    pub tree_root: TreeHash,
 }
 
 /// The checks with keys.
@@ -244,15 +232,15 @@ impl Report {
     pub(super) fn settle(
         &mut self,
         folder: &LedgerFolder<'_>,
-        brought: Brought,
+        evidence: VerifierEvidence,
         cosigned: CosignedHeads,
-        (ends, archives): (&[PlacedEnd], &Archives),
+        (ends, archives): (&[PlacedEnd], &LedgerArchives),
     ) {
         let (Some(head), Some(generation), None) = (self.head, self.generation, &self.fault) else { return };
         let of_leaves = self.leaves.as_ref().is_some_and(|leaves| leaves.events == self.events);
         let of_records = self.contents.is_some_and(|contents| contents.events == self.events);
         self.assurance.whole_tree = (of_leaves || of_records) && archives.are_whole();
-        brought.hold((head, generation), (ends, archives), self);
+        evidence.hold((head, generation), (ends, archives), self);
         // If the reading ended early, a head may be of events that were not read.
         if self.heads.is_some() && !self.ended_early() {
             cosigned.hold(folder, (head, generation), ends, self);

@@ -5,10 +5,11 @@ use bitacora_formats::{
     Step, StoredFrame, WalkedFrame,
 };
 
-use super::checks::{Checks, Found, FrameWorkspace, SegmentChecks};
+use super::checks::{Checks, FrameFindings, FrameWorkspace, SegmentChecks};
 use super::fault::{Fault, FaultKind};
 use super::folder::shown;
 use super::heads::ReadHeads;
+use super::history::PastSegment;
 
 /// A segment, or its valid part: every frame is linked, and its writer proven.
 pub(super) struct CheckedSegment {
@@ -25,12 +26,22 @@ pub(super) struct CheckedSegment {
     pub(super) head_hash: Option<ChainHash>,
     /// The end that the next segment must continue.
     pub(super) end: SegmentEnd,
-    pub(super) found: Found,
+    pub(super) found: FrameFindings,
 }
 
 impl CheckedSegment {
     pub(super) fn events(&self) -> u64 {
         self.end.next_position.get() - self.header.first_position.get()
+    }
+
+    /// Returns the part of it that events of later segments are compared with.
+    pub(super) fn past(&self) -> PastSegment {
+        PastSegment {
+            number: self.number,
+            first_position: self.header.first_position,
+            next_position: self.end.next_position,
+            last_hash: self.head_hash,
+        }
     }
 
     /// Returns `true` if it continues the end of the one before, or, if it is the first one, begins a ledger.
@@ -93,7 +104,7 @@ pub(super) fn walk(
     // A frame is given out before its signature is known to hold, and taken back if it does not.
     frames.retain(|frame| frame.offset < written_bytes);
     let (found, earlier) = match checks.begin(&header, heads, workspace) {
-        Err(fault) => (Found::default(), Some(fault)),
+        Err(fault) => (FrameFindings::default(), Some(fault)),
         Ok(mut begun) => {
             let whole = fault.is_none().then_some(is_closed);
             let earlier = check_frames(bytes, &frames, &mut begun, whole).err();

@@ -8,8 +8,8 @@ use bitacora_formats::{
     ChainHash, MAX_SEGMENT_HEADER_BYTES, PassStep, SegmentNumber, SegmentPass, is_all_zeros,
 };
 
-use super::Progress;
 use super::checks::{Checks, SegmentChecks, Workspace};
+use super::options::Progress;
 use super::segment::{CheckedSegment, signatures};
 use super::window::Window;
 
@@ -23,7 +23,7 @@ pub(super) fn check_segment(
     let Workspace { segment: window, frames } = workspace;
     window.begin();
     let heads = checks.read_heads(number);
-    let mut file = Reading { file: checks.folder.open(number).ok()?, window, progress, told_bytes: 0 };
+    let mut file = SegmentReader { file: checks.folder.open(number).ok()?, window, progress, told_bytes: 0 };
     file.fill(MAX_SEGMENT_HEADER_BYTES).ok()?;
     let (mut pass, header) = SegmentPass::start(file.window.bytes(), checks.every_signature)?;
     let mut begun = checks.begin(&header, heads, frames).ok()?;
@@ -48,7 +48,7 @@ pub(super) fn check_segment(
 
 /// Passes over every frame, and the footer if there is one. Returns the chain hash after the last frame.
 fn pass_frames(
-    file: &mut Reading<'_>,
+    file: &mut SegmentReader<'_>,
     pass: &mut SegmentPass,
     checks: &mut SegmentChecks<'_>,
 ) -> Option<Option<ChainHash>> {
@@ -74,7 +74,7 @@ fn pass_frames(
 }
 
 /// Passes over the zeros from here to the end of the file.
-fn pass_zeros(file: &mut Reading<'_>) -> Option<()> {
+fn pass_zeros(file: &mut SegmentReader<'_>) -> Option<()> {
     while is_all_zeros(file.window.bytes()) {
         file.window.advance();
         if !file.fill(1).ok()? {
@@ -85,7 +85,7 @@ fn pass_zeros(file: &mut Reading<'_>) -> Option<()> {
 }
 
 /// A segment's file in the middle of being read.
-struct Reading<'a> {
+struct SegmentReader<'a> {
     file: File,
     window: &'a mut Window,
     progress: Option<&'a dyn Progress>,
@@ -93,7 +93,7 @@ struct Reading<'a> {
     told_bytes: u64,
 }
 
-impl Reading<'_> {
+impl SegmentReader<'_> {
     fn fill(&mut self, needed: usize) -> io::Result<bool> {
         let is_there = self.window.fill(&mut self.file, needed)?;
         let read_bytes = self.window.read_bytes();

@@ -11,29 +11,29 @@ use bitacora_formats::{
     Epoch, Generation, LEAF_ENTRY_BYTES, Position, SegmentEnd, SegmentHeader, SegmentNumber, is_all_zeros,
 };
 
-use super::VerifyOptions;
-use super::checks::{Checks, Found, Workspace};
+use super::checks::{Checks, FrameFindings, Workspace};
 use super::cosigned::PlacedEnd;
 use super::declared::{UncheckedLoss, undeclared};
-use super::fault::{Checked, Fault, FaultKind, Gap};
+use super::fault::{EvidenceKind, Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
 use super::heads::FoundHeads;
 use super::history::History;
-use super::plan::Plan;
+use super::options::VerifyOptions;
+use super::plan::SegmentPlan;
 use super::report::Report;
 use super::segment::{CheckedSegment, walk};
 use super::signers::Signers;
-use super::streams::{Place, Streams};
-use super::work_queue::Claims;
+use super::streams::{EventLocation, Streams};
+use super::work_queue::SegmentQueue;
 
 /// A segment with its findings.
-pub(super) type Passed = (SegmentNumber, Option<CheckedSegment>);
+pub(super) type SegmentFindings = (SegmentNumber, Option<CheckedSegment>);
 
 /// The state that is carried from one segment to the next.
-pub(super) struct Joining<'a> {
+pub(super) struct SegmentJoin<'a> {
     folder: &'a LedgerFolder<'a>,
     options: &'a VerifyOptions<'a>,
-    plan: &'a Plan,
+    plan: &'a SegmentPlan,
     signers: Signers,
     /// The checks for segments that are walked over again.
     checks: Checks<'a>,
@@ -55,13 +55,13 @@ pub(super) struct Joining<'a> {
 }
 
 /// The end of the check: its fault or gap is in the report.
-struct Ended;
+struct CheckEnd;
 
-impl<'a> Joining<'a> {
+impl<'a> SegmentJoin<'a> {
     /// Begins before the first segment that is here. Takes the checks for segments that are walked over again, and the
     /// state of chain and streams after the released ones.
     pub(super) fn begin(
-        plan: &'a Plan,
+        plan: &'a SegmentPlan,
         options: &'a VerifyOptions<'a>,
         signers: Signers,
         (checks, workspace): (Checks<'a>, Workspace),
@@ -87,7 +87,7 @@ impl<'a> Joining<'a> {
     }
 
     /// Takes in every segment in its turn, up to the first that ends it.
-    pub(super) fn run(&mut self, claims: &Claims, passed: &Receiver<Passed>) {
+    pub(super) fn run(&mut self, queue: &SegmentQueue, passed: &Receiver<SegmentFindings>) {
         let mut early = BTreeMap::new();
         for number in (self.plan.first.0..=self.plan.last.0).map(SegmentNumber) {
             let segment = loop {
@@ -101,7 +101,7 @@ impl<'a> Joining<'a> {
             if self.join(number, segment).is_err() {
                 return;
             }
-            claims.taken_in(number);
+            queue.taken_in(number);
         }
         if let Some((missing, end)) = self.plan.missing.zip(self.end) {
             self.report.fault = Some(missing.fault(end.next_position));
@@ -116,7 +116,7 @@ impl<'a> Joining<'a> {
         (self.ends, self.part_gap, self.end.map(|end| end.epoch))
     }
 
-    fn join(&mut self, number: SegmentNumber, passed: Option<CheckedSegment>) -> Result<(), Ended> {
+    fn join(&mut self, number: SegmentNumber, passed: Option<CheckedSegment>) -> Result<(), CheckEnd> {
         let passed = passed.filter(|segment| segment.goes_on_from(self.end.as_ref()));
         let (segment, fault) = match passed {
             Some(segment) => (Some(segment), None),
@@ -138,7 +138,7 @@ impl<'a> Joining<'a> {
         self.end = Some(segment.end);
         self.report.assurance.signed_by = self.signers.last();
         self.report.count(&segment);
-        if fault.as_ref().is_none_or(|fault| fault.kind.checks() != Checked::Segment) {
+        if fault.as_ref().is_none_or(|fault| fault.kind.checks() != EvidenceKind::Segment) {
             self.report.segments_passed += 1;
         }
         let fault = self.take_in(segment, fault);
@@ -153,7 +153,7 @@ impl<'a> Joining<'a> {
     fn walk_again(
         &mut self,
         number: SegmentNumber,
-    ) -> Result<(Option<CheckedSegment>, Option<Fault>), Ended> {
+    ) -> Result<(Option<CheckedSegment>, Option<Fault>), CheckEnd> {
         let (patience, is_last) = (self.options.patience, number == self.plan.last);
         let mut retries = patience.retries;
         loop {
@@ -166,7 +166,7 @@ impl<'a> Joining<'a> {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     self.report.gaps.push((self.folder.path_of(number), error).into());
-                    return Err(Ended);
+                    return Err(CheckEnd);
                 }
             };
             let (segment, fault) =
@@ -184,14 +184,16 @@ impl<'a> Joining<'a> {
     fn take_in(&mut self, segment: CheckedSegment, fault: Option<Fault>) -> Option<Fault> {
         let SegmentHeader { generation, epoch, .. } = segment.header;
         let number = segment.number;
-        let begins =
-            Place { position: segment.header.first_position, offset: segment.header.stored_bytes() as u64 };
+        let begins = EventLocation {
+            position: segment.header.first_position,
+            offset: segment.header.stored_bytes() as u64,
+        };
         if let Some(leaves) = &mut self.report.leaves {
             leaves.add(&segment.found.tree, segment.end.next_position);
         }
         self.leaves_behind = fault.is_none().then(|| leaves_behind(&segment)).flatten();
-        self.history.add(&segment);
-        let Found { contents, key_gap, tree, heads } = segment.found;
+        self.history.add(segment.past());
+        let FrameFindings { contents, key_gap, tree, heads } = segment.found;
         self.report.gaps.extend(tree.gap);
         if let Some(cut) = tree.cut {
             self.leaves_cut.get_or_insert((epoch, cut));
@@ -218,8 +220,8 @@ impl<'a> Joining<'a> {
             _ => self.take_in_declared(begins.position, contents.declared).err().map(|kind| (begins, kind)),
         };
         let [undeclared, broken] = [undeclared, broken].map(|found| {
-            found.map(|(place, kind)| {
-                Fault::at(shown(number), place.offset, place.position, Some(place.position), kind)
+            found.map(|(location, kind)| {
+                Fault::at(shown(number), location.offset, location.position, Some(location.position), kind)
             })
         });
         [undeclared, broken, fault].into_iter().flatten().min_by_key(|fault| fault.first_position)
@@ -264,9 +266,9 @@ impl<'a> Joining<'a> {
         fault.or(named)
     }
 
-    fn ended(&mut self, fault: Option<Fault>) -> Result<(), Ended> {
+    fn ended(&mut self, fault: Option<Fault>) -> Result<(), CheckEnd> {
         self.report.fault = fault;
-        if self.report.fault.is_some() { Err(Ended) } else { Ok(()) }
+        if self.report.fault.is_some() { Err(CheckEnd) } else { Ok(()) }
     }
 }
 

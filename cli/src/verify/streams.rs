@@ -21,19 +21,24 @@ struct Span {
     first_version: u64,
     last_version: u64,
     /// The place of the first of them.
-    place: Place,
+    location: EventLocation,
 }
 
 /// An event's position, and the offset of its frame in the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct EventLocation {
     pub(super) position: Position,
     pub(super) offset: u64,
 }
 
 impl SegmentStreams {
     /// Takes in the next event of a stream.
-    pub(super) fn follow(&mut self, stream: StreamKey, found: u64, place: Place) -> Result<(), FaultKind> {
+    pub(super) fn follow(
+        &mut self,
+        stream: StreamKey,
+        found: u64,
+        location: EventLocation,
+    ) -> Result<(), FaultKind> {
         let room = self.spans.len() < MAX_STREAMS;
         match self.spans.entry(stream) {
             Entry::Occupied(mut span) => {
@@ -43,7 +48,7 @@ impl SegmentStreams {
                 same(expected, found)
             }
             Entry::Vacant(span) if room => {
-                span.insert(Span { first_version: found, last_version: found, place });
+                span.insert(Span { first_version: found, last_version: found, location });
                 Ok(())
             }
             Entry::Vacant(_) => Err(FaultKind::Streams { max: MAX_STREAMS }),
@@ -66,26 +71,26 @@ impl Streams {
     }
 
     /// Continues with the streams of the next segment, up to the first event that is not the next one of its stream.
-    pub(super) fn go_on(&mut self, segment: &SegmentStreams) -> Result<(), (Place, FaultKind)> {
+    pub(super) fn go_on(&mut self, segment: &SegmentStreams) -> Result<(), (EventLocation, FaultKind)> {
         let mut fault = None;
         let mut new = Vec::new();
         for (stream, span) in &segment.spans {
             let known = self.versions.get(stream).copied();
             if known.is_none() {
-                new.push(span.place);
+                new.push(span.location);
             }
             let begins = if self.has_hole { span.first_version } else { 1 };
             let expected = known.map_or(begins, |known| known.saturating_add(1));
             self.versions.insert(*stream, span.last_version);
             if let Err(kind) = same(expected, span.first_version) {
-                keep_first(&mut fault, span.place, kind);
+                keep_first(&mut fault, span.location, kind);
             }
         }
         let too_many = self.versions.len().saturating_sub(MAX_STREAMS);
         if too_many > 0 {
             new.sort_unstable();
-            if let Some(place) = new.len().checked_sub(too_many).and_then(|first| new.get(first)) {
-                keep_first(&mut fault, *place, FaultKind::Streams { max: MAX_STREAMS });
+            if let Some(location) = new.len().checked_sub(too_many).and_then(|first| new.get(first)) {
+                keep_first(&mut fault, *location, FaultKind::Streams { max: MAX_STREAMS });
             }
         }
         fault.map_or(Ok(()), Err)
@@ -96,9 +101,9 @@ impl Streams {
     }
 }
 
-fn keep_first(fault: &mut Option<(Place, FaultKind)>, place: Place, kind: FaultKind) {
-    if fault.as_ref().is_none_or(|(first, _)| place < *first) {
-        *fault = Some((place, kind));
+fn keep_first(fault: &mut Option<(EventLocation, FaultKind)>, location: EventLocation, kind: FaultKind) {
+    if fault.as_ref().is_none_or(|(first, _)| location < *first) {
+        *fault = Some((location, kind));
     }
 }
 
@@ -110,14 +115,14 @@ fn same(expected: u64, found: u64) -> Result<(), FaultKind> {
 mod tests {
     use super::*;
 
-    fn place(position: u64) -> Place {
-        Place { position: Position::new(position).unwrap(), offset: position * 100 }
+    fn location(position: u64) -> EventLocation {
+        EventLocation { position: Position::new(position).unwrap(), offset: position * 100 }
     }
 
     fn segment(events: &[(u8, u64, u64)]) -> SegmentStreams {
         let mut streams = SegmentStreams::default();
         for (stream, version, position) in events {
-            streams.follow(StreamKey([*stream; 16]), *version, place(*position)).unwrap();
+            streams.follow(StreamKey([*stream; 16]), *version, location(*position)).unwrap();
         }
         streams
     }
@@ -137,14 +142,14 @@ mod tests {
             streams.go_on(&segment(&[(1, 1, 1), (2, 1, 2), (4, 1, 3)])).unwrap();
             let (found, kind) =
                 streams.go_on(&segment(&[(1, 2, 4), (3, 2, 5), (2, 1, 6), (4, 9, 7)])).unwrap_err();
-            assert_eq!((found, kind), (place(5), FaultKind::StreamVersion { expected: 1, found: 2 }));
+            assert_eq!((found, kind), (location(5), FaultKind::StreamVersion { expected: 1, found: 2 }));
         }
     }
 
     #[test]
     fn within_a_segment_a_version_that_is_not_the_next_one_is_told() {
         for (found, expected) in [(2, true), (1, false), (3, false), (0, false)] {
-            let followed = segment(&[(1, 1, 1)]).follow(StreamKey([1; 16]), found, place(2));
+            let followed = segment(&[(1, 1, 1)]).follow(StreamKey([1; 16]), found, location(2));
             let fault = FaultKind::StreamVersion { expected: 2, found };
             assert_eq!(followed, if expected { Ok(()) } else { Err(fault) });
         }
@@ -154,10 +159,10 @@ mod tests {
     fn a_segment_has_no_more_streams_than_are_followed() {
         let mut streams = SegmentStreams::default();
         for stream in (1..).take(MAX_STREAMS) {
-            streams.follow(StreamKey([stream; 16]), 1, place(stream.into())).unwrap();
+            streams.follow(StreamKey([stream; 16]), 1, location(stream.into())).unwrap();
         }
-        assert_eq!(streams.follow(StreamKey([1; 16]), 2, place(50)), Ok(()));
-        let one_more = streams.follow(StreamKey([50; 16]), 1, place(51));
+        assert_eq!(streams.follow(StreamKey([1; 16]), 2, location(50)), Ok(()));
+        let one_more = streams.follow(StreamKey([50; 16]), 1, location(51));
         assert_eq!(one_more, Err(FaultKind::Streams { max: MAX_STREAMS }));
     }
 
@@ -174,7 +179,7 @@ mod tests {
             let mut streams = Streams::default();
             streams.go_on(&segment(&most)).unwrap();
             let too_many = streams.go_on(&segment(&three_more));
-            assert_eq!(too_many, Err((place(10), FaultKind::Streams { max: MAX_STREAMS })));
+            assert_eq!(too_many, Err((location(10), FaultKind::Streams { max: MAX_STREAMS })));
         }
     }
 
@@ -185,6 +190,6 @@ mod tests {
             .go_on(&segment(&(1..=8).map(|stream| (stream, 1, u64::from(stream))).collect::<Vec<_>>()))
             .unwrap();
         let found = streams.go_on(&segment(&[(9, 2, 9)]));
-        assert_eq!(found, Err((place(9), FaultKind::StreamVersion { expected: 1, found: 2 })));
+        assert_eq!(found, Err((location(9), FaultKind::StreamVersion { expected: 1, found: 2 })));
     }
 }

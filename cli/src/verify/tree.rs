@@ -8,13 +8,13 @@ use bitacora_formats::{
     TILE_WIDTH, TreeHash,
 };
 
-use super::archives::Archives;
+use super::archives::LedgerArchives;
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_LEVEL_1, shown, shown_leaves};
 use super::frames::OpenedEvent;
 use super::heads::SegmentHeads;
 use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
-use super::level::{Completed, Group, StoredLevel, WrongLevel};
+use super::level::{CompletingFrame, LeafGroup, StoredLevel, WrongLevel};
 use super::window::Window;
 
 /// The tree over a segment's events, up to some frame.
@@ -28,7 +28,7 @@ pub(super) struct SegmentTree<'a> {
     lost: Option<Fault>,
     /// The stored level that completed groups of leaves are compared with.
     level: Option<&'a StoredLevel>,
-    archives: &'a Archives,
+    archives: &'a LedgerArchives,
     found: FoundTree,
 }
 
@@ -60,7 +60,7 @@ impl<'a> SegmentTree<'a> {
         folder: &LedgerFolder<'_>,
         header: &SegmentHeader,
         window: &'a mut Window,
-        (level, archives): (Option<&'a StoredLevel>, &'a Archives),
+        (level, archives): (Option<&'a StoredLevel>, &'a LedgerArchives),
     ) -> Result<Self, Fault> {
         let mut tree = Self { level, ..Self::without_leaves(header, archives) };
         if let Some(level) = level {
@@ -74,7 +74,7 @@ impl<'a> SegmentTree<'a> {
     }
 
     /// Begins a tree whose leaves are not checked.
-    pub(super) fn without_leaves(header: &SegmentHeader, archives: &'a Archives) -> Self {
+    pub(super) fn without_leaves(header: &SegmentHeader, archives: &'a LedgerArchives) -> Self {
         Self {
             number: header.number,
             epoch: header.epoch,
@@ -150,7 +150,7 @@ impl<'a> SegmentTree<'a> {
     }
 
     /// Compares the groups that a frame completes with the stored ones, and with those in archives.
-    fn check_level(&self, header: &FrameHeader, groups: &[Group]) -> Result<(), Fault> {
+    fn check_level(&self, header: &FrameHeader, groups: &[LeafGroup]) -> Result<(), Fault> {
         for group in groups {
             self.archives.check_group(*group).map_err(|expected| {
                 let (first, last) = group.positions();
@@ -159,7 +159,7 @@ impl<'a> SegmentTree<'a> {
             })?;
         }
         let Some(level) = self.level else { return Ok(()) };
-        let completed = Completed { first: header.first_position, epoch: self.epoch };
+        let completed = CompletingFrame { first: header.first_position, epoch: self.epoch };
         let checked = groups.iter().try_for_each(|group| level.check(*group, completed));
         checked.map_err(|wrong| level_fault(header.first_position, wrong))
     }
@@ -215,7 +215,7 @@ fn grow_by(
     frontier: &mut Frontier,
     header: &FrameHeader,
     stored: &FrameLeaves<'_>,
-    groups: &mut Vec<Group>,
+    groups: &mut Vec<LeafGroup>,
 ) -> Result<(), WrongLeaf> {
     for (position, (offset, entry)) in positions(header).zip(entries(stored)) {
         check_time(header, position, offset, &entry)?;
@@ -225,9 +225,9 @@ fn grow_by(
 }
 
 /// Adds a leaf to the tree, and the group that it completes, if any, to `groups`.
-fn push(frontier: &mut Frontier, leaf: TreeHash, groups: &mut Vec<Group>) {
+fn push(frontier: &mut Frontier, leaf: TreeHash, groups: &mut Vec<LeafGroup>) {
     if let Some(root) = frontier.push_grouping(leaf) {
-        groups.push(Group { number: frontier.size() / TILE_WIDTH as u64 - 1, root });
+        groups.push(LeafGroup { number: frontier.size() / TILE_WIDTH as u64 - 1, root });
     }
 }
 

@@ -103,9 +103,9 @@ mod tests {
     }
 
     /// A reader that gives one byte at a time, after an error.
-    struct Failing(Option<io::ErrorKind>);
+    struct FailingReader(Option<io::ErrorKind>);
 
-    impl Read for Failing {
+    impl Read for FailingReader {
         fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
             match self.0.take() {
                 Some(kind) => Err(kind.into()),
@@ -117,9 +117,9 @@ mod tests {
     #[test]
     fn who_is_interrupted_reads_on_and_any_other_error_is_told() {
         let mut window = Window::new(PIECE_BYTES);
-        assert!(window.fill(&mut Failing(Some(io::ErrorKind::Interrupted)), 3).unwrap());
+        assert!(window.fill(&mut FailingReader(Some(io::ErrorKind::Interrupted)), 3).unwrap());
         assert_eq!(window.bytes(), [7; 3]);
-        let error = window.fill(&mut Failing(Some(io::ErrorKind::WouldBlock)), 4).unwrap_err();
+        let error = window.fill(&mut FailingReader(Some(io::ErrorKind::WouldBlock)), 4).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -1,11 +1,13 @@
 //! The distribution of segments to threads: in order, and never far ahead of the findings taken in.
 
+use std::num::NonZero;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use bitacora_formats::SegmentNumber;
 
 /// The segments of a ledger, of which several threads each take the next one.
-pub(super) struct Claims {
+pub(super) struct SegmentQueue {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -19,8 +21,8 @@ struct State {
     taken_in: u32,
 }
 
-impl Claims {
-    /// Returns the claims of every segment from `first` to `last`.
+impl SegmentQueue {
+    /// Returns the queue of every segment from `first` to `last`.
     pub(super) fn new(first: SegmentNumber, last: SegmentNumber, ahead: u32) -> Self {
         let state = State { next: first.0, last: last.0, ahead, taken_in: first.0.saturating_sub(1) };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -62,40 +64,44 @@ impl Claims {
 }
 
 /// A guard whose drop, at the end or by a panic, wakes all waiting threads: nothing more is handed out.
-pub(super) struct Stopping<'a>(pub(super) &'a Claims);
+pub(super) struct QueueStopGuard<'a>(pub(super) &'a SegmentQueue);
 
-impl Drop for Stopping<'_> {
+impl Drop for QueueStopGuard<'_> {
     fn drop(&mut self) {
         self.0.stop();
     }
 }
 
+/// Returns the default number of threads of this machine.
+pub(super) fn usual_threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
-    use std::thread;
     use std::time::Duration;
 
     use super::*;
 
     #[test]
     fn no_segment_is_handed_out_before_those_far_enough_before_it_are_taken_in() {
-        let claims = Claims::new(SegmentNumber(1), SegmentNumber(5), 2);
+        let queue = SegmentQueue::new(SegmentNumber(1), SegmentNumber(5), 2);
         let (send, claimed) = channel();
         let wait = Duration::from_millis(50);
         thread::scope(|scope| {
             scope.spawn(|| {
-                while let Some(number) = claims.claim() {
+                while let Some(number) = queue.claim() {
                     send.send(number.0).unwrap();
                 }
                 drop(send);
             });
             assert_eq!((claimed.recv(), claimed.recv()), (Ok(1), Ok(2)));
             assert!(claimed.recv_timeout(wait).is_err());
-            claims.taken_in(SegmentNumber(1));
+            queue.taken_in(SegmentNumber(1));
             assert_eq!(claimed.recv(), Ok(3));
             assert!(claimed.recv_timeout(wait).is_err());
-            claims.taken_in(SegmentNumber(3));
+            queue.taken_in(SegmentNumber(3));
             assert_eq!((claimed.recv(), claimed.recv()), (Ok(4), Ok(5)));
             assert!(claimed.recv().is_err());
         });
@@ -103,10 +109,10 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_who_has_gone() {
-        let claims = Claims::new(SegmentNumber(1), SegmentNumber(5), 0);
+        let queue = SegmentQueue::new(SegmentNumber(1), SegmentNumber(5), 0);
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| claims.claim());
-            drop(Stopping(&claims));
+            let waiting = scope.spawn(|| queue.claim());
+            drop(QueueStopGuard(&queue));
             assert_eq!(waiting.join().unwrap(), None);
         });
     }

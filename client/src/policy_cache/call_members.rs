@@ -21,7 +21,7 @@ pub struct UnfitCall {
 }
 
 /// The request event of a call.
-pub(super) struct AskedCall {
+pub(super) struct CallRequestEvent {
     /// The data of its request.
     pub(super) request: Vec<u8>,
     pub(super) agent: Option<String>,
@@ -30,9 +30,9 @@ pub(super) struct AskedCall {
 }
 
 /// The members of a call by name, as they are sent.
-struct Sent<'a>(BTreeMap<&'a str, &'a RawValue>);
+struct RawCallMembers<'a>(BTreeMap<&'a str, &'a RawValue>);
 
-impl<'a> CallMembers<'a> for Sent<'a> {
+impl<'a> CallMembers<'a> for RawCallMembers<'a> {
     type Error = UnfitCall;
 
     fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, UnfitCall> {
@@ -46,11 +46,11 @@ impl<'a> CallMembers<'a> for Sent<'a> {
 }
 
 /// Returns the request event that the ledger would record for a call.
-pub(super) fn predicted(call: &CallRequest) -> Result<AskedCall, UnfitCall> {
+pub(super) fn predicted(call: &CallRequest) -> Result<CallRequestEvent, UnfitCall> {
     let unfit = |error: serde_json::Error| UnfitCall { member: "call", fault: error.to_string() };
     // As it is sent, so that nothing is read here in another way than there.
     let sent = serde_json::to_string(call).map_err(unfit)?;
-    let mut members = Sent(serde_json::from_str(&sent).map_err(unfit)?);
+    let mut members = RawCallMembers(serde_json::from_str(&sent).map_err(unfit)?);
     let id: Option<Name> = members.take("call")?;
     let id = id.ok_or_else(|| members.bad("call", &"it is missing"))?;
     let (agent, session): (Option<String>, Option<String>) =
@@ -58,5 +58,5 @@ pub(super) fn predicted(call: &CallRequest) -> Result<AskedCall, UnfitCall> {
     let run: Option<String> = members.take("run")?;
     let request = take_call(&mut members, id, run.as_deref())?;
     let request = serde_json::to_vec(&request).map_err(unfit)?;
-    Ok(AskedCall { request, agent, session, run })
+    Ok(CallRequestEvent { request, agent, session, run })
 }

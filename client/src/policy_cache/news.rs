@@ -19,7 +19,7 @@ pub(crate) enum News {
 }
 
 #[derive(Deserialize)]
-struct Problem {
+struct NewsProblem {
     detail: String,
     code: String,
     retryable: bool,
@@ -33,7 +33,7 @@ pub(crate) fn read_news(block: &[u8]) -> Result<News, NoMessage> {
         }
         (b"closing" | b"lagged", _) => Ok(News::Ending),
         (b"failed", Some(problem)) => {
-            let Problem { detail, code, retryable } =
+            let NewsProblem { detail, code, retryable } =
                 serde_json::from_slice(problem).map_err(|_| NoMessage)?;
             Ok(News::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
         }

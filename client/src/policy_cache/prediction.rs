@@ -9,13 +9,13 @@ use crate::answers::{Decision, Verdict};
 
 /// A predicted verdict, as far as the cache can tell. Nothing is allowed by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Predicted {
+pub struct PredictedVerdict {
     pub(super) prediction: Prediction,
     pub(super) position: u64,
     pub(super) age: Duration,
 }
 
-impl Predicted {
+impl PredictedVerdict {
     /// Returns the predicted verdict.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
@@ -66,26 +66,26 @@ impl Predicted {
 
 /// The answer to a call that was checked by the cache first.
 #[derive(Debug, Clone)]
-pub enum Said {
+pub enum CheckedDecision {
     /// The ledger's decision, which it has recorded.
     Decided(Box<Decision>),
     /// The cache's denial, which nobody has recorded.
-    Denied(Denied),
+    Denied(CacheDenial),
 }
 
 /// A denial by the cache. The ledger does not know of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denied(pub(crate) Predicted);
+pub struct CacheDenial(pub(crate) PredictedVerdict);
 
-impl Denied {
+impl CacheDenial {
     /// Returns the prediction that it rests on.
     #[must_use]
-    pub const fn predicted(&self) -> &Predicted {
+    pub const fn predicted(&self) -> &PredictedVerdict {
         &self.0
     }
 }
 
-impl Said {
+impl CheckedDecision {
     /// Returns `true` if the call may begin now. Only the ledger says so.
     #[must_use]
     pub fn is_allowed(&self) -> bool {

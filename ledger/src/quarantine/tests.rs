@@ -4,10 +4,10 @@
     reason = "what a thief leaves is no file of a disk's"
 )]
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::process::Command;
 
 use super::*;
 use crate::disk::RealDisk;
@@ -21,7 +21,7 @@ fn clutter(folder: &Path, middle: &str, ending: &str) {
     let path =
         |number: u32| folder.join(format!("0000000001.seg@{number}.0{middle}.{}{ending}", "a".repeat(32)));
     fs::create_dir(path(1)).unwrap();
-    assert!(Command::new("mkfifo").arg(path(2)).status().unwrap().success());
+    mknodat(CWD, path(2), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     symlink("nowhere", path(3)).unwrap();
     symlink(path(4).file_name().unwrap(), path(4)).unwrap();
     symlink(folder, path(5)).unwrap();

@@ -57,7 +57,8 @@ impl Replay<'_> {
         end_before.check_next(header, released.first_time()).map_err(|error| damage(&error))?;
         let next = number.next().map(|next| segment_header(disk, &self.folder, next));
         let next = next.transpose().map_err(unread)?.flatten();
-        let next = next.ok_or_else(|| damage(&"a segment behind it expected, with a header"))?;
+        let next =
+            next.ok_or_else(|| damage(&"expected a segment behind it, found its file missing or damaged"))?;
         let end = released.end_before(&next).map_err(|error| damage(&error))?;
         Ok((released, end))
     }

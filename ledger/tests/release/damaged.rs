@@ -71,6 +71,13 @@ fn any_damage_to_what_is_left_of_a_segment_is_mended_from_its_copy() {
         assert_eq!(fs::read(file.with_extension("released.damaged")).unwrap(), damaged);
         ledger.close().unwrap();
     }
+    fs::remove_file(&file).unwrap();
+    let reader = scene.read();
+    assert_eq!((reader.doubt(), file.exists()), (None, false), "a missing file is read by its copy");
+    assert!(events_of(&reader).starts_with(&kept));
+    let ledger = scene.open();
+    assert_eq!((ledger.status().writer, fs::read(&file).unwrap()), (WriterState::Ready, whole.clone()));
+    ledger.close().unwrap();
     fs::write(copy_of_first(&scene), b"no copy").unwrap();
     scene.open().close().unwrap();
     assert_eq!(fs::read(copy_of_first(&scene)).unwrap(), whole, "the copy is made again of the file");

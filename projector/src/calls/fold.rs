@@ -8,13 +8,13 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Call, CallApproval, CallArtifact, CallDecision, CallOutcome};
+use super::{CallApproval, CallArtifact, CallDecision, CallOutcome, CallSummary};
 use crate::call_state::CallState;
-use crate::import_times::{Brought, IMPORT_KINDS, ImportTables};
-use crate::models::{Artifact, FoldError, Folded, Imported, Model, Requested, RowKey, Rows};
+use crate::import_times::{IMPORT_KINDS, ImportOrigin, ImportTables};
+use crate::models::{Artifact, AssuranceMarker, FoldError, FoldEvent, Model, RowKey, Rows, ToolRequestView};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Calls;
+pub(crate) struct CallsModel;
 
 /// The calls themselves, by position.
 pub(super) const ROWS: u8 = 1;
@@ -47,7 +47,7 @@ impl Label {
     const ALL: [Self; 7] =
         [Self::Run, Self::Session, Self::Agent, Self::Actor, Self::Tool, Self::Outcome, Self::Verdict];
 
-    pub(super) fn of(self, call: &Call) -> Option<&str> {
+    pub(super) fn of(self, call: &CallSummary) -> Option<&str> {
         match self {
             Self::Run => call.run.as_deref(),
             Self::Session => call.session.as_deref(),
@@ -71,7 +71,7 @@ pub(super) struct OfId {
 
 /// An approval that nobody has answered.
 #[derive(Default, Serialize, Deserialize)]
-struct Awaited {
+struct PendingApproval {
     /// The position and the time of the request.
     asked: Option<(u64, u64)>,
     /// The number of calls that have waited for it.
@@ -87,7 +87,7 @@ pub(super) fn row_key(key: impl FnOnce(u8) -> RowKey, position: u64) -> RowKey {
 }
 
 #[derive(Deserialize)]
-struct ApprovalAsked<'a> {
+struct ApprovalRequestView<'a> {
     approval: String,
     #[serde(default)]
     about: ApprovalAbout,
@@ -96,14 +96,14 @@ struct ApprovalAsked<'a> {
 }
 
 #[derive(Deserialize)]
-struct Resolved<'a> {
+struct ApprovalResolutionView<'a> {
     #[serde(borrow)]
     approval: Cow<'a, str>,
     resolution: String,
     by: String,
 }
 
-impl Model for Calls {
+impl Model for CallsModel {
     fn name(&self) -> &'static str {
         "calls"
     }
@@ -126,7 +126,7 @@ impl Model for Calls {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &*event.record.kind {
             ToolRequested::KIND => requested(event, rows),
             DecisionMade::KIND => decided(event, rows),
@@ -138,9 +138,9 @@ impl Model for Calls {
     }
 }
 
-fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     // Sealed data is not known here; the call's id stands outside.
-    let sealed = event.record.call.as_deref().map(Requested::of_sealed);
+    let sealed = event.record.call.as_deref().map(ToolRequestView::of_sealed);
     let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let meant = event.call_values(&told.call, told.assurance.is_some());
     let latest = meant_call(rows, &meant)?;
@@ -150,7 +150,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         return Ok(());
     }
     let imported = told.assurance.is_some();
-    let mut call = Call {
+    let mut call = CallSummary {
         call: told.call.clone().into_owned(),
         tool: told.tool.clone().into_owned(),
         server: owned(&told.server),
@@ -164,7 +164,7 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     add(rows, call, &meant)
 }
 
-fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.decided()? else { return Ok(()) };
     let decision = CallDecision {
         position: event.position.get(),
@@ -191,12 +191,12 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 /// Notes that a call waits for an approval; that one, where another call has asked for it already.
-fn waits(rows: &mut Rows<'_>, call: &Call, approval: &str) -> Result<Option<CallApproval>, FoldError> {
+fn waits(rows: &mut Rows<'_>, call: &CallSummary, approval: &str) -> Result<Option<CallApproval>, FoldError> {
     if call.approval.as_ref().is_some_and(|known| known.approval == approval) {
         return Ok(None);
     }
     let key = rows.key(APPROVALS, &[approval]);
-    let mut awaited = rows.row::<Awaited>(&key)?.unwrap_or_default();
+    let mut awaited = rows.row::<PendingApproval>(&key)?.unwrap_or_default();
     rows.put(&rows.key(WAITING, &[approval]).at(awaited.calls), &call.position)?;
     awaited.calls += 1;
     rows.put(&key, &awaited)?;
@@ -215,42 +215,42 @@ fn unanswered(approval: String, position: u64, time: u64) -> CallApproval {
     }
 }
 
-fn approval_asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let told = event.data::<ApprovalAsked<'_>>()?;
+fn approval_asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let told = event.data::<ApprovalRequestView<'_>>()?;
     // One about what is to be undone is none that the call waits for.
     let Some(told) = told.filter(|told| told.about == ApprovalAbout::Call) else { return Ok(()) };
     let meant = event.call_values(&told.call, false);
     let Some((key, mut call)) = meant_call(rows, &meant)? else { return Ok(()) };
     let asked = (event.position.get(), event.time.0);
     let of_approval = rows.key(APPROVALS, &[&told.approval]);
-    let awaited = rows.row::<Awaited>(&of_approval)?;
+    let awaited = rows.row::<PendingApproval>(&of_approval)?;
     // The decision before it has said so of its call.
     if awaited.is_none() {
         rows.put(&rows.key(WAITING, &[&told.approval]).at(0), &call.position)?;
     }
     let calls = awaited.map_or(1, |awaited| awaited.calls);
-    rows.put(&of_approval, &Awaited { asked: Some(asked), calls })?;
+    rows.put(&of_approval, &PendingApproval { asked: Some(asked), calls })?;
     call.approval = Some(unanswered(told.approval, asked.0, asked.1));
     Ok(rows.put(&key, &call)?)
 }
 
-fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Resolved<'_>>()? else { return Ok(()) };
+fn resolved(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<ApprovalResolutionView<'_>>()? else { return Ok(()) };
     let of_approval = rows.key(APPROVALS, &[&told.approval]);
-    let Some(awaited) = rows.row::<Awaited>(&of_approval)? else { return Ok(()) };
+    let Some(awaited) = rows.row::<PendingApproval>(&of_approval)? else { return Ok(()) };
     rows.remove(&of_approval)?;
     for number in 0..awaited.calls {
         let waiting = rows.key(WAITING, &[&told.approval]).at(number);
         let Some(position) = rows.row::<u64>(&waiting)? else { continue };
         rows.remove(&waiting)?;
         let key = row_key(|table| rows.key(table, &[]), position);
-        let Some(call) = rows.row::<Call>(&key)? else { continue };
+        let Some(call) = rows.row::<CallSummary>(&key)? else { continue };
         change(rows, (key, call), |call| answered(call, event, &told))?;
     }
     Ok(())
 }
 
-fn answered(call: &mut Call, event: &Folded<'_>, told: &Resolved<'_>) {
+fn answered(call: &mut CallSummary, event: &FoldEvent<'_>, told: &ApprovalResolutionView<'_>) {
     // It may wait for another one since.
     let approval = call.approval.as_mut().filter(|approval| approval.approval == *told.approval);
     let Some(approval) = approval else { return };
@@ -261,7 +261,7 @@ fn answered(call: &mut Call, event: &Folded<'_>, told: &Resolved<'_>) {
     call.state = call.state.answered(&told.resolution);
 }
 
-fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.told()? else { return Ok(()) };
     let (Some(id), Some(status)) = (&told.call, owned(&told.status)) else {
         return Err(FoldError::Contradiction("a call ended without an id or a status"));
@@ -283,14 +283,15 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let meant = event.call_values(id, imported);
     let latest = meant_call(rows, &meant)?;
     // The end of a call that was given up is what really came of it; any other end of an ended call is another call's.
-    let goes_on = |call: &Call| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
+    let goes_on =
+        |call: &CallSummary| call.outcome.as_ref().is_none_or(|given_up| given_up.status == TIMEOUT);
     if let Some(latest) = latest.filter(|(_, call)| goes_on(call)) {
         return change(rows, latest, |call| {
             call.late = call.outcome.is_some();
             call.outcome = Some(outcome);
         });
     }
-    let mut call = Call {
+    let mut call = CallSummary {
         call: id.clone().into_owned(),
         tool: "-".to_owned(),
         outcome: Some(outcome),
@@ -301,8 +302,12 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 /// Returns the call that an event begins, from its attributes outside of its data.
-fn begun(event: &Folded<'_>, rows: &mut Rows<'_>, assurance: Option<Imported>) -> Result<Call, FoldError> {
-    Ok(Call {
+fn begun(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    assurance: Option<AssuranceMarker>,
+) -> Result<CallSummary, FoldError> {
+    Ok(CallSummary {
         position: event.position.get(),
         time: event.time.0,
         brought: brought(event, rows, assurance)?,
@@ -310,7 +315,7 @@ fn begun(event: &Folded<'_>, rows: &mut Rows<'_>, assurance: Option<Imported>) -
         agent: owned(&event.record.agent),
         session: owned(&event.record.session),
         run: owned(&event.record.run),
-        ..Call::default()
+        ..CallSummary::default()
     })
 }
 
@@ -321,10 +326,10 @@ fn artifact(told: &Artifact) -> CallArtifact {
 
 /// The import that brings what an event tells, if it was recorded elsewhere.
 fn brought(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
-    assurance: Option<Imported>,
-) -> Result<Option<Brought>, FoldError> {
+    assurance: Option<AssuranceMarker>,
+) -> Result<Option<ImportOrigin>, FoldError> {
     assurance.map_or(Ok(None), |_| IMPORTS.brought(event, rows))
 }
 
@@ -333,7 +338,7 @@ fn owned(text: &Option<Cow<'_, str>>) -> Option<String> {
 }
 
 /// The call that is known by this, or was last.
-fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, Call)>, FoldError> {
+fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, CallSummary)>, FoldError> {
     let position = match meant {
         ["", call] => rows.row::<OfId>(&rows.key(OF_ID, &[call]))?.and_then(|of_id| of_id.own),
         _ => rows.row::<u64>(&rows.key(MEANT, meant))?,
@@ -347,8 +352,8 @@ fn meant_call(rows: &mut Rows<'_>, meant: &[&str; 2]) -> Result<Option<(RowKey, 
 /// Changes a call, and what it is found by of that.
 fn change(
     rows: &mut Rows<'_>,
-    (key, mut call): (RowKey, Call),
-    change: impl FnOnce(&mut Call),
+    (key, mut call): (RowKey, CallSummary),
+    change: impl FnOnce(&mut CallSummary),
 ) -> Result<(), FoldError> {
     let labels = [Label::Outcome, Label::Verdict];
     let before = labels.map(|label| found_by(rows, label, &call));
@@ -361,7 +366,7 @@ fn change(
     Ok(rows.put(&key, &call)?)
 }
 
-fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), FoldError> {
+fn add(rows: &mut Rows<'_>, mut call: CallSummary, meant: &[&str; 2]) -> Result<(), FoldError> {
     for label in Label::ALL {
         if label.of(&call).is_some() {
             rows.post(found_by(rows, label, &call), call.position)?;
@@ -382,6 +387,6 @@ fn add(rows: &mut Rows<'_>, mut call: Call, meant: &[&str; 2]) -> Result<(), Fol
     Ok(())
 }
 
-fn found_by(rows: &Rows<'_>, label: Label, call: &Call) -> RowKey {
+fn found_by(rows: &Rows<'_>, label: Label, call: &CallSummary) -> RowKey {
     rows.key(label as u8, &[label.of(call).unwrap_or_default()])
 }

@@ -8,16 +8,16 @@ use bitacora_formats::vocabulary::{
     CheckpointWrites, EventData as _,
 };
 
-use super::Piece;
-use super::order::Entry;
-use super::row::{Row, Whence, Write, channel_name};
-use super::thread::{Thread, Wrote};
-use super::told::{Blob, Copied, Deleted, Saved, Writes};
+use super::ContentPiece;
+use super::event_views::{Blob, CheckpointCopyView, CheckpointDeletionView, CheckpointSaveView, Writes};
+use super::order::OrderEntry;
+use super::row::{ChannelLocation, CheckpointRow, Write, channel_name};
+use super::thread::{TaskWriteBatch, Thread};
 use super::whose::Sender;
-use crate::models::{FoldError, Folded, Model, Rows};
+use crate::models::{FoldError, FoldEvent, Model, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Checkpoints;
+pub(crate) struct CheckpointsModel;
 
 /// All checkpoints, by where they were saved, and of those that one event saved by their number.
 pub(super) const SAVED: u8 = 1;
@@ -30,7 +30,7 @@ pub(super) const BLOB: u8 = 7;
 /// No rows: what stands for a channel and its version in those of checkpoints.
 pub(super) const CHANNEL: u8 = 11;
 
-impl Model for Checkpoints {
+impl Model for CheckpointsModel {
     fn name(&self) -> &'static str {
         "checkpoints"
     }
@@ -49,77 +49,89 @@ impl Model for Checkpoints {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let kind = &*event.record.kind;
         if kind == CHECKPOINT_BLOB {
             return blob(event, rows);
         }
         match kind {
-            CheckpointSaved::KIND => event.data::<Saved<'_>>()?.map(|told| saved(event, rows, told)),
+            CheckpointSaved::KIND => {
+                event.data::<CheckpointSaveView<'_>>()?.map(|told| saved(event, rows, told))
+            }
             CheckpointWrites::KIND => event.data::<Writes<'_>>()?.map(|told| wrote(event, rows, &told)),
-            CheckpointDeleted::KIND => event.data::<Deleted<'_>>()?.map(|told| deleted(event, rows, &told)),
-            _ => event.data::<Copied<'_>>()?.map(|told| copied(event, rows, &told)),
+            CheckpointDeleted::KIND => {
+                event.data::<CheckpointDeletionView<'_>>()?.map(|told| deleted(event, rows, &told))
+            }
+            _ => event.data::<CheckpointCopyView<'_>>()?.map(|told| copied(event, rows, &told)),
         }
         .unwrap_or(Ok(()))
     }
 }
 
 /// A piece is where it was recorded first; what others call one is none.
-fn blob(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn blob(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     if event.record.source == CHECKPOINT_SOURCE {
         let key = rows.key(BLOB, &[&event.record.id]);
-        if rows.row::<Piece>(&key)?.is_none() {
+        if rows.row::<ContentPiece>(&key)?.is_none() {
             let bytes = match &event.record.data {
                 RecordData::Binary(piece) => Some(piece.len() as u64),
                 _ => None,
             };
-            rows.put(&key, &Piece { position: event.position.get(), bytes })?;
+            rows.put(&key, &ContentPiece { position: event.position.get(), bytes })?;
         }
     }
     Ok(())
 }
 
-fn saved(event: &Folded<'_>, rows: &mut Rows<'_>, told: Saved<'_>) -> Result<(), FoldError> {
-    let entry = Entry::new(&told.checkpoint, &told.namespace);
+fn saved(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: CheckpointSaveView<'_>) -> Result<(), FoldError> {
+    let entry = OrderEntry::new(&told.checkpoint, &told.namespace);
     let position = event.position.get();
     let mut thread = Thread::open(rows, &told.thread)?;
     if !thread.takes(&Sender::of(event)) {
         return Ok(());
     }
     let channels = channels(&mut thread, position, &told)?;
-    let of_parent = told.parent.as_ref().map(|parent| Entry::new(parent, &told.namespace));
+    let of_parent = told.parent.as_ref().map(|parent| OrderEntry::new(parent, &told.namespace));
     if let Some(parent) = &of_parent {
         for (number, of_task) in (0_u32..).zip(told.writes.iter().flatten()) {
             let writes = writes(position, Some(number), &of_task.writes);
             let path = of_task.path.as_deref();
-            thread.write(parent, Wrote { task: &of_task.task, path, replace: of_task.replace, writes })?;
+            thread.write(
+                parent,
+                TaskWriteBatch { task: &of_task.task, path, replace: of_task.replace, writes },
+            )?;
         }
     }
-    let row = Row { recorded: position, copied: None, parent: told.parent, channels };
+    let row = CheckpointRow { recorded: position, copied: None, parent: told.parent, channels };
     thread.put(&entry, &row, position, 0)?;
     thread.close()
 }
 
 /// Finds the place of each channel's content. It is here, else as for the parent, else as for the newest checkpoint before it, where its
 /// version is the same.
-fn channels(thread: &mut Thread<'_, '_>, position: u64, told: &Saved<'_>) -> Result<Vec<Whence>, FoldError> {
-    let mut own: BTreeMap<&str, Option<Whence>> = BTreeMap::new();
+fn channels(
+    thread: &mut Thread<'_, '_>,
+    position: u64,
+    told: &CheckpointSaveView<'_>,
+) -> Result<Vec<ChannelLocation>, FoldError> {
+    let mut own: BTreeMap<&str, Option<ChannelLocation>> = BTreeMap::new();
     for (number, blob) in (0_u32..).zip(told.blobs.iter().flatten()) {
         let version = told.version(blob);
         let name = version
             .map(|version| channel_name(|values| thread.rows.key(CHANNEL, values), &blob.channel, version));
-        own.insert(&blob.channel, name.map(|name| Whence { name, position, number }));
+        own.insert(&blob.channel, name.map(|name| ChannelLocation { name, position, number }));
     }
     let versions = told.channel_versions.iter().flatten();
     let rest: Vec<_> = versions.filter(|(name, _)| !own.contains_key(name.as_str())).collect();
-    let mut channels: Vec<Whence> = own.into_values().flatten().collect();
+    let mut channels: Vec<ChannelLocation> = own.into_values().flatten().collect();
     if !rest.is_empty() {
         let parent = match &told.parent {
-            Some(parent) => thread.checkpoint(&Entry::new(parent, &told.namespace))?,
+            Some(parent) => thread.checkpoint(&OrderEntry::new(parent, &told.namespace))?,
             None => None,
         };
         let newest = thread.newest(&told.namespace)?;
-        let before: Vec<Whence> = parent.into_iter().chain(newest).flat_map(|row| row.channels).collect();
+        let before: Vec<ChannelLocation> =
+            parent.into_iter().chain(newest).flat_map(|row| row.channels).collect();
         for (name, version) in rest {
             let name = channel_name(|values| thread.rows.key(CHANNEL, values), name, version);
             channels.extend(before.iter().find(|whence| whence.name == name));
@@ -136,30 +148,34 @@ fn writes(position: u64, task: Option<u32>, blobs: &[Blob<'_>]) -> Vec<Write> {
     writes.collect()
 }
 
-fn wrote(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Writes<'_>) -> Result<(), FoldError> {
-    let entry = Entry::new(&told.checkpoint, &told.namespace);
+fn wrote(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: &Writes<'_>) -> Result<(), FoldError> {
+    let entry = OrderEntry::new(&told.checkpoint, &told.namespace);
     let writes = writes(event.position.get(), None, &told.writes);
     let path = told.path.as_deref();
     let mut thread = Thread::open(rows, &told.thread)?;
     if !thread.takes(&Sender::of(event)) {
         return Ok(());
     }
-    thread.write(&entry, Wrote { task: &told.task, path, replace: told.replace, writes })?;
+    thread.write(&entry, TaskWriteBatch { task: &told.task, path, replace: told.replace, writes })?;
     thread.close()
 }
 
-fn deleted(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Deleted<'_>) -> Result<(), FoldError> {
+fn deleted(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    told: &CheckpointDeletionView<'_>,
+) -> Result<(), FoldError> {
     let sender = Sender::of(event);
     let mut thread = Thread::open(rows, &told.thread)?;
     if !thread.may_be_deleted_by(&sender) {
         return Ok(());
     }
     let all = thread.entries()?;
-    let is_meant = |entry: &Entry| {
+    let is_meant = |entry: &OrderEntry| {
         told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
             && told.checkpoint.as_ref().is_none_or(|checkpoint| checkpoint == entry.id())
     };
-    let mut meant: Vec<Entry> = all.iter().filter(|entry| is_meant(entry)).cloned().collect();
+    let mut meant: Vec<OrderEntry> = all.iter().filter(|entry| is_meant(entry)).cloned().collect();
     if told.keep_newest == Some(true) {
         let mut kept = Vec::with_capacity(meant.len());
         for entry in meant {
@@ -178,7 +194,11 @@ fn deleted(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Deleted<'_>) -> Resul
     thread.close()
 }
 
-fn copied(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Copied<'_>) -> Result<(), FoldError> {
+fn copied(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    told: &CheckpointCopyView<'_>,
+) -> Result<(), FoldError> {
     if told.thread == told.to {
         return Ok(());
     }
@@ -192,7 +212,7 @@ fn copied(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Copied<'_>) -> Result<
             let mut left = from.entries()?.len();
             while let Some(id) = next.take().filter(|_| left > 0) {
                 left -= 1;
-                let entry = Entry::new(&id, namespace);
+                let entry = OrderEntry::new(&id, namespace);
                 let found = from.checkpoint(&entry)?;
                 next = found.and_then(|found| found.parent);
                 chosen.push(entry);
@@ -200,7 +220,7 @@ fn copied(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Copied<'_>) -> Result<
         }
         None => {
             let all = from.entries()?;
-            let is_meant = |entry: &Entry| {
+            let is_meant = |entry: &OrderEntry| {
                 told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
             };
             chosen.extend(all.into_iter().filter(is_meant));
@@ -221,7 +241,7 @@ fn copied(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Copied<'_>) -> Result<
         if to.checkpoint(&entry)?.is_some() {
             continue;
         }
-        let copy = Row { copied: Some(told.to.as_ref().to_owned()), ..checkpoint };
+        let copy = CheckpointRow { copied: Some(told.to.as_ref().to_owned()), ..checkpoint };
         if to.put(&entry, &copy, event.position.get(), number)? {
             to.put_writes(&entry, writes)?;
         }

@@ -15,9 +15,9 @@ const BETWEEN: char = '\0';
 
 /// A checkpoint of a thread, or one that writes wait for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Entry(String);
+pub(super) struct OrderEntry(String);
 
-impl Entry {
+impl OrderEntry {
     pub(super) fn new(id: &str, namespace: &str) -> Self {
         Self(format!("{id}{BETWEEN}{namespace}"))
     }
@@ -37,15 +37,15 @@ impl Entry {
 
 /// One page: its number, and an entry that none of it comes before.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Page {
-    least: Entry,
+struct OrderPage {
+    least: OrderEntry,
     number: u64,
 }
 
-type Pages = Vec<Page>;
+type OrderPages = Vec<OrderPage>;
 
 /// The page that an entry stands in, or would.
-fn place(pages: &Pages, entry: &Entry) -> usize {
+fn place(pages: &OrderPages, entry: &OrderEntry) -> usize {
     pages.partition_point(|page| page.least <= *entry).saturating_sub(1)
 }
 
@@ -54,11 +54,11 @@ fn keys(rows: &Rows<'_>, thread: &str) -> (RowKey, RowKey) {
 }
 
 /// Adds an entry; does nothing for one that is there.
-pub(super) fn insert(rows: &mut Rows<'_>, thread: &str, entry: &Entry) -> Result<(), FoldError> {
+pub(super) fn insert(rows: &mut Rows<'_>, thread: &str, entry: &OrderEntry) -> Result<(), FoldError> {
     let (pages_key, page_key) = keys(rows, thread);
-    let mut pages: Pages = rows.row(&pages_key)?.unwrap_or_default();
+    let mut pages: OrderPages = rows.row(&pages_key)?.unwrap_or_default();
     if pages.is_empty() {
-        pages.push(Page { least: entry.clone(), number: 0 });
+        pages.push(OrderPage { least: entry.clone(), number: 0 });
         rows.put(&pages_key, &pages)?;
     }
     let at = place(&pages, entry);
@@ -66,7 +66,7 @@ pub(super) fn insert(rows: &mut Rows<'_>, thread: &str, entry: &Entry) -> Result
     let is_last = at + 1 == pages.len();
     let Some(page) = pages.get_mut(at) else { return Ok(()) };
     let key = page_key.at(page.number);
-    let mut entries: Vec<Entry> = rows.row(&key)?.unwrap_or_default();
+    let mut entries: Vec<OrderEntry> = rows.row(&key)?.unwrap_or_default();
     let Err(within) = entries.binary_search(entry) else { return Ok(()) };
     let mut changed = false;
     if *entry < page.least {
@@ -86,7 +86,7 @@ pub(super) fn insert(rows: &mut Rows<'_>, thread: &str, entry: &Entry) -> Result
         }
         if let Some(least) = upper.first().cloned() {
             rows.put(&page_key.at(next), &upper)?;
-            pages.insert(at + 1, Page { least, number: next });
+            pages.insert(at + 1, OrderPage { least, number: next });
             changed = true;
         }
     }
@@ -97,13 +97,13 @@ pub(super) fn insert(rows: &mut Rows<'_>, thread: &str, entry: &Entry) -> Result
 }
 
 /// Takes an entry away, if it is there.
-pub(super) fn remove(rows: &mut Rows<'_>, thread: &str, entry: &Entry) -> Result<(), FoldError> {
+pub(super) fn remove(rows: &mut Rows<'_>, thread: &str, entry: &OrderEntry) -> Result<(), FoldError> {
     let (pages_key, page_key) = keys(rows, thread);
-    let mut pages: Pages = rows.row(&pages_key)?.unwrap_or_default();
+    let mut pages: OrderPages = rows.row(&pages_key)?.unwrap_or_default();
     let at = place(&pages, entry);
     let Some(page) = pages.get(at) else { return Ok(()) };
     let key = page_key.at(page.number);
-    let mut entries: Vec<Entry> = rows.row(&key)?.unwrap_or_default();
+    let mut entries: Vec<OrderEntry> = rows.row(&key)?.unwrap_or_default();
     let Ok(within) = entries.binary_search(entry) else { return Ok(()) };
     entries.remove(within);
     if !entries.is_empty() {
@@ -116,12 +116,12 @@ pub(super) fn remove(rows: &mut Rows<'_>, thread: &str, entry: &Entry) -> Result
 }
 
 /// All entries, in their order.
-pub(super) fn all(rows: &mut Rows<'_>, thread: &str) -> Result<Vec<Entry>, FoldError> {
+pub(super) fn all(rows: &mut Rows<'_>, thread: &str) -> Result<Vec<OrderEntry>, FoldError> {
     let (pages_key, page_key) = keys(rows, thread);
-    let pages: Pages = rows.row(&pages_key)?.unwrap_or_default();
+    let pages: OrderPages = rows.row(&pages_key)?.unwrap_or_default();
     let mut all = Vec::new();
     for page in pages {
-        all.extend(rows.row::<Vec<Entry>>(&page_key.at(page.number))?.unwrap_or_default());
+        all.extend(rows.row::<Vec<OrderEntry>>(&page_key.at(page.number))?.unwrap_or_default());
     }
     Ok(all)
 }
@@ -130,17 +130,17 @@ pub(super) fn all(rows: &mut Rows<'_>, thread: &str) -> Result<Vec<Entry>, FoldE
 pub(super) fn before<'v>(
     view: &'v View,
     thread: &str,
-    bound: Option<Entry>,
-) -> Result<impl Iterator<Item = Result<Entry, ModelError>> + 'v, ModelError> {
+    bound: Option<OrderEntry>,
+) -> Result<impl Iterator<Item = Result<OrderEntry, ModelError>> + 'v, ModelError> {
     let page_key = view.key(PAGE, &[thread]);
-    let mut pages: Pages = view.row(&view.key(PAGES, &[thread]))?.unwrap_or_default();
+    let mut pages: OrderPages = view.row(&view.key(PAGES, &[thread]))?.unwrap_or_default();
     if let Some(bound) = &bound {
         let kept = pages.partition_point(|page| page.least < *bound);
         pages.truncate(kept);
     }
     let pages = pages.into_iter().rev();
     Ok(pages.flat_map(move |page| {
-        let (entries, failed) = match view.row::<Vec<Entry>>(&page_key.at(page.number)) {
+        let (entries, failed) = match view.row::<Vec<OrderEntry>>(&page_key.at(page.number)) {
             Ok(entries) => (entries.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(Err(error))),
         };

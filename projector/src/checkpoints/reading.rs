@@ -7,17 +7,17 @@ use bitacora_formats::Position;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fold::{BLOB, CHANNEL, CHECKPOINT, Checkpoints, NEWEST, SAVED};
-use super::order::{self, Entry};
-use super::row::{Row, TaskWrites, Write, channel_name};
+use super::event_views::{Blob, CheckpointSaveView, Writes};
+use super::fold::{BLOB, CHANNEL, CHECKPOINT, CheckpointsModel, NEWEST, SAVED};
+use super::order::{self, OrderEntry};
+use super::row::{CheckpointRow, TaskWrites, Write, channel_name};
 use super::thread::{Counts, Newest, THREAD, WRITES};
-use super::told::{Blob, Saved, Writes};
 use super::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
-    Content, FoundCheckpoint, Piece, ThreadLoad,
+    ContentLocation, ContentPiece, FoundCheckpoint, ThreadLoad,
 };
 use crate::limits::LOOKED_AT_CHECKPOINTS;
-use crate::models::{LogData, Logged, Model as _, ModelError, ReadModels, RowKey, View};
+use crate::models::{LogData, LogEvent, Model as _, ModelError, ReadModels, RowKey, View};
 
 impl ReadModels {
     /// One checkpoint of a thread, or its newest, and up to where they are known. Blocks on the disk, where its events are not in
@@ -31,7 +31,7 @@ impl ReadModels {
         namespace: &str,
         checkpoint: Option<&str>,
     ) -> Result<(Option<FoundCheckpoint>, Position), CheckpointError> {
-        let view = self.view(Checkpoints.name())?;
+        let view = self.view(CheckpointsModel.name())?;
         let place = match checkpoint {
             Some(id) => view.row(&view.key(CHECKPOINT, &[thread, namespace, id]))?,
             None => {
@@ -56,10 +56,10 @@ impl ReadModels {
         namespace: &str,
         checkpoint: &str,
     ) -> Result<Option<(CheckpointPlace, u64)>, ModelError> {
-        let view = self.view(Checkpoints.name())?;
+        let view = self.view(CheckpointsModel.name())?;
         let place = view.row::<CheckpointPlace>(&view.key(CHECKPOINT, &[thread, namespace, checkpoint]))?;
         let Some(place) = place else { return Ok(None) };
-        let row = view.row::<Row>(&place.within(view.key(SAVED, &[])))?;
+        let row = view.row::<CheckpointRow>(&place.within(view.key(SAVED, &[])))?;
         Ok(row.map(|row| (place, row.recorded)))
     }
 
@@ -68,9 +68,9 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
     pub fn thread_has(&self, thread: &str, checkpoint: &str) -> Result<bool, ModelError> {
-        let view = self.view(Checkpoints.name())?;
+        let view = self.view(CheckpointsModel.name())?;
         // Behind the id in all subgraphs: it has no such character.
-        let behind = Entry::new(&format!("{checkpoint}\u{1}"), "");
+        let behind = OrderEntry::new(&format!("{checkpoint}\u{1}"), "");
         let mut last = order::before(&view, thread, Some(behind))?;
         Ok(last.next().transpose()?.is_some_and(|entry| entry.id() == checkpoint))
     }
@@ -80,14 +80,14 @@ impl ReadModels {
     /// # Errors
     /// [`CheckpointError`].
     pub fn checkpoints(&self, query: &CheckpointQuery) -> Result<CheckpointPage, CheckpointError> {
-        let view = self.view(Checkpoints.name())?;
+        let view = self.view(CheckpointsModel.name())?;
         let position = view.position();
         let saved = view.key(SAVED, &[]);
         let places: Box<dyn Iterator<Item = Result<CheckpointPlace, ModelError>> + '_> = match &query.thread {
             Some(thread) => {
                 let bounds = [
-                    query.before.as_ref().map(|id| Entry::new(id, "")),
-                    query.after.as_ref().map(|(id, namespace)| Entry::new(id, namespace)),
+                    query.before.as_ref().map(|id| OrderEntry::new(id, "")),
+                    query.after.as_ref().map(|(id, namespace)| OrderEntry::new(id, namespace)),
                 ];
                 let bound = bounds.into_iter().flatten().min();
                 let view = &view;
@@ -98,7 +98,7 @@ impl ReadModels {
                 // A checkpoint before everything stands behind nothing.
                 let last = query.after_place.map_or(Some((u64::MAX, u64::MAX)), before);
                 let rows = last.map(|(position, number)| {
-                    view.between::<Row>(saved.at(0), saved.at(position).at(number)).rev()
+                    view.between::<CheckpointRow>(saved.at(0), saved.at(position).at(number)).rev()
                 });
                 Box::new(rows.into_iter().flatten().map(|row| row.map(|(key, _)| CheckpointPlace::of(&key))))
             }
@@ -110,7 +110,7 @@ impl ReadModels {
                 return Ok(CheckpointPage { checkpoints, last, position });
             }
             looked_at += 1;
-            let Some(row) = view.row::<Row>(&place.within(saved))? else { continue };
+            let Some(row) = view.row::<CheckpointRow>(&place.within(saved))? else { continue };
             let checkpoint = self.told(&view, place, row)?;
             last = Some((checkpoint.checkpoint.clone(), checkpoint.namespace.clone(), place));
             if is_asked(query, &checkpoint) {
@@ -124,8 +124,8 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
-    pub fn content_pieces(&self, digests: &[String]) -> Result<Vec<Option<Piece>>, ModelError> {
-        let view = self.view(Checkpoints.name())?;
+    pub fn content_pieces(&self, digests: &[String]) -> Result<Vec<Option<ContentPiece>>, ModelError> {
+        let view = self.view(CheckpointsModel.name())?;
         digests.iter().map(|digest| view.row(&view.key(BLOB, &[digest]))).collect()
     }
 
@@ -134,14 +134,16 @@ impl ReadModels {
     /// # Errors
     /// [`ModelError`] while it cannot be answered.
     pub fn thread_load(&self, thread: &str) -> Result<ThreadLoad, ModelError> {
-        let view = self.view(Checkpoints.name())?;
+        let view = self.view(CheckpointsModel.name())?;
         let counts: Counts = view.row(&view.key(THREAD, &[thread]))?.unwrap_or_default();
         let Counts { entries, bytes, deleted, owner } = counts;
         Ok(ThreadLoad { entries, bytes, deleted, owner })
     }
 
     fn found(&self, view: &View, place: CheckpointPlace) -> Result<Option<FoundCheckpoint>, CheckpointError> {
-        let Some(row) = view.row::<Row>(&place.within(view.key(SAVED, &[])))? else { return Ok(None) };
+        let Some(row) = view.row::<CheckpointRow>(&place.within(view.key(SAVED, &[])))? else {
+            return Ok(None);
+        };
         let checkpoint = self.told(view, place, row)?;
         let Checkpoint { thread, namespace, checkpoint: id, .. } = &checkpoint;
         let has_parent = match &checkpoint.parent {
@@ -171,7 +173,7 @@ impl ReadModels {
         for (position, of_event) in told {
             let event = self.logged(position)?;
             let is_a_checkpoints = of_event.iter().any(|(_, write)| write.task.is_some());
-            let (saved, wrote): (Option<Saved<'_>>, Option<Writes<'_>>) = if is_a_checkpoints {
+            let (saved, wrote): (Option<CheckpointSaveView<'_>>, Option<Writes<'_>>) = if is_a_checkpoints {
                 (Some(read(&event, position)?), None)
             } else {
                 (None, Some(read(&event, position)?))
@@ -195,9 +197,14 @@ impl ReadModels {
     }
 
     /// Reads from the log the checkpoint that a row is about.
-    fn told(&self, view: &View, place: CheckpointPlace, row: Row) -> Result<Checkpoint, CheckpointError> {
+    fn told(
+        &self,
+        view: &View,
+        place: CheckpointPlace,
+        row: CheckpointRow,
+    ) -> Result<Checkpoint, CheckpointError> {
         let event = self.logged(row.recorded)?;
-        let told: Saved<'_> = read(&event, row.recorded)?;
+        let told: CheckpointSaveView<'_> = read(&event, row.recorded)?;
         let mut channels: BTreeMap<&str, Channel> = BTreeMap::new();
         let mut earlier: BTreeMap<u64, Vec<(&str, u32)>> = BTreeMap::new();
         for blob in told.blobs.iter().flatten() {
@@ -219,7 +226,7 @@ impl ReadModels {
         // One event tells of many channels, and is read once.
         for (position, wanted) in earlier {
             let event = self.logged(position)?;
-            let told: Saved<'_> = read(&event, position)?;
+            let told: CheckpointSaveView<'_> = read(&event, position)?;
             for (name, number) in wanted {
                 let blob = told.blob(None, number).ok_or(CheckpointError::Other(position))?;
                 if let Some(channel) = channels.get_mut(name) {
@@ -246,7 +253,7 @@ impl ReadModels {
         })
     }
 
-    fn logged(&self, position: u64) -> Result<Arc<Logged>, CheckpointError> {
+    fn logged(&self, position: u64) -> Result<Arc<LogEvent>, CheckpointError> {
         match Position::new(position).map(|position| self.log.data(position)).transpose()? {
             Some(LogData::Event(event)) => Ok(event),
             _ => Err(CheckpointError::Other(position)),
@@ -254,19 +261,20 @@ impl ReadModels {
     }
 }
 
-fn read<'e, T: Deserialize<'e>>(event: &'e Logged, position: u64) -> Result<T, CheckpointError> {
+fn read<'e, T: Deserialize<'e>>(event: &'e LogEvent, position: u64) -> Result<T, CheckpointError> {
     serde_json::from_slice(&event.data).map_err(|_| CheckpointError::Other(position))
 }
 
 /// Returns the place of the content that an event names.
-fn named(view: &View, blob: &Blob<'_>) -> Result<Content, ModelError> {
+fn named(view: &View, blob: &Blob<'_>) -> Result<ContentLocation, ModelError> {
     let (encoding, bytes) = (blob.encoding.clone(), blob.bytes);
     if blob.inline.is_some() {
-        return Ok(Content { encoding, bytes, inline: blob.content(), pieces: Vec::new() });
+        return Ok(ContentLocation { encoding, bytes, inline: blob.content(), pieces: Vec::new() });
     }
-    let position = |digest| Ok(view.row::<Piece>(&view.key(BLOB, &[digest]))?.map(|piece| piece.position));
+    let position =
+        |digest| Ok(view.row::<ContentPiece>(&view.key(BLOB, &[digest]))?.map(|piece| piece.position));
     let pieces = blob.digests().map(position).collect::<Result<_, ModelError>>()?;
-    Ok(Content { encoding, bytes, inline: None, pieces })
+    Ok(ContentLocation { encoding, bytes, inline: None, pieces })
 }
 
 impl CheckpointPlace {
@@ -288,7 +296,7 @@ fn placed(
     view: &View,
     query: &CheckpointQuery,
     thread: &str,
-    entry: Result<Entry, ModelError>,
+    entry: Result<OrderEntry, ModelError>,
 ) -> Result<Option<CheckpointPlace>, ModelError> {
     let entry = entry?;
     if query.namespace.as_ref().is_some_and(|namespace| namespace != entry.namespace()) {

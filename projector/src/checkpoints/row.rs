@@ -7,7 +7,7 @@ use crate::models::RowKey;
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Row {
+pub(super) struct CheckpointRow {
     /// The event that says all else of it.
     pub(super) recorded: u64,
     /// Of a copy: the thread that it was copied to.
@@ -15,12 +15,12 @@ pub(super) struct Row {
     /// The checkpoint before it.
     pub(super) parent: Option<String>,
     /// Its channels that have a version and a content.
-    pub(super) channels: Vec<Whence>,
+    pub(super) channels: Vec<ChannelLocation>,
 }
 
 /// The place in the log of a channel's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Whence {
+pub(super) struct ChannelLocation {
     /// Stands for the channel and its version.
     pub(super) name: u64,
     /// The event of the checkpoint that brought it.
@@ -55,7 +55,7 @@ const WHENCE_BYTES: u64 = 16;
 /// Bytes that a write counts, about.
 const WRITE_BYTES: u64 = 16;
 
-impl Row {
+impl CheckpointRow {
     /// Returns its size in bytes, about.
     pub(super) fn weight(&self) -> u64 {
         let texts = [&self.copied, &self.parent].into_iter().flatten().map(|text| text.len() as u64);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckpointPlace;
 use super::fold::{CHECKPOINT, NEWEST, SAVED};
-use super::order::{self, Entry};
-use super::row::{Row, TaskWrites, Write};
+use super::order::{self, OrderEntry};
+use super::row::{CheckpointRow, TaskWrites, Write};
 use super::whose::{Owner, Sender};
 use crate::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
 use crate::models::{FoldError, RowKey, Rows};
@@ -45,7 +45,7 @@ pub(super) struct Newest {
 }
 
 /// A write of a task, as an event tells it.
-pub(super) struct Wrote<'a> {
+pub(super) struct TaskWriteBatch<'a> {
     pub(super) task: &'a str,
     pub(super) path: Option<&'a str>,
     pub(super) replace: Option<bool>,
@@ -95,7 +95,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(())
     }
 
-    fn key(&self, table: u8, entry: &Entry) -> RowKey {
+    fn key(&self, table: u8, entry: &OrderEntry) -> RowKey {
         self.rows.key(table, &[self.name, entry.namespace(), entry.id()])
     }
 
@@ -104,15 +104,15 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// All entries, in the order of their ids.
-    pub(super) fn entries(&mut self) -> Result<Vec<Entry>, FoldError> {
+    pub(super) fn entries(&mut self) -> Result<Vec<OrderEntry>, FoldError> {
         order::all(self.rows, self.name)
     }
 
-    fn place(&mut self, entry: &Entry) -> Result<Option<CheckpointPlace>, FoldError> {
+    fn place(&mut self, entry: &OrderEntry) -> Result<Option<CheckpointPlace>, FoldError> {
         Ok(self.rows.row(&self.key(CHECKPOINT, entry))?)
     }
 
-    pub(super) fn checkpoint(&mut self, entry: &Entry) -> Result<Option<Row>, FoldError> {
+    pub(super) fn checkpoint(&mut self, entry: &OrderEntry) -> Result<Option<CheckpointRow>, FoldError> {
         let Some(place) = self.place(entry)? else { return Ok(None) };
         Ok(self.rows.row(&self.saved(place))?)
     }
@@ -125,7 +125,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(self.newest_row(namespace)?.map(|newest| newest.id))
     }
 
-    pub(super) fn newest(&mut self, namespace: &str) -> Result<Option<Row>, FoldError> {
+    pub(super) fn newest(&mut self, namespace: &str) -> Result<Option<CheckpointRow>, FoldError> {
         let Some(newest) = self.newest_row(namespace)? else { return Ok(None) };
         Ok(self.rows.row(&self.saved(newest.place))?)
     }
@@ -143,8 +143,8 @@ impl<'r, 'a> Thread<'r, 'a> {
     /// Saves a checkpoint in the place of what has its id; whether there was room for it.
     pub(super) fn put(
         &mut self,
-        entry: &Entry,
-        row: &Row,
+        entry: &OrderEntry,
+        row: &CheckpointRow,
         position: u64,
         number: u64,
     ) -> Result<bool, FoldError> {
@@ -152,7 +152,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         let before = self.place(entry)?;
         if let Some(before) = before {
             let old = self.saved(before);
-            let old_bytes = self.rows.row::<Row>(&old)?.map_or(0, |old| old.weight());
+            let old_bytes = self.rows.row::<CheckpointRow>(&old)?.map_or(0, |old| old.weight());
             self.give_back(1, old_bytes + entry.weight() + ENTRY_BYTES);
             if !self.has_room(1, bytes) {
                 self.counts.entries += 1;
@@ -178,8 +178,8 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// Notes what a task wrote behind a checkpoint. That may be recorded later, unless it was deleted before.
-    pub(super) fn write(&mut self, entry: &Entry, wrote: Wrote<'_>) -> Result<(), FoldError> {
-        let Wrote { task, path, replace, writes } = wrote;
+    pub(super) fn write(&mut self, entry: &OrderEntry, wrote: TaskWriteBatch<'_>) -> Result<(), FoldError> {
+        let TaskWriteBatch { task, path, replace, writes } = wrote;
         let replace = replace == Some(true);
         let is_saved = self.place(entry)?.is_some();
         let is_late = self.counts.deleted.as_deref().is_some_and(|deleted| entry.id() <= deleted);
@@ -231,7 +231,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         Ok(())
     }
 
-    fn add_writes(&mut self, entry: &Entry, row: &TaskWrites) -> Result<(), FoldError> {
+    fn add_writes(&mut self, entry: &OrderEntry, row: &TaskWrites) -> Result<(), FoldError> {
         let tasks_key = self.key(TASKS, entry);
         let number = self.rows.row::<u64>(&tasks_key)?.unwrap_or(0);
         self.rows.put(&tasks_key, &(number + 1))?;
@@ -244,7 +244,7 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// Returns the writes of tasks behind a checkpoint.
-    pub(super) fn writes(&mut self, entry: &Entry) -> Result<Vec<TaskWrites>, FoldError> {
+    pub(super) fn writes(&mut self, entry: &OrderEntry) -> Result<Vec<TaskWrites>, FoldError> {
         let tasks = self.rows.row::<u64>(&self.key(TASKS, entry))?.unwrap_or(0);
         let mut writes = Vec::new();
         for number in 0..tasks {
@@ -254,7 +254,11 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// Gives a copy what was written behind its original, as far as there is room; what waits for it already stays.
-    pub(super) fn put_writes(&mut self, entry: &Entry, writes: Vec<TaskWrites>) -> Result<(), FoldError> {
+    pub(super) fn put_writes(
+        &mut self,
+        entry: &OrderEntry,
+        writes: Vec<TaskWrites>,
+    ) -> Result<(), FoldError> {
         for row in writes {
             let task_key = self.rows.key(TASK, &[self.name, entry.namespace(), entry.id(), &row.task]);
             if self.rows.row::<u64>(&task_key)?.is_none() && self.has_room(1, row.weight() + ENTRY_BYTES) {
@@ -265,19 +269,19 @@ impl<'r, 'a> Thread<'r, 'a> {
     }
 
     /// All of it is deleted: what still comes of it comes too late.
-    pub(super) fn end(&mut self, entries: &[Entry]) {
-        let greatest = entries.iter().map(Entry::id).max();
+    pub(super) fn end(&mut self, entries: &[OrderEntry]) {
+        let greatest = entries.iter().map(OrderEntry::id).max();
         let before = self.counts.deleted.as_deref();
         self.counts.deleted = greatest.max(before).map(str::to_owned);
     }
 
     /// Takes checkpoints away, with what was written behind them.
-    pub(super) fn delete(&mut self, entries: &[Entry]) -> Result<(), FoldError> {
+    pub(super) fn delete(&mut self, entries: &[OrderEntry]) -> Result<(), FoldError> {
         let mut touched = BTreeSet::new();
         for entry in entries {
             if let Some(place) = self.place(entry)? {
                 let key = self.saved(place);
-                let bytes = self.rows.row::<Row>(&key)?.map_or(0, |row| row.weight());
+                let bytes = self.rows.row::<CheckpointRow>(&key)?.map_or(0, |row| row.weight());
                 self.rows.remove(&key)?;
                 self.rows.remove(&self.key(CHECKPOINT, entry))?;
                 self.give_back(1, bytes + entry.weight() + ENTRY_BYTES);
@@ -300,7 +304,7 @@ impl<'r, 'a> Thread<'r, 'a> {
         let mut left = BTreeSet::new();
         for namespace in std::mem::take(&mut touched) {
             let Some(newest) = self.newest_row(namespace)? else { continue };
-            if self.place(&Entry::new(&newest.id, namespace))?.is_none() {
+            if self.place(&OrderEntry::new(&newest.id, namespace))?.is_none() {
                 self.rows.remove(&self.rows.key(NEWEST, &[self.name, namespace]))?;
                 left.insert(namespace);
             }

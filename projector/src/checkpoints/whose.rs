@@ -4,7 +4,7 @@
 use bitacora_formats::vocabulary::Role;
 use serde::{Deserialize, Serialize};
 
-use crate::models::Folded;
+use crate::models::FoldEvent;
 
 /// The owner of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub(super) struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    pub(super) fn of(event: &'a Folded<'_>) -> Self {
+    pub(super) fn of(event: &'a FoldEvent<'_>) -> Self {
         Self::new(event.record.actor.as_deref(), event.record.agent.as_deref())
     }
 

@@ -8,12 +8,13 @@ use bitacora_formats::vocabulary::{
 use serde::Deserialize;
 
 use super::{
-    Contract, ContractCheck, ContractDefinition, Execution, NO_CONTRACT, Part, Rollback, RollbackAnswer,
+    Contract, ContractCheck, ContractDefinition, Execution, NO_CONTRACT, Rollback, RollbackAnswer,
+    RollbackPart,
 };
-use crate::models::{FoldError, Folded, Model, Observed, Rows};
+use crate::models::{FoldError, FoldEvent, Model, ObservationView, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Contracts;
+pub(crate) struct ContractsModel;
 
 /// The contract of each name, as far as it is known.
 pub(super) const CONTRACT: u8 = 1;
@@ -47,7 +48,7 @@ pub(super) enum Label {
 const REACTOR_SOURCE: &str = "urn:bitacora:reactor";
 
 #[derive(Deserialize)]
-struct About {
+struct ApprovalSubjectView {
     #[serde(default)]
     about: ApprovalAbout,
 }
@@ -64,7 +65,7 @@ impl Label {
     }
 }
 
-impl Model for Contracts {
+impl Model for ContractsModel {
     fn name(&self) -> &'static str {
         "contracts"
     }
@@ -84,7 +85,7 @@ impl Model for Contracts {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &*event.record.kind {
             ContractDefined::KIND => defined(event, rows),
             ContractChecked::KIND => checked(event, rows),
@@ -96,7 +97,7 @@ impl Model for Contracts {
     }
 }
 
-fn defined(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn defined(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(defined) = event.data::<ContractDefined>()? else { return Ok(()) };
     let contract = change(event, rows, &defined.contract, |contract| contract.version += 1)?;
     let position = event.position.get();
@@ -115,16 +116,16 @@ fn defined(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(rows.add(&rows.key(DEFINITIONS, &[&defined.contract]).at(position), &definition)?)
 }
 
-fn parts(parts: &BoundedList<ContractPart, 0, MAX_CONTRACT_PARTS>) -> Vec<Part> {
+fn parts(parts: &BoundedList<ContractPart, 0, MAX_CONTRACT_PARTS>) -> Vec<RollbackPart> {
     parts.iter().map(|part| part_of(&part.kind, &part.params)).collect()
 }
 
-fn part_of(kind: &str, params: &JsonObject) -> Part {
+fn part_of(kind: &str, params: &JsonObject) -> RollbackPart {
     // A map of JSON is written in the order of its members' names, and no number in it fails to be.
-    Part { kind: kind.to_owned(), params: serde_json::to_string(params).unwrap_or_default() }
+    RollbackPart { kind: kind.to_owned(), params: serde_json::to_string(params).unwrap_or_default() }
 }
 
-fn checked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn checked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ContractChecked>()? else { return Ok(()) };
     let position = event.position.get();
     let name = told.contract.as_deref().unwrap_or(NO_CONTRACT);
@@ -175,7 +176,7 @@ fn failed(checks: &BoundedList<CheckResult, 0, MAX_CONTRACT_PARTS>) -> Vec<Strin
 
 /// Changes what is known of a contract, which this event may be the first to name.
 fn change(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     name: &str,
     change: impl FnOnce(&mut Contract),
@@ -197,7 +198,7 @@ fn change(
 }
 
 /// Returns the position of the event that this one was derived from.
-fn cause(event: &Folded<'_>) -> Option<u64> {
+fn cause(event: &FoldEvent<'_>) -> Option<u64> {
     let derived = event.record.source == REACTOR_SOURCE;
     event.record.id.split_once('.').filter(|_| derived)?.0.parse().ok()
 }
@@ -215,18 +216,18 @@ fn change_check(
     Ok(Some(check))
 }
 
-fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn observed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(cause) = cause(event) else { return Ok(()) };
     let is_failed_check =
-        |told: &&Observed| told.assurance.is_none() && told.post_check_passed == Some(false);
+        |told: &&ObservationView| told.assurance.is_none() && told.post_check_passed == Some(false);
     let Some(told) = event.observed()?.filter(is_failed_check) else { return Ok(()) };
     let counted = (event.position.get(), told.outcome);
     change_check(rows, cause, |check| check.counted = Some(counted))?;
     Ok(())
 }
 
-fn asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    match event.data::<About>()? {
+fn asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    match event.data::<ApprovalSubjectView>()? {
         Some(told) if told.about == ApprovalAbout::Rollback => {}
         _ => return Ok(()),
     }
@@ -261,7 +262,7 @@ fn asked(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     store(rows, None, &rollback)
 }
 
-fn answered(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn answered(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(said) = event.data::<ApprovalResolved>()? else { return Ok(()) };
     let of = rows.key(ROLLBACK_OF, &[&said.approval]);
     let Some(position) = rows.row::<u64>(&of)? else { return Ok(()) };
@@ -279,7 +280,7 @@ fn answered(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     store(rows, Some(&before), &rollback)
 }
 
-fn executed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn executed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<RollbackExecuted>()? else { return Ok(()) };
     let position = event.position.get();
     let of_call = told.call.as_ref().map(|call| rows.key(ROLLBACK_OF_CALL, &[call]));

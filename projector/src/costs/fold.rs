@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cell, Of};
 use crate::import_times::{IMPORT_KINDS, ImportTables};
-use crate::models::{FoldError, Folded, Imported, Model, RowKey, Rows, Tokens, lenient};
-use crate::spending::{News, Spending, news_of_answer};
+use crate::models::{AssuranceMarker, FoldError, FoldEvent, Model, RowKey, Rows, Tokens, lenient};
+use crate::spending::{News, SpendingSums, news_of_answer};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Costs;
+pub(crate) struct CostsModel;
 
 /// The tables of sums, by day and then by everything else.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ const UNKNOWN: &str = "-";
 
 /// A call that has no outcome yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct OpenCall {
+struct OpenCostCall {
     model: Option<String>,
     task: Option<String>,
     agent: Option<String>,
@@ -65,7 +65,7 @@ struct OpenCall {
 }
 
 #[derive(Deserialize)]
-struct Began<'a> {
+struct RunStartView<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -78,7 +78,7 @@ impl Tables {
     }
 }
 
-impl Model for Costs {
+impl Model for CostsModel {
     fn name(&self) -> &'static str {
         "costs"
     }
@@ -101,7 +101,7 @@ impl Model for Costs {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &*event.record.kind {
             ToolRequested::KIND => requested(event, rows),
             ModelCalled::KIND => model_called(event, rows),
@@ -118,23 +118,23 @@ fn owned(text: &Option<Cow<'_, str>>) -> Option<String> {
 }
 
 /// Returns the attributes of an event outside of its data.
-fn named(event: &Folded<'_>) -> OpenCall {
+fn named(event: &FoldEvent<'_>) -> OpenCostCall {
     let record = event.record;
-    OpenCall {
+    OpenCostCall {
         agent: owned(&record.agent),
         run: owned(&record.run),
         session: owned(&record.session),
-        ..OpenCall::default()
+        ..OpenCostCall::default()
     }
 }
 
-fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(requested) = event.requested()? else { return Ok(()) };
     let named = named(event);
     if let (Some(session), Some(task)) = (&named.session, &requested.task_type) {
         rows.put(&rows.key(TASK_OF_SESSION, &[session]), task)?;
     }
-    let open = OpenCall {
+    let open = OpenCostCall {
         model: owned(&requested.model),
         task: owned(&requested.task_type),
         tool: Some(requested.tool.clone().into_owned()),
@@ -148,13 +148,13 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
             let answer = requested.request.as_deref().unwrap_or(&requested.call);
             let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
             // They are the model's that asked for the call, and not the tool's.
-            spend_news(event, rows, OpenCall { tool: None, ..open }, requested.assurance, &news)
+            spend_news(event, rows, OpenCostCall { tool: None, ..open }, requested.assurance, &news)
         }
         _ => Ok(()),
     }
 }
 
-fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.decided()? else { return Ok(()) };
     let Some(role) = told.inputs.role.as_deref() else { return Ok(()) };
     if let Some(session) = event.record.session.as_deref() {
@@ -164,14 +164,14 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         }
     }
     let key = rows.key(OPEN_CALL, &event.call_values(&told.call, told.inputs.imported));
-    if let Some(open) = rows.row::<OpenCall>(&key)? {
-        rows.put(&key, &OpenCall { role: Some(role.to_owned()), ..open })?;
+    if let Some(open) = rows.row::<OpenCostCall>(&key)? {
+        rows.put(&key, &OpenCostCall { role: Some(role.to_owned()), ..open })?;
     }
     Ok(())
 }
 
-fn run_started(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Began<'_>>()? else { return Ok(()) };
+fn run_started(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<RunStartView<'_>>()? else { return Ok(()) };
     let run = told.run.as_deref().or(event.record.run.as_deref());
     if let (Some(run), Some(case)) = (run, told.case) {
         rows.put(&rows.key(CASE_OF_RUN, &[run]), &case)?;
@@ -179,14 +179,14 @@ fn run_started(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>
     Ok(())
 }
 
-fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn model_called(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.told()? else { return Ok(()) };
     let named = named(event);
     let task = match &named.session {
         Some(session) => rows.row::<String>(&rows.key(TASK_OF_SESSION, &[session]))?,
         None => None,
     };
-    let of = OpenCall { model: owned(&told.model), task, ..named };
+    let of = OpenCostCall { model: owned(&told.model), task, ..named };
     if let (Some(tokens), Some(request), Some(_), None) =
         (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd)
     {
@@ -198,10 +198,10 @@ fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
 }
 
 fn spend_news(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
-    of: OpenCall,
-    assurance: Option<Imported>,
+    of: OpenCostCall,
+    assurance: Option<AssuranceMarker>,
     news: &News,
 ) -> Result<(), FoldError> {
     if !news.is_first && news.tokens == Tokens::default() {
@@ -211,11 +211,11 @@ fn spend_news(
     spend(event, rows, of, assurance, |spending| spending.count_news(position, news))
 }
 
-fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.told()? else { return Ok(()) };
     let Some(call) = told.call.as_deref() else { return Ok(()) };
     let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
-    let open = rows.row::<OpenCall>(&key)?;
+    let open = rows.row::<OpenCostCall>(&key)?;
     rows.remove(&key)?;
     if !told.is_spending() {
         return Ok(());
@@ -226,11 +226,11 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 fn spend(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
-    of: OpenCall,
-    assurance: Option<Imported>,
-    count: impl Fn(&mut Spending),
+    of: OpenCostCall,
+    assurance: Option<AssuranceMarker>,
+    count: impl Fn(&mut SpendingSums),
 ) -> Result<(), FoldError> {
     let role = match (of.role, &of.session) {
         (None, Some(session)) => rows.row::<String>(&rows.key(ROLE_OF_SESSION, &[session]))?,
@@ -266,16 +266,16 @@ fn spend(
 
 /// Counts in the cell of a day, whose key is given.
 fn spend_in(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     day: RowKey,
     of: &Of<String>,
-    count: &impl Fn(&mut Spending),
+    count: &impl Fn(&mut SpendingSums),
 ) -> Result<(), FoldError> {
     let key = day.at(rows.key(FEW.spent, &of.each_ref().map(String::as_str)).group_number());
     let mut cell = rows.row::<Cell>(&key)?.unwrap_or_else(|| Cell {
         of: of.clone(),
-        spending: Spending { first: event.position.get(), ..Spending::default() },
+        spending: SpendingSums { first: event.position.get(), ..SpendingSums::default() },
     });
     if cell.of != *of {
         return Err(FoldError::Contradiction("two of what costs are summed up by have one key"));

@@ -10,7 +10,7 @@ use bitacora_formats::vocabulary::{
 };
 
 use super::programs::{failure_speaks_against, tells_what_ran};
-use super::{KINDS, Shown};
+use super::{DimensionRecord, KINDS};
 
 /// Calls of a dimension are proposed to need no review from so many approvals on …
 pub const PROMOTE_APPROVALS: u64 = 20;
@@ -39,7 +39,7 @@ const _: () =
     assert!(crate::limits::EVIDENCE_FIRST + crate::limits::EVIDENCE_LAST <= MAX_SUGGESTION_EVIDENCE / 2);
 
 /// All suggestions that these speak for.
-pub(super) fn of(shown: &[Shown], rules: &TrustRules) -> Vec<SuggestionMade> {
+pub(super) fn of(shown: &[DimensionRecord], rules: &TrustRules) -> Vec<SuggestionMade> {
     let mut found: Vec<_> = shown.iter().filter_map(|shown| of_one(shown, rules)).collect();
     found.extend(cheaper_models(shown));
     found.extend(better_models(shown));
@@ -49,7 +49,7 @@ pub(super) fn of(shown: &[Shown], rules: &TrustRules) -> Vec<SuggestionMade> {
 }
 
 /// Returns the suggestion that one dimension speaks for by itself. A dimension to be blocked is not proposed for review too.
-fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
+fn of_one(shown: &DimensionRecord, rules: &TrustRules) -> Option<SuggestionMade> {
     let context = shown.dimension.context();
     if !tells_what_ran(context) {
         return None;
@@ -89,7 +89,7 @@ fn of_one(shown: &Shown, rules: &TrustRules) -> Option<SuggestionMade> {
     None
 }
 
-impl Shown {
+impl DimensionRecord {
     /// Returns `true` if it may speak for a rule, whatever scores are made with: by itself, or as the cheaper or the dearer of two
     /// models.
     pub(super) fn may_speak(&self) -> bool {
@@ -113,8 +113,8 @@ fn is_failing_often(failures: u64, observations: u64) -> bool {
 }
 
 /// Returns suggestions of cheaper models: for each model that costs more, the cheapest one that does as well in the same workspace.
-fn cheaper_models(shown: &[Shown]) -> Vec<SuggestionMade> {
-    let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&Shown>> = BTreeMap::new();
+fn cheaper_models(shown: &[DimensionRecord]) -> Vec<SuggestionMade> {
+    let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&DimensionRecord>> = BTreeMap::new();
     for shown in shown.iter().filter(|shown| shown.is_known_of_a_model()) {
         let [tool, context, _, task_type] = shown.dimension.parts();
         same_work.entry(([tool, context, task_type], shown.dimension.workspace())).or_default().push(shown);
@@ -134,8 +134,8 @@ fn cheaper_models(shown: &[Shown]) -> Vec<SuggestionMade> {
 
 /// Returns a suggestion for each model that fails often where another one seldom fails at the same work in the same workspace. It names
 /// the best such model.
-fn better_models(shown: &[Shown]) -> Vec<SuggestionMade> {
-    let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&Shown>> = BTreeMap::new();
+fn better_models(shown: &[DimensionRecord]) -> Vec<SuggestionMade> {
+    let mut same_work: BTreeMap<([&str; 3], Option<&str>), Vec<&DimensionRecord>> = BTreeMap::new();
     for shown in shown.iter().filter(|shown| shown.is_compared()) {
         let [tool, context, _, task_type] = shown.dimension.parts();
         same_work.entry(([tool, context, task_type], shown.dimension.workspace())).or_default().push(shown);
@@ -154,7 +154,7 @@ fn better_models(shown: &[Shown]) -> Vec<SuggestionMade> {
     found
 }
 
-impl Shown {
+impl DimensionRecord {
     /// `true` where its failures may be compared with those of other models.
     fn is_compared(&self) -> bool {
         self.dimension.model() != DimensionPart::UNKNOWN && self.record.observations() >= BETTER_CALLS
@@ -202,7 +202,7 @@ impl Shown {
     }
 }
 
-impl Shown {
+impl DimensionRecord {
     /// Positions of outcomes that went well, ascending, and where counts were set.
     fn good(&self) -> Vec<u64> {
         self.set_at.iter().chain(&self.first_good).chain(&self.last_good).copied().collect()

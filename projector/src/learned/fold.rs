@@ -6,12 +6,12 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Annotation, ImportedFrom, Shown, Suggestion, SuggestionAnswer, SuggestionState, Tag};
+use super::{Annotation, DimensionRecord, ImportedFrom, Suggestion, SuggestionAnswer, SuggestionState, Tag};
 use crate::limits::{EVIDENCE_FIRST, EVIDENCE_LAST, MAX_DIMENSION_TAGS};
-use crate::models::{FoldError, Folded, Model, RowKey, Rows};
+use crate::models::{FoldError, FoldEvent, Model, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Learned;
+pub(crate) struct LearningModel;
 
 /// Records of dimensions, by their owner: a number each, in the order in which they were first seen.
 pub(super) const SHOWN: u8 = 1;
@@ -60,7 +60,7 @@ pub(super) fn target_values(on: &AnnotationTarget) -> Vec<String> {
     }
 }
 
-impl Model for Learned {
+impl Model for LearningModel {
     fn name(&self) -> &'static str {
         "learned"
     }
@@ -82,7 +82,7 @@ impl Model for Learned {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &*event.record.kind {
             TrustObserved::KIND => observed(event, rows),
             TrustSet::KIND => set(event, rows),
@@ -96,7 +96,7 @@ impl Model for Learned {
     }
 }
 
-fn observed(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn observed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.observed()? else { return Ok(()) };
     let of = match told.assurance {
         Some(_) => of_import(under_way(rows)?),
@@ -137,7 +137,7 @@ fn keep_last(positions: &mut Vec<u64>) {
     positions.drain(..positions.len().saturating_sub(EVIDENCE_LAST));
 }
 
-fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn set(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
     let (place, mut shown) = shown(rows, OWN, &told.dimension)?;
     shown.record.apply_set(&told, event.time);
@@ -156,7 +156,7 @@ fn set(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     place.put(rows, &shown)
 }
 
-fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
     let known = rows.key(IMPORT_NUMBERS, &[told.digest.as_str()]);
     // As the state that decides has it: what the same import brings again is the next one's.
@@ -175,7 +175,7 @@ fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
     Ok(())
 }
 
-fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn import_accepted(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
     let known = rows.key(IMPORT_NUMBERS, &[told.digest.as_str()]);
     let Some(number) = rows.row::<u64>(&known)? else { return Ok(()) };
@@ -188,7 +188,7 @@ fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldEr
     let of = of_import(number);
     let group = rows.key(SHOWN, &[&of]);
     for index in 0..rows.row::<u64>(&rows.key(COUNTS, &[&of]))?.unwrap_or(0) {
-        let Some(earlier) = rows.row::<Shown>(&group.at(index))? else { continue };
+        let Some(earlier) = rows.row::<DimensionRecord>(&group.at(index))? else { continue };
         let (place, mut own) = shown(rows, OWN, &earlier.dimension)?;
         own.put_behind(earlier);
         place.put(rows, &own)?;
@@ -196,7 +196,7 @@ fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldEr
     Ok(())
 }
 
-impl Shown {
+impl DimensionRecord {
     /// Counts what happened before everything that is counted here.
     fn put_behind(&mut self, earlier: Self) {
         self.record.apply_earlier(&earlier.record);
@@ -229,15 +229,15 @@ fn under_way(rows: &mut Rows<'_>) -> Result<u64, FoldError> {
 }
 
 /// The keys of a dimension's record.
-struct Place {
+struct DimensionKeys {
     shown: RowKey,
     /// The key of the note that it may speak for a rule.
     speaking: RowKey,
     spoke: bool,
 }
 
-impl Place {
-    fn put(&self, rows: &mut Rows<'_>, shown: &Shown) -> Result<(), FoldError> {
+impl DimensionKeys {
+    fn put(&self, rows: &mut Rows<'_>, shown: &DimensionRecord) -> Result<(), FoldError> {
         rows.put(&self.shown, shown)?;
         match (self.spoke, shown.may_speak()) {
             (false, true) => rows.put(&self.speaking, &())?,
@@ -249,13 +249,18 @@ impl Place {
 }
 
 /// Returns a dimension's record and its place; of a new dimension an empty record.
-fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(Place, Shown), FoldError> {
+fn shown(
+    rows: &mut Rows<'_>,
+    of: &str,
+    dimension: &Dimension,
+) -> Result<(DimensionKeys, DimensionRecord), FoldError> {
     let parts: Vec<&str> = std::iter::once(of).chain(dimension.every_part()).collect();
     let number_key = rows.key(NUMBERS, &parts);
     let (group, speaking) = (rows.key(SHOWN, &[of]), rows.key(SPEAKING, &[of]));
-    let place = |number, spoke| Place { shown: group.at(number), speaking: speaking.at(number), spoke };
+    let place =
+        |number, spoke| DimensionKeys { shown: group.at(number), speaking: speaking.at(number), spoke };
     if let Some(number) = rows.row::<u64>(&number_key)? {
-        let shown = rows.row::<Shown>(&group.at(number))?;
+        let shown = rows.row::<DimensionRecord>(&group.at(number))?;
         let shown = shown.ok_or(FoldError::Contradiction("a dimension has a number and no row"))?;
         return Ok((place(number, shown.may_speak()), shown));
     }
@@ -263,10 +268,10 @@ fn shown(rows: &mut Rows<'_>, of: &str, dimension: &Dimension) -> Result<(Place,
     let number = rows.row::<u64>(&count_key)?.unwrap_or(0);
     rows.put(&count_key, &(number + 1))?;
     rows.put(&number_key, &number)?;
-    Ok((place(number, false), Shown { dimension: dimension.clone(), ..Shown::default() }))
+    Ok((place(number, false), DimensionRecord { dimension: dimension.clone(), ..DimensionRecord::default() }))
 }
 
-fn made(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn made(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<SuggestionMade>()? else { return Ok(()) };
     let position = event.position.get();
     let place_key = rows.key(SUGGESTION_PLACES, &[told.suggestion.as_str()]);
@@ -320,13 +325,13 @@ pub struct MadeOf {
     pub observations: Option<u64>,
 }
 
-fn accepted(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn accepted(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<SuggestionAccepted>()? else { return Ok(()) };
     let note = told.note.map(|note| note.to_string());
     answered(event, rows, told.suggestion.as_str(), SuggestionState::Accepted, note)
 }
 
-fn rejected(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn rejected(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<SuggestionRejected>()? else { return Ok(()) };
     let note = told.note.map(|note| note.to_string());
     answered(event, rows, told.suggestion.as_str(), SuggestionState::Rejected, note)
@@ -334,7 +339,7 @@ fn rejected(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 
 /// The first answer counts.
 fn answered(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     suggestion: &str,
     state: SuggestionState,
@@ -357,7 +362,7 @@ fn answered(
     Ok(())
 }
 
-fn annotated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn annotated(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<AnnotationAdded>()? else { return Ok(()) };
     let position = event.position.get();
     let annotation = Annotation {

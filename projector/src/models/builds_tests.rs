@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::tests::{Bench, is_settled, said, until, words};
+use super::tests::{ModelBench, is_settled, said, until, words};
 use super::*;
 use crate::limits::FOLD_EVENTS;
 
@@ -27,7 +27,7 @@ impl Model for Slow {
         &["x.said"]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let key = rows.key(1, &[&event.data::<String>()?.unwrap_or_default()]);
         let said = rows.row::<u64>(&key)?.unwrap_or(0);
         self.folded.fetch_add(1, Ordering::SeqCst);
@@ -74,10 +74,10 @@ fn answers_nearly_all_or_nothing(models: &ReadModels) {
 
 #[test]
 fn what_answers_goes_on_while_another_model_is_folded_again() {
-    let (bench, slow) = (Bench::new(), Slow::new());
+    let (bench, slow) = (ModelBench::new(), Slow::new());
     bench.say_many("a", EVENTS);
     // The first and the third share a thread.
-    let models = bench.open(&[words(1, 0, false), &crate::gaps::Gaps, slow]);
+    let models = bench.open(&[words(1, 0, false), &crate::gaps::GapsModel, slow]);
     settle(&models);
     slow.is_slow.store(true, Ordering::SeqCst);
     assert!(models.fold_again("slow"));
@@ -98,7 +98,7 @@ fn what_answers_goes_on_while_another_model_is_folded_again() {
 
 #[test]
 fn a_build_that_was_not_whole_before_a_restart_answers_only_once_it_is() {
-    let (bench, slow) = (Bench::new(), Slow::new());
+    let (bench, slow) = (ModelBench::new(), Slow::new());
     bench.say_many("a", EVENTS);
     slow.is_slow.store(true, Ordering::SeqCst);
     let models = bench.open(&[slow]);
@@ -115,7 +115,7 @@ fn a_build_that_was_not_whole_before_a_restart_answers_only_once_it_is() {
 
 #[test]
 fn a_restart_goes_on_with_what_answered_and_not_with_what_was_folded_beside_it() {
-    let (bench, slow) = (Bench::new(), Slow::new());
+    let (bench, slow) = (ModelBench::new(), Slow::new());
     bench.say_many("a", EVENTS);
     let models = bench.open(&[slow]);
     settle(&models);
@@ -131,12 +131,12 @@ fn a_restart_goes_on_with_what_answered_and_not_with_what_was_folded_beside_it()
 
 #[test]
 fn a_damaged_row_beside_a_build_under_way_leaves_one_build_that_goes_on() {
-    let (bench, slow) = (Bench::new(), Slow::new());
+    let (bench, slow) = (ModelBench::new(), Slow::new());
     bench.say_many("a", EVENTS);
     bench.say("b");
     let models = bench.open(&[slow]);
     settle(&models);
-    let (build, _) = models.inner.kept[0].live().unwrap();
+    let (build, _) = models.inner.published[0].live().unwrap();
     slow.is_slow.store(true, Ordering::SeqCst);
     models.fold_again("slow");
     slow.wait_for(FOLD_EVENTS);
@@ -151,11 +151,11 @@ fn a_damaged_row_beside_a_build_under_way_leaves_one_build_that_goes_on() {
 
 #[test]
 fn what_was_doubted_at_the_end_is_folded_again_by_the_next_opening() {
-    let (bench, slow) = (Bench::new(), Slow::new());
+    let (bench, slow) = (ModelBench::new(), Slow::new());
     bench.say("a");
     let models = bench.open(&[slow]);
     settle(&models);
-    let (build, _) = models.inner.kept[0].live().unwrap();
+    let (build, _) = models.inner.published[0].live().unwrap();
     let key = build.key(1, &["a"]);
     build.keyspace.insert(key.as_slice(), [7; 40]).unwrap();
     drop(build);
@@ -189,7 +189,7 @@ impl Model for Misreads {
         &["x.said"]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         self.folded.fetch_add(1, Ordering::SeqCst);
         let key = rows.key(1, &["last"]);
         if self.in_its_fold {
@@ -202,7 +202,7 @@ impl Model for Misreads {
 #[test]
 fn a_model_that_does_not_read_what_it_wrote_stops_and_is_not_folded_for_ever() {
     for in_its_fold in [true, false] {
-        let bench = Bench::new();
+        let bench = ModelBench::new();
         bench.say("a");
         let at = bench.say("b");
         let model: &'static Misreads =
@@ -226,7 +226,7 @@ fn a_model_that_does_not_read_what_it_wrote_stops_and_is_not_folded_for_ever() {
 
 #[test]
 fn a_model_that_stopped_is_folded_again_where_somebody_asks_for_it() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     bench.say("one");
     let at = bench.say("two");
     let failing = words(1, at.get(), false);

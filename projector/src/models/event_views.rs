@@ -8,12 +8,12 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 
-use super::lenient::{Fitting, count_or_zero, lenient};
-use super::model::{FoldError, Folded, Imported};
+use super::lenient::{LenientValue, count_or_zero, lenient};
+use super::model::{AssuranceMarker, FoldError, FoldEvent};
 
 /// A call that is asked for.
 #[derive(Deserialize)]
-pub(crate) struct Requested<'a> {
+pub(crate) struct ToolRequestView<'a> {
     #[serde(borrow)]
     pub(crate) call: Cow<'a, str>,
     #[serde(borrow)]
@@ -33,10 +33,10 @@ pub(crate) struct Requested<'a> {
     #[serde(default, deserialize_with = "lenient")]
     pub(crate) tokens: Option<Tokens>,
     #[serde(default)]
-    pub(crate) assurance: Option<Imported>,
+    pub(crate) assurance: Option<AssuranceMarker>,
 }
 
-impl<'a> Requested<'a> {
+impl<'a> ToolRequestView<'a> {
     /// Returns the known part of a request whose data is sealed: the call's id.
     pub(crate) fn of_sealed(call: &'a str) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<'a> Requested<'a> {
 
 /// The data of a decision on a call.
 #[derive(Deserialize)]
-pub(crate) struct Decided<'a> {
+pub(crate) struct DecisionView<'a> {
     #[serde(borrow)]
     pub(crate) call: Cow<'a, str>,
     pub(crate) verdict: Verdict,
@@ -97,7 +97,7 @@ pub(crate) struct DecisionDimension<'a> {
 
 /// The data of a model's answer or a call's outcome. Neither has all of these.
 #[derive(Default, Deserialize)]
-pub(crate) struct Told<'a> {
+pub(crate) struct OutcomeView<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
     pub(crate) model: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -124,7 +124,7 @@ pub(crate) struct Told<'a> {
     #[serde(default, deserialize_with = "lenient")]
     pub(crate) artifacts: Option<Artifacts>,
     #[serde(default)]
-    pub(crate) assurance: Option<Imported>,
+    pub(crate) assurance: Option<AssuranceMarker>,
 }
 
 /// The artifacts that a call made or changed. Each is a text, or an object that says more of it.
@@ -153,7 +153,7 @@ struct WrittenArtifact {
 #[derive(Deserialize)]
 struct MaybeArtifact(#[serde(deserialize_with = "lenient")] Option<Artifact>);
 
-impl<'de> Fitting<'de> for Artifact {
+impl<'de> LenientValue<'de> for Artifact {
     fn of_text(path: Cow<'de, str>) -> Option<Self> {
         Some(Self { path: path.into_owned(), ..Self::default() })
     }
@@ -165,7 +165,7 @@ impl<'de> Fitting<'de> for Artifact {
     }
 }
 
-impl<'de> Fitting<'de> for Artifacts {
+impl<'de> LenientValue<'de> for Artifacts {
     fn of_list<A: SeqAccess<'de>>(mut elements: A) -> Result<Option<Self>, A::Error> {
         let mut all = Vec::new();
         while let Some(MaybeArtifact(artifact)) = elements.next_element()? {
@@ -197,7 +197,7 @@ struct WrittenTokens {
     cache_write: u64,
 }
 
-impl<'de> Fitting<'de> for Tokens {
+impl<'de> LenientValue<'de> for Tokens {
     fn of_object<A: MapAccess<'de>>(members: A) -> Result<Option<Self>, A::Error> {
         let WrittenTokens { read, written, cache_read, cache_write } =
             WrittenTokens::deserialize(MapAccessDeserializer::new(members))?;
@@ -207,7 +207,7 @@ impl<'de> Fitting<'de> for Tokens {
 
 /// An observation of a dimension.
 #[derive(Deserialize)]
-pub(crate) struct Observed {
+pub(crate) struct ObservationView {
     pub(crate) dimension: Dimension,
     pub(crate) outcome: TrustOutcome,
     #[serde(default)]
@@ -219,37 +219,37 @@ pub(crate) struct Observed {
     #[serde(default)]
     pub(crate) cost_micro_usd: Option<u64>,
     #[serde(default)]
-    pub(crate) assurance: Option<Imported>,
+    pub(crate) assurance: Option<AssuranceMarker>,
 }
 
 /// The parts read of one event.
 #[derive(Default)]
 pub(super) struct Readings<'a> {
-    requested: OnceCell<Requested<'a>>,
-    decided: OnceCell<Decided<'a>>,
-    told: OnceCell<Told<'a>>,
-    observed: OnceCell<Observed>,
+    requested: OnceCell<ToolRequestView<'a>>,
+    decided: OnceCell<DecisionView<'a>>,
+    told: OnceCell<OutcomeView<'a>>,
+    observed: OnceCell<ObservationView>,
 }
 
 /// Each of these is `None` where the data is sealed under a data subject's key, or there is none.
-impl<'a> Folded<'a> {
+impl<'a> FoldEvent<'a> {
     /// The data of a request.
-    pub(crate) fn requested(&self) -> Result<Option<&Requested<'a>>, FoldError> {
+    pub(crate) fn requested(&self) -> Result<Option<&ToolRequestView<'a>>, FoldError> {
         self.read_once(&self.readings.requested)
     }
 
     /// The data of a decision.
-    pub(crate) fn decided(&self) -> Result<Option<&Decided<'a>>, FoldError> {
+    pub(crate) fn decided(&self) -> Result<Option<&DecisionView<'a>>, FoldError> {
         self.read_once(&self.readings.decided)
     }
 
     /// The data of a model's answer, or of a call's end.
-    pub(crate) fn told(&self) -> Result<Option<&Told<'a>>, FoldError> {
+    pub(crate) fn told(&self) -> Result<Option<&OutcomeView<'a>>, FoldError> {
         self.read_once(&self.readings.told)
     }
 
     /// The data of an observation.
-    pub(crate) fn observed(&self) -> Result<Option<&Observed>, FoldError> {
+    pub(crate) fn observed(&self) -> Result<Option<&ObservationView>, FoldError> {
         self.read_once(&self.readings.observed)
     }
 

@@ -10,7 +10,9 @@ use std::marker::PhantomData;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// For `deserialize_with`: the member, where it is what is looked for.
-pub(crate) fn lenient<'de, D: Deserializer<'de>, T: Fitting<'de>>(member: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn lenient<'de, D: Deserializer<'de>, T: LenientValue<'de>>(
+    member: D,
+) -> Result<Option<T>, D::Error> {
     member.deserialize_any(Fit(PhantomData))
 }
 
@@ -20,7 +22,7 @@ pub(crate) fn count_or_zero<'de, D: Deserializer<'de>>(member: D) -> Result<u64,
 }
 
 /// A value that may be looked for.
-pub(crate) trait Fitting<'de>: Sized {
+pub(crate) trait LenientValue<'de>: Sized {
     fn of_text(_: Cow<'de, str>) -> Option<Self> {
         None
     }
@@ -44,25 +46,25 @@ pub(crate) trait Fitting<'de>: Sized {
     }
 }
 
-impl<'de> Fitting<'de> for Cow<'de, str> {
+impl<'de> LenientValue<'de> for Cow<'de, str> {
     fn of_text(text: Cow<'de, str>) -> Option<Self> {
         Some(text)
     }
 }
 
-impl Fitting<'_> for String {
+impl LenientValue<'_> for String {
     fn of_text(text: Cow<'_, str>) -> Option<Self> {
         Some(text.into_owned())
     }
 }
 
-impl Fitting<'_> for u64 {
+impl LenientValue<'_> for u64 {
     fn of_count(count: u64) -> Option<Self> {
         Some(count)
     }
 }
 
-impl Fitting<'_> for i64 {
+impl LenientValue<'_> for i64 {
     fn of_count(count: u64) -> Option<Self> {
         count.try_into().ok()
     }
@@ -74,7 +76,7 @@ impl Fitting<'_> for i64 {
 
 struct Fit<T>(PhantomData<T>);
 
-impl<'de, T: Fitting<'de>> Visitor<'de> for Fit<T> {
+impl<'de, T: LenientValue<'de>> Visitor<'de> for Fit<T> {
     type Value = Option<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

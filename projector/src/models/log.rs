@@ -9,14 +9,14 @@ use bitacora_ledger::{Ledger, ReadError, StoredEvent};
 
 use crate::limits::{KEPT_DATA_BYTES, KEPT_DATUM_BYTES};
 
-/// Bytes that a kept event takes beside its data, about.
+/// Bytes that a cached event takes beside its data, about.
 const LOGGED_BYTES: usize = 256;
 
 /// An event, for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LogData {
     /// One with data.
-    Event(Arc<Logged>),
+    Event(Arc<LogEvent>),
     /// It was sealed under the key of a data subject, which is gone.
     Erased,
     /// It has none.
@@ -25,7 +25,7 @@ pub(crate) enum LogData {
 
 /// The part of an event that answers need.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Logged {
+pub(crate) struct LogEvent {
     /// The time of its frame.
     pub(crate) time: Micros,
     pub(crate) agent: Option<String>,
@@ -38,25 +38,25 @@ pub(crate) struct Logged {
 /// Reads events, each of which never changes.
 pub(crate) struct Log {
     ledger: Ledger,
-    kept: Mutex<Kept>,
+    cache: Mutex<EventCache>,
 }
 
 /// Those that were asked for lately: at most [`KEPT_DATA_BYTES`], in two halves of which the older one is let go.
 #[derive(Default)]
-struct Kept {
-    newer: HashMap<Position, Arc<Logged>>,
-    older: HashMap<Position, Arc<Logged>>,
+struct EventCache {
+    newer: HashMap<Position, Arc<LogEvent>>,
+    older: HashMap<Position, Arc<LogEvent>>,
     newer_bytes: usize,
 }
 
 impl Log {
     pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, kept: Mutex::default() }
+        Self { ledger, cache: Mutex::default() }
     }
 
     /// The event at a position. Blocks on the disk, where it is not in memory.
     pub(crate) fn data(&self, position: Position) -> Result<LogData, ReadError> {
-        if let Some(event) = self.kept().get(position) {
+        if let Some(event) = self.cache().get(position) {
             return Ok(LogData::Event(event));
         }
         let stored = self.ledger.event(position)?;
@@ -71,10 +71,10 @@ impl Log {
         };
         let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         let (agent, session, run) = (text(event.agent), text(event.session), text(event.run));
-        let logged = Arc::new(Logged { time: stored.time, agent, session, run, data });
+        let logged = Arc::new(LogEvent { time: stored.time, agent, session, run, data });
         // Events that may be erased are not remembered: they would be told after their end.
         if event.datasubject.is_none() && logged.data.len() <= KEPT_DATUM_BYTES {
-            self.kept().put(position, Arc::clone(&logged));
+            self.cache().put(position, Arc::clone(&logged));
         }
         Ok(LogData::Event(logged))
     }
@@ -84,20 +84,20 @@ impl Log {
         self.ledger.event(position)
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> std::sync::MutexGuard<'_, EventCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Logged {
+impl LogEvent {
     /// Returns the bytes that it takes in memory, about.
     fn weight(&self) -> usize {
         LOGGED_BYTES + self.data.len()
     }
 }
 
-impl Kept {
-    fn get(&mut self, position: Position) -> Option<Arc<Logged>> {
+impl EventCache {
+    fn get(&mut self, position: Position) -> Option<Arc<LogEvent>> {
         if let Some(event) = self.newer.get(&position) {
             return Some(Arc::clone(event));
         }
@@ -106,7 +106,7 @@ impl Kept {
         Some(event)
     }
 
-    fn put(&mut self, position: Position, event: Arc<Logged>) {
+    fn put(&mut self, position: Position, event: Arc<LogEvent>) {
         if self.newer_bytes + event.weight() > KEPT_DATA_BYTES / 2 {
             self.older = std::mem::take(&mut self.newer);
             self.newer_bytes = 0;
@@ -128,17 +128,17 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_stays_and_the_bound_holds() {
-        let mut kept = Kept::default();
+        let mut cache = EventCache::default();
         let data = vec![1; KEPT_DATUM_BYTES - LOGGED_BYTES].into();
-        let logged = Logged { time: Micros(1), agent: None, session: None, run: None, data };
+        let logged = LogEvent { time: Micros(1), agent: None, session: None, run: None, data };
         let datum = Arc::new(logged);
         for position in 1..=100 {
-            kept.put(at(position), Arc::clone(&datum));
-            assert_eq!(kept.get(at(1)).as_deref(), Some(&*datum), "{position}");
+            cache.put(at(position), Arc::clone(&datum));
+            assert_eq!(cache.get(at(1)).as_deref(), Some(&*datum), "{position}");
             let bytes: usize =
-                kept.newer.values().chain(kept.older.values()).map(|event| event.weight()).sum();
+                cache.newer.values().chain(cache.older.values()).map(|event| event.weight()).sum();
             assert!(bytes <= KEPT_DATA_BYTES, "{bytes}");
         }
-        assert_eq!(kept.get(at(3)), None);
+        assert_eq!(cache.get(at(3)), None);
     }
 }

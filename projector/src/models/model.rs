@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::event_views::Readings;
 use super::rows::Rows;
-use super::store::Doubt;
+use super::store::RowIntegrityError;
 
 /// A read model: rows folded from the events of some types. All of one stands in one file, its queries beside its fold.
 ///
@@ -26,7 +26,7 @@ pub(crate) trait Model: Send + Sync {
     ///
     /// # Errors
     /// A [`FoldError`] stops the model where it stands: it skips no event.
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>;
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>;
 }
 
 /// Stands in [`Model::kinds`] for all types there are.
@@ -43,11 +43,11 @@ pub(crate) enum FoldError {
     Contradiction(&'static str),
     /// A row could not be read. The model is folded again.
     #[error(transparent)]
-    Row(#[from] Doubt),
+    Row(#[from] RowIntegrityError),
 }
 
 /// A durable event, as a fold sees it.
-pub(crate) struct Folded<'a> {
+pub(crate) struct FoldEvent<'a> {
     /// Its position.
     pub(crate) position: Position,
     /// The time of its frame.
@@ -58,7 +58,7 @@ pub(crate) struct Folded<'a> {
     pub(super) readings: Readings<'a>,
 }
 
-impl<'a> Folded<'a> {
+impl<'a> FoldEvent<'a> {
     pub(super) fn new(position: Position, time: Micros, record: &'a Record<'a>) -> Self {
         Self { position, time, record, readings: Readings::default() }
     }
@@ -77,11 +77,11 @@ impl<'a> Folded<'a> {
     }
 
     /// Returns the time at which it happened. A recording made elsewhere states it itself; everything else happened when it was recorded.
-    pub(crate) fn happened(&self, assurance: Option<Imported>) -> Micros {
+    pub(crate) fn happened(&self, assurance: Option<AssuranceMarker>) -> Micros {
         let own = self.record.time.as_deref().filter(|_| assurance.is_some());
         own.and_then(|time| parse_time(time).ok()).unwrap_or(self.time)
     }
 }
 
 /// Stands for the member `assurance` of data that was recorded elsewhere and brought here.
-pub(crate) type Imported = IgnoredAny;
+pub(crate) type AssuranceMarker = IgnoredAny;

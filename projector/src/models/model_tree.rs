@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::model::Model;
 use super::row_key::RowKey;
 use super::rows::Changes;
-use super::store::Doubt;
+use super::store::RowIntegrityError;
 
 /// The rows of one model, as often as it was folded again.
 pub(crate) struct Build {
@@ -40,8 +40,8 @@ impl Build {
 
     /// Returns `true` if this doubt says that the model is wrong, and not the store's contents: it would come again however often the
     /// model is folded.
-    pub(crate) fn is_defect(&self, doubt: &Doubt) -> bool {
-        self.is_own && matches!(doubt, Doubt::Row(_) | Doubt::WrongRow)
+    pub(crate) fn is_defect(&self, doubt: &RowIntegrityError) -> bool {
+        self.is_own && matches!(doubt, RowIntegrityError::Row(_) | RowIntegrityError::WrongRow)
     }
 
     pub(crate) fn key(&self, table: u8, values: &[&str]) -> RowKey {
@@ -56,34 +56,38 @@ impl Build {
     }
 
     /// Returns the cursor of the rows; `None` for a new build.
-    pub(crate) fn cursor(&self) -> Result<Option<ModelCursor>, Doubt> {
+    pub(crate) fn cursor(&self) -> Result<Option<ModelCursor>, RowIntegrityError> {
         self.cursor_of(self.keyspace.get(CURSOR_KEY)?.as_deref())
     }
 
     /// Returns the cursor of the rows when the snapshot was taken.
-    pub(crate) fn cursor_in(&self, snapshot: &Snapshot) -> Result<Option<ModelCursor>, Doubt> {
+    pub(crate) fn cursor_in(&self, snapshot: &Snapshot) -> Result<Option<ModelCursor>, RowIntegrityError> {
         self.cursor_of(snapshot.get(&self.keyspace, CURSOR_KEY)?.as_deref())
     }
 
-    fn cursor_of(&self, stored: Option<&[u8]>) -> Result<Option<ModelCursor>, Doubt> {
+    fn cursor_of(&self, stored: Option<&[u8]>) -> Result<Option<ModelCursor>, RowIntegrityError> {
         let Some(stored) = stored else { return Ok(None) };
         let (content, _) = self.keys.open(&CURSOR_KEY, stored)?;
         Ok(Some(ModelCursor::decode(&content)?))
     }
 
     /// The content of a row, and what it adds to the sum of all.
-    pub(crate) fn row(&self, key: &RowKey) -> Result<Option<(Vec<u8>, RowHash)>, Doubt> {
+    pub(crate) fn row(&self, key: &RowKey) -> Result<Option<(Vec<u8>, RowHash)>, RowIntegrityError> {
         let stored = self.keyspace.get(key.as_slice())?;
         Ok(stored.map(|stored| self.keys.open(key.as_slice(), &stored)).transpose()?)
     }
 
     /// The content of a row as it stood when the snapshot was taken.
-    pub(crate) fn row_in(&self, snapshot: &Snapshot, key: &RowKey) -> Result<Option<Vec<u8>>, Doubt> {
+    pub(crate) fn row_in(
+        &self,
+        snapshot: &Snapshot,
+        key: &RowKey,
+    ) -> Result<Option<Vec<u8>>, RowIntegrityError> {
         let stored = snapshot.get(&self.keyspace, key.as_slice())?;
         stored.map(|stored| self.open(key, &stored)).transpose()
     }
 
-    pub(crate) fn open(&self, key: &RowKey, stored: &[u8]) -> Result<Vec<u8>, Doubt> {
+    pub(crate) fn open(&self, key: &RowKey, stored: &[u8]) -> Result<Vec<u8>, RowIntegrityError> {
         Ok(self.keys.open(key.as_slice(), stored)?.0)
     }
 
@@ -96,7 +100,7 @@ impl Build {
         &self,
         expected: Option<&ModelCursor>,
         goes_on: impl Fn() -> bool,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), RowIntegrityError> {
         let mut sum = RowSum::default();
         for entry in self.keyspace.iter() {
             let (key, stored) = entry.into_inner()?;
@@ -105,10 +109,14 @@ impl Build {
             }
             sum.add(&self.keys.open(&key, &stored)?.1);
             if sum.rows() % SCRUBBED_ROWS == 0 && !goes_on() {
-                return Err(Doubt::Interrupted);
+                return Err(RowIntegrityError::Interrupted);
             }
         }
-        if expected.map_or(RowSum::default(), |cursor| cursor.sum) == sum { Ok(()) } else { Err(Doubt::Sum) }
+        if expected.map_or(RowSum::default(), |cursor| cursor.sum) == sum {
+            Ok(())
+        } else {
+            Err(RowIntegrityError::Sum)
+        }
     }
 
     /// Stores what was changed and the cursor behind it, all or nothing; the cursor with the sum of the rows after it. A crash of the machine may
@@ -117,7 +125,7 @@ impl Build {
         &self,
         changes: &mut Changes,
         mut cursor: ModelCursor,
-    ) -> Result<ModelCursor, Doubt> {
+    ) -> Result<ModelCursor, RowIntegrityError> {
         let mut batch = self.database.batch();
         for (key, touched) in changes.sorted()? {
             if let Some(hash) = touched.stored_hash() {
@@ -140,23 +148,23 @@ impl Build {
     }
 
     /// Writes the content of a row behind what `content` holds.
-    pub(crate) fn encode<R: Serialize>(row: &R, content: &mut Vec<u8>) -> Result<(), Doubt> {
-        postcard::serialize_with_flavor(row, Behind(content)).map_err(Doubt::Row)
+    pub(crate) fn encode<R: Serialize>(row: &R, content: &mut Vec<u8>) -> Result<(), RowIntegrityError> {
+        postcard::serialize_with_flavor(row, AppendFlavor(content)).map_err(RowIntegrityError::Row)
     }
 
-    pub(crate) fn decode<R: DeserializeOwned>(content: &[u8]) -> Result<R, Doubt> {
+    pub(crate) fn decode<R: DeserializeOwned>(content: &[u8]) -> Result<R, RowIntegrityError> {
         match postcard::take_from_bytes(content) {
             Ok((row, [])) => Ok(row),
-            Ok(_) => Err(Doubt::Row(postcard::Error::SerdeDeCustom)),
-            Err(error) => Err(Doubt::Row(error)),
+            Ok(_) => Err(RowIntegrityError::Row(postcard::Error::SerdeDeCustom)),
+            Err(error) => Err(RowIntegrityError::Row(error)),
         }
     }
 }
 
 /// Writes a row behind the bytes that are there.
-struct Behind<'a>(&'a mut Vec<u8>);
+struct AppendFlavor<'a>(&'a mut Vec<u8>);
 
-impl Flavor for Behind<'_> {
+impl Flavor for AppendFlavor<'_> {
     type Output = ();
 
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::row_key::RowKey;
 use super::rows::Rows;
 use super::status::ModelError;
-use super::store::Doubt;
+use super::store::RowIntegrityError;
 use super::view::View;
 
 /// Positions that one row covers.
@@ -35,7 +35,7 @@ fn place(offsets: &[u8], offset: [u8; OFFSET_BYTES]) -> Result<usize, usize> {
 
 impl Rows<'_> {
     /// Adds a position to a group's.
-    pub(crate) fn post(&mut self, group: RowKey, position: u64) -> Result<(), Doubt> {
+    pub(crate) fn post(&mut self, group: RowKey, position: u64) -> Result<(), RowIntegrityError> {
         let (key, offset) = row_and_offset(group, position);
         self.change_content(&key, |content| {
             let offsets = content.get_or_insert_default();
@@ -46,7 +46,7 @@ impl Rows<'_> {
     }
 
     /// Takes a position from a group's.
-    pub(crate) fn unpost(&mut self, group: RowKey, position: u64) -> Result<(), Doubt> {
+    pub(crate) fn unpost(&mut self, group: RowKey, position: u64) -> Result<(), RowIntegrityError> {
         let (key, offset) = row_and_offset(group, position);
         self.change_content(&key, |content| {
             let Some(offsets) = content else { return };

@@ -9,15 +9,15 @@ use tokio::sync::{Notify, watch};
 use super::model::Model;
 use super::model_tree::Build;
 use super::status::{ModelError, ModelState, ModelStatus};
-use super::store::Doubt;
+use super::store::RowIntegrityError;
 
 /// Stands for a position where there will be none: callers that wait for one are told.
 const STOPPED: u64 = u64::MAX;
 
 /// One model of a ledger.
-pub(crate) struct Kept {
+pub(crate) struct PublishedModel {
     pub(crate) model: &'static dyn Model,
-    shown: Mutex<Shown>,
+    shown: Mutex<PublishedState>,
     /// The last event that is folded and may be asked for; 0 before the first, and while nothing may be asked; [`STOPPED`].
     /// Changed while `shown` is held, so who looks at it must not wait for that.
     position: watch::Sender<u64>,
@@ -29,7 +29,7 @@ pub(crate) struct Kept {
 }
 
 /// The shown state of a model.
-struct Shown {
+struct PublishedState {
     /// The build that is asked; `None` while there is nothing to be believed.
     build: Option<Arc<Build>>,
     state: ModelState,
@@ -41,9 +41,9 @@ struct Shown {
     doubted: bool,
 }
 
-impl Kept {
+impl PublishedModel {
     pub(crate) fn new(model: &'static dyn Model, wake: Arc<Notify>) -> Self {
-        let shown = Shown {
+        let shown = PublishedState {
             build: None,
             state: ModelState::Rebuilding,
             stored: None,
@@ -75,7 +75,7 @@ impl Kept {
 
     /// A reader found rows that are not to be believed: nobody is answered from them any more, and they are folded again; or the model
     /// stops, where that would not help.
-    pub(crate) fn doubt(&self, doubted: &Arc<Build>, doubt: &Doubt) -> ModelError {
+    pub(crate) fn doubt(&self, doubted: &Arc<Build>, doubt: &RowIntegrityError) -> ModelError {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let is_live = shown.build.as_ref().is_some_and(|build| Arc::ptr_eq(build, doubted));
         shown.doubted |= is_live || shown.build.is_none();
@@ -111,7 +111,7 @@ impl Kept {
         *self.position.borrow() == STOPPED
     }
 
-    pub(crate) fn count_doubt(&self, doubt: &Doubt) {
+    pub(crate) fn count_doubt(&self, doubt: &RowIntegrityError) {
         tracing::warn!(model = self.model.name(), %doubt, "rows of a read model are not believed; it is folded again");
         self.doubts.fetch_add(1, Ordering::Relaxed);
     }
@@ -166,7 +166,7 @@ impl Kept {
         self.stop_shown(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner), why);
     }
 
-    fn stop_shown(&self, shown: &mut Shown, why: String) {
+    fn stop_shown(&self, shown: &mut PublishedState, why: String) {
         tracing::error!(model = self.model.name(), why, "a read model has stopped");
         shown.build = None;
         shown.state = ModelState::Stopped(why);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::published_model::Kept;
-use super::store::Doubt;
+use super::published_model::PublishedModel;
+use super::store::RowIntegrityError;
 use super::worker::{Fold, Worker};
 use crate::limits::FOLD_EVENTS;
 
@@ -11,83 +11,85 @@ use crate::limits::FOLD_EVENTS;
 impl Worker<'_> {
     /// Folds again what readers doubted, and beside what is asked what an operator wants folded again; shows what has caught
     /// up.
-    pub(super) fn look_after_builds(&mut self) -> Result<(), Doubt> {
-        for kept in self.doubted() {
-            kept.settle_doubt();
-            if kept.has_stopped() {
-                self.end(&kept)?;
+    pub(super) fn look_after_builds(&mut self) -> Result<(), RowIntegrityError> {
+        for published in self.doubted() {
+            published.settle_doubt();
+            if published.has_stopped() {
+                self.end(&published)?;
             } else {
-                self.let_go(|fold| Arc::ptr_eq(&fold.kept, &kept))?;
-                self.begin(&kept)?;
+                self.let_go(|fold| Arc::ptr_eq(&fold.published, &published))?;
+                self.begin(&published)?;
             }
         }
-        let asked: Vec<_> = self.kept.iter().filter(|kept| kept.take_asked_again()).map(Arc::clone).collect();
-        for kept in asked {
-            self.begin_again(&kept)?;
+        let asked: Vec<_> =
+            self.published.iter().filter(|published| published.take_asked_again()).map(Arc::clone).collect();
+        for published in asked {
+            self.begin_again(&published)?;
         }
         self.show_what_caught_up()
     }
 
-    fn doubted(&self) -> Vec<Arc<Kept>> {
-        self.folds.iter().filter(|fold| fold.is_doubted()).map(|fold| Arc::clone(&fold.kept)).collect()
+    fn doubted(&self) -> Vec<Arc<PublishedModel>> {
+        self.folds.iter().filter(|fold| fold.is_doubted()).map(|fold| Arc::clone(&fold.published)).collect()
     }
 
     /// Folds a model again from the first event on, because somebody asked for it. One that is being folded and answers nobody yet is
     /// folded to its end instead.
-    fn begin_again(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
-        let of_it = |fold: &Fold| Arc::ptr_eq(&fold.kept, kept);
+    fn begin_again(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
+        let of_it = |fold: &Fold| Arc::ptr_eq(&fold.published, published);
         let answers = self.folds.iter().any(|fold| fold.shown && of_it(fold));
         if !answers && self.folds.iter().any(of_it) {
             return Ok(());
         }
-        let stopped: Vec<_> = self.stopped.extract_if(.., |(other, _)| Arc::ptr_eq(other, kept)).collect();
+        let stopped: Vec<_> =
+            self.stopped.extract_if(.., |(other, _)| Arc::ptr_eq(other, published)).collect();
         if !stopped.is_empty() {
             stopped.iter().try_for_each(|(_, build)| self.store.remove(build))?;
-            kept.hide();
+            published.hide();
         }
         self.let_go(|fold| !fold.shown && of_it(fold))?;
-        self.begin(kept)
+        self.begin(published)
     }
 
     /// Folds a model again of which a build was found not to be believed; what answers goes on, unless it is that.
-    pub(super) fn begin_instead_of(&mut self, halted: &Fold) -> Result<(), Doubt> {
+    pub(super) fn begin_instead_of(&mut self, halted: &Fold) -> Result<(), RowIntegrityError> {
         self.store.remove(&halted.build)?;
         if halted.shown {
-            halted.kept.hide();
+            halted.published.hide();
         }
-        self.let_go(|fold| !fold.shown && Arc::ptr_eq(&fold.kept, &halted.kept))?;
-        self.begin(&halted.kept)
+        self.let_go(|fold| !fold.shown && Arc::ptr_eq(&fold.published, &halted.published))?;
+        self.begin(&halted.published)
     }
 
-    fn begin(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
-        let build = self.store.next(kept.model, &self.inner.key)?;
-        self.folds.push(Fold::new(Arc::clone(kept), build, None));
+    fn begin(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
+        let build = self.store.next(published.model, &self.inner.key)?;
+        self.folds.push(Fold::new(Arc::clone(published), build, None));
         Ok(())
     }
 
     /// Folds a model no further that a reader found to be wrong; its rows stay as evidence of the reason.
-    fn end(&mut self, kept: &Arc<Kept>) -> Result<(), Doubt> {
-        let of_it = |fold: &Fold| Arc::ptr_eq(&fold.kept, kept);
+    fn end(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
+        let of_it = |fold: &Fold| Arc::ptr_eq(&fold.published, published);
         self.let_go(|fold| !fold.shown && of_it(fold))?;
         let ended = self.folds.extract_if(.., |fold| of_it(fold));
-        self.stopped.extend(ended.map(|fold| (fold.kept, fold.build)));
+        self.stopped.extend(ended.map(|fold| (fold.published, fold.build)));
         Ok(())
     }
 
-    fn let_go(&mut self, which: impl Fn(&Fold) -> bool) -> Result<(), Doubt> {
+    fn let_go(&mut self, which: impl Fn(&Fold) -> bool) -> Result<(), RowIntegrityError> {
         let gone: Vec<_> = self.folds.extract_if(.., |fold| which(fold)).collect();
         gone.iter().try_for_each(|fold| self.store.remove(&fold.build))
     }
 
     /// A build that has come to where the one before it stands takes its place; a first one once it is near the head.
-    fn show_what_caught_up(&mut self) -> Result<(), Doubt> {
+    fn show_what_caught_up(&mut self) -> Result<(), RowIntegrityError> {
         let head = self.inner.ledger.head().position.get();
         let stands = |number: usize, fold: &Fold| {
             let before = self
                 .folds
                 .iter()
                 .enumerate()
-                .find(|(at, other)| *at != number && Arc::ptr_eq(&other.kept, &fold.kept));
+                .find(|(at, other)| *at != number && Arc::ptr_eq(&other.published, &fold.published));
             (
                 before.map(|(at, _)| at),
                 before.map_or(head.saturating_sub(fold.position) < FOLD_EVENTS, |(_, before)| {
@@ -109,7 +111,7 @@ impl Worker<'_> {
                 .map(|before| (before.sum, Arc::clone(&before.build)));
             let Some(fold) = self.folds.get_mut(number) else { continue };
             if before.as_ref().is_some_and(|(sum, _)| *sum != fold.sum) {
-                fold.kept.count_doubt(&Doubt::Digest);
+                fold.published.count_doubt(&RowIntegrityError::Digest);
             }
             replaced.extend(before.map(|(_, build)| build));
             fold.show();

@@ -16,12 +16,12 @@ const PLACE_BITS: u32 = 9;
 
 /// A Bloom filter over the keys of stored rows. With more rows than it is made for it says of more of them that they may be there.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct RowBloom {
     /// Empty until a row is stored.
     words: Vec<u64>,
 }
 
-impl Seen {
+impl RowBloom {
     /// A row is stored under this key.
     pub(crate) fn add(&mut self, key: &RowKey) {
         self.words.resize(SEEN_BYTES / size_of::<u64>(), 0);
@@ -60,7 +60,7 @@ mod tests {
     fn what_was_added_is_there_and_hardly_anything_else() {
         let keys = RowKeys::new(&Secret::take(&mut [7; 32]), "words", 1);
         let key = |number: u64| RowKey::new(&keys, 1, &[&number.to_le_bytes()]);
-        let mut seen = Seen::default();
+        let mut seen = RowBloom::default();
         assert!(!seen.may_hold(&key(0)));
         (0..100_000).for_each(|number| seen.add(&key(number)));
         assert!((0..100_000).all(|number| seen.may_hold(&key(number))));

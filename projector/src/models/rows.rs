@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::model_tree::Build;
-use super::row_bloom::Seen;
+use super::row_bloom::RowBloom;
 use super::row_key::RowKey;
-use super::store::Doubt;
+use super::store::RowIntegrityError;
 
 /// Bytes that a row takes beside its content, about.
 const ROW_BYTES: usize = 160;
@@ -20,32 +20,32 @@ const ROW_BYTES: usize = 160;
 /// they fall in the table.
 #[derive(Default)]
 pub(crate) struct Changes {
-    rows: HashMap<RowKey, Touched, foldhash::fast::FixedState>,
+    rows: HashMap<RowKey, TouchedRow, foldhash::fast::FixedState>,
     bytes: usize,
     /// Rows that a fold has taken out and not put back.
     taken: usize,
     /// The buffer that a row is written to before its length is known.
     written: Vec<u8>,
     /// Of a build that began without rows: those that it has stored since.
-    seen: Option<Seen>,
+    seen: Option<RowBloom>,
 }
 
 /// A row that was read or changed.
-pub(crate) struct Touched {
+pub(crate) struct TouchedRow {
     /// The stored content. Most rows are new, and a fold looks at rows all over its table: an entry that is small is found sooner.
-    stored: Option<Box<Stored>>,
-    now: Now,
+    stored: Option<Box<StoredRow>>,
+    now: RowContent,
 }
 
 /// A row that is stored.
-struct Stored {
+struct StoredRow {
     content: Vec<u8>,
     /// The hash that it adds to the sum.
     hash: RowHash,
 }
 
 /// The current content of a row.
-enum Now {
+enum RowContent {
     AsStored,
     Content(Vec<u8>),
     /// As its fold has it; its content is not written yet.
@@ -63,12 +63,12 @@ pub(crate) trait Live: Serialize + DeserializeOwned + Send + 'static {
 
 /// A [`Live`] row of whatever type.
 trait AnyLive: Send {
-    fn write(&self) -> Result<Vec<u8>, Doubt>;
+    fn write(&self) -> Result<Vec<u8>, RowIntegrityError>;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 impl<R: Live> AnyLive for R {
-    fn write(&self) -> Result<Vec<u8>, Doubt> {
+    fn write(&self) -> Result<Vec<u8>, RowIntegrityError> {
         let mut content = Vec::with_capacity(size_of::<R>() / 2 + self.held());
         Build::encode(self, &mut content)?;
         Ok(content)
@@ -79,13 +79,13 @@ impl<R: Live> AnyLive for R {
     }
 }
 
-impl Touched {
+impl TouchedRow {
     /// Returns the current content, as it was written last.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         match &self.now {
-            Now::AsStored => self.stored_content(),
-            Now::Content(content) => Some(content),
-            Now::Live(_) | Now::Taken | Now::Gone => None,
+            RowContent::AsStored => self.stored_content(),
+            RowContent::Content(content) => Some(content),
+            RowContent::Live(_) | RowContent::Taken | RowContent::Gone => None,
         }
     }
 
@@ -97,8 +97,8 @@ impl Touched {
     /// Returns `true` if the current content is not the stored one.
     pub(crate) fn is_changed(&self) -> bool {
         match self.now {
-            Now::AsStored => false,
-            Now::Live(_) => true,
+            RowContent::AsStored => false,
+            RowContent::Live(_) => true,
             _ => self.content() != self.stored_content(),
         }
     }
@@ -109,39 +109,41 @@ impl Touched {
 
     fn replace(&mut self, by: &[u8]) {
         match &mut self.now {
-            Now::Content(content) => by.clone_into(content),
-            _ => self.now = Now::Content(by.to_vec()),
+            RowContent::Content(content) => by.clone_into(content),
+            _ => self.now = RowContent::Content(by.to_vec()),
         }
     }
 
     /// Writes what its fold made of it.
-    fn write(&mut self) -> Result<(), Doubt> {
-        if let Now::Live(row) = &self.now {
-            self.now = Now::Content(row.write()?);
+    fn write(&mut self) -> Result<(), RowIntegrityError> {
+        if let RowContent::Live(row) = &self.now {
+            self.now = RowContent::Content(row.write()?);
         }
         Ok(())
     }
 
     /// Takes the current content, to be changed.
     fn take_content(&mut self) -> Option<Vec<u8>> {
-        match std::mem::replace(&mut self.now, Now::Gone) {
-            Now::AsStored => self.stored_content().map(<[u8]>::to_vec),
-            Now::Content(content) => Some(content),
-            Now::Live(_) | Now::Taken | Now::Gone => None,
+        match std::mem::replace(&mut self.now, RowContent::Gone) {
+            RowContent::AsStored => self.stored_content().map(<[u8]>::to_vec),
+            RowContent::Content(content) => Some(content),
+            RowContent::Live(_) | RowContent::Taken | RowContent::Gone => None,
         }
     }
 
     /// Takes the current content, as its fold has it; there is none until it is put back.
-    fn take_live<R: Live>(&mut self) -> Result<Option<Box<R>>, Doubt> {
-        let row = match std::mem::replace(&mut self.now, Now::Gone) {
-            Now::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
-            Now::Content(content) => Some(Box::new(Build::decode(&content)?)),
-            Now::Live(row) => Some(row.into_any().downcast().map_err(|_| Doubt::WrongRow)?),
-            Now::Taken => return Err(Doubt::WrongRow),
-            Now::Gone => None,
+    fn take_live<R: Live>(&mut self) -> Result<Option<Box<R>>, RowIntegrityError> {
+        let row = match std::mem::replace(&mut self.now, RowContent::Gone) {
+            RowContent::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
+            RowContent::Content(content) => Some(Box::new(Build::decode(&content)?)),
+            RowContent::Live(row) => {
+                Some(row.into_any().downcast().map_err(|_| RowIntegrityError::WrongRow)?)
+            }
+            RowContent::Taken => return Err(RowIntegrityError::WrongRow),
+            RowContent::Gone => None,
         };
         if row.is_some() {
-            self.now = Now::Taken;
+            self.now = RowContent::Taken;
         }
         Ok(row)
     }
@@ -150,7 +152,7 @@ impl Touched {
 impl Changes {
     /// Those of a build without any row.
     pub(crate) fn of_new_build() -> Self {
-        Self { seen: Some(Seen::default()), ..Self::default() }
+        Self { seen: Some(RowBloom::default()), ..Self::default() }
     }
 
     /// From now on every row is looked for in the store.
@@ -170,12 +172,12 @@ impl Changes {
 
     /// Returns `true` if all rows are as they are stored, as far as that is known without writing them.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.rows.values().any(Touched::is_changed)
+        !self.rows.values().any(TouchedRow::is_changed)
     }
 
     /// The rows that are no more as they are stored, written, in the order of their keys, which the store takes faster than none.
-    pub(crate) fn sorted(&mut self) -> Result<Vec<(&RowKey, &Touched)>, Doubt> {
-        self.rows.values_mut().try_for_each(Touched::write)?;
+    pub(crate) fn sorted(&mut self) -> Result<Vec<(&RowKey, &TouchedRow)>, RowIntegrityError> {
+        self.rows.values_mut().try_for_each(TouchedRow::write)?;
         let mut changed: Vec<_> = self.rows.iter().filter(|(_, touched)| touched.is_changed()).collect();
         changed.sort_unstable_by_key(|(key, _)| *key);
         Ok(changed)
@@ -217,27 +219,27 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns the current row under a key.
-    pub(crate) fn row<R: DeserializeOwned>(&mut self, key: &RowKey) -> Result<Option<R>, Doubt> {
+    pub(crate) fn row<R: DeserializeOwned>(&mut self, key: &RowKey) -> Result<Option<R>, RowIntegrityError> {
         let touched = self.touch(key)?;
         touched.write()?;
         touched.content().map(Build::decode).transpose()
     }
 
     /// Takes out what is there under a key. It has to be put back with [`Self::put_live`], or removed.
-    pub(crate) fn take_live<R: Live>(&mut self, key: &RowKey) -> Result<Option<Box<R>>, Doubt> {
+    pub(crate) fn take_live<R: Live>(&mut self, key: &RowKey) -> Result<Option<Box<R>>, RowIntegrityError> {
         let row = self.touch(key)?.take_live()?;
         self.changes.taken += usize::from(row.is_some());
         Ok(row)
     }
 
     /// Puts a row in place of what is there, to be written once it is stored.
-    pub(crate) fn put_live<R: Live>(&mut self, key: &RowKey, row: Box<R>) -> Result<(), Doubt> {
+    pub(crate) fn put_live<R: Live>(&mut self, key: &RowKey, row: Box<R>) -> Result<(), RowIntegrityError> {
         self.changes.bytes += size_of::<R>() + row.held();
-        self.set(key, Now::Live(row))
+        self.set(key, RowContent::Live(row))
     }
 
     /// Puts a row in place of what is there.
-    pub(crate) fn put<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), Doubt> {
+    pub(crate) fn put<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
         self.write(row)?;
         let written = std::mem::take(&mut self.changes.written);
         self.touch(key)?.replace(&written);
@@ -246,15 +248,15 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds a row where none ever was: its key has the position of the event that it is made of.
-    pub(crate) fn add<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), Doubt> {
+    pub(crate) fn add<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
         self.write(row)?;
         let Changes { rows, bytes, written, .. } = &mut *self.changes;
         *bytes += ROW_BYTES;
-        rows.entry(*key).or_insert(Touched { stored: None, now: Now::Gone }).replace(written);
+        rows.entry(*key).or_insert(TouchedRow { stored: None, now: RowContent::Gone }).replace(written);
         Ok(())
     }
 
-    fn write<R: Serialize>(&mut self, row: &R) -> Result<(), Doubt> {
+    fn write<R: Serialize>(&mut self, row: &R) -> Result<(), RowIntegrityError> {
         self.changes.written.clear();
         Build::encode(row, &mut self.changes.written)?;
         self.changes.bytes += self.changes.written.len();
@@ -262,13 +264,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes a row away, if it is there.
-    pub(crate) fn remove(&mut self, key: &RowKey) -> Result<(), Doubt> {
-        self.set(key, Now::Gone)
+    pub(crate) fn remove(&mut self, key: &RowKey) -> Result<(), RowIntegrityError> {
+        self.set(key, RowContent::Gone)
     }
 
-    fn set(&mut self, key: &RowKey, now: Now) -> Result<(), Doubt> {
+    fn set(&mut self, key: &RowKey, now: RowContent) -> Result<(), RowIntegrityError> {
         let before = std::mem::replace(&mut self.touch(key)?.now, now);
-        self.changes.taken -= usize::from(matches!(before, Now::Taken));
+        self.changes.taken -= usize::from(matches!(before, RowContent::Taken));
         Ok(())
     }
 
@@ -277,27 +279,27 @@ impl<'a> Rows<'a> {
         &mut self,
         key: &RowKey,
         change: impl FnOnce(&mut Option<Vec<u8>>),
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), RowIntegrityError> {
         let touched = self.touch(key)?;
         touched.write()?;
         let mut content = touched.take_content();
         let before = content.as_ref().map_or(0, Vec::len);
         change(&mut content);
         let more = content.as_ref().map_or(0, Vec::len).saturating_sub(before);
-        touched.now = content.map_or(Now::Gone, Now::Content);
+        touched.now = content.map_or(RowContent::Gone, RowContent::Content);
         self.changes.bytes += more;
         Ok(())
     }
 
-    fn touch(&mut self, key: &RowKey) -> Result<&mut Touched, Doubt> {
+    fn touch(&mut self, key: &RowKey) -> Result<&mut TouchedRow, RowIntegrityError> {
         match self.changes.rows.entry(*key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
                 let may_be = self.changes.seen.as_ref().is_none_or(|seen| seen.may_hold(key));
                 let stored = if may_be { self.build.row(key)? } else { None };
-                let stored = stored.map(|(content, hash)| Box::new(Stored { content, hash }));
+                let stored = stored.map(|(content, hash)| Box::new(StoredRow { content, hash }));
                 self.changes.bytes += stored.as_ref().map_or(0, |stored| stored.content.len()) + ROW_BYTES;
-                Ok(unknown.insert(Touched { stored, now: Now::AsStored }))
+                Ok(unknown.insert(TouchedRow { stored, now: RowContent::AsStored }))
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::limits::{
 
 /// The reasons for which rows are not believed. None of them loses an event.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Doubt {
+pub(crate) enum RowIntegrityError {
     /// The store does not do what it should.
     #[error("the store failed: {0}")]
     Store(#[from] fjall::Error),
@@ -50,7 +50,7 @@ pub(crate) enum Doubt {
     Digest,
 }
 
-impl Doubt {
+impl RowIntegrityError {
     /// Returns `true` if the whole store is in doubt, and not one model alone.
     pub(crate) fn is_of_the_store(&self) -> bool {
         matches!(self, Self::Store(_) | Self::Panic)
@@ -85,7 +85,7 @@ pub(crate) struct Store {
 
 impl Store {
     /// Opens the store in a folder, or makes one.
-    pub(crate) fn open(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Self, Doubt> {
+    pub(crate) fn open(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Self, RowIntegrityError> {
         guarded(|| {
             let database = Database::builder(disk.path_for_libraries(folder))
                 .cache_size(STORE_CACHE_BYTES)
@@ -98,7 +98,11 @@ impl Store {
 
     /// The oldest build of a model that there is, or a first one. One that is folded again beside it takes its place only once it is
     /// whole, and then the old one goes.
-    pub(crate) fn oldest(&self, model: &'static dyn Model, key: &Secret) -> Result<Arc<Build>, Doubt> {
+    pub(crate) fn oldest(
+        &self,
+        model: &'static dyn Model,
+        key: &Secret,
+    ) -> Result<Arc<Build>, RowIntegrityError> {
         guarded(|| {
             let number = self.builds(model).into_iter().min().unwrap_or(1);
             self.build(model, number, key)
@@ -106,7 +110,11 @@ impl Store {
     }
 
     /// A build behind all that there are, without a row.
-    pub(crate) fn next(&self, model: &'static dyn Model, key: &Secret) -> Result<Arc<Build>, Doubt> {
+    pub(crate) fn next(
+        &self,
+        model: &'static dyn Model,
+        key: &Secret,
+    ) -> Result<Arc<Build>, RowIntegrityError> {
         guarded(|| {
             let number = self.builds(model).into_iter().max().map_or(1, |last| last + 1);
             self.build(model, number, key)
@@ -114,7 +122,7 @@ impl Store {
     }
 
     /// Takes away all that is none of these builds. A build that is still read stays until that has ended.
-    pub(crate) fn keep_only(&self, kept: &[Arc<Build>]) -> Result<(), Doubt> {
+    pub(crate) fn keep_only(&self, kept: &[Arc<Build>]) -> Result<(), RowIntegrityError> {
         guarded(|| {
             for name in self.database.list_keyspace_names() {
                 if kept.iter().any(|build| *build.keyspace.name() == name) {
@@ -128,13 +136,13 @@ impl Store {
     }
 
     /// Takes a build away. A build that is still read stays until that has ended.
-    pub(crate) fn remove(&self, build: &Build) -> Result<(), Doubt> {
+    pub(crate) fn remove(&self, build: &Build) -> Result<(), RowIntegrityError> {
         guarded(|| Ok(self.database.delete_keyspace(build.keyspace.clone())?))
     }
 
     /// Has the rows that lie in the journal alone written into tables, where that is worth it. Returns `true` if no row needs the journal
     /// any more; later writes do.
-    pub(crate) fn settle(&self) -> Result<bool, Doubt> {
+    pub(crate) fn settle(&self) -> Result<bool, RowIntegrityError> {
         guarded(|| {
             if self.database.write_buffer_size() < SETTLED_JOURNAL_BYTES {
                 return Ok(false);
@@ -163,7 +171,12 @@ impl Store {
         names.iter().filter_map(|name| name.strip_prefix(&begin)?.parse().ok()).collect()
     }
 
-    fn build(&self, model: &'static dyn Model, number: u64, key: &Secret) -> Result<Arc<Build>, Doubt> {
+    fn build(
+        &self,
+        model: &'static dyn Model,
+        number: u64,
+        key: &Secret,
+    ) -> Result<Arc<Build>, RowIntegrityError> {
         let name = format!("{}-{}-{number}", model.name(), model.version());
         let is_own = !self.database.keyspace_exists(&name);
         let keyspace = self.database.keyspace(&name, options)?;
@@ -173,8 +186,8 @@ impl Store {
 }
 
 /// Runs what asks the store; where that panics, the store is in doubt, and the program goes on.
-pub(crate) fn guarded<T>(ask: impl FnOnce() -> Result<T, Doubt>) -> Result<T, Doubt> {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Err(Doubt::Panic))
+pub(crate) fn guarded<T>(ask: impl FnOnce() -> Result<T, RowIntegrityError>) -> Result<T, RowIntegrityError> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Err(RowIntegrityError::Panic))
 }
 
 /// Rows are encrypted: nothing makes them smaller.

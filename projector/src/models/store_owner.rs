@@ -12,8 +12,8 @@ use super::ReadModelsInner;
 use super::clean_close::{CleanClose, remove_all};
 use super::manifests;
 use super::model_tree::Build;
-use super::published_model::Kept;
-use super::store::{Doubt, Store, guarded};
+use super::published_model::PublishedModel;
+use super::store::{RowIntegrityError, Store, guarded};
 use super::worker::{Fold, Worker};
 use crate::limits::{FOLD_THREADS, MAX_STORE_DEPTH, RETRY_PAUSE};
 
@@ -28,9 +28,9 @@ pub(crate) fn start(inner: &Arc<ReadModelsInner>) -> io::Result<JoinHandle<()>> 
                 break;
             }
             tracing::warn!(%doubt, "the store of read models is closed and opened again");
-            for kept in &inner.kept {
-                kept.hide();
-                kept.set_failure(Some(&doubt.to_string()));
+            for published in &inner.published {
+                published.hide();
+                published.set_failure(Some(&doubt.to_string()));
             }
             if !doubt.is_of_the_machine() {
                 move_aside(&inner);
@@ -41,7 +41,7 @@ pub(crate) fn start(inner: &Arc<ReadModelsInner>) -> io::Result<JoinHandle<()>> 
 }
 
 /// One opening of the store, up to the end or to a failure of it.
-fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
+fn session(inner: &ReadModelsInner) -> Result<(), RowIntegrityError> {
     make_folder(inner);
     let close = CleanClose {
         environment: &inner.environment,
@@ -52,8 +52,8 @@ fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
     let is_clean = close.take();
     let store = open_store(inner, is_clean)?;
     let ended = fold_all(inner, &store, is_clean);
-    for kept in &inner.kept {
-        kept.hide();
+    for published in &inner.published {
+        published.hide();
     }
     let is_settled = ended.is_ok() && store.settle().unwrap_or_default();
     drop(store);
@@ -62,7 +62,7 @@ fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
         empty_journal(inner);
     }
     // Rows that nobody had time to fold again are found by looking through all of them.
-    if inner.kept.iter().any(|kept| kept.is_doubted()) {
+    if inner.published.iter().any(|published| published.is_doubted()) {
         return Ok(());
     }
     // A question may still hold the store open; what it then writes does not fit the note, which costs a look at all rows.
@@ -73,12 +73,13 @@ fn session(inner: &ReadModelsInner) -> Result<(), Doubt> {
 }
 
 /// Has every model folded, until the end or a failure of the store.
-fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<(), Doubt> {
-    let builds: Vec<(Arc<Kept>, Arc<Build>)> = (inner.kept.iter())
-        .map(|kept| Ok((Arc::clone(kept), store.oldest(kept.model, &inner.key)?)))
-        .collect::<Result<_, Doubt>>()?;
+fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<(), RowIntegrityError> {
+    let builds: Vec<(Arc<PublishedModel>, Arc<Build>)> = (inner.published.iter())
+        .map(|published| Ok((Arc::clone(published), store.oldest(published.model, &inner.key)?)))
+        .collect::<Result<_, RowIntegrityError>>()?;
     store.keep_only(&builds.iter().map(|(_, build)| Arc::clone(build)).collect::<Vec<_>>())?;
-    let mut shares: Vec<Vec<(Arc<Kept>, Arc<Build>)>> = (0..FOLD_THREADS).map(|_| Vec::new()).collect();
+    let mut shares: Vec<Vec<(Arc<PublishedModel>, Arc<Build>)>> =
+        (0..FOLD_THREADS).map(|_| Vec::new()).collect();
     for (number, build) in builds.into_iter().enumerate() {
         if let Some(share) = shares.get_mut(number % FOLD_THREADS) {
             share.push(build);
@@ -96,10 +97,10 @@ fn fold_all(inner: &ReadModelsInner, store: &Store, is_clean: bool) -> Result<()
         for thread in threads {
             let one = match thread.map(ScopedJoinHandle::join) {
                 Ok(Ok(one)) => one,
-                _ => Err(Doubt::Panic),
+                _ => Err(RowIntegrityError::Panic),
             };
             // A thread that only ended because another one failed has nothing to say.
-            if one.is_err() && matches!(ended, Ok(()) | Err(Doubt::Interrupted)) {
+            if one.is_err() && matches!(ended, Ok(()) | Err(RowIntegrityError::Interrupted)) {
                 ended = one;
             }
         }
@@ -112,9 +113,9 @@ fn fold(
     inner: &ReadModelsInner,
     store: &Store,
     number: usize,
-    share: Vec<(Arc<Kept>, Arc<Build>)>,
+    share: Vec<(Arc<PublishedModel>, Arc<Build>)>,
     is_clean: bool,
-) -> Result<(), Doubt> {
+) -> Result<(), RowIntegrityError> {
     let ended = guarded(|| fold_share(inner, store, number, share, is_clean));
     if ended.is_err() {
         // The others end too: the store is opened again.
@@ -127,38 +128,44 @@ fn fold_share(
     inner: &ReadModelsInner,
     store: &Store,
     number: usize,
-    share: Vec<(Arc<Kept>, Arc<Build>)>,
+    share: Vec<(Arc<PublishedModel>, Arc<Build>)>,
     is_clean: bool,
-) -> Result<(), Doubt> {
+) -> Result<(), RowIntegrityError> {
     let mut folds = Vec::new();
-    let all = share.iter().map(|(kept, _)| Arc::clone(kept)).collect();
-    for (kept, build) in share {
+    let all = share.iter().map(|(published, _)| Arc::clone(published)).collect();
+    for (published, build) in share {
         folds.push(match guarded(|| believed(inner, &build, is_clean)) {
-            Ok(cursor) => Fold::new(kept, build, cursor),
-            Err(doubt) if doubt.is_of_the_store() || matches!(doubt, Doubt::Interrupted) => {
+            Ok(cursor) => Fold::new(published, build, cursor),
+            Err(doubt) if doubt.is_of_the_store() || matches!(doubt, RowIntegrityError::Interrupted) => {
                 return Err(doubt);
             }
             Err(doubt) => {
-                kept.count_doubt(&doubt);
-                let again = store.next(kept.model, &inner.key)?;
+                published.count_doubt(&doubt);
+                let again = store.next(published.model, &inner.key)?;
                 store.remove(&build)?;
-                Fold::new(kept, again, None)
+                Fold::new(published, again, None)
             }
         });
     }
     let Some(wake) = inner.wakes.get(number).cloned() else { return Ok(()) };
-    let Ok(waiting) = Builder::new_current_thread().enable_time().build() else { return Err(Doubt::Panic) };
+    let Ok(waiting) = Builder::new_current_thread().enable_time().build() else {
+        return Err(RowIntegrityError::Panic);
+    };
     let heads = inner.ledger.watch_head();
-    Worker { inner, store, kept: all, folds, stopped: Vec::new(), heads, wake, waiting }.run()
+    Worker { inner, store, published: all, folds, stopped: Vec::new(), heads, wake, waiting }.run()
 }
 
 /// The cursor of a build whose rows are all there and of this log's history.
-fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Option<ModelCursor>, Doubt> {
+fn believed(
+    inner: &ReadModelsInner,
+    build: &Build,
+    is_clean: bool,
+) -> Result<Option<ModelCursor>, RowIntegrityError> {
     let cursor = build.cursor()?;
     if let Some(cursor) = &cursor {
         let ledger = &inner.ledger;
         if cursor.ledger != ledger.id() || cursor.position > ledger.head().position {
-            return Err(Doubt::History);
+            return Err(RowIntegrityError::History);
         }
         match ledger.frame_of(cursor.position) {
             Ok(frame) => {
@@ -166,13 +173,13 @@ fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Op
                 let other_chain =
                     frame.previous.zip(cursor.previous).is_some_and(|(log, folded)| log != folded);
                 if other_chain || frame.tree_root != cursor.tree_root {
-                    return Err(Doubt::History);
+                    return Err(RowIntegrityError::History);
                 }
             }
             // Released events were read back and verified, so that no other history can have taken their place since, also while their
             // archive gives nothing.
             Err(ReadError::Archive(_)) if ledger.released_through() >= Some(cursor.position) => (),
-            Err(_) => return Err(Doubt::History),
+            Err(_) => return Err(RowIntegrityError::History),
         }
     }
     if !is_clean {
@@ -183,7 +190,7 @@ fn believed(inner: &ReadModelsInner, build: &Build, is_clean: bool) -> Result<Op
 
 /// Opens the store, or makes one. The store ends the process where some of its own bytes are damaged, so these are looked at before. A
 /// store whose opening has not come back is not opened a second time.
-fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, Doubt> {
+fn open_store(inner: &ReadModelsInner, is_clean: bool) -> Result<Store, RowIntegrityError> {
     let disk = &*inner.environment.disk;
     let opening = inner.folder.with_extension("opening");
     let came_back = !disk.exists(&opening).unwrap_or(false);

@@ -6,7 +6,7 @@ use bitacora_formats::{CURSOR_KEY, Data, Event, Json, Keyring, LedgerKeys, Model
 use bitacora_ledger::{AppendRequest, Entropy as _, Options, SystemEntropy};
 
 use super::*;
-use crate::gaps::{GapQuery, Gaps};
+use crate::gaps::{GapQuery, GapsModel};
 
 /// Counts words, and does not put back what it took where one says so.
 struct Takes;
@@ -33,7 +33,7 @@ impl Model for Takes {
         &["x.said"]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let word = event.data::<String>()?.unwrap_or_default();
         let key = rows.key(1, &["all"]);
         let mut count = rows.take_live::<Count>(&key)?.unwrap_or_else(|| Box::new(Count(0)));
@@ -77,7 +77,7 @@ impl Model for WordsOf {
         &["x.said"]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let word = event.data::<String>()?.unwrap_or_default();
         let key = rows.key(1, &[&word]);
         let said = rows.row::<u64>(&key)?.unwrap_or(0);
@@ -94,13 +94,13 @@ pub(super) fn words(version: u32, fails_at: u64, panics: bool) -> &'static Words
     Box::leak(Box::new(WordsOf { version, fails_at: AtomicU64::new(fails_at), panics }))
 }
 
-pub(super) struct Bench {
+pub(super) struct ModelBench {
     folder: tempfile::TempDir,
     ledger: Ledger,
     pub(super) key: Secret,
 }
 
-impl Bench {
+impl ModelBench {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
@@ -168,12 +168,12 @@ pub(super) fn said(models: &ReadModels, word: &str) -> Option<u64> {
 #[test]
 fn a_model_that_cannot_take_in_an_event_stops_there_and_the_others_go_on() {
     for panics in [false, true] {
-        let bench = Bench::new();
+        let bench = ModelBench::new();
         bench.say("one");
         let at = bench.say("two");
         let head = bench.say("three");
         let failing = words(1, at.get(), panics);
-        let models = bench.open(&[failing, &Gaps]);
+        let models = bench.open(&[failing, &GapsModel]);
         let status = until(&models, "words", |status| matches!(status.state, ModelState::Stopped(_)));
         let ModelState::Stopped(why) = &status.state else { panic!("{status:?}") };
         assert!(why.starts_with(&format!("position {at}: ")), "{why}");
@@ -190,7 +190,7 @@ fn a_model_that_cannot_take_in_an_event_stops_there_and_the_others_go_on() {
         models.end();
         // Once the defect is gone it goes on where it stopped, and has skipped nothing.
         failing.allow();
-        let models = bench.open(&[failing, &Gaps]);
+        let models = bench.open(&[failing, &GapsModel]);
         until(&models, "words", is_settled);
         assert_eq!(["one", "two", "three"].map(|word| said(&models, word)), [Some(1); 3]);
     }
@@ -198,7 +198,7 @@ fn a_model_that_cannot_take_in_an_event_stops_there_and_the_others_go_on() {
 
 #[test]
 fn another_version_is_folded_from_the_beginning_and_the_old_rows_are_gone() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     for word in ["a", "b", "a"] {
         bench.say(word);
     }
@@ -218,7 +218,7 @@ fn another_version_is_folded_from_the_beginning_and_the_old_rows_are_gone() {
 
 #[test]
 fn rows_that_do_not_come_to_their_sum_are_folded_again() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     bench.say("a");
     let model = words(1, 0, false);
     let models = bench.open(&[model]);
@@ -242,7 +242,7 @@ fn rows_that_do_not_come_to_their_sum_are_folded_again() {
 
 #[test]
 fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     bench.say("a");
     let model = words(1, 0, false);
     let models = bench.open(&[model]);
@@ -270,7 +270,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
 
 #[test]
 fn a_row_that_stays_as_its_fold_has_it_is_stored_with_the_others() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     let models = bench.open(&[&Takes]);
     for (word, all, read) in [("a", Some(1), None), ("read", Some(2), Some(2)), ("remove", None, Some(2))] {
         bench.say(word);
@@ -292,7 +292,7 @@ fn a_row_that_stays_as_its_fold_has_it_is_stored_with_the_others() {
 
 #[test]
 fn a_fold_that_does_not_put_back_what_it_took_stops_there() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     bench.say("a");
     let at = bench.say("keep");
     let models = bench.open(&[&Takes]);
@@ -302,12 +302,12 @@ fn a_fold_that_does_not_put_back_what_it_took_stops_there() {
 
 #[test]
 fn a_question_that_finds_a_damaged_row_has_the_model_folded_again() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     bench.say("a");
     let models = bench.open(&[words(1, 0, false)]);
     until(&models, "words", is_settled);
-    let kept = Arc::clone(&models.inner.kept[0]);
-    let (build, _) = kept.live().unwrap();
+    let published = Arc::clone(&models.inner.published[0]);
+    let (build, _) = published.live().unwrap();
     let key = build.key(1, &["a"]);
     build.keyspace.insert(key.as_slice(), [7; 40]).unwrap();
     let view = models.view("words").unwrap();
@@ -321,7 +321,7 @@ fn a_question_that_finds_a_damaged_row_has_the_model_folded_again() {
 
 #[test]
 fn who_waits_and_who_folds_never_wait_for_one_another() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     let models = bench.open(&[words(1, 0, false)]);
     let models = &models;
     let (ended, end) = std::sync::mpsc::channel();
@@ -349,7 +349,7 @@ fn who_waits_and_who_folds_never_wait_for_one_another() {
 
 #[test]
 fn rows_that_were_not_looked_through_to_their_end_are_not_taken_for_sound() {
-    let bench = Bench::new();
+    let bench = ModelBench::new();
     let model = words(1, 0, false);
     let models = bench.open(&[model]);
     // More than are looked at before a look whether to end.
@@ -357,9 +357,9 @@ fn rows_that_were_not_looked_through_to_their_end_are_not_taken_for_sound() {
         bench.say(&format!("word {number}"));
     }
     until(&models, "words", is_settled);
-    let kept = Arc::clone(&models.inner.kept[0]);
-    let (build, _) = kept.live().unwrap();
+    let published = Arc::clone(&models.inner.published[0]);
+    let (build, _) = published.live().unwrap();
     let cursor = build.cursor().unwrap();
     assert!(build.scrub(cursor.as_ref(), || true).is_ok());
-    assert!(matches!(build.scrub(cursor.as_ref(), || false), Err(store::Doubt::Interrupted)));
+    assert!(matches!(build.scrub(cursor.as_ref(), || false), Err(store::RowIntegrityError::Interrupted)));
 }

@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 
 use super::ModelError;
 use super::model_tree::Build;
-use super::published_model::Kept;
+use super::published_model::PublishedModel;
 use super::row_key::RowKey;
-use super::store::Doubt;
+use super::store::RowIntegrityError;
 
 /// A moment of a model.
 pub(crate) struct View {
-    kept: Arc<Kept>,
+    published: Arc<PublishedModel>,
     /// Goes before the build, which may be the last to hold the store.
     snapshot: Snapshot,
     build: Arc<Build>,
@@ -24,10 +24,10 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(kept: &Arc<Kept>) -> Result<Self, ModelError> {
-        let (build, shown) = kept.live()?;
+    pub(crate) fn new(published: &Arc<PublishedModel>) -> Result<Self, ModelError> {
+        let (build, shown) = published.live()?;
         let snapshot = build.snapshot();
-        let mut view = Self { kept: Arc::clone(kept), build, snapshot, position: shown };
+        let mut view = Self { published: Arc::clone(published), build, snapshot, position: shown };
         // Rows that were stored since are seen too; rows that were not stored changed nothing.
         let cursor = view.build.cursor_in(&view.snapshot).map_err(|doubt| view.doubted(&doubt))?;
         view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
@@ -83,8 +83,8 @@ impl View {
         // A range that ends before it begins is none of the store's.
         let entries = (first <= last).then(|| self.snapshot.range(&self.build.keyspace, first..=last));
         entries.into_iter().flatten().map(|entry| {
-            let row = entry.into_inner().map_err(Doubt::from).and_then(|(key, stored)| {
-                let key = RowKey::stored(&key).ok_or(Doubt::Sum)?;
+            let row = entry.into_inner().map_err(RowIntegrityError::from).and_then(|(key, stored)| {
+                let key = RowKey::stored(&key).ok_or(RowIntegrityError::Sum)?;
                 Ok((key, self.build.open(&key, &stored)?))
             });
             row.map_err(|doubt| self.doubted(&doubt))
@@ -92,7 +92,7 @@ impl View {
     }
 
     /// A row that does not open: the model is folded again, and this question is asked again after it.
-    fn doubted(&self, doubt: &Doubt) -> ModelError {
-        self.kept.doubt(&self.build, doubt)
+    fn doubted(&self, doubt: &RowIntegrityError) -> ModelError {
+        self.published.doubt(&self.build, doubt)
     }
 }

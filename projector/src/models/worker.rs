@@ -10,22 +10,22 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
 
 use super::ReadModelsInner;
-use super::model::{EVERY_KIND, FoldError, Folded};
+use super::model::{EVERY_KIND, FoldError, FoldEvent};
 use super::model_tree::Build;
-use super::published_model::Kept;
+use super::published_model::PublishedModel;
 use super::rows::{Changes, Rows};
-use super::store::{Doubt, Store, guarded};
+use super::store::{RowIntegrityError, Store, guarded};
 use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, FOLLOW_PAUSE, IDLE_COMMIT_EVENTS, RETRY_PAUSE};
 
 /// The reasons for which folding does not go on for now.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum FoldRunError {
     /// The log could not be read; tried again.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The store is closed and opened again.
     #[error(transparent)]
-    Store(Doubt),
+    Store(RowIntegrityError),
 }
 
 /// Folds some of the models until the end, or until the store fails.
@@ -33,10 +33,10 @@ pub(crate) struct Worker<'a> {
     pub(crate) inner: &'a ReadModelsInner,
     pub(crate) store: &'a Store,
     /// All models that it folds.
-    pub(crate) kept: Vec<Arc<Kept>>,
+    pub(crate) published: Vec<Arc<PublishedModel>>,
     pub(crate) folds: Vec<Fold>,
     /// The builds of models that stopped.
-    pub(crate) stopped: Vec<(Arc<Kept>, Arc<Build>)>,
+    pub(crate) stopped: Vec<(Arc<PublishedModel>, Arc<Build>)>,
     pub(crate) heads: watch::Receiver<Head>,
     pub(crate) wake: Arc<Notify>,
     pub(crate) waiting: Runtime,
@@ -44,14 +44,14 @@ pub(crate) struct Worker<'a> {
 
 /// The two parts of a thread's builds; each is read from where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum BuildGroup {
     /// The builds that answer, mostly near the head.
     Shown,
     /// The builds that do not answer yet.
     Unshown,
 }
 
-impl Part {
+impl BuildGroup {
     const ALL: [Self; 2] = [Self::Shown, Self::Unshown];
 
     fn has(self, fold: &Fold) -> bool {
@@ -61,24 +61,24 @@ impl Part {
 
 /// The reasons for which each part's events could not be read from the log.
 #[derive(Default)]
-struct Failing {
+struct ReadFailures {
     shown: Option<String>,
     unshown: Option<String>,
 }
 
-impl Failing {
-    fn of(&self, part: Part) -> Option<&str> {
+impl ReadFailures {
+    fn of(&self, part: BuildGroup) -> Option<&str> {
         match part {
-            Part::Shown => self.shown.as_deref(),
-            Part::Unshown => self.unshown.as_deref(),
+            BuildGroup::Shown => self.shown.as_deref(),
+            BuildGroup::Unshown => self.unshown.as_deref(),
         }
     }
 
-    fn set(&mut self, part: Part, error: &ReadError) {
+    fn set(&mut self, part: BuildGroup, error: &ReadError) {
         let why = Some(format!("the log could not be read: {error}"));
         match part {
-            Part::Shown => self.shown = why,
-            Part::Unshown => self.unshown = why,
+            BuildGroup::Shown => self.shown = why,
+            BuildGroup::Unshown => self.unshown = why,
         }
     }
 
@@ -89,7 +89,7 @@ impl Failing {
 
 /// One build on its way.
 pub(crate) struct Fold {
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) published: Arc<PublishedModel>,
     pub(crate) build: Arc<Build>,
     /// The last event that is folded.
     pub(super) position: u64,
@@ -105,11 +105,15 @@ pub(crate) struct Fold {
 
 impl Fold {
     /// Goes on with a build that is believed.
-    pub(crate) fn new(kept: Arc<Kept>, build: Arc<Build>, cursor: Option<ModelCursor>) -> Self {
+    pub(crate) fn new(
+        published: Arc<PublishedModel>,
+        build: Arc<Build>,
+        cursor: Option<ModelCursor>,
+    ) -> Self {
         let (position, sum) =
             cursor.map_or((0, RowSum::default()), |cursor| (cursor.position.get(), cursor.sum));
         let changes = if cursor.is_none() { Changes::of_new_build() } else { Changes::default() };
-        Self { kept, build, position, sum, stored: cursor, changes, shown: false, halted: None }
+        Self { published, build, position, sum, stored: cursor, changes, shown: false, halted: None }
     }
 
     /// Readers are answered from it from now on.
@@ -117,13 +121,13 @@ impl Fold {
         if let Some(position) = Position::new(self.position) {
             self.shown = true;
             self.changes.forget_seen();
-            self.kept.show(&self.build, position, self.stored);
+            self.published.show(&self.build, position, self.stored);
         }
     }
 
     /// Returns `true` if a reader found rows in it that are not to be believed.
     pub(super) fn is_doubted(&self) -> bool {
-        self.shown && !self.kept.is_live(&self.build)
+        self.shown && !self.published.is_live(&self.build)
     }
 
     fn next(&self) -> u64 {
@@ -131,7 +135,7 @@ impl Fold {
     }
 
     /// Takes in an event; one that it cannot take in halts it there.
-    fn take(&mut self, event: &Folded<'_>) {
+    fn take(&mut self, event: &FoldEvent<'_>) {
         if self.halted.is_some() || self.changes.bytes() > COMMIT_BYTES {
             return;
         }
@@ -166,8 +170,8 @@ impl Worker<'_> {
     /// Folds until the ledger is closed.
     ///
     /// # Errors
-    /// A [`Doubt`] of the store, which has to be opened again.
-    pub(crate) fn run(&mut self) -> Result<(), Doubt> {
+    /// A [`RowIntegrityError`] of the store, which has to be opened again.
+    pub(crate) fn run(&mut self) -> Result<(), RowIntegrityError> {
         while !self.inner.is_ending() {
             self.heads.mark_unchanged();
             let failing = self.round()?;
@@ -176,29 +180,29 @@ impl Worker<'_> {
                 self.wait(&failing);
             }
         }
-        Part::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
-            Err(Failure::Store(doubt)) => Err(doubt),
+        BuildGroup::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
+            Err(FoldRunError::Store(doubt)) => Err(doubt),
             // Events whose rows are not stored are folded again by the next opening.
-            Err(Failure::Read(_)) | Ok(()) => Ok(()),
+            Err(FoldRunError::Read(_)) | Ok(()) => Ok(()),
         })
     }
 
     /// Folds up to the durable head: what answers, and beside it what does not yet, so that neither waits for the other.
-    fn round(&mut self) -> Result<Failing, Doubt> {
-        let mut failing = Failing::default();
+    fn round(&mut self) -> Result<ReadFailures, RowIntegrityError> {
+        let mut failing = ReadFailures::default();
         while !self.inner.is_ending() {
             self.look_after_builds()?;
             let head = self.inner.ledger.head().position;
             let mut goes_on = false;
-            for part in Part::ALL {
+            for part in BuildGroup::ALL {
                 let Some(until) = self.portion(part, head).filter(|_| failing.of(part).is_none()) else {
                     continue;
                 };
                 goes_on = true;
                 match self.read(part, until).and_then(|()| self.settle(part)) {
                     Ok(()) => {}
-                    Err(Failure::Store(doubt)) => return Err(doubt),
-                    Err(Failure::Read(error)) => failing.set(part, &error),
+                    Err(FoldRunError::Store(doubt)) => return Err(doubt),
+                    Err(FoldRunError::Read(error)) => failing.set(part, &error),
                 }
             }
             if !goes_on {
@@ -209,28 +213,29 @@ impl Worker<'_> {
     }
 
     /// Up to where a part is read next; `None` where it has come to the head.
-    fn portion(&self, part: Part, head: Position) -> Option<Position> {
+    fn portion(&self, part: BuildGroup, head: Position) -> Option<Position> {
         let first = self.first(part).filter(|first| *first <= head.get())?;
         Some(Position::new(first + FOLD_EVENTS - 1).map_or(head, |portion| portion.min(head)))
     }
 
     /// The first event that one of a part has not folded.
-    fn first(&self, part: Part) -> Option<u64> {
+    fn first(&self, part: BuildGroup) -> Option<u64> {
         self.folds.iter().filter(|fold| part.has(fold)).map(Fold::next).min()
     }
 
     /// Says of each model whether it can be folded now. One that answers is judged by that alone, whatever is folded beside it.
-    fn tell(&self, failing: &Failing) {
-        let answers =
-            |kept: &Arc<Kept>| self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.kept, kept));
-        for fold in self.folds.iter().filter(|fold| fold.shown || !answers(&fold.kept)) {
-            let part = if fold.shown { Part::Shown } else { Part::Unshown };
-            fold.kept.set_failure(failing.of(part));
+    fn tell(&self, failing: &ReadFailures) {
+        let answers = |published: &Arc<PublishedModel>| {
+            self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.published, published))
+        };
+        for fold in self.folds.iter().filter(|fold| fold.shown || !answers(&fold.published)) {
+            let part = if fold.shown { BuildGroup::Shown } else { BuildGroup::Unshown };
+            fold.published.set_failure(failing.of(part));
         }
     }
 
     /// Shows each model the events of its types.
-    fn read(&mut self, part: Part, until: Position) -> Result<(), Failure> {
+    fn read(&mut self, part: BuildGroup, until: Position) -> Result<(), FoldRunError> {
         let Some(first) = self.first(part) else { return Ok(()) };
         let mut of_kind: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, fold) in self.folds.iter().enumerate().filter(|(_, fold)| part.has(fold)) {
@@ -249,7 +254,7 @@ impl Worker<'_> {
             if numbers.is_empty() {
                 return;
             }
-            let event = Folded::new(seen.position, seen.time, &seen.record);
+            let event = FoldEvent::new(seen.position, seen.time, &seen.record);
             for number in numbers {
                 if let Some(fold) = folds.get_mut(*number).filter(|fold| fold.position < seen.position.get())
                 {
@@ -264,20 +269,20 @@ impl Worker<'_> {
     }
 
     /// Stores what each made of the events, shows it, and ends those that halted.
-    fn settle(&mut self, part: Part) -> Result<(), Failure> {
+    fn settle(&mut self, part: BuildGroup) -> Result<(), FoldRunError> {
         let halted: Vec<_> = self.folds.extract_if(.., |fold| fold.halted.is_some()).collect();
         for mut fold in halted {
             match fold.halted.take() {
                 Some((_, FoldError::Row(doubt))) if doubt.is_of_the_store() => {
-                    return Err(Failure::Store(doubt));
+                    return Err(FoldRunError::Store(doubt));
                 }
                 Some((_, FoldError::Row(doubt))) if !fold.build.is_defect(&doubt) => {
-                    fold.kept.count_doubt(&doubt);
-                    self.begin_instead_of(&fold).map_err(Failure::Store)?;
+                    fold.published.count_doubt(&doubt);
+                    self.begin_instead_of(&fold).map_err(FoldRunError::Store)?;
                 }
                 Some((at, error)) => {
-                    fold.kept.stop(format!("position {at}: {error}"));
-                    self.stopped.push((fold.kept, fold.build));
+                    fold.published.stop(format!("position {at}: {error}"));
+                    self.stopped.push((fold.published, fold.build));
                 }
                 None => {}
             }
@@ -285,7 +290,7 @@ impl Worker<'_> {
         self.store_all(part, false)
     }
 
-    fn store_all(&mut self, part: Part, at_the_end: bool) -> Result<(), Failure> {
+    fn store_all(&mut self, part: BuildGroup, at_the_end: bool) -> Result<(), FoldRunError> {
         let inner = self.inner;
         for fold in self.folds.iter_mut().filter(|fold| part.has(fold)) {
             let Some(position) = Position::new(fold.position) else { continue };
@@ -298,19 +303,19 @@ impl Worker<'_> {
                 let (ledger, previous, tree_root) = (inner.ledger.id(), frame.previous, frame.tree_root);
                 let cursor = ModelCursor { ledger, position, previous, tree_root, sum: fold.sum };
                 let stored = guarded(|| fold.build.commit(&mut fold.changes, cursor));
-                let stored = stored.map_err(Failure::Store)?;
+                let stored = stored.map_err(FoldRunError::Store)?;
                 (fold.sum, fold.stored) = (stored.sum, Some(stored));
             }
             if fold.shown {
-                fold.kept.show_further(&fold.build, position, fold.stored);
+                fold.published.show_further(&fold.build, position, fold.stored);
             } else {
-                fold.kept.set_under_way(position);
+                fold.published.set_under_way(position);
             }
         }
         Ok(())
     }
 
-    fn wait(&mut self, failing: &Failing) {
+    fn wait(&mut self, failing: &ReadFailures) {
         let (wake, heads) = (&self.wake, &mut self.heads);
         self.waiting.block_on(async {
             let retry = async {
@@ -320,7 +325,7 @@ impl Worker<'_> {
                 }
             };
             let news = tokio::select! {
-                changed = heads.changed(), if failing.of(Part::Shown).is_none() => changed.is_ok(),
+                changed = heads.changed(), if failing.of(BuildGroup::Shown).is_none() => changed.is_ok(),
                 () = wake.notified() => false,
                 () = retry => false,
             };

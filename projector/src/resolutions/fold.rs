@@ -2,11 +2,11 @@
 
 use bitacora_formats::vocabulary::{ApprovalRequested, ApprovalResolved, EventData as _, Resolution};
 
-use super::{Answered, Answerer, Question, WAIT_RANGES};
-use crate::models::{FoldError, Folded, Model, Rows};
+use super::{AnsweredApproval, Answerer, ApprovalQuestion, WAIT_RANGES};
+use crate::models::{FoldError, FoldEvent, Model, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Resolutions;
+pub(crate) struct ResolutionsModel;
 
 /// Questions without an answer, by their ids.
 const ASKED: u8 = 1;
@@ -25,7 +25,7 @@ pub(super) const BY_AGENT: u8 = 7;
 /// Positions of answers, by their word.
 pub(super) const BY_WORD: u8 = 8;
 
-impl Model for Resolutions {
+impl Model for ResolutionsModel {
     fn name(&self) -> &'static str {
         "resolutions"
     }
@@ -38,10 +38,10 @@ impl Model for Resolutions {
         &[ApprovalRequested::KIND, ApprovalResolved::KIND]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         if event.record.kind == ApprovalRequested::KIND {
             let Some(asked) = event.data::<ApprovalRequested>()? else { return Ok(()) };
-            let question = Question {
+            let question = ApprovalQuestion {
                 position: event.position.get(),
                 time: event.time.0,
                 about: asked.about,
@@ -57,11 +57,11 @@ impl Model for Resolutions {
             return Ok(());
         }
         let asked = rows.key(ASKED, &[&said.approval]);
-        let question = rows.row::<Question>(&asked)?;
+        let question = rows.row::<ApprovalQuestion>(&asked)?;
         if question.is_some() {
             rows.remove(&asked)?;
         }
-        let answered = Answered {
+        let answered = AnsweredApproval {
             approval: said.approval.to_string(),
             position: event.position.get(),
             time: event.time.0,
@@ -75,7 +75,7 @@ impl Model for Resolutions {
     }
 }
 
-fn store(rows: &mut Rows<'_>, answered: &Answered) -> Result<(), FoldError> {
+fn store(rows: &mut Rows<'_>, answered: &AnsweredApproval) -> Result<(), FoldError> {
     let position = answered.position;
     rows.add(&rows.key(ANSWERED, &[]).at(position), answered)?;
     rows.post(rows.key(BY_PERSON, &[&answered.by]), position)?;
@@ -95,7 +95,7 @@ fn store(rows: &mut Rows<'_>, answered: &Answered) -> Result<(), FoldError> {
     Ok(rows.put(&key, &person)?)
 }
 
-fn nobody(answered: &Answered) -> Answerer {
+fn nobody(answered: &AnsweredApproval) -> Answerer {
     Answerer {
         by: answered.by.clone(),
         approved: 0,
@@ -110,7 +110,7 @@ fn nobody(answered: &Answered) -> Answerer {
     }
 }
 
-fn count(person: &mut Answerer, answered: &Answered) {
+fn count(person: &mut Answerer, answered: &AnsweredApproval) {
     let counted = match answered.resolution {
         Resolution::Approved => &mut person.approved,
         Resolution::Rejected => &mut person.rejected,

@@ -5,11 +5,11 @@ use serde::de::MapAccess;
 use serde::de::value::MapAccessDeserializer;
 
 use super::StepContent;
-use crate::models::{Fitting, lenient};
+use crate::models::{LenientValue, lenient};
 
 /// Digest and length of contents.
 #[derive(Default)]
-pub(super) struct Content {
+pub(super) struct RunContent {
     sha256: Option<String>,
     bytes: Option<u64>,
 }
@@ -22,7 +22,7 @@ struct WrittenContent {
     bytes: Option<u64>,
 }
 
-impl<'de> Fitting<'de> for Content {
+impl<'de> LenientValue<'de> for RunContent {
     fn of_object<A: MapAccess<'de>>(members: A) -> Result<Option<Self>, A::Error> {
         let WrittenContent { sha256, bytes } =
             WrittenContent::deserialize(MapAccessDeserializer::new(members))?;
@@ -32,8 +32,8 @@ impl<'de> Fitting<'de> for Content {
 
 impl StepContent {
     /// Returns the contents as this event tells them; parts that it leaves out are as the event before told them.
-    pub(super) fn told(content: Option<Content>, summary: Option<String>, before: Option<&Self>) -> Self {
-        let Content { sha256, bytes } = content.unwrap_or_default();
+    pub(super) fn told(content: Option<RunContent>, summary: Option<String>, before: Option<&Self>) -> Self {
+        let RunContent { sha256, bytes } = content.unwrap_or_default();
         let before = before.cloned().unwrap_or_default();
         Self {
             sha256: sha256.or(before.sha256),

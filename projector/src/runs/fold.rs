@@ -8,12 +8,12 @@ use bitacora_formats::vocabulary::{
 };
 use serde::Deserialize;
 
-use super::content::Content;
-use super::{Run, RunState, RunStep, StepContent};
-use crate::models::{FoldError, Folded, Imported, Model, Rows, Tokens, count_or_zero, lenient};
+use super::content::RunContent;
+use super::{RunState, RunStep, RunSummary, StepContent};
+use crate::models::{AssuranceMarker, FoldError, FoldEvent, Model, Rows, Tokens, count_or_zero, lenient};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Runs;
+pub(crate) struct RunsModel;
 
 /// The runs, by their ids.
 pub(super) const RUN: u8 = 1;
@@ -32,7 +32,7 @@ const STEP_OF: u8 = 6;
 
 /// The data of any of the events. None has all of these.
 #[derive(Deserialize)]
-struct Told<'a> {
+struct RunEventView<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "lenient")]
@@ -58,9 +58,9 @@ struct Told<'a> {
     #[serde(default, deserialize_with = "lenient")]
     action: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
-    input: Option<Content>,
+    input: Option<RunContent>,
     #[serde(default, deserialize_with = "lenient")]
-    output: Option<Content>,
+    output: Option<RunContent>,
     #[serde(default, deserialize_with = "lenient")]
     input_summary: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
@@ -78,10 +78,10 @@ struct Told<'a> {
     #[serde(default, deserialize_with = "lenient")]
     duration_ms: Option<u64>,
     #[serde(default)]
-    assurance: Option<Imported>,
+    assurance: Option<AssuranceMarker>,
 }
 
-impl Model for Runs {
+impl Model for RunsModel {
     fn name(&self) -> &'static str {
         "runs"
     }
@@ -104,12 +104,12 @@ impl Model for Runs {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let kind = &*event.record.kind;
         if kind == ToolRequested::KIND {
             return called(event, rows);
         }
-        let Some(told) = event.data::<Told<'_>>()? else { return Ok(()) };
+        let Some(told) = event.data::<RunEventView<'_>>()? else { return Ok(()) };
         let Some(id) = told.run.as_deref().or(event.record.run.as_deref()) else { return Ok(()) };
         let (before, mut run) = run_of(event, rows, id, told.assurance)?;
         match kind {
@@ -122,7 +122,7 @@ impl Model for Runs {
     }
 }
 
-fn called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn called(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let told = event.requested()?;
     let (run, assurance) = told.map_or((None, None), |told| (told.run.as_deref(), told.assurance));
     let Some(id) = run.or(event.record.run.as_deref()) else { return Ok(()) };
@@ -133,27 +133,27 @@ fn called(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 
 /// The run as it stood, if it was named before, and as it stands with this event.
 fn run_of(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     id: &str,
-    assurance: Option<Imported>,
-) -> Result<(Option<Run>, Run), FoldError> {
-    let before = rows.row::<Run>(&rows.key(RUN, &[id]))?;
+    assurance: Option<AssuranceMarker>,
+) -> Result<(Option<RunSummary>, RunSummary), FoldError> {
+    let before = rows.row::<RunSummary>(&rows.key(RUN, &[id]))?;
     let (position, time) = (event.position.get(), event.happened(assurance).0);
-    let first = || Run {
+    let first = || RunSummary {
         run: id.to_owned(),
         position,
         time,
         kind: "-".to_owned(),
         agent: event.record.agent.as_deref().map(str::to_owned),
-        ..Run::default()
+        ..RunSummary::default()
     };
     let run = before.clone().unwrap_or_else(first);
-    Ok((before, Run { last: position, last_time: time, ..run }))
+    Ok((before, RunSummary { last: position, last_time: time, ..run }))
 }
 
 /// Stores a run, and where it is found.
-fn store(rows: &mut Rows<'_>, before: Option<&Run>, run: &Run) -> Result<(), FoldError> {
+fn store(rows: &mut Rows<'_>, before: Option<&RunSummary>, run: &RunSummary) -> Result<(), FoldError> {
     let position = run.position;
     if before.is_none() {
         rows.put(&rows.key(BEGUN, &[]).at(position), &run.run)?;
@@ -177,7 +177,7 @@ fn store(rows: &mut Rows<'_>, before: Option<&Run>, run: &Run) -> Result<(), Fol
     Ok(())
 }
 
-fn started(event: &Folded<'_>, run: &mut Run, told: Told<'_>) {
+fn started(event: &FoldEvent<'_>, run: &mut RunSummary, told: RunEventView<'_>) {
     run.kind = told.kind.unwrap_or_else(|| "-".to_owned());
     run.graph = told.graph;
     run.case = told.case;
@@ -185,7 +185,7 @@ fn started(event: &Folded<'_>, run: &mut Run, told: Told<'_>) {
     run.agent = told.agent.or_else(|| event.record.agent.as_deref().map(str::to_owned)).or(run.agent.take());
 }
 
-fn changed(kind: &str, run: &mut Run, told: Told<'_>) {
+fn changed(kind: &str, run: &mut RunSummary, told: RunEventView<'_>) {
     run.state = match kind {
         RunPaused::KIND => RunState::Paused,
         RunResumed::KIND => RunState::Running,
@@ -206,7 +206,12 @@ fn changed(kind: &str, run: &mut Run, told: Told<'_>) {
     }
 }
 
-fn step(event: &Folded<'_>, rows: &mut Rows<'_>, run: &mut Run, told: Told<'_>) -> Result<(), FoldError> {
+fn step(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    run: &mut RunSummary,
+    told: RunEventView<'_>,
+) -> Result<(), FoldError> {
     let (Some(node), Some(node_type), Some(status)) = (told.node, told.node_type, told.status) else {
         return Err(FoldError::Contradiction("a step without a node or a status"));
     };

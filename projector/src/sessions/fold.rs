@@ -9,15 +9,17 @@ use bitacora_formats::vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::place::{IMPORTS, Place, count_in};
+use super::session_rows::{IMPORTS, SessionRows, count_in};
 use super::{SessionCounts, SessionEnd, SessionTotals};
 use crate::call_state::CallState;
 use crate::import_times::IMPORT_KINDS;
-use crate::models::{EVERY_KIND, FoldError, Folded, Imported, Model, Rows, Tokens, Told, lenient};
+use crate::models::{
+    AssuranceMarker, EVERY_KIND, FoldError, FoldEvent, Model, OutcomeView, Rows, Tokens, lenient,
+};
 use crate::spending::news_of_answer;
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Sessions;
+pub(crate) struct SessionsModel;
 
 /// A call of a session that has not ended, or was given up.
 const OPEN_CALL: u8 = 6;
@@ -35,7 +37,7 @@ const TIMEOUT: &str = "timeout";
 
 /// A call of a session.
 #[derive(Debug, Serialize, Deserialize)]
-struct OpenCall {
+struct OpenSessionCall {
     session: String,
     verdict: Option<Verdict>,
     given_up: bool,
@@ -44,7 +46,7 @@ struct OpenCall {
     approval: Option<String>,
 }
 
-impl OpenCall {
+impl OpenSessionCall {
     fn of(session: &str) -> Self {
         let session = session.to_owned();
         Self { session, verdict: None, given_up: false, state: CallState::Open, approval: None }
@@ -53,15 +55,15 @@ impl OpenCall {
 
 /// The few members read of events that say nothing else.
 #[derive(Default, Deserialize)]
-struct Bare<'a> {
+struct RunMentionView<'a> {
     #[serde(borrow, default, deserialize_with = "lenient")]
     run: Option<Cow<'a, str>>,
     #[serde(default)]
-    assurance: Option<Imported>,
+    assurance: Option<AssuranceMarker>,
 }
 
 #[derive(Deserialize)]
-struct Started {
+struct SessionStartView {
     harness: String,
     #[serde(default)]
     version: Option<String>,
@@ -70,16 +72,16 @@ struct Started {
     #[serde(default)]
     cwd: Option<String>,
     #[serde(default)]
-    assurance: Option<Imported>,
+    assurance: Option<AssuranceMarker>,
 }
 
 #[derive(Deserialize)]
-struct Ended {
+struct SessionEndView {
     reason: String,
     #[serde(default)]
     totals: Option<Totals>,
     #[serde(default)]
-    assurance: Option<Imported>,
+    assurance: Option<AssuranceMarker>,
 }
 
 #[derive(Deserialize)]
@@ -99,20 +101,20 @@ struct Totals {
 }
 
 #[derive(Deserialize)]
-struct Asked<'a> {
+struct ApprovalRequestView<'a> {
     #[serde(borrow)]
     approval: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
-struct Resolved<'a> {
+struct ApprovalResolutionView<'a> {
     #[serde(borrow)]
     approval: Cow<'a, str>,
     #[serde(borrow)]
     resolution: Cow<'a, str>,
 }
 
-impl Model for Sessions {
+impl Model for SessionsModel {
     fn name(&self) -> &'static str {
         "sessions"
     }
@@ -125,7 +127,7 @@ impl Model for Sessions {
         &[EVERY_KIND]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         // These may belong to a session that they do not name.
         match &*event.record.kind {
             ToolCompleted::KIND | ToolFailed::KIND | ToolBlocked::KIND => return call_ended(event, rows),
@@ -158,22 +160,26 @@ impl Model for Sessions {
 
 /// Counts an event, of which more is read only where it may name a run or say that it was brought here.
 fn seen(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     session: &str,
     is_read: bool,
     count: impl FnOnce(&mut SessionCounts),
 ) -> Result<(), FoldError> {
-    let bare = if is_read { event.data::<Bare<'_>>()?.unwrap_or_default() } else { Bare::default() };
-    let mut place = Place::at(event, rows, session, bare.assurance, bare.run.as_deref())?;
+    let bare = if is_read {
+        event.data::<RunMentionView<'_>>()?.unwrap_or_default()
+    } else {
+        RunMentionView::default()
+    };
+    let mut place = SessionRows::at(event, rows, session, bare.assurance, bare.run.as_deref())?;
     count(&mut place.tally.counts);
     place.store(rows)
 }
 
-fn started(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let told = event.data::<Started>()?;
+fn started(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let told = event.data::<SessionStartView>()?;
     let assurance = told.as_ref().and_then(|told| told.assurance);
-    let mut place = Place::at(event, rows, session, assurance, None)?;
+    let mut place = SessionRows::at(event, rows, session, assurance, None)?;
     place.tally.has_model |= told.as_ref().is_some_and(|told| told.model.is_some());
     place.tell(rows, |session| {
         // It goes on: what it first began with stays.
@@ -191,9 +197,11 @@ fn started(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(),
     place.store(rows)
 }
 
-fn ended(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Ended>()? else { return seen(event, rows, session, false, |_| {}) };
-    let place = Place::at(event, rows, session, told.assurance, None)?;
+fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    let Some(told) = event.data::<SessionEndView>()? else {
+        return seen(event, rows, session, false, |_| {});
+    };
+    let place = SessionRows::at(event, rows, session, told.assurance, None)?;
     let totals = told.totals.map(|totals| SessionTotals {
         turns: totals.turns,
         calls: totals.calls,
@@ -210,11 +218,11 @@ fn ended(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), F
     place.store(rows)
 }
 
-fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
     let told = event.requested()?;
     let assurance = told.and_then(|told| told.assurance);
     let run = told.and_then(|told| told.run.as_deref());
-    let mut place = Place::at(event, rows, session, assurance, run)?;
+    let mut place = SessionRows::at(event, rows, session, assurance, run)?;
     place.uses(rows, told.and_then(|told| told.model.as_deref()))?;
     let call = told.map(|told| &*told.call).or(event.record.call.as_deref());
     let Some(call) = call else { return place.store(rows) };
@@ -225,23 +233,23 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(
     }
     let key = rows.key(OPEN_CALL, &event.call_values(call, assurance.is_some()));
     // One that was given up and is asked for again is another call.
-    if rows.row::<OpenCall>(&key)?.is_none_or(|open| open.given_up) {
+    if rows.row::<OpenSessionCall>(&key)?.is_none_or(|open| open.given_up) {
         place.tally.counts.calls += 1;
-        rows.put(&key, &OpenCall::of(session))?;
+        rows.put(&key, &OpenSessionCall::of(session))?;
     }
     place.store(rows)
 }
 
-fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
     let Some(told) = event.decided()? else { return seen(event, rows, session, false, |_| {}) };
-    let mut place = Place::at(event, rows, session, None, None)?;
+    let mut place = SessionRows::at(event, rows, session, None, None)?;
     let meant = event.call_values(&told.call, told.inputs.imported);
     if place.has_ended_first(meant) {
         *said(&mut place.tally.counts, told.verdict) += 1;
         return place.store(rows);
     }
     let key = rows.key(OPEN_CALL, &meant);
-    if let Some(open) = rows.row::<OpenCall>(&key)?.filter(|open| open.session == session) {
+    if let Some(open) = rows.row::<OpenSessionCall>(&key)?.filter(|open| open.session == session) {
         let counts = &mut place.tally.counts;
         if let Some(before) = open.verdict {
             let count = said(counts, before);
@@ -259,7 +267,7 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(),
             waits(rows, meant, approval)?;
         }
         let approval = awaited.map(str::to_owned);
-        rows.put(&key, &OpenCall { verdict: Some(told.verdict), state, approval, ..open })?;
+        rows.put(&key, &OpenSessionCall { verdict: Some(told.verdict), state, approval, ..open })?;
     }
     place.store(rows)
 }
@@ -280,16 +288,16 @@ fn waits(rows: &mut Rows<'_>, call: [&str; 2], approval: &str) -> Result<(), Fol
     Ok(rows.put(&key, &(calls + 1))?)
 }
 
-fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let nothing = Told::default();
+fn call_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let nothing = OutcomeView::default();
     let told = event.told()?.unwrap_or(&nothing);
     let call = told.call.as_deref().or(event.record.call.as_deref());
     let meant = call.map(|call| event.call_values(call, told.assurance.is_some()));
     let key = meant.map(|meant| rows.key(OPEN_CALL, &meant));
-    let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenCall>(key))?;
+    let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenSessionCall>(key))?;
     let named = event.record.session.as_deref();
     let Some(session) = open.as_ref().map(|open| &*open.session).or(named) else { return Ok(()) };
-    let mut place = Place::at(event, rows, session, told.assurance, None)?;
+    let mut place = SessionRows::at(event, rows, session, told.assurance, None)?;
     let status = told.status.as_deref();
     let is_given_up = status == Some(TIMEOUT);
     let counts = &mut place.tally.counts;
@@ -299,8 +307,8 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
             counts.timeouts = counts.timeouts.saturating_sub(u64::from(open.given_up));
             counts.move_call(open.state, CallState::Open);
             if is_given_up {
-                let of_session = OpenCall::of(&open.session);
-                rows.put(&key, &OpenCall { verdict: open.verdict, given_up: true, ..of_session })?;
+                let of_session = OpenSessionCall::of(&open.session);
+                rows.put(&key, &OpenSessionCall { verdict: open.verdict, given_up: true, ..of_session })?;
             } else {
                 rows.remove(&key)?;
             }
@@ -326,9 +334,9 @@ fn call_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
     place.store(rows)
 }
 
-fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+fn model_called(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
     let Some(told) = event.told()? else { return seen(event, rows, session, false, |_| {}) };
-    let mut place = Place::at(event, rows, session, told.assurance, None)?;
+    let mut place = SessionRows::at(event, rows, session, told.assurance, None)?;
     place.uses(rows, told.model.as_deref())?;
     let (position, spending) = (event.position.get(), &mut place.tally.counts.spending);
     match (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd) {
@@ -340,17 +348,17 @@ fn model_called(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Resul
     place.store(rows)
 }
 
-fn asked(event: &Folded<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    if let Some(told) = event.data::<Asked<'_>>()? {
+fn asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
+    if let Some(told) = event.data::<ApprovalRequestView<'_>>()? {
         rows.put(&rows.key(ASKED_IN, &[&told.approval]), &session)?;
     }
     seen(event, rows, session, false, |counts| counts.approvals_asked += 1)
 }
 
-fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn resolved(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let named = event.record.session.as_deref();
     let mut answered = None;
-    if let Some(told) = event.data::<Resolved<'_>>()? {
+    if let Some(told) = event.data::<ApprovalResolutionView<'_>>()? {
         let key = rows.key(ASKED_IN, &[&told.approval]);
         if let Some(session) = rows.row::<String>(&key)? {
             rows.remove(&key)?;
@@ -369,7 +377,7 @@ fn resolved(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 /// The calls that waited for an approval do so no more, each in its own session.
-fn move_waiting(rows: &mut Rows<'_>, told: &Resolved<'_>) -> Result<(), FoldError> {
+fn move_waiting(rows: &mut Rows<'_>, told: &ApprovalResolutionView<'_>) -> Result<(), FoldError> {
     let key = rows.key(AWAITED, &[&told.approval]);
     let Some(calls) = rows.row::<u64>(&key)? else { return Ok(()) };
     rows.remove(&key)?;
@@ -379,13 +387,13 @@ fn move_waiting(rows: &mut Rows<'_>, told: &Resolved<'_>) -> Result<(), FoldErro
         rows.remove(&waiting)?;
         let key = rows.key(OPEN_CALL, &[&stream, &call]);
         // It has ended, or waits for another one since.
-        let open = rows.row::<OpenCall>(&key)?;
+        let open = rows.row::<OpenSessionCall>(&key)?;
         let Some(open) = open.filter(|open| open.approval.as_deref() == Some(&*told.approval)) else {
             continue;
         };
         let state = open.state.answered(&told.resolution);
         count_in(rows, &open.session, |counts| counts.move_call(open.state, state))?;
-        rows.put(&key, &OpenCall { state, approval: None, ..open })?;
+        rows.put(&key, &OpenSessionCall { state, approval: None, ..open })?;
     }
     Ok(())
 }

@@ -10,11 +10,11 @@ use bitacora_formats::vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use super::{ToolCounts, ToolSum};
-use crate::import_times::{Brought, IMPORT_KINDS, ImportTables};
-use crate::models::{FoldError, Folded, Imported, Live, Model, Requested, RowKey, Rows};
+use crate::import_times::{IMPORT_KINDS, ImportOrigin, ImportTables};
+use crate::models::{AssuranceMarker, FoldError, FoldEvent, Live, Model, RowKey, Rows, ToolRequestView};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Tools;
+pub(crate) struct ToolsModel;
 
 /// Sums of what happened here, by day and then by the other four.
 pub(super) const CELLS: u8 = 1;
@@ -46,10 +46,10 @@ pub(super) struct Cell {
 
 /// The known facts of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct CallProgress {
     /// The time of its recording, microseconds since 1970.
     recorded: u64,
-    brought: Option<Brought>,
+    brought: Option<ImportOrigin>,
     tool: String,
     agent: String,
     context: Option<String>,
@@ -82,7 +82,7 @@ impl Cell {
     }
 }
 
-impl Model for Tools {
+impl Model for ToolsModel {
     fn name(&self) -> &'static str {
         "tools"
     }
@@ -103,7 +103,7 @@ impl Model for Tools {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &*event.record.kind {
             ToolRequested::KIND => requested(event, rows),
             DecisionMade::KIND => decided(event, rows),
@@ -113,13 +113,13 @@ impl Model for Tools {
     }
 }
 
-fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     // Sealed data is not known here; the call's id stands outside.
-    let sealed = event.record.call.as_deref().map(Requested::of_sealed);
+    let sealed = event.record.call.as_deref().map(ToolRequestView::of_sealed);
     let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
     let key = rows.key(CALLS, &event.call_values(&told.call, told.assurance.is_some()));
     // Asked for again before its end it is the same call.
-    if rows.row::<Known>(&key)?.is_some_and(|known| known.end.is_none()) {
+    if rows.row::<CallProgress>(&key)?.is_some_and(|known| known.end.is_none()) {
         return Ok(());
     }
     let known = begun(event, rows, &told.tool, told.assurance)?;
@@ -127,16 +127,16 @@ fn requested(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 fn begun(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     tool: &str,
-    assurance: Option<Imported>,
-) -> Result<Known, FoldError> {
+    assurance: Option<AssuranceMarker>,
+) -> Result<CallProgress, FoldError> {
     let brought = assurance.map_or(Ok(None), |_| IMPORTS.brought(event, rows))?;
     if let Some(brought) = brought {
         IMPORTS.note(rows, event.position.get(), brought)?;
     }
-    Ok(Known {
+    Ok(CallProgress {
         recorded: event.time.0,
         brought,
         tool: tool.to_owned(),
@@ -150,10 +150,10 @@ fn begun(
     })
 }
 
-fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.decided()? else { return Ok(()) };
     let key = rows.key(CALLS, &event.call_values(&told.call, told.inputs.imported));
-    let Some(before) = rows.row::<Known>(&key)? else { return Ok(()) };
+    let Some(before) = rows.row::<CallProgress>(&key)? else { return Ok(()) };
     let mut known = before.clone();
     known.verdict = Some(told.verdict);
     known.was_reviewed |= told.verdict == Verdict::Review;
@@ -163,22 +163,27 @@ fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     change(rows, &key, Some(&before), &known)
 }
 
-fn ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.told()? else { return Ok(()) };
     let (Some(call), Some(status)) = (&told.call, &told.status) else {
         return Err(FoldError::Contradiction("a call ended without an id or a status"));
     };
     let key = rows.key(CALLS, &event.call_values(call, told.assurance.is_some()));
-    let goes_on = |known: &Known| known.end.as_ref().is_none_or(|end| end.status == TIMEOUT);
-    let before = rows.row::<Known>(&key)?.filter(goes_on);
+    let goes_on = |known: &CallProgress| known.end.as_ref().is_none_or(|end| end.status == TIMEOUT);
+    let before = rows.row::<CallProgress>(&key)?.filter(goes_on);
     let known = before.clone().map_or_else(|| begun(event, rows, UNKNOWN, told.assurance), Ok)?;
     let end = End { status: status.clone().into_owned(), duration_ms: told.duration_ms };
-    change(rows, &key, before.as_ref(), &Known { end: Some(end), ..known })
+    change(rows, &key, before.as_ref(), &CallProgress { end: Some(end), ..known })
 }
 
 /// Counts a call as what is known of it now, and no more as what was known before. One of which nothing was said yet and that has not
 /// ended counts nowhere: mostly a decision follows at once.
-fn change(rows: &mut Rows<'_>, key: &RowKey, before: Option<&Known>, now: &Known) -> Result<(), FoldError> {
+fn change(
+    rows: &mut Rows<'_>,
+    key: &RowKey,
+    before: Option<&CallProgress>,
+    now: &CallProgress,
+) -> Result<(), FoldError> {
     let before = before.filter(|before| before.is_counted());
     match before {
         Some(before) if before.of() == now.of() => count(rows, now, &|sum| {
@@ -202,7 +207,7 @@ fn change(rows: &mut Rows<'_>, key: &RowKey, before: Option<&Known>, now: &Known
 }
 
 /// Changes the sums that a call counts in: one, or, of what an import brought, one of either day.
-fn count(rows: &mut Rows<'_>, call: &Known, change: &dyn Fn(&mut ToolSum)) -> Result<(), FoldError> {
+fn count(rows: &mut Rows<'_>, call: &CallProgress, change: &dyn Fn(&mut ToolSum)) -> Result<(), FoldError> {
     let recorded = call.recorded / DAY;
     let Some(brought) = call.brought else {
         let day = rows.key(CELLS, &[]).at(recorded);
@@ -219,7 +224,7 @@ fn count(rows: &mut Rows<'_>, call: &Known, change: &dyn Fn(&mut ToolSum)) -> Re
 fn count_on(
     rows: &mut Rows<'_>,
     day: RowKey,
-    call: &Known,
+    call: &CallProgress,
     change: &dyn Fn(&mut ToolSum),
 ) -> Result<(), FoldError> {
     let of = call.of();
@@ -235,7 +240,7 @@ fn count_on(
     Ok(rows.put_live(&key, cell)?)
 }
 
-impl Known {
+impl CallProgress {
     /// Returns the cell that it counts in, within its day.
     fn of(&self) -> [&str; 4] {
         let [context, role] = [&self.context, &self.role].map(|text| text.as_deref().unwrap_or(UNKNOWN));

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{BreakerStood, ImportShowed, TrustMonth};
 use crate::limits::KEPT_EVERY;
-use crate::models::{FoldError, Folded, Model, Observed, RowKey, Rows};
+use crate::models::{FoldError, FoldEvent, Model, ObservationView, RowKey, Rows};
 
 /// The model, as [`crate::ReadModels`] keep it.
-pub(crate) struct Trust;
+pub(crate) struct TrustModel;
 
 /// The outcomes of a dimension, by month.
 pub(super) const MONTHS: u8 = 1;
@@ -53,7 +53,7 @@ const DAY: u64 = 86_400_000_000;
 
 /// A dimension's record and its position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct TrustRecordRow {
     pub(super) record: TrustRecord,
     /// The last event that changed it.
     pub(super) changed: u64,
@@ -65,7 +65,7 @@ pub(super) struct Kept {
 
 /// The position and the time of the last check for forgotten dimensions.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Governed {
+struct ForgettingCheck {
     checked: u64,
     checked_time: u64,
     now: u64,
@@ -75,14 +75,14 @@ struct Governed {
 
 /// The import that is under way, and the time that it has come to.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct UnderWay {
+struct OpenImport {
     number: u64,
     time: u64,
 }
 
 /// An import that has ended.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Ended {
+pub(super) struct ImportEnd {
     number: u64,
     is_accepted: bool,
     pub(super) showed: ImportShowed,
@@ -90,7 +90,7 @@ pub(super) struct Ended {
 
 /// The outcomes of an import in a dimension.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Imported {
+struct ImportOutcomes {
     dimension: Dimension,
     record: TrustRecord,
     /// The number of outcomes in each month.
@@ -99,12 +99,12 @@ struct Imported {
 
 /// The part read of a policy, whose rules may be many.
 #[derive(Deserialize)]
-struct Published {
+struct PublishedPolicyView {
     version: u64,
     trust: TrustRules,
 }
 
-impl Model for Trust {
+impl Model for TrustModel {
     fn name(&self) -> &'static str {
         "trust"
     }
@@ -130,16 +130,16 @@ impl Model for Trust {
         ]
     }
 
-    fn fold(&self, event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         if event.record.kind == DecisionMade::KIND {
             return decided(event, rows);
         }
-        let governed = pass_to(event, rows)?;
+        let forgetting = pass_to(event, rows)?;
         match &*event.record.kind {
-            TrustObserved::KIND => observed(event, rows, governed),
-            TrustSet::KIND => set(event, rows, governed),
+            TrustObserved::KIND => observed(event, rows, forgetting),
+            TrustSet::KIND => set(event, rows, forgetting),
             ImportBatch::KIND => import_ended(event, rows),
-            ImportAccepted::KIND => import_accepted(event, rows, governed),
+            ImportAccepted::KIND => import_accepted(event, rows, forgetting),
             PolicyPublished::KIND => published(event, rows),
             PolicyActivated::KIND => activated(event, rows),
             BreakerOpened::KIND | BreakerHalfOpened::KIND | BreakerClosed::KIND => turned(event, rows),
@@ -149,24 +149,28 @@ impl Model for Trust {
 }
 
 /// The time that governs never goes back; at the first event of a day it is looked which dimensions are forgotten.
-fn pass_to(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Governed, FoldError> {
+fn pass_to(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<ForgettingCheck, FoldError> {
     let key = rows.key(GOVERNED, &[]);
-    let mut governed = rows.row::<Governed>(&key)?.unwrap_or_default();
+    let mut forgetting = rows.row::<ForgettingCheck>(&key)?.unwrap_or_default();
     let Micros(time) = event.time;
     // A jump is known before its time is, and is over behind the word that accepts it.
-    governed.has_jumped |= event.record.kind == LedgerClockJumped::KIND;
-    let is_new_day = time / DAY != governed.now / DAY;
-    if time > governed.now && is_new_day && !governed.has_jumped {
-        (governed.checked, governed.checked_time) = (event.position.get(), time);
-        rows.add(&rows.key(CHECKS, &[]).at(governed.checked), &time)?;
+    forgetting.has_jumped |= event.record.kind == LedgerClockJumped::KIND;
+    let is_new_day = time / DAY != forgetting.now / DAY;
+    if time > forgetting.now && is_new_day && !forgetting.has_jumped {
+        (forgetting.checked, forgetting.checked_time) = (event.position.get(), time);
+        rows.add(&rows.key(CHECKS, &[]).at(forgetting.checked), &time)?;
     }
-    governed.now = governed.now.max(time);
-    governed.has_jumped &= event.record.kind != ClockAccepted::KIND;
-    rows.put(&key, &governed)?;
-    Ok(governed)
+    forgetting.now = forgetting.now.max(time);
+    forgetting.has_jumped &= event.record.kind != ClockAccepted::KIND;
+    rows.put(&key, &forgetting)?;
+    Ok(forgetting)
 }
 
-fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
+fn observed(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    forgetting: ForgettingCheck,
+) -> Result<(), FoldError> {
     let Some(told) = event.observed()? else { return Ok(()) };
     let month = count_in_month(event, rows, told)?;
     rows.post(rows.key(TOLD, &told.dimension.every_part()), event.position.get())?;
@@ -178,42 +182,42 @@ fn observed(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Resu
         *imported.months.entry(month).or_default() += 1;
         rows.put(&key, &imported)?;
         // It counts only once its import is accepted.
-        return keep(event, rows, &told.dimension, governed, false, None);
+        return keep(event, rows, &told.dimension, forgetting, false, None);
     }
     let change = |record: &mut TrustRecord| record.apply_outcome(outcome, post, event.time);
-    keep(event, rows, &told.dimension, governed, false, Some(&change))
+    keep(event, rows, &told.dimension, forgetting, false, Some(&change))
 }
 
 /// Moves the time that the import has come to; a decision on an import's call changes nothing else here.
-fn decided(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     if event.decided()?.is_some_and(|told| told.inputs.imported) {
         imported_time(event, rows)?;
     }
     Ok(())
 }
 
-fn set(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
+fn set(event: &FoldEvent<'_>, rows: &mut Rows<'_>, forgetting: ForgettingCheck) -> Result<(), FoldError> {
     let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
     rows.post(rows.key(TOLD, &told.dimension.every_part()), event.position.get())?;
     let change = |record: &mut TrustRecord| record.apply_set(&told, event.time);
-    keep(event, rows, &told.dimension, governed, false, Some(&change))
+    keep(event, rows, &told.dimension, forgetting, false, Some(&change))
 }
 
 /// Brings a dimension's record to this event, which may change it, and keeps it now and then: where `is_kept`, or where it was
 /// forgotten before, which what is told of it does not say.
 fn keep(
-    event: &Folded<'_>,
+    event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     dimension: &Dimension,
-    governed: Governed,
+    forgetting: ForgettingCheck,
     is_kept: bool,
     change: Option<&dyn Fn(&mut TrustRecord)>,
 ) -> Result<(), FoldError> {
     let (parts, position) = (dimension.every_part(), event.position.get());
     let key = rows.key(NOW, &parts);
-    let mut now = rows.row::<Kept>(&key)?.unwrap_or_default();
+    let mut now = rows.row::<TrustRecordRow>(&key)?.unwrap_or_default();
     let is_forgotten =
-        now.record != TrustRecord::default() && now.forget(governed.checked, governed.checked_time);
+        now.record != TrustRecord::default() && now.forget(forgetting.checked, forgetting.checked_time);
     if let Some(change) = change {
         now.change(position, change);
     }
@@ -226,9 +230,9 @@ fn keep(
 }
 
 /// As the state that decides believes times of imports: never before what the same import told before, never later than now.
-fn imported_time(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Micros, FoldError> {
+fn imported_time(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<Micros, FoldError> {
     let key = rows.key(UNDER_WAY, &[]);
-    let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
+    let under_way = rows.row::<OpenImport>(&key)?.unwrap_or_default();
     let own = event.record.time.as_deref().and_then(|time| parse_time(time).ok());
     let time = match own.filter(|own| *own <= event.time) {
         Some(Micros(own)) => own.max(under_way.time),
@@ -236,70 +240,74 @@ fn imported_time(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<Micros, Fold
         None => event.time.0,
     };
     if time < event.time.0 && time != under_way.time {
-        rows.put(&key, &UnderWay { time, ..under_way })?;
+        rows.put(&key, &OpenImport { time, ..under_way })?;
     }
     Ok(Micros(time))
 }
 
 /// Returns the outcomes of the import under way in a dimension, and their place.
-fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, Imported), FoldError> {
-    let under_way = rows.row::<UnderWay>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
+fn imported(rows: &mut Rows<'_>, dimension: &Dimension) -> Result<(RowKey, ImportOutcomes), FoldError> {
+    let under_way = rows.row::<OpenImport>(&rows.key(UNDER_WAY, &[]))?.unwrap_or_default();
     let number = under_way.number.to_string();
     let parts: Vec<&str> = std::iter::once(number.as_str()).chain(dimension.every_part()).collect();
     let place_key = rows.key(IMPORTED_PLACE, &parts);
     let group = rows.key(IMPORTED, &[&number]);
     if let Some(place) = rows.row::<u64>(&place_key)? {
         let key = group.at(place);
-        let found = rows.row::<Imported>(&key)?;
+        let found = rows.row::<ImportOutcomes>(&key)?;
         return Ok((key, found.ok_or(FoldError::Contradiction("a dimension has a place and no row"))?));
     }
     let count_key = rows.key(IMPORTED_COUNT, &[&number]);
     let place = rows.row::<u64>(&count_key)?.unwrap_or(0);
     rows.put(&count_key, &(place + 1))?;
     rows.put(&place_key, &place)?;
-    Ok((group.at(place), Imported { dimension: dimension.clone(), ..Imported::default() }))
+    Ok((group.at(place), ImportOutcomes { dimension: dimension.clone(), ..ImportOutcomes::default() }))
 }
 
 /// Calls `each` with the outcomes of an import, dimension by dimension.
 fn each_imported(
     rows: &mut Rows<'_>,
     number: u64,
-    mut each: impl FnMut(&mut Rows<'_>, Imported) -> Result<(), FoldError>,
+    mut each: impl FnMut(&mut Rows<'_>, ImportOutcomes) -> Result<(), FoldError>,
 ) -> Result<(), FoldError> {
     let number = number.to_string();
     let group = rows.key(IMPORTED, &[&number]);
     for place in 0..rows.row::<u64>(&rows.key(IMPORTED_COUNT, &[&number]))?.unwrap_or(0) {
-        let found = rows.row::<Imported>(&group.at(place))?;
+        let found = rows.row::<ImportOutcomes>(&group.at(place))?;
         each(rows, found.ok_or(FoldError::Contradiction("an import has a place and no row"))?)?;
     }
     Ok(())
 }
 
-fn import_ended(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
     let ended = rows.key(ENDED, &[told.digest.as_str()]);
     // Outcomes that the same import brings again are the next import's.
-    if rows.row::<Ended>(&ended)?.is_some() {
+    if rows.row::<ImportEnd>(&ended)?.is_some() {
         return Ok(());
     }
     let key = rows.key(UNDER_WAY, &[]);
-    let under_way = rows.row::<UnderWay>(&key)?.unwrap_or_default();
+    let under_way = rows.row::<OpenImport>(&key)?.unwrap_or_default();
     let mut showed = ImportShowed::default();
     each_imported(rows, under_way.number, |_, imported| {
         showed.add(&imported.record);
         Ok(())
     })?;
-    rows.put(&ended, &Ended { number: under_way.number, is_accepted: false, showed })?;
-    Ok(rows.put(&key, &UnderWay { number: under_way.number + 1, time: 0 })?)
+    rows.put(&ended, &ImportEnd { number: under_way.number, is_accepted: false, showed })?;
+    Ok(rows.put(&key, &OpenImport { number: under_way.number + 1, time: 0 })?)
 }
 
 /// Counts the outcomes of an import from here on, behind those seen here.
-fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) -> Result<(), FoldError> {
+fn import_accepted(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    forgetting: ForgettingCheck,
+) -> Result<(), FoldError> {
     let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
     let key = rows.key(ENDED, &[told.digest.as_str()]);
-    let Some(ended) = rows.row::<Ended>(&key)?.filter(|ended| !ended.is_accepted) else { return Ok(()) };
-    rows.put(&key, &Ended { is_accepted: true, ..ended })?;
-    each_imported(rows, ended.number, |rows, Imported { dimension, record: earlier, months }| {
+    let Some(ended) = rows.row::<ImportEnd>(&key)?.filter(|ended| !ended.is_accepted) else { return Ok(()) };
+    rows.put(&key, &ImportEnd { is_accepted: true, ..ended })?;
+    each_imported(rows, ended.number, |rows, ImportOutcomes { dimension, record: earlier, months }| {
         for (number, accepted) in months {
             let key = rows.key(MONTHS, &dimension.every_part()).at(number);
             if let Some(mut month) = rows.row::<TrustMonth>(&key)? {
@@ -308,17 +316,17 @@ fn import_accepted(event: &Folded<'_>, rows: &mut Rows<'_>, governed: Governed) 
             }
         }
         let change = |record: &mut TrustRecord| record.apply_earlier(&earlier);
-        keep(event, rows, &dimension, governed, true, Some(&change))
+        keep(event, rows, &dimension, forgetting, true, Some(&change))
     })
 }
 
-fn published(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<Published>()? else { return Ok(()) };
+fn published(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(told) = event.data::<PublishedPolicyView>()? else { return Ok(()) };
     let rules = serde_json::to_string(&told.trust)?;
     Ok(rows.put(&rows.key(RULES_OF, &[&told.version.to_string()]), &rules)?)
 }
 
-fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+fn activated(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(told) = event.data::<PolicyActivated>()? else { return Ok(()) };
     let rules = rows.row::<String>(&rows.key(RULES_OF, &[&told.version.to_string()]))?;
     Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
@@ -326,15 +334,15 @@ fn activated(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 
 /// The members of a breaker's event that are read.
 #[derive(Deserialize)]
-struct Turned {
+struct BreakerView {
     dimension: Dimension,
     #[serde(default)]
     cooldown_until: Option<u64>,
 }
 
 /// Keeps how a breaker stands from here on.
-fn turned(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(Turned { dimension, cooldown_until }) = event.data::<Turned>()? else { return Ok(()) };
+fn turned(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+    let Some(BreakerView { dimension, cooldown_until }) = event.data::<BreakerView>()? else { return Ok(()) };
     let condition = match &*event.record.kind {
         BreakerOpened::KIND => BreakerCondition::Open,
         BreakerHalfOpened::KIND => BreakerCondition::HalfOpen,
@@ -345,7 +353,11 @@ fn turned(event: &Folded<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 /// Counts an outcome in its month, which is told by its number.
-fn count_in_month(event: &Folded<'_>, rows: &mut Rows<'_>, told: &Observed) -> Result<u64, FoldError> {
+fn count_in_month(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    told: &ObservationView,
+) -> Result<u64, FoldError> {
     let (number, name) = month_of(event.happened(told.assurance));
     let key = rows.key(MONTHS, &told.dimension.every_part()).at(number);
     let month = rows.row::<TrustMonth>(&key)?;

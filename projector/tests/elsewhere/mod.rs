@@ -5,7 +5,7 @@ use bitacora_ledger::AppendRequest;
 use bitacora_projector::{CallQuery, CostQuery, CostsBy, IndexedLedger};
 use serde_json::{Value, json};
 
-use crate::{Bench, settled};
+use crate::{ReadModelsBench, settled};
 
 fn recorded(run: &str, number: u64, kind: &str, data: &Value) -> Event<'static> {
     let mut event =
@@ -23,7 +23,7 @@ fn append(ledger: &IndexedLedger, events: Vec<Event<'static>>) {
 
 #[test]
 fn a_call_of_one_recording_is_not_that_of_another_which_has_its_id() {
-    let bench = Bench::new();
+    let bench = ReadModelsBench::new();
     let ledger = bench.open();
     let assurance = "imported";
     let runs = ["a", "b"];
@@ -55,7 +55,7 @@ fn a_call_of_one_recording_is_not_that_of_another_which_has_its_id() {
 
 #[test]
 fn of_an_answer_that_is_told_more_than_once_the_most_counts_and_once() {
-    let bench = Bench::new();
+    let bench = ReadModelsBench::new();
     let ledger = bench.open();
     let asked = |number: u64, tokens: Value| {
         let data = json!({"call": format!("c{number}"), "tool": "t", "args": {}, "model": "m", "request": "r1", "tokens": tokens, "assurance": "imported"});

@@ -3,14 +3,14 @@
 use bitacora_formats::Event;
 use bitacora_ledger::{AppendRequest, Ledger};
 
-use crate::{Bench, digests, event};
+use crate::{ReadModelsBench, digests, event};
 
 fn append(ledger: &Ledger, events: Vec<Event<'static>>) {
     ledger.append(AppendRequest::of(events)).unwrap().wait().unwrap();
 }
 
 /// Appends so many calls of one session, each with its end: in one request, or in two.
-fn end_calls(bench: &Bench, calls: std::ops::Range<u64>) {
+fn end_calls(bench: &ReadModelsBench, calls: std::ops::Range<u64>) {
     let ledger = bench.open();
     for call in calls {
         let asked = format!(r#"{{"call":"c{call}","tool":"bash","args":{{}}}}"#);
@@ -29,8 +29,9 @@ fn end_calls(bench: &Bench, calls: std::ops::Range<u64>) {
 
 #[test]
 fn a_session_keeps_no_row_for_a_call_that_is_over() {
-    let bench = Bench::new();
-    let rows = |bench: &Bench| digests(bench).iter().find(|(name, ..)| *name == "sessions").unwrap().1;
+    let bench = ReadModelsBench::new();
+    let rows =
+        |bench: &ReadModelsBench| digests(bench).iter().find(|(name, ..)| *name == "sessions").unwrap().1;
     end_calls(&bench, 0..4);
     let few = rows(&bench);
     end_calls(&bench, 4..40);

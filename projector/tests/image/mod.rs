@@ -14,11 +14,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A store as it lies there.
-pub(crate) struct Image(pub(crate) Vec<Stored>);
+pub(crate) struct Image(pub(crate) Vec<StoredFile>);
 
 /// One of its files.
 #[derive(Clone)]
-pub(crate) struct Stored {
+pub(crate) struct StoredFile {
     pub(crate) path: PathBuf,
     /// The file's bytes before the zeros at its end.
     pub(crate) bytes: Vec<u8>,
@@ -33,13 +33,13 @@ impl Image {
             while bytes.len() >= 4096 && bytes.ends_with(&[0; 4096]) {
                 bytes.truncate(bytes.len() - 4096);
             }
-            Stored { path: file.strip_prefix(store).unwrap().to_owned(), bytes, length }
+            StoredFile { path: file.strip_prefix(store).unwrap().to_owned(), bytes, length }
         });
         Self(stored.collect())
     }
 
     /// Lays it in place of what is there, but for one file, if another one, or none, is to be there instead.
-    pub(crate) fn lay(&self, store: &Path, damaged: Option<(&Path, Option<&Stored>)>) {
+    pub(crate) fn lay(&self, store: &Path, damaged: Option<(&Path, Option<&StoredFile>)>) {
         let _ = fs::remove_dir_all(store);
         fs::create_dir_all(store).unwrap();
         for stored in &self.0 {

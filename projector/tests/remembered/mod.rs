@@ -5,7 +5,7 @@ use bitacora_formats::{Data, Event, Json};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::{AnnotationQuery, ReadModels, SuggestionQuery};
 
-use crate::{Bench, settled};
+use crate::{ReadModelsBench, settled};
 
 fn event(id: String, kind: &'static str, data: String) -> Event<'static> {
     // Suggestions are the service's own to make.
@@ -79,7 +79,7 @@ pub(crate) fn answers(models: &ReadModels) -> String {
 
 #[test]
 fn what_imports_showed_counts_as_before_what_was_seen_here_once_they_are_accepted() {
-    let bench = Bench::new();
+    let bench = ReadModelsBench::new();
     let ledger = bench.open();
     let say = |kind: &'static str, number: u64, data: String| {
         ledger

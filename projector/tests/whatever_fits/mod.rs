@@ -8,14 +8,14 @@ use bitacora_ledger::AppendRequest;
 use bitacora_projector::ModelState;
 use serde_json::{Map, Value, json};
 
-use super::{Bench, event, settled};
+use super::{ReadModelsBench, event, settled};
 
 /// Members that folds look for and no example has.
 const MEMBERS: [&str; 1] = ["request"];
 
 #[test]
 fn no_fold_stops_at_what_the_vocabulary_takes() {
-    let bench = Bench::new();
+    let bench = ReadModelsBench::new();
     let ledger = bench.open();
     let examples: Vec<(&str, Map<String, Value>)> = (EVENT_TYPES.iter())
         .filter(|listed| {

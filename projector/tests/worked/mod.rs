@@ -6,11 +6,11 @@ use bitacora_formats::{After, Data, Event, Json, Position};
 use bitacora_ledger::{Filter, From, Ledger, ReadQuery};
 use bitacora_projector::{
     CallQuery, CheckQuery, CostQuery, NO_CONTRACT, ReadModels, RollbackQuery, RollbackState, SessionCounts,
-    SessionQuery, SessionState, SessionWhole, Spending,
+    SessionQuery, SessionState, SessionWhole, SpendingSums,
 };
 use serde_json::Value;
 
-use crate::{Bench, settled};
+use crate::{ReadModelsBench, settled};
 
 fn event(session: u64, number: usize, kind: &'static str, data: String) -> Event<'static> {
     let mut event =
@@ -186,7 +186,7 @@ fn counted(ledger: &Ledger) -> BTreeMap<String, SessionCounts> {
 
 #[test]
 fn sessions_come_to_what_their_events_say() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 60);
     settled(&ledger);
@@ -196,7 +196,8 @@ fn sessions_come_to_what_their_events_say() {
     let expected = counted(&ledger);
     assert_eq!(all.sessions.len(), expected.len());
     for SessionWhole { session, counts } in &all.sessions {
-        let told = SessionCounts { last_time: 0, runs: 0, spending: Spending::default(), ..counts.clone() };
+        let told =
+            SessionCounts { last_time: 0, runs: 0, spending: SpendingSums::default(), ..counts.clone() };
         assert_eq!(Some(&told), expected.get(&session.session), "{}", session.session);
         let of_session =
             CallQuery { session: Some(session.session.clone()), limit: 1_000, ..CallQuery::default() };
@@ -214,7 +215,7 @@ fn sessions_come_to_what_their_events_say() {
 
 #[test]
 fn sessions_are_found_by_all_that_is_asked_and_page_by_page() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 60);
     settled(&ledger);
@@ -259,7 +260,7 @@ fn sessions_are_found_by_all_that_is_asked_and_page_by_page() {
 
 #[test]
 fn checks_hold_by_the_definition_of_their_time_and_rollbacks_stand_where_they_were_made() {
-    let mut bench = Bench::new();
+    let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
     bench.append(&ledger, 40);
     settled(&ledger);

@@ -256,7 +256,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
                 Poll::Ready(Ok(())) if !space.filled().is_empty() => (),
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => {
-                    return self.read_wait.poll_over(cx, linger, linger);
+                    if self.read_wait.poll_over(cx, linger, linger).is_ready() {
+                        return Poll::Ready(());
+                    }
+                    if self.gives_way {
+                        return Poll::Pending;
+                    }
+                    // Its peer has had the time to take the answer: from then on the place is anybody's.
+                    let since = self.read_wait.since().unwrap_or_else(Instant::now);
+                    return self.poll_gives_way(cx, since + GIVING_WAY_LINGER);
                 }
             }
         }

@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
 use bitacora_projector::{
-    CALL_OUTCOMES, CALL_VERDICTS, Call, CallApproval, CallArtifact, CallDecision, CallOutcome, CallQuery,
-    Outside,
+    CALL_OUTCOMES, CALL_VERDICTS, CallApproval, CallArtifact, CallDecision, CallOutcome, CallQuery,
+    CallSummary, Outside,
 };
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
@@ -115,7 +115,7 @@ pub(super) fn outside_answer(outside: Outside) -> OutsideAnswer {
     OutsideAnswer { count: outside.count, more: outside.is_more }
 }
 
-fn answer(call: Call) -> CallAnswer {
+fn answer(call: CallSummary) -> CallAnswer {
     let state = call.came_to().to_owned();
     CallAnswer {
         position: call.position.to_string(),

@@ -9,7 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bitacora_formats::{Micros, format_time};
 use bitacora_projector::{
-    Checkpoint, CheckpointError, CheckpointPlace, CheckpointQuery, Content, FoundCheckpoint, Held, ReadModels,
+    Checkpoint, CheckpointError, CheckpointPlace, CheckpointQuery, ContentBody, ContentLocation,
+    FoundCheckpoint, ReadModels,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -122,7 +123,7 @@ fn shown(models: &ReadModels, found: FoundCheckpoint) -> Result<CheckpointAnswer
     let FoundCheckpoint { checkpoint, has_parent, writes } = found;
     let document = models.checkpoint_document(&checkpoint)?;
     let mut room = MAX_SHOWN_CONTENT_BYTES;
-    let mut value = |content: &Content| value(models, content, &mut room);
+    let mut value = |content: &ContentLocation| value(models, content, &mut room);
     let mut values = BTreeMap::new();
     for channel in &checkpoint.channels {
         if let Some(content) = &channel.value {
@@ -150,7 +151,11 @@ fn shown(models: &ReadModels, found: FoundCheckpoint) -> Result<CheckpointAnswer
 }
 
 /// A content itself while there is room for it, else where it lies.
-fn value(models: &ReadModels, content: &Content, room: &mut u64) -> Result<ContentValue, CheckpointError> {
+fn value(
+    models: &ReadModels,
+    content: &ContentLocation,
+    room: &mut u64,
+) -> Result<ContentValue, CheckpointError> {
     let value = ContentValue {
         encoding: content.encoding.clone(),
         bytes: Some(content.bytes),
@@ -164,9 +169,9 @@ fn value(models: &ReadModels, content: &Content, room: &mut u64) -> Result<Conte
         });
     }
     let bytes = match models.content(content)? {
-        Held::Bytes(bytes) => bytes,
-        Held::Erased => return Ok(ContentValue { erased: Some(true), ..value }),
-        Held::Missing => return Ok(ContentValue { missing: Some(true), ..value }),
+        ContentBody::Bytes(bytes) => bytes,
+        ContentBody::Erased => return Ok(ContentValue { erased: Some(true), ..value }),
+        ContentBody::Missing => return Ok(ContentValue { missing: Some(true), ..value }),
     };
     *room -= bytes.len() as u64;
     let json = content.encoding.as_deref().filter(|encoding| *encoding == JSON_ENCODING);

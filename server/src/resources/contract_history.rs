@@ -7,8 +7,8 @@ use axum::response::Response;
 use bitacora_formats::vocabulary::{BlastRadius, ContractPhase, RollbackStatus, TrustOutcome};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_projector::{
-    CheckQuery, ContractCheck, ContractDefinition, Execution, Part, Rollback, RollbackAnswer, RollbackQuery,
-    RollbackState,
+    CheckQuery, ContractCheck, ContractDefinition, Execution, Rollback, RollbackAnswer, RollbackPart,
+    RollbackQuery, RollbackState,
 };
 use serde_json::{Value, json};
 
@@ -143,7 +143,7 @@ fn state_of(word: &str) -> Result<RollbackState, Problem> {
 }
 
 fn definition(definition: &ContractDefinition) -> ContractDefinitionAnswer {
-    let parts = |parts: &[Part]| parts.iter().map(part).collect();
+    let parts = |parts: &[RollbackPart]| parts.iter().map(part).collect();
     ContractDefinitionAnswer {
         version: definition.version,
         position: definition.position.to_string(),
@@ -162,7 +162,7 @@ fn definition(definition: &ContractDefinition) -> ContractDefinitionAnswer {
     }
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &RollbackPart) -> Value {
     let params: Value = serde_json::from_str(&part.params).unwrap_or_default();
     json!({"type": &part.kind, "params": params})
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Micros, format_time, format_usd, parse_time};
-use bitacora_projector::{CostQuery, CostsBy, Spending, TokenSums};
+use bitacora_projector::{CostQuery, CostsBy, SpendingSums, TokenSums};
 
 use super::openapi::{AtLeast, InLedger, Refusals};
 use crate::answers::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
@@ -143,7 +143,7 @@ pub(super) fn day_of(days: &str) -> String {
     time.split('T').next().unwrap_or(&time).to_owned()
 }
 
-pub(super) fn spending_answer(spending: &Spending) -> SpendingAnswer {
+pub(super) fn spending_answer(spending: &SpendingSums) -> SpendingAnswer {
     let place = |position: u64| (position > 0).then(|| position.to_string());
     SpendingAnswer {
         model_calls: spending.model_calls,

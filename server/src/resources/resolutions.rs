@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::vocabulary::{ApprovalAbout, Resolution};
 use bitacora_formats::{Micros, Position, format_time};
-use bitacora_projector::{Answered, AnsweredQuery, Answerer};
+use bitacora_projector::{AnsweredApproval, AnsweredApprovalQuery, Answerer};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
@@ -47,7 +47,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: Question) -> Res
     let paging = Paging::<u64>::take(&mut query)?;
     query.finish()?;
     let before = paging.after.and_then(Position::new);
-    let asked = AnsweredQuery { by, agent, resolution, before, limit: paging.limit };
+    let asked = AnsweredApprovalQuery { by, agent, resolution, before, limit: paging.limit };
     let found = ask_model(&api, &question, MODEL, move |models| models.answered(&asked)).await?;
     let last = found.items.last().map(|answered| answered.position).filter(|_| found.more);
     let page = AnsweredList {
@@ -94,9 +94,9 @@ fn resolution_of(word: &str) -> Result<Resolution, Problem> {
     })
 }
 
-fn answered(answered: Answered) -> AnsweredAnswer {
+fn answered(answered: AnsweredApproval) -> AnsweredAnswer {
     let waited_ms = answered.waited().map(|waited| waited / MILLISECOND);
-    let Answered { approval, position, time, resolution, by, note, question } = answered;
+    let AnsweredApproval { approval, position, time, resolution, by, note, question } = answered;
     let about = |about| match about {
         ApprovalAbout::Call => "call".to_owned(),
         ApprovalAbout::Rollback => "rollback".to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
-use bitacora_projector::{Run, RunQuery, RunState, RunStep, StepContent};
+use bitacora_projector::{RunQuery, RunState, RunStep, RunSummary, StepContent};
 
 use super::openapi::{AtLeast, InLedger, OfPage, Refusals};
 use crate::answers::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
@@ -123,7 +123,7 @@ fn unknown(run: &str) -> Problem {
     Problem::new(Code::NoSuchRun, format!("no run {run} is recorded"))
 }
 
-fn answer(run: Run) -> RunAnswer {
+fn answer(run: RunSummary) -> RunAnswer {
     RunAnswer {
         state: run.state.as_str().to_owned(),
         run: run.run,

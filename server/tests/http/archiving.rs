@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects,
-    Pace, ReadPiece, Release, Rules, Run, StoreSettings, StoredArchives,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, ArchiveStoreError, Archiver, ArchiverError,
+    ObjectListing, ObjectVersion, Objects, ReadPiece, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, HeadOptions, Ledger};
@@ -91,7 +91,7 @@ impl Objects for Store {
         self.folder.read(name, version, range)
     }
 
-    fn list(&self, folder: &str) -> Result<Listing, ArchiveStoreError> {
+    fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError> {
         self.folder.list(folder)
     }
 }
@@ -269,7 +269,7 @@ fn what_the_service_archives_nobody_else_does() {
     let objects = Arc::clone(&store) as Arc<dyn Objects>;
     let other = Archiver::new(ledger, &folder, &environment, &keyring, objects, "cold".to_owned());
     let rules = Rules { is_forced: true, ..Rules::default() };
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::Never };
+    let run = ArchiveRun { rules, pace: ArchivePace::Full { threads: 1 }, release: Release::Never };
     let refused = other.run(&run).unwrap_err();
     assert!(matches!(refused, ArchiverError::Busy), "{refused}");
     store.set_door(false);

@@ -117,6 +117,19 @@ fn connections_that_idle_or_drip_give_way() {
     }
 }
 
+#[test]
+fn connections_that_have_their_answer_and_stay_open_give_way() {
+    let service = Service::with(ServerLimits { max_connections: 4, ..ServerLimits::default() });
+    let refused = || {
+        let mut client = service.connect();
+        client.send(b"GET / HTTP/1.1\r\n\r\nmore");
+        client.answer().expect(400);
+        client
+    };
+    let _open = [refused(), refused(), refused(), refused()];
+    let _fillers = appends_and_fills(&service, 8, refused);
+}
+
 /// So many appends, each of which needs a place that another connection holds; each leaves its own to one that is returned, and holds it.
 fn appends_and_fills(service: &Service, appends: usize, filler: impl Fn() -> Client) -> Vec<Client> {
     let mut fillers = Vec::new();

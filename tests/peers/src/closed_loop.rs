@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Failure;
-use crate::events::{Event, Source};
+use crate::PeerError;
+use crate::events::{PeerEvent, Source};
 use crate::results::Appends;
 
 /// Clients, and events that each sends at once.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct LoadShape {
     pub clients: usize,
     pub events: usize,
 }
@@ -24,23 +24,23 @@ pub struct Loop {
 }
 
 /// A connection. Returned `Ok` ⇒ the store says that all of the events are synced.
-pub trait Client: Send + 'static {
-    fn append(&mut self, events: Vec<Event>) -> impl Future<Output = Result<(), Failure>> + Send;
+pub trait PeerClient: Send + 'static {
+    fn append(&mut self, events: Vec<PeerEvent>) -> impl Future<Output = Result<(), PeerError>> + Send;
 }
 
 /// A client that blocks its thread.
 pub trait BlockingClient: Send {
-    fn append(&mut self, events: Vec<Event>) -> Result<(), Failure>;
+    fn append(&mut self, events: Vec<PeerEvent>) -> Result<(), PeerError>;
 }
 
 /// Answers as they come.
-struct Counted {
+struct AnswerTimes {
     from: Instant,
     until: Instant,
     times_us: Mutex<Vec<u32>>,
 }
 
-impl Counted {
+impl AnswerTimes {
     fn begin(times: &Loop) -> Arc<Self> {
         let from = Instant::now() + times.warm_up;
         Arc::new(Self { from, until: from + times.measured, times_us: Mutex::default() })
@@ -54,7 +54,7 @@ impl Counted {
         }
     }
 
-    fn appends(&self, shape: Shape) -> Result<Appends, Failure> {
+    fn appends(&self, shape: LoadShape) -> Result<Appends, PeerError> {
         let mut times = self.times_us.lock().expect("nobody panics with it").clone();
         if times.is_empty() {
             return Err("no answer within the time".into());
@@ -75,8 +75,12 @@ impl Counted {
 
 impl Loop {
     /// Drives clients on an event loop with as many threads as there are cores.
-    pub async fn drive<C: Client>(&self, shape: Shape, clients: Vec<C>) -> Result<Appends, Failure> {
-        let counted = Counted::begin(self);
+    pub async fn drive<C: PeerClient>(
+        &self,
+        shape: LoadShape,
+        clients: Vec<C>,
+    ) -> Result<Appends, PeerError> {
+        let counted = AnswerTimes::begin(self);
         let mut running = tokio::task::JoinSet::new();
         for (number, mut client) in clients.into_iter().enumerate() {
             let counted = Arc::clone(&counted);
@@ -88,7 +92,7 @@ impl Loop {
                     client.append(events).await?;
                     counted.add(began);
                 }
-                Ok::<_, Failure>(())
+                Ok::<_, PeerError>(())
             });
         }
         while let Some(ended) = running.join_next().await {
@@ -100,10 +104,10 @@ impl Loop {
     /// Drives clients on a thread each.
     pub fn drive_threads<C: BlockingClient>(
         &self,
-        shape: Shape,
+        shape: LoadShape,
         clients: Vec<C>,
-    ) -> Result<Appends, Failure> {
-        let counted = Counted::begin(self);
+    ) -> Result<Appends, PeerError> {
+        let counted = AnswerTimes::begin(self);
         thread::scope(|scope| {
             let running: Vec<_> = clients
                 .into_iter()
@@ -118,7 +122,7 @@ impl Loop {
                             client.append(events)?;
                             counted.add(began);
                         }
-                        Ok::<_, Failure>(())
+                        Ok::<_, PeerError>(())
                     })
                 })
                 .collect();
@@ -129,6 +133,6 @@ impl Loop {
 }
 
 /// An event loop as the stores' own clients have it.
-pub fn event_loop() -> Result<tokio::runtime::Runtime, Failure> {
+pub fn event_loop() -> Result<tokio::runtime::Runtime, PeerError> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Failure;
+use crate::PeerError;
 
 /// The time that one may take to listen, and to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts the program and waits until it listens; what it says goes to a file in its folder.
-    pub fn start(mut command: Command, address: SocketAddr, folder: &Path) -> Result<Self, Failure> {
+    pub fn start(mut command: Command, address: SocketAddr, folder: &Path) -> Result<Self, PeerError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let said = folder.join("said");
         let file = File::create(&said)?;
@@ -64,12 +64,12 @@ impl Drop for Daemon {
 }
 
 /// A port that nobody has now.
-pub fn free_address() -> Result<SocketAddr, Failure> {
+pub fn free_address() -> Result<SocketAddr, PeerError> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
 }
 
 /// Returns the first line that a program prints of its version.
-pub fn version(program: &str) -> Result<String, Failure> {
+pub fn version(program: &str) -> Result<String, PeerError> {
     let output =
         Command::new(program).arg("--version").output().map_err(|error| format!("{program}: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -77,7 +77,7 @@ pub fn version(program: &str) -> Result<String, Failure> {
 }
 
 /// A command that does not run as root, for programs that refuse to: as the user of this name, who is given the folder.
-pub fn as_user(mut command: Command, user: &str, folder: &Path) -> Result<Command, Failure> {
+pub fn as_user(mut command: Command, user: &str, folder: &Path) -> Result<Command, PeerError> {
     let ids = |line: &str| {
         let mut fields = line.split(':');
         let found = fields.next()? == user;

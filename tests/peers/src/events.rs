@@ -16,7 +16,7 @@ const WORDS: [&str; 16] = [
 static POOL: LazyLock<Vec<String>> = LazyLock::new(|| (0..POOL_EVENTS).map(data).collect());
 
 /// An event for a store to keep.
-pub struct Event {
+pub struct PeerEvent {
     pub id: String,
     pub stream: String,
     pub data: &'static str,
@@ -34,14 +34,14 @@ impl Source {
         Self { client, next: 0, first: client * (POOL.len() / clients) }
     }
 
-    pub fn events(&mut self, count: usize) -> Vec<Event> {
+    pub fn events(&mut self, count: usize) -> Vec<PeerEvent> {
         (0..count).map(|_| self.event()).collect()
     }
 
-    fn event(&mut self) -> Event {
+    fn event(&mut self) -> PeerEvent {
         let number = self.next;
         self.next += 1;
-        Event {
+        PeerEvent {
             id: format!("{}-{number}", self.client),
             stream: format!("session/{}", self.client),
             data: &POOL[(self.first + number) % POOL.len()],

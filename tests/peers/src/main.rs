@@ -21,20 +21,20 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::closed_loop::{Loop, Shape};
+use crate::closed_loop::{LoadShape, Loop};
 use crate::results::{Peer, Results};
 
 /// The error of a measurement. It ends that measurement alone, and is told in the table.
-pub type Failure = Box<dyn Error + Send + Sync>;
+pub type PeerError = Box<dyn Error + Send + Sync>;
 
 /// The shapes that every store is driven with.
-const SHAPES: [Shape; 2] = [Shape { clients: 64, events: 1 }, Shape { clients: 16, events: 100 }];
+const SHAPES: [LoadShape; 2] = [LoadShape { clients: 64, events: 1 }, LoadShape { clients: 16, events: 100 }];
 /// Every fourth part of a measurement's time is warm-up before it.
 const WARM_UP_SHARE: u32 = 4;
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures other stores beside Bitacora")]
-struct Arguments {
+struct PeerArguments {
     /// A folder to make on the disk to be measured; removed at the end.
     #[arg(long, default_value = "peers-measured")]
     folder: PathBuf,
@@ -55,8 +55,8 @@ struct Arguments {
     only: Vec<String>,
 }
 
-fn main() -> Result<(), Failure> {
-    let arguments = Arguments::parse();
+fn main() -> Result<(), PeerError> {
+    let arguments = PeerArguments::parse();
     let results = match &arguments.from {
         Some(file) => serde_json::from_slice(&fs::read(file)?)?,
         None => measure(&arguments)?,
@@ -75,7 +75,7 @@ fn main() -> Result<(), Failure> {
 }
 
 /// One store in one setting.
-type Measure = fn(&Path, &Loop) -> Result<Peer, Failure>;
+type Measure = fn(&Path, &Loop) -> Result<Peer, PeerError>;
 
 const PEERS: [(&str, Measure); 7] = [
     ("postgresql-insert", postgresql::insert),
@@ -87,7 +87,7 @@ const PEERS: [(&str, Measure); 7] = [
     ("umadb", umadb::measure),
 ];
 
-fn measure(arguments: &Arguments) -> Result<Results, Failure> {
+fn measure(arguments: &PeerArguments) -> Result<Results, PeerError> {
     fs::create_dir(&arguments.folder).map_err(|error| {
         format!("{}: {error}; name a folder that can be made", arguments.folder.display())
     })?;

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::closed_loop::{Client, Loop, event_loop};
+use crate::closed_loop::{Loop, PeerClient, event_loop};
 use crate::daemon::{Daemon, free_address, version};
-use crate::events::Event;
+use crate::events::PeerEvent;
 use crate::results::Peer;
-use crate::{Failure, SHAPES};
+use crate::{PeerError, SHAPES};
 
-struct Connection {
+struct NatsConnection {
     stream: BufReader<TcpStream>,
     inbox: String,
     request: Vec<u8>,
@@ -25,8 +25,8 @@ struct Connection {
     payload: Vec<u8>,
 }
 
-impl Connection {
-    async fn open(address: SocketAddr, number: usize) -> Result<Self, Failure> {
+impl NatsConnection {
+    async fn open(address: SocketAddr, number: usize) -> Result<Self, PeerError> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let stream = BufReader::with_capacity(256 * 1024, stream);
@@ -54,7 +54,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn next_line(&mut self) -> Result<&str, Failure> {
+    async fn next_line(&mut self) -> Result<&str, PeerError> {
         self.line.clear();
         if self.stream.read_until(b'\n', &mut self.line).await? == 0 {
             return Err("nats hung up".into());
@@ -63,7 +63,7 @@ impl Connection {
     }
 
     /// The payload of the next message.
-    async fn message(&mut self) -> Result<&[u8], Failure> {
+    async fn message(&mut self) -> Result<&[u8], PeerError> {
         loop {
             let line = self.next_line().await?;
             if line.starts_with("MSG ") {
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    async fn ask(&mut self, subject: &str, question: &Value) -> Result<Value, Failure> {
+    async fn ask(&mut self, subject: &str, question: &Value) -> Result<Value, PeerError> {
         self.publish(subject, &[question.to_string().as_bytes()]);
         self.send().await?;
         let answer: Value = serde_json::from_slice(self.message().await?)?;
@@ -90,8 +90,8 @@ impl Connection {
     }
 }
 
-impl Client for Connection {
-    async fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
+impl PeerClient for NatsConnection {
+    async fn append(&mut self, events: Vec<PeerEvent>) -> Result<(), PeerError> {
         for event in &events {
             let subject = format!("events.{}", event.stream.replace('/', "."));
             self.publish(&subject, &[event.id.as_bytes(), b" tool.requested ", event.data.as_bytes()]);
@@ -107,15 +107,15 @@ impl Client for Connection {
     }
 }
 
-pub fn sync_always(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn sync_always(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     measure(folder, times, "NATS JetStream, sync always", "sync_interval: always", true)
 }
 
-pub fn sync_default(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn sync_default(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     measure(folder, times, "NATS JetStream, default", "", false)
 }
 
-fn measure(folder: &Path, times: &Loop, name: &str, sync: &str, is_durable: bool) -> Result<Peer, Failure> {
+fn measure(folder: &Path, times: &Loop, name: &str, sync: &str, is_durable: bool) -> Result<Peer, PeerError> {
     let address = free_address()?;
     let configuration = folder.join("configuration");
     let store = folder.join("store");
@@ -132,7 +132,7 @@ fn measure(folder: &Path, times: &Loop, name: &str, sync: &str, is_durable: bool
     let daemon = Daemon::start(command, address, folder)?;
     let runtime = event_loop()?;
     runtime.block_on(async {
-        let mut session = Connection::open(daemon.address, 0).await?;
+        let mut session = NatsConnection::open(daemon.address, 0).await?;
         let stream = json!({"name": "EVENTS", "subjects": ["events.>"], "storage": "file", "retention": "limits",
             "max_consumers": -1, "max_msgs": -1, "max_bytes": -1, "max_age": 0, "num_replicas": 1, "discard": "old"});
         session.ask("$JS.API.STREAM.CREATE.EVENTS", &stream).await?;
@@ -146,7 +146,7 @@ fn measure(folder: &Path, times: &Loop, name: &str, sync: &str, is_durable: bool
         for shape in SHAPES {
             let mut clients = Vec::new();
             for number in 0..shape.clients {
-                clients.push(Connection::open(daemon.address, 1 + number).await?);
+                clients.push(NatsConnection::open(daemon.address, 1 + number).await?);
             }
             peer.appends.push(times.drive(shape, clients).await?);
         }
@@ -156,7 +156,7 @@ fn measure(folder: &Path, times: &Loop, name: &str, sync: &str, is_durable: bool
 }
 
 /// Pushed to one consumer that acknowledges nothing, which is its fastest way.
-async fn scan(mut session: Connection) -> Result<f64, Failure> {
+async fn scan(mut session: NatsConnection) -> Result<f64, PeerError> {
     let information = session.ask("$JS.API.STREAM.INFO.EVENTS", &json!({})).await?;
     let events = information["state"]["messages"].as_u64().ok_or("a stream without a count")?;
     session.stream.write_all(b"SUB scanned 2\r\n").await?;

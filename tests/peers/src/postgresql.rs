@@ -8,11 +8,11 @@ use std::time::Instant;
 use futures_util::{SinkExt, StreamExt};
 use tokio_postgres::{Client as Session, NoTls, Statement};
 
-use crate::closed_loop::{Client, Loop, event_loop};
+use crate::closed_loop::{Loop, PeerClient, event_loop};
 use crate::daemon::{Daemon, as_user, free_address, version};
-use crate::events::Event;
+use crate::events::PeerEvent;
 use crate::results::Peer;
-use crate::{Failure, SHAPES};
+use crate::{PeerError, SHAPES};
 
 const USER: &str = "postgres";
 const INSERT: &str = "INSERT INTO events (id, stream, kind, data) \
@@ -30,32 +30,32 @@ const SETTINGS: [&str; 6] = [
     "max_connections=100",
 ];
 
-enum Way {
+enum InsertMethod {
     Insert { one: Statement, many: Statement },
     Copy,
 }
 
-struct Connection {
+struct PostgresConnection {
     session: Session,
-    way: Way,
+    way: InsertMethod,
 }
 
-impl Client for Connection {
-    async fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
+impl PeerClient for PostgresConnection {
+    async fn append(&mut self, events: Vec<PeerEvent>) -> Result<(), PeerError> {
         let session = &self.session;
         match &self.way {
-            Way::Insert { one, .. } if events.len() == 1 => {
+            InsertMethod::Insert { one, .. } if events.len() == 1 => {
                 let event = &events[0];
                 session.execute(one, &[&event.id, &event.stream, &KIND, &event.data]).await?;
             }
-            Way::Insert { many, .. } => {
+            InsertMethod::Insert { many, .. } => {
                 let ids: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
                 let streams: Vec<&str> = events.iter().map(|event| event.stream.as_str()).collect();
                 let kinds = vec![KIND; events.len()];
                 let data: Vec<&str> = events.iter().map(|event| event.data).collect();
                 session.execute(many, &[&ids, &streams, &kinds, &data]).await?;
             }
-            Way::Copy => {
+            InsertMethod::Copy => {
                 let mut rows = String::new();
                 for event in &events {
                     // Nothing in the events needs escaping but backslashes, and they hold none.
@@ -70,15 +70,15 @@ impl Client for Connection {
     }
 }
 
-pub fn insert(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn insert(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     measure(folder, times, "PostgreSQL, INSERT", true)
 }
 
-pub fn copy(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn copy(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     measure(folder, times, "PostgreSQL, COPY", false)
 }
 
-fn measure(folder: &Path, times: &Loop, name: &str, inserts: bool) -> Result<Peer, Failure> {
+fn measure(folder: &Path, times: &Loop, name: &str, inserts: bool) -> Result<Peer, PeerError> {
     let data = folder.join("data");
     let mut begin = Command::new("initdb");
     begin.args(["--auth=trust", "--encoding=UTF8", "--no-locale", "--username", USER, "--pgdata"]).arg(&data);
@@ -116,11 +116,11 @@ fn measure(folder: &Path, times: &Loop, name: &str, inserts: bool) -> Result<Pee
                 let session = connect(&daemon).await?;
                 let way = if inserts {
                     let (one, many) = (session.prepare(INSERT_ONE).await?, session.prepare(INSERT).await?);
-                    Way::Insert { one, many }
+                    InsertMethod::Insert { one, many }
                 } else {
-                    Way::Copy
+                    InsertMethod::Copy
                 };
-                clients.push(Connection { session, way });
+                clients.push(PostgresConnection { session, way });
             }
             peer.appends.push(times.drive(shape, clients).await?);
         }
@@ -129,7 +129,7 @@ fn measure(folder: &Path, times: &Loop, name: &str, inserts: bool) -> Result<Pee
     })
 }
 
-async fn connect(daemon: &Daemon) -> Result<Session, Failure> {
+async fn connect(daemon: &Daemon) -> Result<Session, PeerError> {
     let port = daemon.address.port();
     let settings = format!("host=127.0.0.1 port={port} user={USER} dbname=postgres");
     // It listens a little before it lets anyone in.
@@ -144,7 +144,7 @@ async fn connect(daemon: &Daemon) -> Result<Session, Failure> {
 }
 
 /// Copied out, which is its fastest way.
-async fn scan(session: &Session) -> Result<f64, Failure> {
+async fn scan(session: &Session) -> Result<f64, PeerError> {
     let began = Instant::now();
     let all = "COPY (SELECT position, id, stream, kind, data FROM events ORDER BY position) TO STDOUT";
     let mut rows = pin!(session.copy_out(all).await?);

@@ -9,11 +9,11 @@ use std::time::Instant;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::closed_loop::{Client, Loop, event_loop};
+use crate::closed_loop::{Loop, PeerClient, event_loop};
 use crate::daemon::{Daemon, free_address, version};
-use crate::events::Event;
+use crate::events::PeerEvent;
 use crate::results::Peer;
-use crate::{Failure, SHAPES};
+use crate::{PeerError, SHAPES};
 
 const STREAM: &str = "events";
 /// Entries of one read.
@@ -21,7 +21,7 @@ const PAGE_EVENTS: &str = "1000";
 const SETTINGS: [&str; 8] =
     ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--auto-aof-rewrite-percentage", "0"];
 
-struct Connection {
+struct RedisConnection {
     stream: BufReader<TcpStream>,
     request: Vec<u8>,
 }
@@ -34,7 +34,7 @@ struct Reply {
     last_id: Option<Vec<u8>>,
 }
 
-impl Connection {
+impl RedisConnection {
     async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -54,7 +54,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn reply(&mut self) -> Result<Reply, Failure> {
+    async fn reply(&mut self) -> Result<Reply, PeerError> {
         let mut reply = Reply { strings: 0, last_id: None };
         let (mut open, mut line, mut string) = (1_i64, Vec::new(), Vec::new());
         while open > 0 {
@@ -83,8 +83,8 @@ impl Connection {
     }
 }
 
-impl Client for Connection {
-    async fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
+impl PeerClient for RedisConnection {
+    async fn append(&mut self, events: Vec<PeerEvent>) -> Result<(), PeerError> {
         for event in &events {
             let data = event.data;
             self.command(&[
@@ -109,7 +109,7 @@ impl Client for Connection {
     }
 }
 
-pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     let address = free_address()?;
     let mut command = Command::new("redis-server");
     command.args(["--bind", "127.0.0.1", "--port", &address.port().to_string(), "--dir"]).arg(folder);
@@ -127,16 +127,16 @@ pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
         for shape in SHAPES {
             let mut clients = Vec::new();
             for _ in 0..shape.clients {
-                clients.push(Connection::open(daemon.address).await?);
+                clients.push(RedisConnection::open(daemon.address).await?);
             }
             peer.appends.push(times.drive(shape, clients).await?);
         }
-        peer.scan_events_per_s = Some(scan(Connection::open(daemon.address).await?).await?);
+        peer.scan_events_per_s = Some(scan(RedisConnection::open(daemon.address).await?).await?);
         Ok(peer)
     })
 }
 
-async fn scan(mut connection: Connection) -> Result<f64, Failure> {
+async fn scan(mut connection: RedisConnection) -> Result<f64, PeerError> {
     /// An entry's id, and four names with their values.
     const STRINGS_AN_EVENT: usize = 9;
     let (began, mut events, mut from) = (Instant::now(), 0, "-".to_owned());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::PeerError;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Results {
@@ -39,7 +39,7 @@ pub struct Appends {
 }
 
 impl Peer {
-    pub fn failed(name: &str, failure: &Failure) -> Self {
+    pub fn failed(name: &str, failure: &PeerError) -> Self {
         let failure = failure.to_string();
         let first = failure.lines().next().unwrap_or_default().to_owned();
         Self { name: name.to_owned(), failure: Some(first), ..Self::default() }

@@ -7,15 +7,15 @@ use std::time::Instant;
 use rusqlite::{Connection, params};
 
 use crate::closed_loop::{BlockingClient, Loop};
-use crate::events::Event;
+use crate::events::PeerEvent;
 use crate::results::Peer;
-use crate::{Failure, SHAPES};
+use crate::{PeerError, SHAPES};
 
 /// SQLite has one writer at a time: clients take turns at one connection, which costs them less than its own locks.
-struct Client(Arc<Mutex<Connection>>);
+struct SqliteClient(Arc<Mutex<Connection>>);
 
-impl BlockingClient for Client {
-    fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
+impl BlockingClient for SqliteClient {
+    fn append(&mut self, events: Vec<PeerEvent>) -> Result<(), PeerError> {
         let mut connection = self.0.lock().map_err(|_| "a client panicked")?;
         let transaction = connection.transaction()?;
         let mut insert =
@@ -28,7 +28,7 @@ impl BlockingClient for Client {
     }
 }
 
-pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     let connection = Connection::open(folder.join("events.db"))?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -44,7 +44,7 @@ pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
         ..Peer::default()
     };
     for shape in SHAPES {
-        let clients = (0..shape.clients).map(|_| Client(Arc::clone(&connection))).collect();
+        let clients = (0..shape.clients).map(|_| SqliteClient(Arc::clone(&connection))).collect();
         peer.appends.push(times.drive_threads(shape, clients)?);
     }
     let connection = connection.lock().map_err(|_| "a client panicked")?;

@@ -12,10 +12,10 @@ use umadb_core::writer_thread_blocking::writer_thread_blocking;
 use umadb_core::writer_thread_request::WriterThreadRequest;
 use umadb_dcb::{DcbEvent, DcbEventStoreSync};
 
-use crate::closed_loop::{Client, Loop, event_loop};
-use crate::events::Event;
+use crate::closed_loop::{Loop, PeerClient, event_loop};
+use crate::events::PeerEvent;
 use crate::results::Peer;
-use crate::{Failure, SHAPES};
+use crate::{PeerError, SHAPES};
 
 /// As its server has them.
 const QUEUE_REQUESTS: usize = 2_048;
@@ -23,11 +23,11 @@ const BATCH_EVENTS: usize = 2_048;
 /// Events of one read.
 const PAGE_EVENTS: u32 = 10_000;
 
-struct Writer(mpsc::Sender<WriterThreadRequest>);
+struct UmadbWriter(mpsc::Sender<WriterThreadRequest>);
 
-impl Client for Writer {
-    async fn append(&mut self, events: Vec<Event>) -> Result<(), Failure> {
-        let of = |event: Event| {
+impl PeerClient for UmadbWriter {
+    async fn append(&mut self, events: Vec<PeerEvent>) -> Result<(), PeerError> {
+        let of = |event: PeerEvent| {
             DcbEvent::new().event_type("tool.requested").tags([event.stream]).data(event.data.as_bytes())
         };
         let (response_tx, response) = oneshot::channel();
@@ -44,7 +44,7 @@ impl Client for Writer {
     }
 }
 
-pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
+pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, PeerError> {
     let store = Arc::new(Mvcc::new(false, StorageOptions::default().db_path(folder))?);
     let (requests, received) = mpsc::channel(QUEUE_REQUESTS);
     let (head, _seen) = watch::channel(None);
@@ -60,7 +60,7 @@ pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
     };
     let runtime = event_loop()?;
     for shape in SHAPES {
-        let clients = (0..shape.clients).map(|_| Writer(requests.clone())).collect();
+        let clients = (0..shape.clients).map(|_| UmadbWriter(requests.clone())).collect();
         peer.appends.push(runtime.block_on(times.drive(shape, clients))?);
     }
     runtime.block_on(requests.send(WriterThreadRequest::Shutdown)).map_err(|_| "its writer ended")?;
@@ -69,7 +69,7 @@ pub fn measure(folder: &Path, times: &Loop) -> Result<Peer, Failure> {
     Ok(peer)
 }
 
-fn scan(store: &UmaDb) -> Result<f64, Failure> {
+fn scan(store: &UmaDb) -> Result<f64, PeerError> {
     let began = Instant::now();
     let (mut events, mut from) = (0_usize, None);
     loop {

@@ -10,13 +10,13 @@ pub(super) const PAGE_BYTES: u64 = 4_096;
 pub(super) const SECTORS_PER_PAGE: u64 = PAGE_BYTES / SECTOR_BYTES;
 
 pub(super) type Sector = [u8; SECTOR_BYTES as usize];
-type Page = [u8; PAGE_BYTES as usize];
+type DiskPage = [u8; PAGE_BYTES as usize];
 
 /// A missing page is a hole of zeros that takes no space; bytes past the length are zero in every page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Content {
     bytes: u64,
-    pages: BTreeMap<u64, Arc<Page>>,
+    pages: BTreeMap<u64, Arc<DiskPage>>,
 }
 
 impl Content {
@@ -92,7 +92,7 @@ impl Content {
         };
     }
 
-    fn page_mut(&mut self, page: u64) -> &mut Page {
+    fn page_mut(&mut self, page: u64) -> &mut DiskPage {
         Arc::make_mut(self.pages.entry(page).or_insert_with(|| Arc::new([0; PAGE_BYTES as usize])))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::content::{Content, SECTOR_BYTES};
 use super::file::{Change, FileNode, Version};
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 /// The unsynced changes that a crash keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,16 +20,16 @@ impl CrashPolicy {
     /// Every policy, for loops; `Random` wants many seeds.
     pub const ALL: [Self; 3] = [Self::OnlySynced, Self::Everything, Self::Random];
 
-    pub(super) fn shape_of_file(self, random: &mut Random) -> Shape {
+    pub(super) fn shape_of_file(self, random: &mut SeededRandom) -> CrashShape {
         match self {
-            Self::OnlySynced => Shape::Nothing,
-            Self::Everything => Shape::Everything,
-            Self::Random => Shape::pick(random),
+            Self::OnlySynced => CrashShape::Nothing,
+            Self::Everything => CrashShape::Everything,
+            Self::Random => CrashShape::pick(random),
         }
     }
 
     /// In how many of eight cases a change of a name is kept.
-    pub(super) fn names_kept_of_8(self, random: &mut Random) -> u64 {
+    pub(super) fn names_kept_of_8(self, random: &mut SeededRandom) -> u64 {
         match self {
             Self::OnlySynced => 0,
             Self::Everything => 8,
@@ -41,7 +41,7 @@ impl CrashPolicy {
 /// In what manner one file's unsynced sectors are kept. Even odds for each sector alone would hardly ever give the
 /// likeliest of crashes: all there but the end, or all but one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum CrashShape {
     Nothing,
     Everything,
     /// Each sector alone: its newest version in this many of eight cases, else any older one.
@@ -58,8 +58,8 @@ pub(super) enum Shape {
     OnlyOne,
 }
 
-impl Shape {
-    fn pick(random: &mut Random) -> Self {
+impl CrashShape {
+    fn pick(random: &mut SeededRandom) -> Self {
         match random.below(10) {
             0 => Self::Nothing,
             1 => Self::Everything,
@@ -76,15 +76,15 @@ impl Shape {
 
 impl FileNode {
     /// Returns the content that a crash leaves on the platter.
-    pub(super) fn crashed(&self, shape: Shape, random: &mut Random) -> Content {
+    pub(super) fn crashed(&self, shape: CrashShape, random: &mut SeededRandom) -> Content {
         let mut platter = self.durable().clone();
         let changes = self.unsynced();
-        if shape == Shape::Nothing || changes.is_empty() {
+        if shape == CrashShape::Nothing || changes.is_empty() {
             return platter;
         }
         let timelines = self.timelines();
         let sectors: Vec<u64> = timelines.keys().copied().collect();
-        let plan = Plan::new(shape, changes, &sectors, random);
+        let plan = CrashPlan::new(shape, changes, &sectors, random);
         for (sector, versions) in &timelines {
             let possible = possible_versions(versions, plan.length_changes);
             if let Some(version) = plan.choose(*sector, possible, random)
@@ -114,8 +114,8 @@ fn possible_versions(versions: &[Version], length_changes: usize) -> &[Version] 
 }
 
 /// A shape made definite for one file.
-struct Plan {
-    shape: Shape,
+struct CrashPlan {
+    shape: CrashShape,
     /// So many changes, from the first, have brought their length to the platter.
     length_changes: usize,
     /// The change that is torn, by its number.
@@ -124,22 +124,22 @@ struct Plan {
     sector: u64,
 }
 
-impl Plan {
-    fn new(shape: Shape, changes: &[Change], sectors: &[u64], random: &mut Random) -> Self {
+impl CrashPlan {
+    fn new(shape: CrashShape, changes: &[Change], sectors: &[u64], random: &mut SeededRandom) -> Self {
         let all = changes.len();
         let torn_change = match shape {
-            Shape::Prefix => 1 + random.index(all),
+            CrashShape::Prefix => 1 + random.index(all),
             _ => 1 + changes.iter().rposition(|change| matches!(change, Change::Write { .. })).unwrap_or(all),
         };
         let length_changes = match shape {
-            Shape::Nothing => 0,
-            Shape::Everything | Shape::LastWriteWithoutHead | Shape::WithoutOne => all,
-            Shape::Prefix => torn_change - random.index(2),
-            Shape::OnlyOne | Shape::Scattered { .. } if random.chance(1, 2) => all,
-            Shape::OnlyOne | Shape::Scattered { .. } => random.index(all + 1),
+            CrashShape::Nothing => 0,
+            CrashShape::Everything | CrashShape::LastWriteWithoutHead | CrashShape::WithoutOne => all,
+            CrashShape::Prefix => torn_change - random.index(2),
+            CrashShape::OnlyOne | CrashShape::Scattered { .. } if random.chance(1, 2) => all,
+            CrashShape::OnlyOne | CrashShape::Scattered { .. } => random.index(all + 1),
         };
         let sector = match (shape, changes.get(torn_change - 1)) {
-            (Shape::Prefix | Shape::LastWriteWithoutHead, Some(Change::Write { offset, data })) => {
+            (CrashShape::Prefix | CrashShape::LastWriteWithoutHead, Some(Change::Write { offset, data })) => {
                 let first = offset / SECTOR_BYTES;
                 let end = (offset + data.len() as u64).div_ceil(SECTOR_BYTES);
                 first + random.below(end - first + 1)
@@ -150,30 +150,35 @@ impl Plan {
     }
 
     /// One of the possible versions; they are never empty where a sector has any.
-    fn choose<'v>(&self, sector: u64, possible: &'v [Version], random: &mut Random) -> Option<&'v Version> {
+    fn choose<'v>(
+        &self,
+        sector: u64,
+        possible: &'v [Version],
+        random: &mut SeededRandom,
+    ) -> Option<&'v Version> {
         let (newest, older) = possible.split_last()?;
         let oldest = possible.first()?;
         let newest_where = |is_there: &dyn Fn(&Version) -> bool| {
             possible.iter().rev().find(|version| is_there(version)).unwrap_or(oldest)
         };
         Some(match self.shape {
-            Shape::Nothing => oldest,
-            Shape::Everything => newest,
-            Shape::Scattered { newest_of_8 } if random.chance(newest_of_8, 8) => newest,
-            Shape::Scattered { .. } => older.get(random.index(older.len())).unwrap_or(newest),
-            Shape::Prefix => newest_where(&|version| {
+            CrashShape::Nothing => oldest,
+            CrashShape::Everything => newest,
+            CrashShape::Scattered { newest_of_8 } if random.chance(newest_of_8, 8) => newest,
+            CrashShape::Scattered { .. } => older.get(random.index(older.len())).unwrap_or(newest),
+            CrashShape::Prefix => newest_where(&|version| {
                 version.change < self.torn_change
                     || (version.change == self.torn_change && sector < self.sector)
             }),
-            Shape::LastWriteWithoutHead => {
+            CrashShape::LastWriteWithoutHead => {
                 newest_where(&|version| version.change != self.torn_change || sector >= self.sector)
             }
-            Shape::WithoutOne if sector == self.sector => {
+            CrashShape::WithoutOne if sector == self.sector => {
                 older.get(random.index(older.len())).unwrap_or(newest)
             }
-            Shape::WithoutOne => newest,
-            Shape::OnlyOne if sector == self.sector => newest,
-            Shape::OnlyOne => oldest,
+            CrashShape::WithoutOne => newest,
+            CrashShape::OnlyOne if sector == self.sector => newest,
+            CrashShape::OnlyOne => oldest,
         })
     }
 }

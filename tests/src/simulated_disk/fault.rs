@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// The calls of a disk, as faults, holds and counts name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is the method of that name")]
-pub enum Call {
+pub enum DiskCall {
     /// Opening an existing file.
     Open,
     /// Opening with `CreateNew`, and a lock's making of its file.
@@ -42,8 +42,8 @@ pub enum Effect {
 
 /// A call that is going to fail.
 #[derive(Debug, Clone)]
-pub struct Fault {
-    calls: Vec<Call>,
+pub struct DiskFault {
+    calls: Vec<DiskCall>,
     /// So many matching calls still go well.
     spared: u64,
     errno: i32,
@@ -52,18 +52,18 @@ pub struct Fault {
     is_lasting: bool,
 }
 
-impl Fault {
+impl DiskFault {
     /// The `nth` such call from now (1 is the next one) fails once, without effect, with this error number of
     /// [`super::errno`].
     #[must_use]
-    pub fn on(call: Call, nth: u64, errno: i32) -> Self {
+    pub fn on(call: DiskCall, nth: u64, errno: i32) -> Self {
         let spared = nth.saturating_sub(1);
         Self { calls: vec![call], spared, errno, effect: Effect::Without, path_part: None, is_lasting: false }
     }
 
     /// Counts and fails calls of this kind as well.
     #[must_use]
-    pub fn or(mut self, call: Call) -> Self {
+    pub fn or(mut self, call: DiskCall) -> Self {
         self.calls.push(call);
         self
     }
@@ -89,7 +89,7 @@ impl Fault {
         self
     }
 
-    fn matches(&self, call: Call, path: &Path) -> bool {
+    fn matches(&self, call: DiskCall, path: &Path) -> bool {
         let is_on_path = self
             .path_part
             .as_ref()
@@ -100,16 +100,16 @@ impl Fault {
 
 /// The failure that one call is to suffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct DiskFailure {
     pub(super) errno: i32,
     pub(super) effect: Effect,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Fault>);
+pub(super) struct Faults(Vec<DiskFault>);
 
 impl Faults {
-    pub(super) fn add(&mut self, fault: Fault) {
+    pub(super) fn add(&mut self, fault: DiskFault) {
         self.0.push(fault);
     }
 
@@ -122,7 +122,7 @@ impl Faults {
     }
 
     /// Counts the call in every fault that waits for its like; the first that is due strikes.
-    pub(super) fn strike(&mut self, call: Call, path: &Path) -> Option<Failure> {
+    pub(super) fn strike(&mut self, call: DiskCall, path: &Path) -> Option<DiskFailure> {
         let mut due = None;
         for (index, fault) in self.0.iter_mut().enumerate().filter(|(_, fault)| fault.matches(call, path)) {
             if fault.spared > 0 {
@@ -133,7 +133,7 @@ impl Faults {
         }
         let index = due?;
         let fault = &self.0[index];
-        let failure = Failure { errno: fault.errno, effect: fault.effect };
+        let failure = DiskFailure { errno: fault.errno, effect: fault.effect };
         if !fault.is_lasting {
             self.0.remove(index);
         }

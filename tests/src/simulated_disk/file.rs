@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::content::{Content, SECTOR_BYTES, SECTORS_PER_PAGE, Sector};
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 /// A change of a file that is not yet durable.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ impl FileNode {
     }
 
     /// A sync that fails: only some sectors reach the platter (`None`: none), and the cache calls all of them clean.
-    pub(super) fn sync_failing(&mut self, choices: Option<&mut Random>) {
+    pub(super) fn sync_failing(&mut self, choices: Option<&mut SeededRandom>) {
         let Some(random) = choices else {
             return self.write_back(|_| false, false);
         };

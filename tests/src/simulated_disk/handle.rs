@@ -8,7 +8,7 @@ use bitacora_ledger::{DiskFile, FileIdentity, FolderLock};
 
 use super::SimulatedDisk;
 use super::errno;
-use super::fault::{Call, Effect};
+use super::fault::{DiskCall, Effect};
 use super::tree::{Mutation, error};
 
 /// Like the kernel, refuses places past the greatest signed number.
@@ -24,7 +24,7 @@ pub(super) struct SimulatedFile {
 }
 
 impl SimulatedFile {
-    fn sync(&self, call: Call) -> io::Result<()> {
+    fn sync(&self, call: DiskCall) -> io::Result<()> {
         let mut machine = self.disk.enter(call);
         machine.act(call, &self.path, |machine| match machine.tree.folder(self.inode) {
             Ok(_) => Ok(Mutation::SyncFolder { folder: self.inode }),
@@ -35,8 +35,8 @@ impl SimulatedFile {
 
 impl DiskFile for SimulatedFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut machine = self.disk.enter(Call::Read);
-        let failure = machine.count(Call::Read, &self.path);
+        let mut machine = self.disk.enter(DiskCall::Read);
+        let failure = machine.count(DiskCall::Read, &self.path);
         if let Some(failure) = failure
             && failure.effect == Effect::Without
         {
@@ -54,8 +54,8 @@ impl DiskFile for SimulatedFile {
         if buf.is_empty() {
             return Ok(());
         }
-        let mut machine = self.disk.enter(Call::Write);
-        machine.act(Call::Write, &self.path, |_| {
+        let mut machine = self.disk.enter(DiskCall::Write);
+        machine.act(DiskCall::Write, &self.path, |_| {
             if !self.is_writable {
                 return Err(error(errno::EBADF));
             }
@@ -67,16 +67,16 @@ impl DiskFile for SimulatedFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.sync(Call::SyncData)
+        self.sync(DiskCall::SyncData)
     }
 
     fn sync_all(&self) -> io::Result<()> {
-        self.sync(Call::SyncAll)
+        self.sync(DiskCall::SyncAll)
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        let mut machine = self.disk.enter(Call::SetLen);
-        machine.act(Call::SetLen, &self.path, |_| {
+        let mut machine = self.disk.enter(DiskCall::SetLen);
+        machine.act(DiskCall::SetLen, &self.path, |_| {
             if !self.is_writable || bytes > MAX_FILE_BYTES {
                 return Err(error(errno::EINVAL));
             }
@@ -89,8 +89,8 @@ impl DiskFile for SimulatedFile {
     }
 
     fn identity(&self) -> io::Result<FileIdentity> {
-        let mut machine = self.disk.enter(Call::Stat);
-        machine.observe(Call::Stat, &self.path)?;
+        let mut machine = self.disk.enter(DiskCall::Stat);
+        machine.observe(DiskCall::Stat, &self.path)?;
         machine.identity(self.inode)
     }
 }

@@ -4,22 +4,23 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::SimulatedDisk;
-use super::fault::Call;
-use super::machine::Machine;
+use super::fault::DiskCall;
+use super::machine::SimulatedMachine;
 
 /// Calls of one kind wait before they do anything, until this value is dropped.
 #[derive(Debug)]
 pub struct Hold {
     disk: SimulatedDisk,
-    call: Call,
+    call: DiskCall,
 }
 
 impl Hold {
     /// Waits until at least so many calls wait; false if that takes longer than `at_most`.
     #[must_use]
     pub fn wait_for(&self, calls: u64, at_most: Duration) -> bool {
-        let is_too_few =
-            |machine: &mut Machine| machine.waiting.get(&self.call).copied().unwrap_or_default() < calls;
+        let is_too_few = |machine: &mut SimulatedMachine| {
+            machine.waiting.get(&self.call).copied().unwrap_or_default() < calls
+        };
         let waited = self.disk.holds_changed.wait_timeout_while(self.disk.machine(), at_most, is_too_few);
         let (_machine, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         !waited.timed_out()
@@ -40,15 +41,16 @@ impl Drop for Hold {
 impl SimulatedDisk {
     /// From now on calls of this kind wait, until the returned value is dropped.
     #[must_use]
-    pub fn hold(&self, call: Call) -> Hold {
+    pub fn hold(&self, call: DiskCall) -> Hold {
         *self.machine().held.entry(call).or_default() += 1;
         Hold { disk: self.clone(), call }
     }
 
     /// Every call begins here: it waits while its kind is held.
-    pub(super) fn enter(&self, call: Call) -> MutexGuard<'_, Machine> {
+    pub(super) fn enter(&self, call: DiskCall) -> MutexGuard<'_, SimulatedMachine> {
         let mut machine = self.machine();
-        let is_held = |machine: &mut Machine| machine.held.get(&call).is_some_and(|holds| *holds > 0);
+        let is_held =
+            |machine: &mut SimulatedMachine| machine.held.get(&call).is_some_and(|holds| *holds > 0);
         if !is_held(&mut machine) {
             return machine;
         }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::content::PAGE_BYTES;
 use super::crash::CrashPolicy;
 use super::errno;
-use super::fault::{Call, Effect, Failure, Faults};
+use super::fault::{DiskCall, DiskFailure, Effect, Faults};
 use super::tree::{Mutation, Tree, error};
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 /// One numbered step of a disk's history: a call that changed something or could have, or an act from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Operation {
     /// Counted from 1; a crash image at this number has seen it, one at the number before has not.
     pub number: u64,
     /// The call.
-    pub call: Call,
+    pub call: DiskCall,
     /// On what; for an open file the path it was opened by.
     pub path: PathBuf,
     /// For writes and `set_len`, the offset or new length.
@@ -31,15 +31,15 @@ pub struct Operation {
 
 /// The ways in which the disk itself is dishonest: a seeded bug in the program would look so from below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lie {
+pub enum FalseSync {
     /// `sync_data` and `sync_all` say OK and do nothing.
-    SyncFile,
+    File,
     /// `sync_folder` says OK and does nothing.
-    SyncFolder,
+    Folder,
 }
 
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct SimulatedMachine {
     pub(super) tree: Tree,
     /// The tree before `steps`.
     base: Tree,
@@ -49,8 +49,8 @@ pub(super) struct Machine {
     /// The tree at some operation, so that images taken in rising order do not start over.
     cursor: Option<(u64, Tree)>,
     pub(super) faults: Faults,
-    pub(super) calls: BTreeMap<Call, u64>,
-    pub(super) lies: BTreeSet<Lie>,
+    pub(super) calls: BTreeMap<DiskCall, u64>,
+    pub(super) false_syncs: BTreeSet<FalseSync>,
     pub(super) capacity: Option<u64>,
     pub(super) is_read_only: bool,
     pub(super) has_short_reads: bool,
@@ -58,12 +58,12 @@ pub(super) struct Machine {
     /// The number of open handles, by file.
     pub(super) open: BTreeMap<u64, u64>,
     /// The number of holds on each kind of call, and of the calls that wait for their end.
-    pub(super) held: BTreeMap<Call, u64>,
-    pub(super) waiting: BTreeMap<Call, u64>,
-    pub(super) random: Random,
+    pub(super) held: BTreeMap<DiskCall, u64>,
+    pub(super) waiting: BTreeMap<DiskCall, u64>,
+    pub(super) random: SeededRandom,
 }
 
-impl Machine {
+impl SimulatedMachine {
     pub(super) fn new(tree: Tree, capacity: Option<u64>, seed: u64) -> Self {
         Self {
             base: tree.clone(),
@@ -73,7 +73,7 @@ impl Machine {
             cursor: None,
             faults: Faults::default(),
             calls: BTreeMap::new(),
-            lies: BTreeSet::new(),
+            false_syncs: BTreeSet::new(),
             capacity,
             is_read_only: false,
             has_short_reads: false,
@@ -81,43 +81,44 @@ impl Machine {
             open: BTreeMap::new(),
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            random: Random::new(seed),
+            random: SeededRandom::new(seed),
         }
     }
 
     /// Counts a call and tells what it must suffer.
-    pub(super) fn count(&mut self, call: Call, path: &Path) -> Option<Failure> {
+    pub(super) fn count(&mut self, call: DiskCall, path: &Path) -> Option<DiskFailure> {
         *self.calls.entry(call).or_default() += 1;
         self.faults.strike(call, path)
     }
 
     /// For calls that change nothing: fails if it was arranged.
-    pub(super) fn observe(&mut self, call: Call, path: &Path) -> io::Result<()> {
+    pub(super) fn observe(&mut self, call: DiskCall, path: &Path) -> io::Result<()> {
         self.count(call, path).map_or(Ok(()), |failure| Err(error(failure.errno)))
     }
 
     /// For calls that change something: counts, fails as arranged, else takes the step that `plan` makes of the tree.
     pub(super) fn act(
         &mut self,
-        call: Call,
+        call: DiskCall,
         path: &Path,
         plan: impl FnOnce(&Self) -> io::Result<Mutation>,
     ) -> io::Result<()> {
         let failure = self.count(call, path);
-        if let Some(Failure { errno, effect: Effect::Without }) = failure
-            && !matches!(call, Call::SyncData | Call::SyncAll | Call::SyncFolder)
+        if let Some(DiskFailure { errno, effect: Effect::Without }) = failure
+            && !matches!(call, DiskCall::SyncData | DiskCall::SyncAll | DiskCall::SyncFolder)
         {
             self.take(call, path, Mutation::Nothing, Some(errno));
             return Err(error(errno));
         }
-        if self.is_read_only && !matches!(call, Call::SyncData | Call::SyncAll | Call::SyncFolder) {
+        if self.is_read_only && !matches!(call, DiskCall::SyncData | DiskCall::SyncAll | DiskCall::SyncFolder)
+        {
             return Err(error(errno::EROFS));
         }
         let mutation = plan(self)?;
         let mutation = match failure {
-            Some(Failure { effect: Effect::Without, .. }) => without_effect(&mutation),
-            Some(Failure { effect: Effect::Partly, .. }) => self.partly(mutation),
-            Some(Failure { effect: Effect::With, .. }) | None => mutation,
+            Some(DiskFailure { effect: Effect::Without, .. }) => without_effect(&mutation),
+            Some(DiskFailure { effect: Effect::Partly, .. }) => self.partly(mutation),
+            Some(DiskFailure { effect: Effect::With, .. }) | None => mutation,
         };
         let (mutation, lack) = self.within_capacity(mutation);
         let mutation = self.believed(mutation);
@@ -127,7 +128,7 @@ impl Machine {
     }
 
     /// Takes a step and writes it down.
-    pub(super) fn take(&mut self, call: Call, path: &Path, mutation: Mutation, errno: Option<i32>) {
+    pub(super) fn take(&mut self, call: DiskCall, path: &Path, mutation: Mutation, errno: Option<i32>) {
         let (offset, bytes) = match &mutation {
             Mutation::Write { offset, data, .. } => (*offset, data.len() as u64),
             Mutation::SetLen { bytes, .. } => (*bytes, 0),
@@ -195,8 +196,8 @@ impl Machine {
 
     pub(super) fn killed_image(&mut self, operation: u64, seed: u64) -> io::Result<Self> {
         let tree = self.tree_at(operation)?.clone();
-        let lies = self.lies.clone();
-        Ok(Self { lies, is_read_only: self.is_read_only, ..Self::new(tree, self.capacity, seed) })
+        let false_syncs = self.false_syncs.clone();
+        Ok(Self { false_syncs, is_read_only: self.is_read_only, ..Self::new(tree, self.capacity, seed) })
     }
 
     pub(super) fn used_bytes(&self) -> u64 {
@@ -223,11 +224,13 @@ impl Machine {
     /// A lying disk says that it has synced, and has not.
     fn believed(&self, mutation: Mutation) -> Mutation {
         match mutation {
-            Mutation::Sync { .. } | Mutation::SyncFailing { .. } if self.lies.contains(&Lie::SyncFile) => {
+            Mutation::Sync { .. } | Mutation::SyncFailing { .. }
+                if self.false_syncs.contains(&FalseSync::File) =>
+            {
                 Mutation::Nothing
             }
             Mutation::SyncFolder { .. } | Mutation::SyncFolderFailing { .. }
-                if self.lies.contains(&Lie::SyncFolder) =>
+                if self.false_syncs.contains(&FalseSync::Folder) =>
             {
                 Mutation::Nothing
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
 use super::crash::CrashPolicy;
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 /// An edit of one name: the inode it stands for from then on, or `None` for nothing.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ impl NameJournal {
     }
 
     /// Gives the edits that a crash keeps, in order: each change on its own, but none without what it rests on.
-    pub(super) fn survivors(&self, policy: CrashPolicy, random: &mut Random) -> Vec<NameEdit> {
+    pub(super) fn survivors(&self, policy: CrashPolicy, random: &mut SeededRandom) -> Vec<NameEdit> {
         let kept_of_8 = policy.names_kept_of_8(random);
         let mut kept = Vec::new();
         let mut lost: Vec<&NameChange> = Vec::new();

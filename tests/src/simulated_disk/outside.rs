@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::SimulatedDisk;
 use super::errno;
-use super::fault::Call;
+use super::fault::DiskCall;
 use super::tree::{Mutation, error};
 
 /// None of these can fail by arrangement, and all are durable at once.
@@ -22,7 +22,7 @@ impl SimulatedDisk {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let (folder, name) = machine.tree.place(&way)?;
                     let inode = machine.tree.next_inode();
-                    machine.take(Call::Outside, &way, Mutation::PutFolder { folder, name, inode }, None);
+                    machine.take(DiskCall::Outside, &way, Mutation::PutFolder { folder, name, inode }, None);
                 }
                 Err(error) => return Err(error),
             }
@@ -41,7 +41,7 @@ impl SimulatedDisk {
         let (folder, name) = place;
         let inode = machine.tree.next_inode();
         let data = Arc::from(contents);
-        machine.take(Call::Outside, path, Mutation::Put { folder, name, inode, data }, None);
+        machine.take(DiskCall::Outside, path, Mutation::Put { folder, name, inode, data }, None);
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl SimulatedDisk {
         let inode = machine.tree.find(path)?;
         machine.tree.file(inode)?;
         let (folder, name) = machine.tree.place(path)?;
-        machine.take(Call::Outside, path, Mutation::Unlink { folder, name }, None);
+        machine.take(DiskCall::Outside, path, Mutation::Unlink { folder, name }, None);
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl SimulatedDisk {
         if offset >= machine.tree.file(inode)?.live().len() || bit > 7 {
             return Err(error(errno::EINVAL));
         }
-        machine.take(Call::Outside, path, Mutation::FlipBit { inode, offset, bit }, None);
+        machine.take(DiskCall::Outside, path, Mutation::FlipBit { inode, offset, bit }, None);
         Ok(())
     }
 
@@ -70,13 +70,13 @@ impl SimulatedDisk {
     pub fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
         let mut machine = self.machine();
         let inode = machine.tree.find(path)?;
-        machine.take(Call::Outside, path, Mutation::SetMode { inode, mode }, None);
+        machine.take(DiskCall::Outside, path, Mutation::SetMode { inode, mode }, None);
         Ok(())
     }
 
     /// Makes the page cache forget what it calls clean: what a failed sync lost now reads as it is on the platter.
     pub fn evict_clean_pages(&self) {
-        self.machine().take(Call::Outside, Path::new("/"), Mutation::EvictClean, None);
+        self.machine().take(DiskCall::Outside, Path::new("/"), Mutation::EvictClean, None);
     }
 
     /// Returns the bytes that reading the whole file gives.

@@ -12,7 +12,7 @@ use super::crash::CrashPolicy;
 use super::errno;
 use super::file::FileNode;
 use super::names::{NameEdit, NameJournal};
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 pub(super) const ROOT: u64 = 1;
 const MAX_NAME_BYTES: usize = 255;
@@ -227,7 +227,7 @@ impl Tree {
             Mutation::SetLen { inode, bytes } => self.file_mut(*inode).set_len(*bytes),
             Mutation::Sync { inode } => self.file_mut(*inode).sync(),
             Mutation::SyncFailing { inode, arriving } => {
-                self.file_mut(*inode).sync_failing(arriving.map(Random::new).as_mut());
+                self.file_mut(*inode).sync_failing(arriving.map(SeededRandom::new).as_mut());
             }
             Mutation::SyncFolder { folder } => {
                 let edits = self.names.sync_folder(*folder);
@@ -267,7 +267,7 @@ impl Tree {
 
     /// Returns the tree after a crash: only nodes that can be reached from the root, everything in them durable.
     pub(super) fn crashed(&self, policy: CrashPolicy, seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let mut survivor = self.clone();
         survivor.make_durable(self.names.survivors(policy, &mut random));
         let mut image = Self { next_inode: self.next_inode, ..Self::new() };
@@ -276,7 +276,7 @@ impl Tree {
         image
     }
 
-    fn copy_durable(&self, inode: u64, policy: CrashPolicy, random: &mut Random, image: &mut Self) {
+    fn copy_durable(&self, inode: u64, policy: CrashPolicy, random: &mut SeededRandom, image: &mut Self) {
         if let Some(node) = image.nodes.get_mut(&inode) {
             node.links += 1;
             return;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::governing::Way;
+use crate::governing::LedgerAccess;
 use crate::sample::{Sample, code, command, told, why};
 
 /// More calls than one page of any answer has.
@@ -97,7 +97,7 @@ fn a_run_is_one_json_document_with_its_steps() {
 
 #[test]
 fn an_approval_whose_call_has_ended_waits_for_nobody() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         let (approval, args) = waiting(&way);
         let outcome = |agent: &str| {
@@ -117,7 +117,7 @@ fn an_approval_whose_call_has_ended_waits_for_nobody() {
 }
 
 /// A call that waits for a person: its approval and its arguments.
-fn waiting(way: &Way) -> (String, String) {
+fn waiting(way: &LedgerAccess) -> (String, String) {
     let args = r#"{"file_path":"src/a.rs","content":"x"}"#.to_owned();
     let decide = ["decide", "--call", "c1", "--tool", "Write", "--cwd", "/home/ana/project"];
     let asked = way.json(3, &[&decide[..], &["--agent", "coder", "--args", &args]].concat());
@@ -126,7 +126,7 @@ fn waiting(way: &Way) -> (String, String) {
 
 #[test]
 fn an_act_that_finds_nothing_to_act_on_records_nothing_and_ends_with_one() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let head = || told(&way.run(&["panic", "show", "--json"]));
         let of_one = ["rates", "clear", "--by", "agent", "--name", "coder"];
         let refused = |idle: &[&str]| {
@@ -181,11 +181,11 @@ fn what_is_asked_for_wrongly_is_said_in_words() {
 
 #[test]
 fn whoever_answers_is_named_and_whoever_has_no_token_is_told_where_it_goes() {
-    let way = Way::service().governed();
+    let way = LedgerAccess::service().governed();
     let token = |arguments: &[&str]| way.does(&[&["token", "create"][..], arguments].concat());
     let (approval, _) = waiting(&way);
     let admin = token(&["--role", "admin", "--name", "ana"]);
-    let Way::Service { service, .. } = &way else { panic!("it is a service") };
+    let LedgerAccess::Service { service, .. } = &way else { panic!("it is a service") };
     let url = format!("http://{}", service.address);
     let with_token = |arguments: &[&str]| {
         let run =

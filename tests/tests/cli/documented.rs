@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use bitacora_tests::service::{Service, ServiceFolder};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 
 use crate::PROGRAM;
 
 /// A service in a folder of its own, and a shell beside it.
 struct Shell {
     folder: tempfile::TempDir,
-    _service: Service,
+    _service: ServiceProcess,
     url: String,
 }
 
@@ -57,7 +57,7 @@ fn complaints(output: &Output) -> String {
 }
 
 /// A command of a document, and what it is said to print.
-struct Shown {
+struct DocumentedCommand {
     command: String,
     prints: Vec<String>,
 }
@@ -75,14 +75,14 @@ fn blocks<'d>(document: &'d str, language: &str) -> Vec<&'d str> {
 }
 
 /// The commands of blocks that show a console: each behind `$`, a loop to its `done`.
-fn shown(document: &str) -> Vec<Shown> {
-    let mut all: Vec<Shown> = Vec::new();
+fn shown(document: &str) -> Vec<DocumentedCommand> {
+    let mut all: Vec<DocumentedCommand> = Vec::new();
     for line in blocks(document, "console").into_iter().flat_map(str::lines) {
         let open =
             all.last_mut().filter(|last| last.command.contains("; do\n") && !last.command.ends_with("done"));
         if let Some(command) = line.strip_prefix("$ ") {
             let end = if command.ends_with("; do") { "\n" } else { "" };
-            all.push(Shown { command: format!("{command}{end}"), prints: vec![] });
+            all.push(DocumentedCommand { command: format!("{command}{end}"), prints: vec![] });
         } else if let Some(open) = open {
             let end = if line.trim() == "done" { "" } else { "\n" };
             open.command += &format!("{}{end}", line.trim());
@@ -144,7 +144,7 @@ fn is_time(word: &str) -> bool {
 }
 
 /// The lines that a command prints are those that are shown, up to a line that leaves the others out.
-fn compare(shown: &Shown, printed: &str, names: &mut Names) {
+fn compare(shown: &DocumentedCommand, printed: &str, names: &mut Names) {
     let told = shown.prints.iter().position(|line| line == "…");
     let printed: Vec<_> = printed.lines().collect();
     let printed = told.map_or(&printed[..], |told| &printed[..told.min(printed.len())]);
@@ -264,7 +264,7 @@ fn the_story_of_archives_is_what_happens() {
     std::os::unix::fs::symlink(PROGRAM, folder.path().join("bin/bitacora")).unwrap();
     let programs = format!("{}:{}", folder.path().join("bin").display(), std::env::var("PATH").unwrap());
     let story = shown(&document);
-    for Shown { command, prints } in &story {
+    for DocumentedCommand { command, prints } in &story {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(folder.path());
         for name in ["BITACORA_TOKEN", "BITACORA_URL", "BITACORA_LEDGER", "BITACORA_ARCHIVE_STORE"] {

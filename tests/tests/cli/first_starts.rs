@@ -13,9 +13,9 @@ use crate::sample::{code, command, why};
 const ROUNDS: usize = 6;
 
 /// A service that is killed when the test is done with it.
-struct Started(Child);
+struct StartedService(Child);
 
-impl Drop for Started {
+impl Drop for StartedService {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -23,17 +23,17 @@ impl Drop for Started {
 }
 
 /// Starts a service of one ledger, which has the name of its folder.
-fn start(data: &Path, keyring: &Path) -> Started {
+fn start(data: &Path, keyring: &Path) -> StartedService {
     let mut service = Command::new(PROGRAM);
     service.args(["serve", "--listen", "127.0.0.1:0", "--create"]).arg(data.file_name().unwrap());
     service.arg("--data").arg(data);
     service.arg("--keyring").arg(keyring).env_remove("BITACORA_TOKEN");
     let log = fs::File::create(data.with_extension("log")).unwrap();
-    Started(service.stdout(Stdio::piped()).stderr(log).spawn().unwrap())
+    StartedService(service.stdout(Stdio::piped()).stderr(log).spawn().unwrap())
 }
 
 /// The address that a service says it listens on; none if it ends before.
-fn address(service: &mut Started) -> Option<String> {
+fn address(service: &mut StartedService) -> Option<String> {
     let stdout = BufReader::new(service.0.stdout.take().unwrap());
     let line = stdout.lines().map_while(Result::ok).find(|line| line.contains("http://"))?;
     Some(line.split("http://").nth(1)?.split_whitespace().next()?.to_owned())

@@ -4,19 +4,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use bitacora_tests::service::{Service, ServiceFolder};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 use serde_json::Value;
 
 use crate::PROGRAM;
 use crate::sample::{Sample, code, command, told, why};
 
 /// A new ledger, and how it is come to.
-pub(crate) enum Way {
+pub(crate) enum LedgerAccess {
     Folder(Sample),
-    Service { folder: tempfile::TempDir, service: Service },
+    Service { folder: tempfile::TempDir, service: ServiceProcess },
 }
 
-impl Way {
+impl LedgerAccess {
     pub(crate) fn folder() -> Self {
         Self::Folder(Sample::new(0))
     }
@@ -88,7 +88,7 @@ const WRITE: &str = r#"{"file_path":"src/a.rs","content":"x"}"#;
 
 #[test]
 fn two_commands_govern_a_new_ledger() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let args = r#"{"file_path":"src/a.rs"}"#;
         let read = ["--tool", "Read", "--args", args, "--cwd", CWD, "--agent", "coder"];
         let before = way.says(3, &[&["decide", "--call", "c1"][..], &read[..]].concat());
@@ -113,7 +113,7 @@ fn two_commands_govern_a_new_ledger() {
 
 #[test]
 fn a_person_sees_what_waits_and_answers_once() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         assert_eq!(way.does(&["approvals"]), "nothing waits for a person\n");
         let args = way.file("args", WRITE);
@@ -188,7 +188,7 @@ fn a_person_sees_what_waits_and_answers_once() {
 
 #[test]
 fn a_person_sees_all_of_a_long_command_and_nothing_of_it_steers_the_terminal() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         let hidden = format!("echo '{}' \u{1b}[2J\u{202e} && rm -rf build", "x".repeat(400));
         let args = way.file("args", &serde_json::json!({ "command": hidden }).to_string());
@@ -212,7 +212,7 @@ fn a_person_sees_all_of_a_long_command_and_nothing_of_it_steers_the_terminal() {
 
 #[test]
 fn every_step_of_a_decision_is_explained_and_the_first_strictest_one_marked() {
-    let way = Way::folder().governed();
+    let way = LedgerAccess::folder().governed();
     let arguments = ["decide", "--call", "c1", "--tool", "Write", "--args", WRITE, "--cwd", CWD, "--explain"];
     let explained = way.says(3, &arguments);
     let marked: Vec<&str> = explained.lines().filter(|line| line.starts_with('>')).collect();
@@ -232,7 +232,7 @@ fn every_step_of_a_decision_is_explained_and_the_first_strictest_one_marked() {
 
 #[test]
 fn a_tool_is_registered_changed_and_revoked_and_the_same_one_left_alone() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let document = |version: &str| {
             format!(
                 r#"{{"tool":"fs.write","version":"{version}","description":"writes","input_schema":{{"type":"object"}},
@@ -268,7 +268,7 @@ fn a_tool_is_registered_changed_and_revoked_and_the_same_one_left_alone() {
 
 #[test]
 fn versions_of_the_policy_are_published_compared_activated_and_retired() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         let rule = |id: &str, action: &str| {
             format!(r#"{{"id":"{id}","match":{{"tool":"{id}"}},"action":"{action}","reason":"because"}}"#)
@@ -307,7 +307,7 @@ fn versions_of_the_policy_are_published_compared_activated_and_retired() {
 
 #[test]
 fn what_there_is_to_begin_with_is_written_as_it_is_published() {
-    let way = Way::folder();
+    let way = LedgerAccess::folder();
     let written = way.does(&["policy", "starter"]);
     let file = way.file("policy", &written);
     way.does(&["policy", "publish", &file]);
@@ -320,7 +320,7 @@ fn what_there_is_to_begin_with_is_written_as_it_is_published() {
 
 #[test]
 fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         let dimension = ["--tool", "Write", "--context", "src", "--workspace", CWD];
         assert_eq!(way.does(&["trust"]), "nothing has been observed there\n");
@@ -356,7 +356,7 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
 
 #[test]
 fn modes_and_stops_are_seen_and_set_and_nothing_that_is_shown_steers_a_terminal() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         let decide = |call: &str, agent: &str| {
             let write = ["--tool", "Write", "--args", WRITE, "--cwd", CWD, "--agent", agent];
@@ -397,7 +397,7 @@ fn modes_and_stops_are_seen_and_set_and_nothing_that_is_shown_steers_a_terminal(
 
 #[test]
 fn wrong_input_is_refused_and_the_end_says_by_whom() {
-    let way = Way::folder();
+    let way = LedgerAccess::folder();
     let decide = ["decide", "--call", "c1", "--tool", "Read"];
     let usage = [
         [&decide[..], &["--args", "{"]].concat(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::governing::Way;
+use crate::governing::LedgerAccess;
 use crate::sample::{Sample, code, told, why};
 
 fn action(call: u64, tool: &str) -> String {
@@ -369,7 +369,7 @@ fn cloud_events_are_taken_as_they_are() {
 
 #[test]
 fn an_import_made_again_says_since_when_it_counts_whoever_accepted_it() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let lines: Vec<_> = (0..3).map(|call| action(call, "Bash") + "\n").collect();
         let file = way.file("actions.ndjson", &lines.concat());
         assert!(way.does(&["import", &file]).contains("counts once it is accepted"));

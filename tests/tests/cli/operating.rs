@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::governing::Way;
+use crate::governing::LedgerAccess;
 use crate::sample::{code, why};
 
 /// Asks for a call of `Write`; its verdict and code.
 /// A folder that the starter's rules mean.
 const PROJECT: &str = "/home/ana/project";
 
-fn ask(way: &Way, call: &str, path: &str) -> String {
+fn ask(way: &LedgerAccess, call: &str, path: &str) -> String {
     let args = json!({"file_path": path, "content": "x"}).to_string();
     let whose = ["--cwd", PROJECT, "--agent", "coder"];
     let asked =
@@ -19,7 +19,7 @@ fn ask(way: &Way, call: &str, path: &str) -> String {
 
 #[test]
 fn consent_is_given_seen_used_and_taken_back() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         assert_eq!(way.does(&["grants"]), "nobody has consented to calls beforehand\n");
         assert_eq!(ask(&way, "c1", "src/a.rs"), "review  score-too-low");
@@ -68,7 +68,7 @@ fn consent_is_given_seen_used_and_taken_back() {
 
 #[test]
 fn limits_are_set_used_up_seen_and_taken_away() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         assert_eq!(way.does(&["rates"]), "no limit is set: calls are taken as they come\n");
         let set = ["rates", "set", "--by", "agent", "--name", "coder", "--burst", "2", "--refill", "1"];
@@ -97,7 +97,7 @@ fn limits_are_set_used_up_seen_and_taken_away() {
 
 #[test]
 fn budgets_are_set_spent_seen_and_lifted() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         assert_eq!(way.does(&["budgets"]), "no budget is set: calls may spend what they like\n");
         let set = [
@@ -153,7 +153,7 @@ fn budgets_are_set_spent_seen_and_lifted() {
 
 #[test]
 fn another_policy_is_tried_before_it_is_published_and_after() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         assert!(
             way.does(&["policy", "what-if", "1"])
@@ -197,7 +197,7 @@ fn another_policy_is_tried_before_it_is_published_and_after() {
 
 #[test]
 fn the_best_and_the_worst_are_shown_and_what_one_rests_on() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         for (context, approvals, failures) in [("src", "40", "0"), ("docs", "2", "2"), ("tests", "9", "1")] {
             let set = ["trust", "set", "--tool", "Write", "--context", context, "--approvals", approvals];
@@ -245,7 +245,7 @@ fn the_best_and_the_worst_are_shown_and_what_one_rests_on() {
 
 #[test]
 fn a_list_that_is_longer_than_a_page_is_shown_whole() {
-    let way = Way::folder();
+    let way = LedgerAccess::folder();
     let tools: Vec<_> = (0..101)
         .map(|number| {
             json!({

@@ -1,9 +1,11 @@
 //! Tests of `recover`: archived events are no loss, and the rest verifies at once.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 use crate::archiving::{fill, filled, json, read_all};
-use crate::sample::{Sample, why};
+use crate::sample::{Sample, files_below, why};
 
 /// Flips a bit in the middle of what is written of this segment.
 fn damage(sample: &Sample, number: u32) {
@@ -128,26 +130,49 @@ fn archives_of_every_generation_count_and_none_of_what_was_given_up() {
 fn what_is_left_of_a_released_segment_is_given_up_by_nobody() {
     let sample = filled();
     assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
-    let left = sample.segment(2).with_extension("released");
+    let last = (1..).take_while(|number| !sample.segment(*number).exists()).last().unwrap();
+    let left = sample.segment(last).with_extension("released");
     let copy = sample.ledger().join("tree").join(left.file_name().unwrap());
     for file in [&left, &copy] {
         let length = fs::metadata(file).unwrap().len();
         fs::write(file, vec![0; usize::try_from(length).unwrap()]).unwrap();
     }
-    let files = || {
-        let of =
-            |folder: &str| fs::read_dir(sample.ledger().join(folder)).unwrap().map(|e| e.unwrap().path());
-        let mut files: Vec<_> = ["", "segments", "archives"].into_iter().flat_map(of).collect();
-        files.sort();
-        files
-    };
-    let before = files();
+    let before = files_below(&sample.data());
     for _ in 0..2 {
         let refused = sample.run(&["--anchor", "none", "recover", "--declare-loss", "--without-archives"]);
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success() && said.contains(".released"), "{said}");
-        assert_eq!(files(), before, "nothing is given up before it is known what");
+        let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        let after = files_below(&sample.data());
+        assert!(after == before, "nothing is changed before it is known what: {:?}", names(&after));
     }
     assert_eq!(json(&sample, &["recover", "--declare-loss"]).0, Some(0));
+    verified(&sample);
+}
+
+#[test]
+fn a_ledger_that_has_lost_nothing_is_left_as_it_is() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let before = files_below(&sample.data());
+    for extra in [&[][..], &["--without-archives"]] {
+        let refused = sample.run(&[&["--anchor", "none", "recover", "--declare-loss"], extra].concat());
+        assert!(why(&refused).contains("nothing is lost"), "{}", why(&refused));
+        assert!(files_below(&sample.data()) == before, "{extra:?}");
+    }
+}
+
+#[test]
+fn a_ledger_without_its_first_file_is_made_again_of_archives() {
+    let sample = filled();
+    assert_eq!(json(&sample, &["archive", "run", "--now"]).0, Some(0));
+    let before = read_all(&sample);
+    let left = sample.segment(1).with_extension("released");
+    fs::remove_file(sample.ledger().join("tree").join(left.file_name().unwrap())).unwrap();
+    fs::remove_file(left).unwrap();
+    let (code, declared) = json(&sample, &["recover", "--declare-loss"]);
+    assert_eq!(code, Some(0), "{declared}");
+    let events = usize::try_from(declared["restoredEvents"].as_u64().unwrap()).unwrap();
+    assert_eq!(through(&read_all(&sample), events), through(&before, events));
     verified(&sample);
 }

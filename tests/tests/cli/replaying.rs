@@ -195,7 +195,7 @@ fn an_interrupted_replay_goes_on_where_it_was_left_and_comes_to_the_same() {
     // As an interruption after that frame leaves it.
     let to = Position::new(decided + 1).unwrap();
     let ledger = sample.open();
-    let mut folding = Folding(State::default());
+    let mut folding = StateFold(State::default());
     ledger.fold(After::START, to, &mut folding).unwrap();
     let state = folding.0.save().unwrap().unwrap();
     let within = Position::new(decided).unwrap();
@@ -226,9 +226,9 @@ fn an_interrupted_replay_goes_on_where_it_was_left_and_comes_to_the_same() {
     assert!(why(&refused).contains("remove it"), "{}", why(&refused));
 }
 
-struct Folding(State);
+struct StateFold(State);
 
-impl Fold for Folding {
+impl Fold for StateFold {
     fn concerns(&self, kind: &str) -> bool {
         State::concerns(kind)
     }

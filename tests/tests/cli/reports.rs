@@ -97,12 +97,12 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
 
 /// Adds up what it is told.
 #[derive(Default)]
-struct Told {
+struct CountedProgress {
     expected: AtomicU64,
     checked: AtomicU64,
 }
 
-impl Progress for Told {
+impl Progress for CountedProgress {
     fn expect(&self, bytes: u64) {
         self.expected.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ fn progress_is_of_every_byte_of_the_segments_once() {
     let sample = Sample::new(4);
     let bytes: u64 = (1..=5).map(|number| fs::metadata(sample.segment(number)).unwrap().len()).sum();
     for threads in [1, 3] {
-        let told = Told::default();
+        let told = CountedProgress::default();
         let (threads, progress) = (NonZero::new(threads), Some(&told as &dyn Progress));
         let report =
             verify_ledger(&sample.ledger(), &VerifyOptions { threads, progress, ..Default::default() });

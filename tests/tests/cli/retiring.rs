@@ -8,19 +8,19 @@ use bitacora_formats::{Keyring, OfflineKeys};
 use serde_json::Value;
 
 use crate::archiving::{fill, filled, json};
-use crate::sample::{Sample, code, told};
+use crate::sample::{Sample, code, files_below, told};
 
 fn said(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A ledger with archives under two keys, of which no segment is under the first one.
-struct Turned {
+struct RotatedLedger {
     sample: Sample,
     offline: PathBuf,
 }
 
-impl Turned {
+impl RotatedLedger {
     fn keys(&self, arguments: &[&str]) -> std::process::Output {
         self.sample.run(&[&["--anchor", "none", "keys"], arguments].concat())
     }
@@ -38,11 +38,11 @@ impl Turned {
 }
 
 /// Each step towards it is refused before it may be taken.
-fn turned() -> Turned {
+fn turned() -> RotatedLedger {
     let sample = filled();
     let offline = sample.folder.path().join("vault/offline.keys");
-    let mut turned = Turned { sample, offline };
-    let refused = |turned: &Turned, expected: &str| {
+    let mut turned = RotatedLedger { sample, offline };
+    let refused = |turned: &RotatedLedger, expected: &str| {
         let before = fs::read(turned.sample.keyring_file()).unwrap();
         let output = turned.retire();
         assert!(code(&output) == 1 && said(&output).contains(expected), "{expected}: {}", said(&output));
@@ -163,4 +163,42 @@ fn a_key_that_is_in_use_or_of_the_newest_archive_stays() {
     assert!(code(&refused) == 1 && said(&refused).contains("not an offline keyring"), "{}", said(&refused));
     assert!(!offline.exists() && !in_data.exists());
     assert_eq!(told(&keys(&["show", "--json"])), Value::clone(&shown));
+}
+
+#[test]
+fn a_refused_recovery_leaves_the_tables_that_retired_keys_would_be_needed_for() {
+    let turned = turned();
+    assert_eq!(code(&turned.retire()), 0);
+    let before = files_below(&turned.sample.data());
+    for extra in [&[][..], &["--without-archives"]] {
+        let arguments = [&["--anchor", "none", "recover", "--declare-loss"], extra].concat();
+        let refused = turned.sample.run(&arguments);
+        assert_eq!(code(&refused), 1, "{}", said(&refused));
+        assert!(files_below(&turned.sample.data()) == before, "{extra:?}: {}", said(&refused));
+    }
+    let retired = Keyring::parse(&fs::read_to_string(turned.sample.keyring_file()).unwrap()).unwrap();
+    let sample = Sample { keyring: Arc::new(retired), ..turned.sample };
+    fill(&sample, 9_000);
+}
+
+#[test]
+fn no_key_is_retired_that_a_missing_ledger_may_need() {
+    let turned = turned();
+    let data = turned.sample.data();
+    let retire = |extra: &[&str]| {
+        let into = turned.offline.to_str().unwrap();
+        turned.keys(&[&["retire", "--into", into], extra].concat())
+    };
+    fs::write(data.join("LEDGERS"), "bitacora-ledgers v1\nmain\nother\n").unwrap();
+    let before = fs::read(turned.sample.keyring_file()).unwrap();
+    let refused = retire(&[]);
+    assert!(
+        code(&refused) == 1 && said(&refused).contains("the ledger other was here"),
+        "{}",
+        said(&refused)
+    );
+    assert!(!turned.offline.exists());
+    assert_eq!(fs::read(turned.sample.keyring_file()).unwrap(), before);
+    let retired = retire(&["--without-ledger", "other"]);
+    assert_eq!(code(&retired), 0, "{}", said(&retired));
 }

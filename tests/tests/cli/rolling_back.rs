@@ -14,12 +14,12 @@ use crate::sample::{code, told, why};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"ID","source":"urn:test","type":"x.noted","subject":"s"}"#;
 
-struct Place {
+struct RollbackFixture {
     folder: tempfile::TempDir,
     service: ServiceFolder,
 }
 
-impl Place {
+impl RollbackFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let service = ServiceFolder::new(crate::PROGRAM, folder.path());
@@ -75,57 +75,57 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 #[test]
 fn an_older_copy_is_not_opened_until_its_owner_declares_the_loss() {
-    let place = Place::new();
-    assert_eq!(code(&place.append("a")), 0);
-    let copy = place.copy("older");
-    assert_eq!(code(&place.append("b")), 0);
-    let anchor = place.folder.path().join("keyring.anchors");
+    let fixture = RollbackFixture::new();
+    assert_eq!(code(&fixture.append("a")), 0);
+    let copy = fixture.copy("older");
+    assert_eq!(code(&fixture.append("b")), 0);
+    let anchor = fixture.folder.path().join("keyring.anchors");
     let verify = |what: &str| {
-        let verified = place.run(&["verify", "--anchor", anchor.to_str().unwrap()]);
+        let verified = fixture.run(&["verify", "--anchor", anchor.to_str().unwrap()]);
         (code(&verified), format!("{what}: {}", String::from_utf8_lossy(&verified.stdout)))
     };
     let (whole, shown) = verify("whole");
     assert_eq!(whole, 10, "{shown}");
-    place.put_back(&copy);
+    fixture.put_back(&copy);
     let (older, shown) = verify("older");
     assert_eq!(older, 30, "{shown}");
-    let before = contents(&place.data());
+    let before = contents(&fixture.data());
 
-    let refused = place.append("c");
+    let refused = fixture.append("c");
     assert_eq!(code(&refused), 30, "{}", String::from_utf8_lossy(&refused.stderr));
     assert!(why(&refused).contains("an older copy"), "{}", why(&refused));
-    let served = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let served = fixture.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(code(&served), 30, "{}", String::from_utf8_lossy(&served.stderr));
-    assert_eq!(contents(&place.data()), before, "nothing was written");
+    assert_eq!(contents(&fixture.data()), before, "nothing was written");
 
-    assert_eq!(code(&place.run(&["recover"])), 2, "a loss is declared by its name");
-    let declared = place.run(&["recover", "--declare-loss", "--json"]);
+    assert_eq!(code(&fixture.run(&["recover"])), 2, "a loss is declared by its name");
+    let declared = fixture.run(&["recover", "--declare-loss", "--json"]);
     assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
     assert_eq!((&told(&declared)["generation"], &told(&declared)["lostEvents"]), (&2.into(), &3.into()));
-    assert_eq!(told(&place.append("b"))["created"], 1, "what was lost is taken again");
+    assert_eq!(told(&fixture.append("b"))["created"], 1, "what was lost is taken again");
     for keys in [&["verify"][..], &["verify", "--with-keys"]] {
-        let verified = place.run(keys);
+        let verified = fixture.run(keys);
         assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
     }
-    let shown = told(&place.run(&["verify", "--json"]));
+    let shown = told(&fixture.run(&["verify", "--json"]));
     assert_eq!((&shown["generation"], shown["generations"].as_array().unwrap().len()), (&2.into(), 2));
     assert_eq!(shown["generations"][1]["generation"], 2);
-    let shown = String::from_utf8(place.run(&["verify"]).stdout).unwrap();
+    let shown = String::from_utf8(fixture.run(&["verify"]).stdout).unwrap();
     assert!(shown.contains("generation 2 begins at position"), "{shown}");
     assert!(shown.contains("not read, the event that says it is encrypted; --with-keys opens it"), "{shown}");
-    what_was_lost_is_shown(&place);
-    let again = place.run(&["recover", "--declare-loss"]);
+    what_was_lost_is_shown(&fixture);
+    let again = fixture.run(&["recover", "--declare-loss"]);
     assert_eq!(code(&again), 1);
     assert!(why(&again).contains("nothing is lost"), "{}", why(&again));
-    place.put_back(&copy);
-    assert_eq!(code(&place.append("c")), 30, "the copy is older than the declaration");
+    fixture.put_back(&copy);
+    assert_eq!(code(&fixture.append("c")), 30, "the copy is older than the declaration");
 }
 
 /// The head that is not reached any more and the positions behind what is left, to whom has the keys.
-fn what_was_lost_is_shown(place: &Place) {
-    let keyless = told(&place.run(&["verify", "--json"]));
+fn what_was_lost_is_shown(fixture: &RollbackFixture) {
+    let keyless = told(&fixture.run(&["verify", "--json"]));
     assert!(keyless["generations"][1]["declaredLoss"].is_null(), "{keyless}");
-    let shown = told(&place.run(&["verify", "--json", "--with-keys"]));
+    let shown = told(&fixture.run(&["verify", "--json", "--with-keys"]));
     let [first, second] = [0, 1].map(|at| &shown["generations"][at]);
     assert!(first["declaredLoss"].is_null(), "{first}");
     let loss = &second["declaredLoss"];
@@ -135,7 +135,7 @@ fn what_was_lost_is_shown(place: &Place) {
     assert_eq!((lost - retained, number(&second["firstPosition"])), (3, retained + 1));
     assert_eq!((&loss["lostHead"]["signedBy"], &loss["lostHead"]["generation"]), (&1.into(), &1.into()));
     assert!(loss["lostHead"]["note"].as_str().unwrap().contains("/g1\n"), "{loss}");
-    let explained = String::from_utf8(place.run(&["verify", "--with-keys", "--explain"]).stdout).unwrap();
+    let explained = String::from_utf8(fixture.run(&["verify", "--with-keys", "--explain"]).stdout).unwrap();
     let positions =
         format!("lost before it: positions {} to {lost}, by the tree head of size {lost}", retained + 1);
     for line in [&positions, "losses        1 passed", "losses: the first event of the generation names"] {
@@ -145,33 +145,33 @@ fn what_was_lost_is_shown(place: &Place) {
 
 #[test]
 fn damage_is_given_up_by_whoever_declares_it_lost() {
-    let place = Place::new();
-    ["a", "b", "c"].iter().for_each(|id| assert_eq!(code(&place.append(id)), 0));
-    let segment = place.data().join("ledgers/main/segments/0000000004.seg");
+    let fixture = RollbackFixture::new();
+    ["a", "b", "c"].iter().for_each(|id| assert_eq!(code(&fixture.append(id)), 0));
+    let segment = fixture.data().join("ledgers/main/segments/0000000004.seg");
     let mut bytes = fs::read(&segment).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&segment, bytes).unwrap();
-    assert_eq!(code(&place.run(&["verify"])), 40);
-    let declared = place.run(&["recover", "--declare-loss"]);
+    assert_eq!(code(&fixture.run(&["verify"])), 40);
+    let declared = fixture.run(&["recover", "--declare-loss"]);
     assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
-    assert_eq!(told(&place.append("c"))["created"], 1);
+    assert_eq!(told(&fixture.append("c"))["created"], 1);
     for keys in [&["verify"][..], &["verify", "--with-keys"]] {
-        let verified = place.run(keys);
+        let verified = fixture.run(keys);
         assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
     }
 }
 
 #[test]
 fn a_segment_that_is_missing_takes_what_is_behind_it_along_and_nothing_before_it() {
-    let place = Place::new();
-    ["a", "b", "c"].iter().for_each(|id| assert_eq!(code(&place.append(id)), 0));
-    let segments = place.data().join("ledgers/main/segments");
+    let fixture = RollbackFixture::new();
+    ["a", "b", "c"].iter().for_each(|id| assert_eq!(code(&fixture.append(id)), 0));
+    let segments = fixture.data().join("ledgers/main/segments");
     fs::remove_file(segments.join("0000000004.seg")).unwrap();
     let read = |client: &mut HttpClient, path: &str| {
         client.get(&format!("/v1/ledgers/main/{path}"), "application/json").unwrap()
     };
-    let mut service = place.service.start().unwrap();
+    let mut service = fixture.service.start().unwrap();
     let mut client = HttpClient::connect(service.address).unwrap();
     assert_eq!(read(&mut client, "events?limit=100").status, 200, "what is before it is served");
     let event = EVENT.replace("ID", "d");
@@ -181,18 +181,18 @@ fn a_segment_that_is_missing_takes_what_is_behind_it_along_and_nothing_before_it
     let why = String::from_utf8_lossy(&ready.body).into_owned();
     assert!(ready.status == 503 && why.contains("0000000004.seg") && why.contains("0000000005.seg"), "{why}");
     service.terminate().unwrap();
-    assert_eq!(code(&place.run(&["verify"])), 40);
+    assert_eq!(code(&fixture.run(&["verify"])), 40);
 
-    let declared = place.run(&["recover", "--declare-loss", "--json"]);
+    let declared = fixture.run(&["recover", "--declare-loss", "--json"]);
     assert_eq!(code(&declared), 0, "{}", String::from_utf8_lossy(&declared.stderr));
     assert!(told(&declared)["lostEvents"].as_u64().unwrap() > 0, "{}", told(&declared));
-    assert_eq!(told(&place.append("a"))["duplicates"], 1, "what was before it is there");
-    assert_eq!(told(&place.append("c"))["created"], 1, "what was behind it is taken again");
+    assert_eq!(told(&fixture.append("a"))["duplicates"], 1, "what was before it is there");
+    assert_eq!(told(&fixture.append("c"))["created"], 1, "what was behind it is taken again");
     for keys in [&["verify"][..], &["verify", "--with-keys"]] {
-        let verified = place.run(keys);
+        let verified = fixture.run(keys);
         assert_eq!(code(&verified), 10, "{}", String::from_utf8_lossy(&verified.stdout));
     }
-    let mut service = place.service.start().unwrap();
+    let mut service = fixture.service.start().unwrap();
     let mut client = HttpClient::connect(service.address).unwrap();
     assert_eq!(client.get("/readyz", "application/json").unwrap().status, 200);
     assert_eq!(read(&mut client, "treehead").status, 200);
@@ -201,51 +201,51 @@ fn a_segment_that_is_missing_takes_what_is_behind_it_along_and_nothing_before_it
 
 #[test]
 fn a_new_ledger_in_its_place_is_neither_made_nor_opened() {
-    let place = Place::new();
-    fs::remove_dir_all(place.data()).unwrap();
-    let made = place.run(&["serve", "--create", "main", "--listen", "127.0.0.1:0"]);
+    let fixture = RollbackFixture::new();
+    fs::remove_dir_all(fixture.data()).unwrap();
+    let made = fixture.run(&["serve", "--create", "main", "--listen", "127.0.0.1:0"]);
     assert_eq!(code(&made), 30, "{}", String::from_utf8_lossy(&made.stderr));
     assert!(why(&made).contains("is remembered"), "{}", why(&made));
 
     // Made where nobody remembered anything, and put there.
-    let other = place.folder.path().join("other");
+    let other = fixture.folder.path().join("other");
     let elsewhere = ServiceFolder::new(crate::PROGRAM, &other);
     fs::create_dir(&other).unwrap();
-    fs::copy(place.service.keyring(), elsewhere.keyring()).unwrap();
+    fs::copy(fixture.service.keyring(), elsewhere.keyring()).unwrap();
     elsewhere.start().unwrap().terminate().unwrap();
-    copy_folder(&elsewhere.data(), &place.data()).unwrap();
-    let refused = place.append("a");
+    copy_folder(&elsewhere.data(), &fixture.data()).unwrap();
+    let refused = fixture.append("a");
     assert_eq!(code(&refused), 30, "{}", String::from_utf8_lossy(&refused.stderr));
     assert!(why(&refused).contains("this is ledger"), "{}", why(&refused));
 }
 
 #[test]
 fn who_wants_no_anchor_or_another_one_says_so() {
-    let place = Place::new();
-    let copy = place.copy("older");
-    assert_eq!(code(&place.append("a")), 0);
-    place.put_back(&copy);
-    assert_eq!(code(&place.append("b")), 30);
-    let file = place.folder.path().join("event");
+    let fixture = RollbackFixture::new();
+    let copy = fixture.copy("older");
+    assert_eq!(code(&fixture.append("a")), 0);
+    fixture.put_back(&copy);
+    assert_eq!(code(&fixture.append("b")), 30);
+    let file = fixture.folder.path().join("event");
     let file = file.to_str().unwrap();
-    assert_eq!(code(&place.run(&["append", "--anchor", "none", file])), 0);
-    let other = place.folder.path().join("elsewhere");
+    assert_eq!(code(&fixture.run(&["append", "--anchor", "none", file])), 0);
+    let other = fixture.folder.path().join("elsewhere");
     let to_other = ["append", "--anchor", other.to_str().unwrap(), file];
-    let refused = place.run(&to_other);
+    let refused = fixture.run(&to_other);
     assert_eq!(code(&refused), 30, "{}", why(&refused));
     assert!(why(&refused).contains("the anchor remembers nothing of it"), "{}", why(&refused));
     assert!(!other.exists());
-    assert_eq!(code(&place.run(&[&to_other[..], &["--new-anchor"]].concat())), 0);
+    assert_eq!(code(&fixture.run(&[&to_other[..], &["--new-anchor"]].concat())), 0);
     assert!(other.join("main.head").exists());
-    assert_eq!(code(&place.run(&to_other)), 0);
+    assert_eq!(code(&fixture.run(&to_other)), 0);
 }
 
 #[test]
 fn ledgers_that_took_each_others_places_are_not_served() {
-    let place = Place::new();
-    let ledgers = place.data().join("ledgers");
+    let fixture = RollbackFixture::new();
+    let ledgers = fixture.data().join("ledgers");
     // As one who has the disk alone would: another ledger of the same folder, which knows the same keys.
-    let (service, folder) = (&place.service, place.folder.path());
+    let (service, folder) = (&fixture.service, fixture.folder.path());
     let more = |serve: &mut Command| {
         serve.args(["--create", "other"]);
     };
@@ -253,36 +253,36 @@ fn ledgers_that_took_each_others_places_are_not_served() {
     fs::rename(ledgers.join("main"), folder.join("main")).unwrap();
     fs::rename(ledgers.join("other"), ledgers.join("main")).unwrap();
     fs::rename(folder.join("main"), ledgers.join("other")).unwrap();
-    let served = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let served = fixture.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(code(&served), 30, "{}", String::from_utf8_lossy(&served.stderr));
     assert!(why(&served).contains("made under the name"), "{}", why(&served));
-    let read = place.run(&["read"]);
+    let read = fixture.run(&["read"]);
     assert_eq!(code(&read), 30, "{}", why(&read));
 }
 
 #[test]
 fn a_declaration_that_the_anchor_does_not_learn_of_is_not_called_done() {
-    let place = Place::new();
-    assert_eq!(code(&place.append("a")), 0);
-    let copy = place.copy("older");
-    assert_eq!(code(&place.append("b")), 0);
-    place.put_back(&copy);
-    let anchors = place.folder.path().join("keyring.anchors");
+    let fixture = RollbackFixture::new();
+    assert_eq!(code(&fixture.append("a")), 0);
+    let copy = fixture.copy("older");
+    assert_eq!(code(&fixture.append("b")), 0);
+    fixture.put_back(&copy);
+    let anchors = fixture.folder.path().join("keyring.anchors");
     let held = RealDisk.lock(&anchors.join("main.lock")).unwrap();
-    let declared = place.run(&["recover", "--declare-loss"]);
+    let declared = fixture.run(&["recover", "--declare-loss"]);
     let said = String::from_utf8_lossy(&declared.stderr);
     assert_eq!(code(&declared), 1, "{said}");
     assert!(said.contains("the anchor could not be moved to it"), "{said}");
     drop(held);
-    assert_eq!(code(&place.append("c")), 0, "the next opening moves it");
-    place.put_back(&copy);
-    assert_eq!(code(&place.append("c")), 30);
+    assert_eq!(code(&fixture.append("c")), 0, "the next opening moves it");
+    fixture.put_back(&copy);
+    assert_eq!(code(&fixture.append("c")), 30);
 }
 
 #[test]
 fn an_anchor_in_the_data_folder_is_refused_under_whatever_name() {
-    let place = Place::new();
-    let (data, folder) = (place.data(), place.folder.path());
+    let fixture = RollbackFixture::new();
+    let (data, folder) = (fixture.data(), fixture.folder.path());
     std::os::unix::fs::symlink(&data, folder.join("link")).unwrap();
     std::os::unix::fs::symlink(folder.join("elsewhere"), data.join("leads-out")).unwrap();
     fs::write(folder.join("event"), EVENT.replace("ID", "a")).unwrap();
@@ -297,7 +297,7 @@ fn an_anchor_in_the_data_folder_is_refused_under_whatever_name() {
             &["serve", "--listen", "127.0.0.1:0"],
         ];
         for command in commands {
-            let refused = place.run(&[command, &["--anchor", anchor.to_str().unwrap()]].concat());
+            let refused = fixture.run(&[command, &["--anchor", anchor.to_str().unwrap()]].concat());
             assert_eq!(code(&refused), 2, "{command:?} {}", anchor.display());
             assert!(why(&refused).contains("lies in the data folder"), "{}", why(&refused));
         }
@@ -307,15 +307,19 @@ fn an_anchor_in_the_data_folder_is_refused_under_whatever_name() {
 
 #[test]
 fn an_anchor_may_be_named_from_where_one_stands() {
-    let place = Place::new();
-    let file = place.folder.path().join("event");
+    let fixture = RollbackFixture::new();
+    let file = fixture.folder.path().join("event");
     fs::write(&file, EVENT.replace("ID", "a")).unwrap();
-    let mut append = place.service.command("append");
-    append.arg("--keyring").arg(place.service.keyring()).args(["--new-anchor", "--anchor", "anc"]).arg(&file);
-    let appended = append.current_dir(place.folder.path()).output().unwrap();
+    let mut append = fixture.service.command("append");
+    append
+        .arg("--keyring")
+        .arg(fixture.service.keyring())
+        .args(["--new-anchor", "--anchor", "anc"])
+        .arg(&file);
+    let appended = append.current_dir(fixture.folder.path()).output().unwrap();
     assert_eq!(code(&appended), 0, "{}", String::from_utf8_lossy(&appended.stderr));
     assert!(
-        place.folder.path().join("anc/main.head").exists(),
+        fixture.folder.path().join("anc/main.head").exists(),
         "{}",
         String::from_utf8_lossy(&appended.stderr)
     );
@@ -323,37 +327,37 @@ fn an_anchor_may_be_named_from_where_one_stands() {
 
 #[test]
 fn once_an_anchor_was_used_no_command_writes_without_it() {
-    let place = Place::new();
-    assert_eq!(code(&place.append("a")), 0);
-    place.service.start().unwrap().terminate().unwrap();
-    let marker = format!("{}.anchored", place.service.keyring().display());
+    let fixture = RollbackFixture::new();
+    assert_eq!(code(&fixture.append("a")), 0);
+    fixture.service.start().unwrap().terminate().unwrap();
+    let marker = format!("{}.anchored", fixture.service.keyring().display());
     assert!(Path::new(&marker).exists(), "a service has noted that an anchor is used");
     // A file in the place of its folder is no anchor that answers.
-    let away = place.folder.path().join("away");
+    let away = fixture.folder.path().join("away");
     fs::write(&away, "").unwrap();
     let away = away.to_str().unwrap();
     let names = || {
-        let segments = fs::read_dir(place.service.data().join("ledgers/main/segments")).unwrap();
+        let segments = fs::read_dir(fixture.service.data().join("ledgers/main/segments")).unwrap();
         let mut names: Vec<_> = segments.map(|entry| entry.unwrap().file_name()).collect();
         names.sort_unstable();
         names
     };
     let before = names();
-    let event = place.folder.path().join("event");
+    let event = fixture.folder.path().join("event");
     let append = ["append", "--json", event.to_str().unwrap()];
     for writes in [&append[..], &["mode", "enforce"]] {
-        let refused = place.run(&[writes, &["--anchor", away]].concat());
+        let refused = fixture.run(&[writes, &["--anchor", away]].concat());
         assert_ne!(code(&refused), 0, "{writes:?}: {}", told(&refused));
         assert_eq!(names(), before, "{writes:?}");
     }
-    let refused = place.run(&[&append[..], &["--anchor", away]].concat());
+    let refused = fixture.run(&[&append[..], &["--anchor", away]].concat());
     assert_eq!(code(&refused), 1);
     assert!(why(&refused).contains("away"), "{}", why(&refused));
     for looks in [&["read"][..], &["mode"]] {
-        let looked = place.run(&[looks, &["--anchor", away]].concat());
+        let looked = fixture.run(&[looks, &["--anchor", away]].concat());
         assert_eq!(code(&looked), 0, "{looks:?}: {}", told(&looked));
     }
-    let said = place.run(&[&append[..], &["--anchor", away, "--anchor-optional"]].concat());
+    let said = fixture.run(&[&append[..], &["--anchor", away, "--anchor-optional"]].concat());
     assert_eq!(code(&said), 0, "{}", told(&said));
     assert_ne!(names(), before);
 }

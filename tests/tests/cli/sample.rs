@@ -1,5 +1,6 @@
 //! A small ledger of several segments in a folder, and the program run on it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -203,4 +204,19 @@ pub(crate) fn why(output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(text.starts_with("bitacora: ") && text.trim_end().lines().count() == 1, "{text}");
     text
+}
+
+/// Every file below a folder with its bytes, but for locks.
+pub(crate) fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.insert(path.clone(), Vec::new());
+            found.extend(files_below(&path));
+        } else if path.file_name().is_some_and(|name| name != "lock") {
+            found.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    found
 }

@@ -1,6 +1,6 @@
 //! Tools that nobody registered: seen in calls, and registered by one command.
 
-use crate::governing::Way;
+use crate::governing::LedgerAccess;
 use crate::sample::code;
 
 const CALL: [&str; 8] =
@@ -8,7 +8,7 @@ const CALL: [&str; 8] =
 
 #[test]
 fn a_tool_that_was_seen_is_registered_by_one_command() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = way.governed();
         assert_eq!(way.does(&["tools", "seen"]), "every tool that calls named is registered\n");
         let asked = way.json(3, &[&["decide", "--call", "c1"][..], &CALL].concat());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bitacora_tests::service::ServiceFolder;
 
 use crate::PROGRAM;
-use crate::governing::Way;
+use crate::governing::LedgerAccess;
 use crate::sample::{code, command, why};
 
 /// A file of a starter as it was released.
@@ -16,7 +16,7 @@ fn released(name: &str) -> String {
 }
 
 /// A ledger that was governed with the first starter.
-fn begun_long_ago(way: Way) -> Way {
+fn begun_long_ago(way: LedgerAccess) -> LedgerAccess {
     let (tools, policy) =
         (way.file("tools", &released("tools-1.json")), way.file("policy", &released("policy-1.json")));
     way.does(&["tools", "register", &tools]);
@@ -26,7 +26,7 @@ fn begun_long_ago(way: Way) -> Way {
 
 #[test]
 fn an_earlier_starter_is_told_shown_and_upgraded_once() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let none = way.run(&["starter", "upgrade"]);
         assert_eq!(code(&none), 1);
         assert!(why(&none).contains("no policy is active"), "{}", why(&none));
@@ -75,7 +75,7 @@ fn an_earlier_starter_is_told_shown_and_upgraded_once() {
 
 #[test]
 fn what_was_published_and_never_activated_is_activated() {
-    let way = begun_long_ago(Way::folder());
+    let way = begun_long_ago(LedgerAccess::folder());
     way.does(&["policy", "publish", "--starter"]);
     assert_eq!(way.json(0, &["starter"])["state"], "outdated");
     let upgraded = way.json(0, &["starter", "upgrade"]);
@@ -84,7 +84,7 @@ fn what_was_published_and_never_activated_is_activated() {
         (&"2".into(), &false.into(), &true.into())
     );
     // One that was retired cannot be activated; another version is published in its place.
-    let way = begun_long_ago(Way::folder());
+    let way = begun_long_ago(LedgerAccess::folder());
     way.does(&["policy", "publish", "--starter"]);
     way.does(&["policy", "retire", "2"]);
     assert_eq!(way.json(0, &["starter", "upgrade"])["version"], "3");
@@ -92,7 +92,7 @@ fn what_was_published_and_never_activated_is_activated() {
 
 #[test]
 fn an_own_policy_and_own_tools_are_left_alone() {
-    for way in Way::both() {
+    for way in LedgerAccess::both() {
         let way = begun_long_ago(way);
         let own = released("policy-1.json").replacen("do not", "please do not", 1);
         let own = way.file("own", &own);

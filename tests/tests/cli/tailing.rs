@@ -4,18 +4,18 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
 use bitacora_tests::http_client::HttpClient;
-use bitacora_tests::service::{Service, ServiceFolder};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 
 use crate::PROGRAM;
 use crate::sample::{Sample, code, command, why};
 
-fn serve() -> (tempfile::TempDir, Service) {
+fn serve() -> (tempfile::TempDir, ServiceProcess) {
     let folder = tempfile::tempdir().unwrap();
     let service = ServiceFolder::new(PROGRAM, folder.path()).start().unwrap();
     (folder, service)
 }
 
-fn append(service: &Service, ids: std::ops::Range<u32>) {
+fn append(service: &ServiceProcess, ids: std::ops::Range<u32>) {
     let mut client = HttpClient::connect(service.address).unwrap();
     let lines: String = ids
         .map(|id| {
@@ -29,13 +29,13 @@ fn append(service: &Service, ids: std::ops::Range<u32>) {
     assert_eq!(answer.status, 201);
 }
 
-fn tail(service: &Service, arguments: &[&str]) -> Command {
+fn tail(service: &ServiceProcess, arguments: &[&str]) -> Command {
     let mut tail = command(&["tail", "--url", &format!("http://{}", service.address)]);
     tail.args(arguments);
     tail
 }
 
-fn until_caught_up(service: &Service, arguments: &[&str]) -> Output {
+fn until_caught_up(service: &ServiceProcess, arguments: &[&str]) -> Output {
     let ended = tail(service, arguments).arg("--until-caught-up").output().unwrap();
     assert_eq!(code(&ended), 0, "{}", String::from_utf8_lossy(&ended.stderr));
     ended

@@ -5,7 +5,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use bitacora_tests::service::{Service, ServiceFolder};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 use serde_json::Value;
 
 use crate::sample::{Sample, code, command, told, why};
@@ -131,12 +131,12 @@ fn the_service_is_not_reached_from_elsewhere_before_it_has_tokens() {
 }
 
 /// A closed service, and commands beside it that know its address.
-struct Closed {
+struct ClosedService {
     folder: tempfile::TempDir,
     place: ServiceFolder,
 }
 
-impl Closed {
+impl ClosedService {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = ServiceFolder::new(crate::PROGRAM, folder.path());
@@ -148,20 +148,20 @@ impl Closed {
     }
 
     /// A command that knows the service and no keyring, in the folder.
-    fn command(&self, service: &Service, arguments: &[&str]) -> Command {
+    fn command(&self, service: &ServiceProcess, arguments: &[&str]) -> Command {
         let mut command = command(arguments);
         command.args(["--url", &format!("http://{}", service.address)]).current_dir(self.folder.path());
         command
     }
 
-    fn with_keyring(&self, service: &Service, arguments: &[&str]) -> Output {
+    fn with_keyring(&self, service: &ServiceProcess, arguments: &[&str]) -> Output {
         self.command(service, arguments).arg("--keyring").arg(self.place.keyring()).output().unwrap()
     }
 }
 
 #[test]
 fn a_first_start_makes_an_admin_token_that_commands_find() {
-    let closed = Closed::new();
+    let closed = ClosedService::new();
     let trace = |command: &mut Command| {
         command.env("RUST_LOG", "trace");
     };
@@ -210,7 +210,7 @@ fn a_first_start_makes_an_admin_token_that_commands_find() {
 
 #[test]
 fn an_admin_token_that_others_may_read_is_not_sent() {
-    let closed = Closed::new();
+    let closed = ClosedService::new();
     let service = closed.place.start_closed().unwrap();
     let file = closed.place.admin_token();
     for mode in [0o644, 0o640, 0o602] {
@@ -233,7 +233,7 @@ fn an_admin_token_that_others_may_read_is_not_sent() {
 
 #[test]
 fn an_agents_token_is_one_command_and_agents_never_use_the_admins() {
-    let closed = Closed::new();
+    let closed = ClosedService::new();
     let service = closed.place.start_closed().unwrap();
     let create = closed.command(&service, &["token", "create", "--role", "agent", "--agent", "coder"]);
     let file = closed.folder.path().join("coder.token");
@@ -265,7 +265,7 @@ fn an_agents_token_is_one_command_and_agents_never_use_the_admins() {
 
 #[test]
 fn a_ledger_that_was_open_is_closed_at_the_next_start_and_stays_so() {
-    let closed = Closed::new();
+    let closed = ClosedService::new();
     let mut service = closed.place.start().unwrap();
     assert_eq!(code(&closed.command(&service, &["calls"]).output().unwrap()), 0);
     assert!(service.terminate().unwrap().success());
@@ -293,7 +293,7 @@ fn a_ledger_that_was_open_is_closed_at_the_next_start_and_stays_so() {
 
 #[test]
 fn whoever_lost_the_admin_token_makes_another_with_the_keyring() {
-    let closed = Closed::new();
+    let closed = ClosedService::new();
     closed.place.start_closed().unwrap().terminate().unwrap();
     let file = closed.place.admin_token();
     let lost = fs::read_to_string(&file).unwrap();

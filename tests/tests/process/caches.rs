@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use bitacora_client::{
-    CacheError, CallRequest, Client, PolicyCache, PolicyCacheOptions, Said, ServiceUrl, Token, Verdict,
+    CacheError, CallRequest, CheckedDecision, Client, PolicyCache, PolicyCacheOptions, ServiceUrl, Token,
+    Verdict,
 };
 use bitacora_formats::vocabulary::ReasonCode;
 use bitacora_formats::{Data, Event, Json};
@@ -105,7 +106,9 @@ fn a_cache_denies_within_a_moment_of_what_is_recorded_and_never_when_it_is_old()
         let before = head(local.clone()).await;
         let said = local.decide_unless_denied(&cache, &write("c2")).await.unwrap();
         assert!(
-            matches!(said, Said::Denied(_)) && !said.is_allowed() && said.reason().contains("for a test")
+            matches!(said, CheckedDecision::Denied(_))
+                && !said.is_allowed()
+                && said.reason().contains("for a test")
         );
         assert_eq!(head(local.clone()).await, before);
         assert_eq!(local.decide(&write("c2")).await.unwrap().reason_code, "policy-deny");
@@ -113,7 +116,10 @@ fn a_cache_denies_within_a_moment_of_what_is_recorded_and_never_when_it_is_old()
         say(&local, "active", "policy.activated", json!({"version": 1})).await;
         until(&cache, "back", |cache| code(cache, "c3") == Some(ReasonCode::TrustRequireReview)).await;
         let said = local.decide_unless_denied(&cache, &write("c3")).await.unwrap();
-        assert!(matches!(&said, Said::Decided(decision) if decision.verdict == Verdict::Review), "{said:?}");
+        assert!(
+            matches!(&said, CheckedDecision::Decided(decision) if decision.verdict == Verdict::Review),
+            "{said:?}"
+        );
         // A call that was asked for is the ledger's to repeat.
         until(&cache, "asked", |cache| {
             matches!(cache.predict(&write("c3")), Err(CacheError::Unpredictable(_)))

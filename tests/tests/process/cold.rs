@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use bitacora_tests::http_client::HttpClient;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
@@ -181,7 +181,7 @@ fn a_program_that_is_killed_while_it_archives_loses_nothing_and_comes_to_the_end
     let data = place.data();
     let until = head(&place, &data);
     let before = seen(&place, &data, until);
-    let mut random = Random::new(11);
+    let mut random = SeededRandom::new(11);
     let (mut killed, mut longest) = (0, Duration::from_secs(2));
     for _ in 0..kills() {
         let began = Instant::now();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bitacora_client::{
     Appender, AppenderOptions, Backoff, CallRequest, Client, ClientError, Cursor, CursorError, FollowError,
-    Followed, Following, NotAppended, OutcomeReport, OutcomeStatus, ReceiptStatus, ServiceUrl, Verdict,
+    FollowItem, FollowStream, NotAppended, OutcomeReport, OutcomeStatus, ReceiptStatus, ServiceUrl, Verdict,
 };
 use bitacora_formats::{After, Data, Event, Json};
 use bitacora_tests::service::ServiceFolder;
@@ -35,17 +35,17 @@ fn place(folder: &tempfile::TempDir) -> ServiceFolder {
 }
 
 /// The ids of the events that were given, up to where everything durable was.
-async fn ids_up_to_the_edge(following: &mut Following) -> Vec<String> {
+async fn ids_up_to_the_edge(following: &mut FollowStream) -> Vec<String> {
     let mut ids = Vec::new();
     loop {
         match timeout(PATIENCE, following.next()).await.unwrap().unwrap() {
-            Followed::Event { line, .. } => {
+            FollowItem::Event { line, .. } => {
                 let stored: Value = serde_json::from_slice(&line).unwrap();
                 let id = stored["event"]["id"].as_str().or(stored["id"].as_str());
                 ids.push(id.unwrap().to_owned());
             }
-            Followed::CaughtUp { .. } => return ids,
-            Followed::Away { .. } | Followed::Back => {}
+            FollowItem::CaughtUp { .. } => return ids,
+            FollowItem::Away { .. } | FollowItem::Back => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_tests::http_client::HttpClient;
 use bitacora_tests::raised_at_end::RaisedAtEnd;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ fn following_through_kills_loses_and_repeats_nothing() {
     let kills = kills.unwrap_or(DEFAULT_KILLS);
     let folder = tempfile::tempdir().unwrap();
     let place = ServiceFolder::new(PROGRAM, folder.path());
-    let (clients, mut random) = (Clients::default(), Random::new(7));
+    let (clients, mut random) = (Clients::default(), SeededRandom::new(7));
     let mut service = place.start().unwrap();
     let all = Tail::start(&place, &["--from", "start"]);
     let some = Tail::start(&place, &["--from", "start", "--stream", "s3"]);

@@ -13,7 +13,7 @@ use bitacora_formats::{After, Keyring};
 use bitacora_ledger::{Filter, From, Ledger, Options, ReadQuery};
 use bitacora_server::{Admission, LedgersConfig, Server, ServerConfig, ServerLimits};
 use bitacora_tests::http_client::{HttpAnswer, HttpClient};
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ const FILE_BLOCKS: [&str; 2] = ["1", "1024"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A service of this process whose disk can become full.
-struct Machine {
+struct FullDiskService {
     simulation: Simulation,
     keyring: Arc<Keyring>,
     address: SocketAddr,
@@ -46,11 +46,11 @@ struct Machine {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Machine {
+impl FullDiskService {
     /// Serves a fresh ledger `main`, then leaves its disk little room.
     fn nearly_full(seed: u64) -> Self {
         let simulation = Simulation::new(seed);
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let keyring = Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)));
         let config = ServerConfig {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
@@ -141,7 +141,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for FullDiskService {
     fn drop(&mut self) {
         drop(self.shutdown.take());
         if let Some(thread) = self.thread.take() {
@@ -174,7 +174,7 @@ fn json_of(answer: &HttpAnswer) -> Value {
 
 /// Data that does not get much smaller, so that little of it fills the disk.
 fn noise(number: u64) -> String {
-    let mut random = Random::new(number);
+    let mut random = SeededRandom::new(number);
     (0..16).map(|_| format!("{:016x}", random.next_u64())).collect()
 }
 
@@ -189,7 +189,7 @@ fn lines() -> Vec<u8> {
 
 #[test]
 fn an_upload_onto_a_disk_that_becomes_full_is_told_so_and_goes_on_where_it_ended() {
-    let machine = Machine::nearly_full(9);
+    let machine = FullDiskService::nearly_full(9);
     let first = machine.upload();
     let error = &first.last["error"];
     assert_eq!((&error["code"], &error["status"]), (&"disk-full".into(), &507.into()), "{error}");
@@ -232,7 +232,7 @@ fn actions(folder: &Path) -> PathBuf {
     file
 }
 
-fn import(machine: &Machine, file: &Path) -> Child {
+fn import(machine: &FullDiskService, file: &Path) -> Child {
     let mut import = Command::new(PROGRAM);
     import.args(["import", "--json", "--url"]).arg(format!("http://{}", machine.address)).arg(file);
     import.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -251,7 +251,7 @@ fn an_import_onto_a_full_disk_waits_for_room_and_ends_with_a_remedy_where_none_c
     let folder = tempfile::tempdir().unwrap();
     let file = actions(folder.path());
     // Two at once, since each of them waits as long as the program does.
-    let (left_alone, helped) = (Machine::nearly_full(10), Machine::nearly_full(11));
+    let (left_alone, helped) = (FullDiskService::nearly_full(10), FullDiskService::nearly_full(11));
     let (ending, waiting) = (import(&left_alone, &file), import(&helped, &file));
     let since = Instant::now();
     while helped.takes_appends() {

@@ -75,7 +75,7 @@ fn import_twice(
 
 /// The events in the ledger of one call.
 #[derive(Debug, Default)]
-struct Told {
+struct CallEventCounts {
     requests: u64,
     decisions: u64,
     outcomes: u64,
@@ -85,7 +85,7 @@ struct Told {
 /// Looks at every call in the ledger: each was asked for once, and ends with one decision and either one outcome or one gap. Says how
 /// many there are. The same id in two streams is two calls.
 fn each_call_ends_once(url: &str) -> u64 {
-    let mut calls: HashMap<(String, String), Told> = HashMap::new();
+    let mut calls: HashMap<(String, String), CallEventCounts> = HashMap::new();
     for kind in
         ["tool.requested", "decision.made", "tool.completed", "tool.failed", "tool.blocked", "coverage.gap"]
     {

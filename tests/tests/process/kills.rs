@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bitacora_tests::http_client::HttpClient;
 use bitacora_tests::raised_at_end::RaisedAtEnd;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn random_kills_lose_nothing_and_duplicate_nothing() {
         std::env::var("BITACORA_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(DEFAULT_KILLS);
     let folder = tempfile::tempdir().unwrap();
     let place = ServiceFolder::new(PROGRAM, folder.path());
-    let (clients, mut random) = (Clients::default(), Random::new(99));
+    let (clients, mut random) = (Clients::default(), SeededRandom::new(99));
     for _ in 0..kills {
         let mut service = place.start().unwrap();
         let (address, stop) = (service.address, AtomicBool::new(false));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_tests::http_client::HttpClient;
 use bitacora_tests::raised_at_end::RaisedAtEnd;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::service::ServiceFolder;
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn a_killed_service_answers_of_histories_what_its_log_comes_to() {
         std::env::var("BITACORA_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(DEFAULT_KILLS);
     let folder = tempfile::tempdir().unwrap();
     let place = ServiceFolder::new(PROGRAM, folder.path());
-    let (next, mut random) = (AtomicU64::new(0), Random::new(7));
+    let (next, mut random) = (AtomicU64::new(0), SeededRandom::new(7));
     for kill in 0..kills {
         let mut service = place.start().unwrap();
         let (address, stop) = (service.address, AtomicBool::new(false));

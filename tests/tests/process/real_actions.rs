@@ -83,22 +83,22 @@ fn real_actions_read_back_byte_for_byte() {
 
 /// One page of stored events, their data as it stands in the answer.
 #[derive(serde::Deserialize)]
-struct Page<'a> {
+struct StoredPage<'a> {
     #[serde(borrow)]
-    events: Vec<Stored<'a>>,
+    events: Vec<StoredAction<'a>>,
     next: Option<String>,
 }
 
 #[derive(serde::Deserialize)]
-struct Stored<'a> {
+struct StoredAction<'a> {
     #[serde(default)]
     redactions: u32,
     #[serde(borrow)]
-    event: Sent<'a>,
+    event: SentAction<'a>,
 }
 
 #[derive(serde::Deserialize)]
-struct Sent<'a> {
+struct SentAction<'a> {
     id: String,
     #[serde(borrow)]
     data: Option<&'a RawValue>,
@@ -111,7 +111,7 @@ fn compare(client: &mut HttpClient, lines: &[&str]) -> usize {
     loop {
         let path = format!("/v1/ledgers/main/events?after={after}&limit=1000&type=x.action");
         let answer = client.get(&path, "application/json").unwrap();
-        let page: Page<'_> = serde_json::from_slice(&answer.body).unwrap();
+        let page: StoredPage<'_> = serde_json::from_slice(&answer.body).unwrap();
         for stored in &page.events {
             let number: usize = stored.event.id.trim_start_matches("actions#").parse().unwrap();
             let data = stored.event.data.unwrap().get();

@@ -3,12 +3,12 @@
 use std::process::Command;
 
 use bitacora_tests::http_client::HttpClient;
-use bitacora_tests::service::{Service, ServiceFolder};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 use serde_json::{Value, json};
 
 use crate::PROGRAM;
 
-fn post(service: &Service, resource: &str, body: &Value) -> Value {
+fn post(service: &ServiceProcess, resource: &str, body: &Value) -> Value {
     let mut client = HttpClient::connect(service.address).unwrap();
     let body = body.to_string();
     let answer =
@@ -18,7 +18,7 @@ fn post(service: &Service, resource: &str, body: &Value) -> Value {
 }
 
 /// Trust by an operator's word, calls that are decided, and how one ended.
-fn work(service: &Service, round: u32) {
+fn work(service: &ServiceProcess, round: u32) {
     let dimension = json!({"tool": "fs.write", "context": format!("src{round}"), "model": "-", "task_type": "-", "workspace": "-"});
     let counts = json!({"approvals": 20 + round, "rejections": 0, "failures": 1, "streak": 3});
     post(service, "trust:set", &json!({"dimension": dimension, "counts": counts, "reason": "for a test"}));
@@ -30,13 +30,13 @@ fn work(service: &Service, round: u32) {
 }
 
 /// Returns the answer of `replay --live` for this service and this folder.
-fn compared(place: &ServiceFolder, service: &Service) -> (Option<i32>, Value) {
+fn compared(place: &ServiceFolder, service: &ServiceProcess) -> (Option<i32>, Value) {
     let mut command = place.command("replay");
     command.arg("--keyring").arg(place.keyring());
     compare(command, service)
 }
 
-fn compare(mut command: Command, service: &Service) -> (Option<i32>, Value) {
+fn compare(mut command: Command, service: &ServiceProcess) -> (Option<i32>, Value) {
     command.args(["--live", "--json", "--url", &format!("http://{}", service.address)]);
     let output = command.output().unwrap();
     let said = serde_json::from_slice(&output.stdout);

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use bitacora_tests::folders::copy_folder;
 use bitacora_tests::http_client::HttpClient;
 use bitacora_tests::loopback_s3::LoopbackS3;
-use bitacora_tests::service::{Service, ServiceFolder};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 use serde_json::Value;
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"ID","source":"urn:test","type":"x.noted","subject":"s"}"#;
 
-struct Place {
+struct StoredAnchorFixture {
     folder: tempfile::TempDir,
     service: ServiceFolder,
     store: LoopbackS3,
 }
 
-impl Place {
+impl StoredAnchorFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let service = ServiceFolder::new(crate::PROGRAM, folder.path());
@@ -32,7 +32,7 @@ impl Place {
         command.env("BITACORA_ANCHOR", self.store.url("anchors")).envs(self.store.environment());
     }
 
-    fn start(&self, more: &[&str]) -> Service {
+    fn start(&self, more: &[&str]) -> ServiceProcess {
         let told = |command: &mut Command| {
             self.told(command);
             command.args(more);
@@ -69,28 +69,28 @@ impl Place {
     }
 }
 
-fn append(service: &Service, id: &str) -> u16 {
+fn append(service: &ServiceProcess, id: &str) -> u16 {
     append_to(service, "main", id)
 }
 
-fn append_to(service: &Service, ledger: &str, id: &str) -> u16 {
+fn append_to(service: &ServiceProcess, ledger: &str, id: &str) -> u16 {
     let path = format!("/v1/ledgers/{ledger}/events");
     post(service, &path, "application/cloudevents+json", &EVENT.replace("ID", id)).0
 }
 
-fn post(service: &Service, path: &str, content_type: &str, body: &str) -> (u16, String) {
+fn post(service: &ServiceProcess, path: &str, content_type: &str, body: &str) -> (u16, String) {
     let mut client = HttpClient::connect(service.address).unwrap();
     let answer = client.post(path, content_type, body.as_bytes()).unwrap();
     (answer.status, String::from_utf8(answer.body).unwrap())
 }
 
-fn state(service: &Service, ledger: &str) -> String {
+fn state(service: &ServiceProcess, ledger: &str) -> String {
     let (_, told) = get(service, &format!("/v1/ledgers/{ledger}"));
     let told: Value = serde_json::from_str(&told).unwrap();
     told["state"].as_str().unwrap().to_owned()
 }
 
-fn get(service: &Service, path: &str) -> (u16, String) {
+fn get(service: &ServiceProcess, path: &str) -> (u16, String) {
     let mut client = HttpClient::connect(service.address).unwrap();
     let answer = client.get(path, "*/*").unwrap();
     (answer.status, String::from_utf8(answer.body).unwrap())
@@ -114,44 +114,44 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 #[test]
 fn an_older_copy_is_refused_by_the_head_in_the_store_and_verified_against_it() {
-    let place = Place::new();
-    let mut service = place.start(&[]);
+    let fixture = StoredAnchorFixture::new();
+    let mut service = fixture.start(&[]);
     assert_eq!(append(&service, "a"), 201);
     service.terminate().unwrap();
-    let copy = place.copy("older");
-    let older = place.remembered().unwrap();
-    let mut service = place.start(&[]);
+    let copy = fixture.copy("older");
+    let older = fixture.remembered().unwrap();
+    let mut service = fixture.start(&[]);
     assert_eq!(append(&service, "b"), 201);
     service.terminate().unwrap();
-    assert_ne!(place.remembered().unwrap(), older);
-    assert!(!place.folder.path().join("keyring.anchors").exists(), "nothing lies beside the keyring");
+    assert_ne!(fixture.remembered().unwrap(), older);
+    assert!(!fixture.folder.path().join("keyring.anchors").exists(), "nothing lies beside the keyring");
 
-    let key = place.first_key();
-    let verified = place.run(&["verify", "--vkey", &key]);
+    let key = fixture.first_key();
+    let verified = fixture.run(&["verify", "--vkey", &key]);
     assert_eq!(code(&verified), 0, "{}", shown(&verified));
     assert!(shown(&verified).contains("s3://heads/anchors/main.head"), "{}", shown(&verified));
 
-    place.put_back(&copy);
-    let requests = place.store.requests();
+    fixture.put_back(&copy);
+    let requests = fixture.store.requests();
     for arguments in
         [&["serve", "--listen", "127.0.0.1:0"][..], &["append", "-"], &["verify", "--vkey", &key]]
     {
-        let refused = place.run(arguments);
+        let refused = fixture.run(arguments);
         assert_eq!(code(&refused), 30, "{arguments:?}: {}", shown(&refused));
         assert!(!shown(&refused).contains("c2VjcmV0"), "{}", shown(&refused));
     }
-    assert!(place.store.requests() > requests);
-    let declared = place.run(&["recover", "--declare-loss"]);
+    assert!(fixture.store.requests() > requests);
+    let declared = fixture.run(&["recover", "--declare-loss"]);
     assert_eq!(code(&declared), 0, "{}", shown(&declared));
-    let verified = place.run(&["verify", "--vkey", &key]);
+    let verified = fixture.run(&["verify", "--vkey", &key]);
     assert_eq!(code(&verified), 0, "{}", shown(&verified));
 }
 
 #[test]
 fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
-    let place = Place::new();
-    place.store.set_down(true);
-    let mut service = place.start(&[]);
+    let fixture = StoredAnchorFixture::new();
+    fixture.store.set_down(true);
+    let mut service = fixture.start(&[]);
     assert_eq!(append(&service, "a"), 201, "it takes events, without an anchor");
     let unanchored = || {
         let (_, metrics) = get(&service, "/metrics");
@@ -159,70 +159,70 @@ fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
         metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()).unwrap()
     };
     wait_until("the metric tells of it", || unanchored() > 0);
-    assert_eq!(place.remembered(), None);
-    place.store.set_down(false);
-    wait_until("it is anchored once it answers", || place.remembered().is_some() && unanchored() == 0);
+    assert_eq!(fixture.remembered(), None);
+    fixture.store.set_down(false);
+    wait_until("it is anchored once it answers", || fixture.remembered().is_some() && unanchored() == 0);
     service.terminate().unwrap();
 
-    let mut service = place.start(&["--anchor-required"]);
+    let mut service = fixture.start(&["--anchor-required"]);
     assert_eq!(get(&service, "/readyz").0, 200);
-    place.store.set_down(true);
+    fixture.store.set_down(true);
     assert_eq!(append(&service, "b"), 201);
     wait_until("it takes nothing more", || append(&service, "c") == 503);
     assert_eq!(get(&service, "/readyz").0, 503);
-    place.store.set_down(false);
+    fixture.store.set_down(false);
     wait_until("it takes events again", || append(&service, "d") == 201);
     wait_until("it is ready", || get(&service, "/readyz").0 == 200);
     service.terminate().unwrap();
 
     // An anchor was used: that it has to answer needs no saying any more.
-    place.store.set_down(true);
-    let service = place.start(&[]);
+    fixture.store.set_down(true);
+    let service = fixture.start(&[]);
     assert_eq!(get(&service, "/readyz").0, 503, "without its anchor the ledger is not opened");
     assert_eq!(append(&service, "e"), 503);
     let (_, told) = get(&service, "/v1/ledgers/main");
     assert!(told.contains("\"waiting\""), "{told}");
-    let segments = || fs::read_dir(place.service.data().join("ledgers/main/segments")).unwrap().count();
-    let (written, remembered) = (segments(), place.remembered());
+    let segments = || fs::read_dir(fixture.service.data().join("ledgers/main/segments")).unwrap().count();
+    let (written, remembered) = (segments(), fixture.remembered());
     // Long enough for it to be tried again.
     thread::sleep(Duration::from_secs(3));
-    assert_eq!((segments(), place.remembered()), (written, remembered), "nothing is written meanwhile");
-    place.store.set_down(false);
+    assert_eq!((segments(), fixture.remembered()), (written, remembered), "nothing is written meanwhile");
+    fixture.store.set_down(false);
     wait_until("it opens by itself", || get(&service, "/readyz").0 == 200);
     assert_eq!(append(&service, "e"), 201);
     let mut service = service;
     service.terminate().unwrap();
-    place.store.set_down(true);
-    let mut service = place.start(&["--anchor-optional"]);
+    fixture.store.set_down(true);
+    let mut service = fixture.start(&["--anchor-optional"]);
     assert_eq!(append(&service, "f"), 201, "it may be out of reach where that is said");
     service.terminate().unwrap();
-    let verified = place.run(&["verify"]);
+    let verified = fixture.run(&["verify"]);
     assert_eq!(code(&verified), 50, "{}", shown(&verified));
 }
 
 #[test]
 fn a_store_that_answers_again_and_contradicts_a_ledger_leaves_that_one_closed() {
-    let place = Place::new();
-    let make = |service: &Service, name: &str| {
+    let fixture = StoredAnchorFixture::new();
+    let make = |service: &ServiceProcess, name: &str| {
         post(service, "/v1/ledgers", "application/json", &format!("{{\"name\":\"{name}\"}}"))
     };
-    let mut service = place.start(&["--anchor-required"]);
+    let mut service = fixture.start(&["--anchor-required"]);
     assert_eq!(make(&service, "other").0, 201);
     assert_eq!(append(&service, "a"), 201);
     service.terminate().unwrap();
-    let main = place.service.data().join("ledgers/main");
-    let older = place.folder.path().join("older");
+    let main = fixture.service.data().join("ledgers/main");
+    let older = fixture.folder.path().join("older");
     copy_folder(&main, &older).unwrap();
-    let mut service = place.start(&["--anchor-required"]);
+    let mut service = fixture.start(&["--anchor-required"]);
     assert_eq!(append(&service, "b"), 201);
     service.terminate().unwrap();
     fs::remove_dir_all(&main).unwrap();
     copy_folder(&older, &main).unwrap();
 
-    place.store.set_down(true);
-    let service = place.start(&["--anchor-required"]);
+    fixture.store.set_down(true);
+    let service = fixture.start(&["--anchor-required"]);
     assert_eq!((state(&service, "main"), state(&service, "other")), ("waiting".into(), "waiting".into()));
-    place.store.set_down(false);
+    fixture.store.set_down(false);
     wait_until("it is not tried again", || state(&service, "main") == "failed");
     wait_until("the other opens", || state(&service, "other") == "ready");
     let (status, told) = get(&service, "/readyz");
@@ -234,29 +234,29 @@ fn a_store_that_answers_again_and_contradicts_a_ledger_leaves_that_one_closed() 
 
 #[test]
 fn a_ledger_that_cannot_be_compared_is_not_made() {
-    let place = Place::new();
-    let make = |service: &Service, name: &str| {
+    let fixture = StoredAnchorFixture::new();
+    let make = |service: &ServiceProcess, name: &str| {
         post(service, "/v1/ledgers", "application/json", &format!("{{\"name\":\"{name}\"}}"))
     };
-    let service = place.start(&["--anchor-required"]);
-    place.store.set_down(true);
+    let service = fixture.start(&["--anchor-required"]);
+    fixture.store.set_down(true);
     let (status, told) = make(&service, "third");
     assert_eq!(status, 503, "{told}");
     assert_eq!(get(&service, "/v1/ledgers/third").0, 404);
-    place.store.set_down(false);
+    fixture.store.set_down(false);
     wait_until("it is made once the store answers", || make(&service, "third").0 == 201);
 }
 
 #[test]
 fn a_url_that_is_none_is_a_usage_error_that_keeps_its_secrets() {
-    let place = Place::new();
+    let fixture = StoredAnchorFixture::new();
     for (url, said) in [
         ("ftp://heads/x", "no store has the scheme 'ftp'"),
         ("s3://key:HUSHKEY@heads/x", "credentials"),
         ("s3://heads/x?sig=HUSHKEY", "'?'"),
         ("s3://heads/../x", "prefix"),
     ] {
-        let refused = place.run(&["serve", "--anchor", url]);
+        let refused = fixture.run(&["serve", "--anchor", url]);
         assert_eq!(code(&refused), 2, "{url}: {}", shown(&refused));
         assert!(shown(&refused).contains(said), "{url}: {}", shown(&refused));
         assert!(!shown(&refused).contains("HUSHKEY"), "{}", shown(&refused));

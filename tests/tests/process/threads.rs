@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bitacora_client::{
-    About, Backoff, ChannelVersion, CheckpointFilter, CheckpointSource, Checkpoints, Client, ClientError,
-    Content, Copied, Deleted, Held, NewCheckpoint, ServiceUrl, TaskWrite, TaskWrites, Which,
+    Backoff, ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointSource, Checkpoints, Client,
+    ClientError, Content, ContentState, CopySelection, DeleteSelection, NewCheckpoint, ServiceUrl, TaskWrite,
+    TaskWrites, Which,
 };
 use bitacora_tests::service::ServiceFolder;
 use serde_json::json;
@@ -124,10 +125,16 @@ fn every_step_is_there_once_though_the_service_is_killed() {
             assert_eq!(ids, expected, "after {kills} kills");
             for number in [0, 1, STEPS - 2] {
                 let found = reader.get(&thread, &Which::of(format!("c{number:03}"))).await.unwrap().unwrap();
-                assert_eq!(found.values["n"], Held::Content(Content::json(number.to_string())));
-                assert_eq!(found.values["state"], Held::Content(Content::new("bytes", noise(20_000, 1))));
+                assert_eq!(found.values["n"], ContentState::Content(Content::json(number.to_string())));
+                assert_eq!(
+                    found.values["state"],
+                    ContentState::Content(Content::new("bytes", noise(20_000, 1)))
+                );
                 let [written] = found.writes.as_slice() else { panic!("{:?}", found.writes) };
-                assert_eq!(written.held, Held::Content(Content::new("bytes", noise(300, number + 1))));
+                assert_eq!(
+                    written.held,
+                    ContentState::Content(Content::new("bytes", noise(300, number + 1)))
+                );
             }
         }
         // Each step is one event, however often it was sent.
@@ -161,16 +168,16 @@ fn what_is_large_goes_ahead_and_is_read_piece_by_piece() {
         next.channel_versions.insert("large".to_owned(), ChannelVersion::Text("0001.0.5".to_owned()));
         threads.save("t/ü?", &next).await.unwrap();
         let found = threads.get("t/ü?", &Which::newest()).await.unwrap().unwrap();
-        let Held::Large(held) = &found.values["large"] else { panic!("{:?}", found.values.keys()) };
+        let ContentState::Large(held) = &found.values["large"] else { panic!("{:?}", found.values.keys()) };
         assert_eq!((held.encoding(), held.bytes()), (Some("bytes"), 9 << 20));
-        assert!(threads.read(held).await.unwrap() == Held::Content(large));
+        assert!(threads.read(held).await.unwrap() == ContentState::Content(large));
         let first = threads.get("t/ü?", &Which::of("c000")).await.unwrap().unwrap();
         for (name, seed) in [("a", 3), ("b", 4), ("c", 5)] {
             let held = match &first.values[name] {
-                Held::Large(large) => threads.read(large).await.unwrap(),
+                ContentState::Large(large) => threads.read(large).await.unwrap(),
                 held => held.clone(),
             };
-            assert!(held == Held::Content(Content::new("bytes", noise(1_500_000, seed))), "{name}");
+            assert!(held == ContentState::Content(Content::new("bytes", noise(1_500_000, seed))), "{name}");
         }
         let too_large = Content::new("bytes", vec![0; (64 << 20) + 1]);
         new.values.insert("large".to_owned(), too_large);
@@ -189,7 +196,7 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
         let threads = checkpoints(&place, Backoff::default());
         assert!(threads.get("t", &Which::newest()).await.unwrap().is_none());
         let task = wrote("early", Content::json("1"));
-        let ahead = threads.write("t", "", "c000", &task, &About::default()).await.unwrap();
+        let ahead = threads.write("t", "", "c000", &task, &CheckpointContext::default()).await.unwrap();
         assert_eq!(ahead.found, Some(false));
         let mut first = step(0);
         (first.document, first.about.run) = (Some(json!({"v": 4})), Some("r1".to_owned()));
@@ -197,7 +204,7 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
         let again = threads.save("t", &first).await.unwrap();
         assert_eq!((again.position, again.repeated), (saved.position, true));
         let task = wrote("late", Content::json("2"));
-        let written = threads.write("t", "", "c000", &task, &About::default()).await.unwrap();
+        let written = threads.write("t", "", "c000", &task, &CheckpointContext::default()).await.unwrap();
         assert_eq!(written.found, Some(true));
         let found = threads.get("t", &Which::newest()).await.unwrap().unwrap();
         assert_eq!(
@@ -214,10 +221,10 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
         );
         assert_eq!((fork.saved.metadata, &fork.values), (Some(json!({"why": "another way"})), &found.values));
         threads
-            .copy("t", "u", &Copied { namespace: None, checkpoint: Some("c000".to_owned()) })
+            .copy("t", "u", &CopySelection { namespace: None, checkpoint: Some("c000".to_owned()) })
             .await
             .unwrap();
-        let taken = threads.copy("t", "u", &Copied::default()).await.unwrap_err();
+        let taken = threads.copy("t", "u", &CopySelection::default()).await.unwrap_err();
         assert_eq!(taken.code(), Some("thread-taken"), "{taken}");
         let listed = |filter: CheckpointFilter| {
             let threads = threads.clone();
@@ -234,15 +241,15 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
         let filter =
             CheckpointFilter { metadata: Some(json!({"run_id": "r1"})), ..CheckpointFilter::default() };
         assert_eq!(listed(filter).await, "uc000 tc000");
-        threads.delete("t", &Deleted::AllButNewest).await.unwrap();
+        threads.delete("t", &DeleteSelection::AllButNewest).await.unwrap();
         assert_eq!(listed(CheckpointFilter::default()).await, "uc000 tc009");
         threads
-            .delete("t", &Deleted::One { namespace: String::new(), checkpoint: "c009".to_owned() })
+            .delete("t", &DeleteSelection::One { namespace: String::new(), checkpoint: "c009".to_owned() })
             .await
             .unwrap();
-        threads.delete("u", &Deleted::Thread).await.unwrap();
+        threads.delete("u", &DeleteSelection::Thread).await.unwrap();
         assert_eq!(listed(CheckpointFilter::default()).await, "");
-        let gone = threads.delete("u", &Deleted::Thread).await.unwrap_err();
+        let gone = threads.delete("u", &DeleteSelection::Thread).await.unwrap_err();
         assert_eq!(gone.code(), Some("no-such-checkpoint"), "{gone}");
     });
     assert!(service.terminate().unwrap().success());

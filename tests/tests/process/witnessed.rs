@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use bitacora_formats::{UnverifiedReceipt, UnverifiedTreeHead, VerifierKey};
 use bitacora_tests::folders::copy_folder;
 use bitacora_tests::http_client::HttpClient;
-use bitacora_tests::service::{Service, ServiceFolder};
-use bitacora_tests::witness::{Mood, TestWitness};
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
+use bitacora_tests::witness::{TestWitness, WitnessBehavior};
 use bitacora_tests::witness_service::WitnessService;
 use serde_json::Value;
 
 const LEDGER: &str = "/v1/ledgers/main";
 
 /// A service, and a witness that cosigns for its ledger.
-struct Place {
+struct CosignedFixture {
     folder: tempfile::TempDir,
     service: ServiceFolder,
     witness: TestWitness,
@@ -25,7 +25,7 @@ struct Place {
     log: VerifierKey,
 }
 
-impl Place {
+impl CosignedFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let service = ServiceFolder::new(crate::PROGRAM, folder.path());
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// With the witness, and without any other memory.
-    fn start(&self) -> std::io::Result<Service> {
+    fn start(&self) -> std::io::Result<ServiceProcess> {
         self.service.start_with(|command| {
             command.args(["--anchor", "none", "--witnesses"]).arg(self.policy());
         })
@@ -123,8 +123,8 @@ fn metric(client: &mut HttpClient, name: &str) -> u64 {
 
 #[test]
 fn what_a_witness_cosigned_is_served_and_kept_and_a_close_leaves_all_of_it_cosigned() {
-    let place = Place::new();
-    let mut service = place.start().unwrap();
+    let fixture = CosignedFixture::new();
+    let mut service = fixture.start().unwrap();
     let mut client = HttpClient::connect(service.address).unwrap();
     append(&mut client, 1);
     // Before there is a quorum, the newest head is given all the same; the courier sets out every ten seconds.
@@ -132,7 +132,7 @@ fn what_a_witness_cosigned_is_served_and_kept_and_a_close_leaves_all_of_it_cosig
     let cosigned = loop {
         let answer = client.get(&format!("{LEDGER}/checkpoint"), "text/plain").unwrap();
         let note = String::from_utf8(answer.body).unwrap();
-        match (answer.status == 200).then(|| place.cosigned_size(&note)).flatten() {
+        match (answer.status == 200).then(|| fixture.cosigned_size(&note)).flatten() {
             Some(size) => break size,
             None => assert!(Instant::now() < patience, "nothing was cosigned: {note}"),
         }
@@ -141,71 +141,71 @@ fn what_a_witness_cosigned_is_served_and_kept_and_a_close_leaves_all_of_it_cosig
     assert_eq!(metric(&mut client, "ledger_witnessed_size"), cosigned);
     let receipt = text(&mut client, &format!("{LEDGER}/receipts/2"));
     let (_, head) =
-        UnverifiedReceipt::parse(&receipt).unwrap().verify(std::slice::from_ref(&place.log)).unwrap();
-    assert_eq!(place.cosigned_size(&head.note().to_string()), Some(cosigned), "a receipt brings it along");
+        UnverifiedReceipt::parse(&receipt).unwrap().verify(std::slice::from_ref(&fixture.log)).unwrap();
+    assert_eq!(fixture.cosigned_size(&head.note().to_string()), Some(cosigned), "a receipt brings it along");
     // From here on the witness is away: the newest head goes on, the cosigned one stays.
-    place.witness.set_mood(Mood::Unreachable);
+    fixture.witness.set_behavior(WitnessBehavior::Unreachable);
     append(&mut client, 2);
     while metric(&mut client, "ledger_tree_head_size") <= cosigned {
         assert!(Instant::now() < patience, "no newer head");
         std::thread::sleep(Duration::from_millis(50));
     }
     let checkpoint = text(&mut client, &format!("{LEDGER}/checkpoint"));
-    assert_eq!(place.cosigned_size(&checkpoint), Some(cosigned));
+    assert_eq!(fixture.cosigned_size(&checkpoint), Some(cosigned));
     let newest = text(&mut client, &format!("{LEDGER}/treehead"));
-    assert_eq!(place.cosigned_size(&newest), None);
+    assert_eq!(fixture.cosigned_size(&newest), None);
     assert!(metric(&mut client, "ledger_unwitnessed_events") > 0);
-    place.witness.set_mood(Mood::Honest);
+    fixture.witness.set_behavior(WitnessBehavior::Honest);
     assert!(service.terminate().unwrap().success());
-    let kept = place.kept().unwrap();
+    let kept = fixture.kept().unwrap();
     assert!(kept > cosigned);
-    assert_eq!(place.witness.size(), kept);
-    place.is_verified();
+    assert_eq!(fixture.witness.size(), kept);
+    fixture.is_verified();
 }
 
 #[test]
 fn an_older_copy_is_refused_by_the_witness_alone_and_the_folder_is_unchanged() {
-    let place = Place::new();
-    place.append(0..3);
-    let (data, copy) = (place.service.data(), place.folder.path().join("copy"));
+    let fixture = CosignedFixture::new();
+    fixture.append(0..3);
+    let (data, copy) = (fixture.service.data(), fixture.folder.path().join("copy"));
     copy_folder(&data, &copy).unwrap();
-    place.append(3..6);
+    fixture.append(3..6);
     fs::remove_dir_all(&data).unwrap();
     copy_folder(&copy, &data).unwrap();
-    let refused = place.start().unwrap_err();
+    let refused = fixture.start().unwrap_err();
     assert!(refused.to_string().contains("30"), "{refused}");
     assert_eq!(contents(&data), contents(&copy));
     // A witness that does not answer lets it open: that is what the anchor is for.
-    place.witness.set_mood(Mood::Unreachable);
-    place.append(6..7);
+    fixture.witness.set_behavior(WitnessBehavior::Unreachable);
+    fixture.append(6..7);
 }
 
 #[test]
 fn whatever_a_witness_answers_the_service_appends_and_ends() {
-    let place = Place::new();
+    let fixture = CosignedFixture::new();
     let wrong = [
-        Mood::FalseSignature,
-        Mood::ForeignLine,
-        Mood::Garbage,
-        Mood::Huge,
-        Mood::NonsenseConflict,
-        Mood::Failing,
+        WitnessBehavior::FalseSignature,
+        WitnessBehavior::ForeignLine,
+        WitnessBehavior::Garbage,
+        WitnessBehavior::Huge,
+        WitnessBehavior::NonsenseConflict,
+        WitnessBehavior::Failing,
     ];
-    for (number, mood) in (0..).zip(wrong) {
-        place.witness.set_mood(mood);
-        let asked = place.witness.asked();
-        place.append(number..number + 1);
-        assert!(place.witness.asked() > asked, "{mood:?}");
-        assert_eq!(place.kept(), None, "{mood:?}");
+    for (number, behavior) in (0..).zip(wrong) {
+        fixture.witness.set_behavior(behavior);
+        let asked = fixture.witness.asked();
+        fixture.append(number..number + 1);
+        assert!(fixture.witness.asked() > asked, "{behavior:?}");
+        assert_eq!(fixture.kept(), None, "{behavior:?}");
     }
-    place.witness.set_mood(Mood::Slow);
+    fixture.witness.set_behavior(WitnessBehavior::Slow);
     let began = Instant::now();
-    place.append(10..11);
+    fixture.append(10..11);
     assert!(began.elapsed() < Duration::from_secs(60), "an opening and a close wait 5 s each at most");
-    place.witness.set_mood(Mood::Honest);
-    place.append(11..12);
-    assert_eq!(place.kept(), Some(place.witness.size()));
-    drop(place.listening);
+    fixture.witness.set_behavior(WitnessBehavior::Honest);
+    fixture.append(11..12);
+    assert_eq!(fixture.kept(), Some(fixture.witness.size()));
+    drop(fixture.listening);
 }
 
 /// Every file below with what it holds.

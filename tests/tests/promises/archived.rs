@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchiveStoreError, Archiver, ArchiverError, Listing, ObjectVersion, Objects, Outcome, Pace, ReadPiece,
-    Release, Rules, Run, StoredArchives,
+    ArchivePace, ArchiveRun, ArchiveStoreError, Archiver, ArchiverError, ObjectListing, ObjectVersion,
+    Objects, Outcome, ReadPiece, Release, Rules, StoredArchives,
 };
 use bitacora_formats::vocabulary::{EventData, RetentionApplied};
 use bitacora_formats::{Data, Event, Position};
@@ -17,8 +17,8 @@ use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
     AppendRequest, Clock, Environment, Governing, HeadOptions, Ledger, Options, StoredEvent,
 };
-use bitacora_tests::seeded::Random;
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Fault, SimulatedDisk, errno};
+use bitacora_tests::seeded::SeededRandom;
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, SimulatedDisk, errno};
 use bitacora_tests::simulation::Simulation;
 
 use crate::p8_no_allow_without_a_record::{remove_index, state};
@@ -130,8 +130,8 @@ impl Objects for Store {
         Ok(read)
     }
 
-    fn list(&self, _: &str) -> Result<Listing, ArchiveStoreError> {
-        Ok(Listing::default())
+    fn list(&self, _: &str) -> Result<ObjectListing, ArchiveStoreError> {
+        Ok(ObjectListing::default())
     }
 }
 
@@ -163,7 +163,7 @@ fn archive_by(
     archive_events: u64,
 ) -> Result<Outcome, ArchiverError> {
     let rules = Rules { is_forced: true, archive_events, ..Rules::default() };
-    let run = Run { rules, pace: Pace::Full { threads: 1 }, release: Release::IfProven };
+    let run = ArchiveRun { rules, pace: ArchivePace::Full { threads: 1 }, release: Release::IfProven };
     archiver(machine, store, ledger).run(&run)
 }
 
@@ -252,7 +252,7 @@ fn after_a_crash_anywhere_on_the_way_everything_is_read_and_the_way_is_gone_to_i
     check(&ledger, &before, "without a crash");
     ledger.close().unwrap();
 
-    let mut random = Random::new(5);
+    let mut random = SeededRandom::new(5);
     for round in 0..ROUNDS {
         let at = began + random.below(ended - began + 1);
         let policy = CrashPolicy::ALL[random.index(3)];
@@ -300,15 +300,20 @@ fn what_decides_is_the_same_from_archives_alone() {
 #[test]
 fn a_disk_that_fails_on_the_way_loses_nothing_and_the_next_run_goes_on() {
     let machine = lived_on(43);
-    let mut random = Random::new(6);
+    let mut random = SeededRandom::new(6);
     for round in 0..ROUNDS {
         let left =
             machine.after_crash(machine.disk.operation_count(), CrashPolicy::Everything, round).unwrap();
         let store = Store::beside(&left);
         let ledger = open(&left, &store);
         let before = all(&ledger).unwrap();
-        let call =
-            [Call::Write, Call::SyncAll, Call::SyncFolder, Call::Rename, Call::RemoveFile][random.index(5)];
+        let call = [
+            DiskCall::Write,
+            DiskCall::SyncAll,
+            DiskCall::SyncFolder,
+            DiskCall::Rename,
+            DiskCall::RemoveFile,
+        ][random.index(5)];
         let number = if [errno::ENOSPC, errno::EIO][random.index(2)] == errno::EIO {
             errno::EIO
         } else {
@@ -316,7 +321,7 @@ fn a_disk_that_fails_on_the_way_loses_nothing_and_the_next_run_goes_on() {
         };
         // Files of archiving alone: what fails in the live segment ends the writer, and is proven elsewhere.
         let path = ["archives", "released", "segments"][random.index(3)];
-        left.disk.inject(Fault::on(call, 1 + random.below(3), number).where_path_has(path));
+        left.disk.inject(DiskFault::on(call, 1 + random.below(3), number).where_path_has(path));
         let what = format!("{call:?} fails in {path} with {number}, round {round}");
         let _failed = archive(&left, &store, &ledger).is_err();
         left.disk.clear_faults();

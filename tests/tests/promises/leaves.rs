@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::{
     Frontier, LEAVES_HEADER_BYTES, LeafEntry, LeavesHeader, Levels, LevelsHeader, Position, SegmentWalk, Step,
 };
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{FOLDER, Memory, machine_with_ledger, open, wait_for_proof};
@@ -201,9 +201,10 @@ fn a_disk_that_refuses_leaves_refuses_no_event() {
         let ledger = open(&machine).unwrap();
         let mut memory = Memory::default();
         (0..50).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
-        let refusals = [Call::Write, Call::CreateNew, Call::SyncAll, Call::Rename];
+        let refusals = [DiskCall::Write, DiskCall::CreateNew, DiskCall::SyncAll, DiskCall::Rename];
         for call in refusals {
-            let fault = Fault::on(call, 1, errno::ENOSPC).effect(effect).where_path_has("/tree/").lasting();
+            let fault =
+                DiskFault::on(call, 1, errno::ENOSPC).effect(effect).where_path_has("/tree/").lasting();
             machine.disk.inject(fault);
         }
         (50..900).for_each(|number| drop(memory.append(&ledger, number).unwrap()));

@@ -11,24 +11,24 @@ use bitacora_ledger::{
     Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Ledger, Options, WriterState,
 };
 
-use crate::p7_no_rollback::{Place, append};
+use crate::p7_no_rollback::{AnchorFixture, append};
 use crate::workload::{keyring, options as without_heads};
 
 /// The fate of a swap that would succeed.
 #[derive(Debug, Clone, Copy)]
-enum Lost {
+enum LostAnswer {
     WithEffect,
     WithoutEffect,
 }
 
 /// Loses answers in this order, then none.
 #[derive(Debug)]
-struct Forgetful {
+struct ForgetfulAnchor {
     inner: FolderAnchor,
-    losses: Mutex<VecDeque<Lost>>,
+    losses: Mutex<VecDeque<LostAnswer>>,
 }
 
-impl Anchor for Forgetful {
+impl Anchor for ForgetfulAnchor {
     fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         self.inner.recall(ledger)
     }
@@ -36,7 +36,7 @@ impl Anchor for Forgetful {
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
         let holds = self.inner.recall(ledger)?.as_deref() == expected;
         let lost = if holds { self.losses.lock().unwrap().pop_front() } else { None };
-        if !matches!(lost, Some(Lost::WithoutEffect)) {
+        if !matches!(lost, Some(LostAnswer::WithoutEffect)) {
             self.inner.swap(ledger, expected, head)?;
         }
         match lost {
@@ -56,18 +56,23 @@ impl Anchor for Forgetful {
 #[test]
 fn heads_whose_answers_were_lost_are_the_ledgers_own_whichever_took_effect() {
     for losses in [
-        &[Lost::WithEffect][..],
-        &[Lost::WithEffect, Lost::WithoutEffect],
-        &[Lost::WithoutEffect, Lost::WithEffect, Lost::WithoutEffect, Lost::WithoutEffect],
+        &[LostAnswer::WithEffect][..],
+        &[LostAnswer::WithEffect, LostAnswer::WithoutEffect],
+        &[
+            LostAnswer::WithoutEffect,
+            LostAnswer::WithEffect,
+            LostAnswer::WithoutEffect,
+            LostAnswer::WithoutEffect,
+        ],
     ] {
-        let place = Place::new();
+        let fixture = AnchorFixture::new();
         let anchor =
-            Forgetful { inner: place.anchor(), losses: Mutex::new(losses.iter().copied().collect()) };
+            ForgetfulAnchor { inner: fixture.anchor(), losses: Mutex::new(losses.iter().copied().collect()) };
         let anchor = Arc::new(anchor);
         let every = Duration::from_millis(20);
         let heads = HeadOptions { every, anchor: Some(anchor.clone()), ..HeadOptions::default() };
         let options = Options { heads: Some(heads), ..without_heads() };
-        let ledger = Ledger::open(&Environment::real(), &place.ledger(), keyring(), options).unwrap();
+        let ledger = Ledger::open(&Environment::real(), &fixture.ledger(), keyring(), options).unwrap();
         for number in 0..200 {
             append(&ledger, number).unwrap();
             thread::sleep(Duration::from_millis(25));

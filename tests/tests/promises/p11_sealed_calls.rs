@@ -10,7 +10,7 @@ use bitacora_ledger::{AppendRequest, Appended, Filter, Fold, From, Ledger, ReadQ
 use bitacora_tests::simulation::Simulation;
 use serde_json::{Value, json};
 
-use crate::p8_no_allow_without_a_record::{Client, decision_at, event, open, remove_index, state};
+use crate::p8_no_allow_without_a_record::{RecordingClient, decision_at, event, open, remove_index, state};
 use crate::workload::{FOLDER, machine_with_ledger};
 
 /// The text that must be found nowhere.
@@ -105,7 +105,7 @@ fn remove_files(disk: &dyn bitacora_ledger::Disk, folder: &std::path::Path) {
 fn nothing_of_sealed_arguments_is_told_and_erasing_them_changes_no_decision() {
     let machine = machine_with_ledger(1_101);
     let ledger = open(&machine);
-    Client::new(1_101).set_up(&machine, &ledger);
+    RecordingClient::new(1_101).set_up(&machine, &ledger);
     let path = format!("src/{SECRET}/a.rs");
 
     let reviewed = ask(&ledger, "c1", &path, Some("/home/jane-doe-4711"), None);
@@ -148,7 +148,7 @@ fn nothing_of_sealed_arguments_is_told_and_erasing_them_changes_no_decision() {
 fn of_a_sealed_recording_nothing_is_told_either_where_a_secret_of_it_was_replaced() {
     let machine = machine_with_ledger(1_102);
     let ledger = open(&machine);
-    Client::new(1_102).set_up(&machine, &ledger);
+    RecordingClient::new(1_102).set_up(&machine, &ledger);
     let path = format!("src/{SECRET}/a.rs");
     let key = ["sk-", "a1b2c3d4e5".repeat(4).as_str()].concat();
     let mut recorded = json!({"call": "c1", "tool": "fs.write", "args": {"path": path, "text": key}});

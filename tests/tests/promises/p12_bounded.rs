@@ -10,9 +10,9 @@ use bitacora_ledger::{
     AppendError, AppendRequest, Disk, Ledger, OpenError, OpenMode, Options, ReadOnlyReason, RealDisk,
     WriterState,
 };
-use bitacora_tests::simulated_disk::Call;
+use bitacora_tests::simulated_disk::DiskCall;
 
-use crate::p7_no_rollback::{self, Place};
+use crate::p7_no_rollback::{self, AnchorFixture};
 use crate::workload::{FOLDER, Memory, event, keyring, machine_with_ledger, open, options, wait_for_supply};
 
 #[test]
@@ -20,7 +20,7 @@ fn a_full_queue_refuses_at_once_and_keeps_nothing() {
     let machine = machine_with_ledger(120);
     let small = Options { queue_bytes: 4 * 1024, ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
-    let syncs = machine.disk.hold(Call::SyncData);
+    let syncs = machine.disk.hold(DiskCall::SyncData);
     let (mut waiting, mut refused) = (Vec::new(), Vec::new());
     let began = Instant::now();
     for number in 0..400 {
@@ -49,7 +49,7 @@ fn a_queue_full_of_others_neither_refuses_nor_delays_a_decision() {
     let machine = machine_with_ledger(127);
     let small = Options { queue_bytes: 4 * 1024, ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
-    let syncs = machine.disk.hold(Call::SyncData);
+    let syncs = machine.disk.hold(DiskCall::SyncData);
     let mut waiting = Vec::new();
     // Refused for a while: the sequencer waits for the disk, and does not empty the queue any more.
     let mut refused = 0;
@@ -162,13 +162,13 @@ fn a_second_opening_is_refused_while_the_first_lives() {
 
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
-    let place = Place::new();
-    let ledger = place.open().unwrap();
+    let fixture = AnchorFixture::new();
+    let ledger = fixture.open().unwrap();
     p7_no_rollback::append(&ledger, 1).unwrap();
     ledger.close().unwrap();
     drop(ledger);
-    let anchored = place.ledger().with_file_name("anchors").join("main.head");
-    let heads = fs::read_dir(place.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
+    let anchored = fixture.ledger().with_file_name("anchors").join("main.head");
+    let heads = fs::read_dir(fixture.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
     let heads = heads.filter(|path| path.extension().is_some_and(|end| end == "heads")).max().unwrap();
     let (opened, opening) = mpsc::channel();
     let remembered = fs::read(&anchored).unwrap();
@@ -179,11 +179,11 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     }
     thread::spawn(move || {
         let files = pipes.map(|path| RealDisk.open(&path, OpenMode::Read).map(|_| ()));
-        let folder = RealDisk.open(&place.ledger(), OpenMode::Read).map(|_| ());
-        let refused = place.open().err();
+        let folder = RealDisk.open(&fixture.ledger(), OpenMode::Read).map(|_| ());
+        let refused = fixture.open().err();
         fs::remove_file(&anchored).unwrap();
         fs::write(&anchored, remembered).unwrap();
-        let ledger = place.open().map(|ledger| ledger.status().writer);
+        let ledger = fixture.open().map(|ledger| ledger.status().writer);
         drop(opened.send((files, folder, refused, ledger)));
     });
     let (files, folder, refused, ledger) =

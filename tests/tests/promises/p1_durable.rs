@@ -1,22 +1,22 @@
 //! P1: a 2xx answer to an append means: synced to disk, at that position, after any crash.
 
 use bitacora_ledger::{AppendError, SideEffects, WriterState};
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{Memory, machine_with_ledger, open, wait_for_supply};
 
 /// A run with the number of disk operations at each acknowledgement.
-struct Run {
+struct DurableRun {
     machine: Simulation,
     acknowledged_at: Vec<u64>,
     memory: Memory,
     first_operation: u64,
 }
 
-fn run(seed: u64, events: u64) -> Run {
+fn run(seed: u64, events: u64) -> DurableRun {
     let machine = machine_with_ledger(seed);
-    let mut run = Run {
+    let mut run = DurableRun {
         first_operation: machine.disk.operation_count(),
         machine,
         acknowledged_at: vec![],
@@ -36,7 +36,7 @@ fn run(seed: u64, events: u64) -> Run {
     run
 }
 
-impl Run {
+impl DurableRun {
     /// Returns the events acknowledged by the time the disk had seen so many operations.
     fn memory_at(&self, operation: u64) -> Memory {
         let count = self.acknowledged_at.partition_point(|at| *at <= operation);
@@ -101,12 +101,12 @@ fn crashes_during_recovery_keep_every_acknowledged_event() {
 #[test]
 fn a_failed_sync_is_never_followed_by_an_acknowledgement_of_the_same_bytes() {
     for (call, effect) in [
-        (Call::SyncData, Effect::Without),
-        (Call::SyncData, Effect::With),
-        (Call::SyncData, Effect::Partly),
-        (Call::Write, Effect::Without),
-        (Call::Write, Effect::With),
-        (Call::Write, Effect::Partly),
+        (DiskCall::SyncData, Effect::Without),
+        (DiskCall::SyncData, Effect::With),
+        (DiskCall::SyncData, Effect::Partly),
+        (DiskCall::Write, Effect::Without),
+        (DiskCall::Write, Effect::With),
+        (DiskCall::Write, Effect::Partly),
     ] {
         let machine = machine_with_ledger(3);
         let ledger = open(&machine).unwrap();
@@ -115,7 +115,7 @@ fn a_failed_sync_is_never_followed_by_an_acknowledgement_of_the_same_bytes() {
             memory.append(&ledger, number).unwrap();
         }
         wait_for_supply(&machine);
-        machine.disk.inject(Fault::on(call, 1, errno::EIO).effect(effect).where_path_has(".seg"));
+        machine.disk.inject(DiskFault::on(call, 1, errno::EIO).effect(effect).where_path_has(".seg"));
         let failed = memory.append(&ledger, 10);
         assert!(matches!(failed, Err(AppendError::Unknown)), "{call:?} {effect:?}: {failed:?}");
         assert_eq!(failed.unwrap_err().side_effects(), SideEffects::Unknown);
@@ -142,7 +142,7 @@ fn what_opening_shows_survives_a_crash_right_after_it() {
     let mut memory = Memory::default();
     memory.append(&ledger, 0).unwrap();
     wait_for_supply(&machine);
-    machine.disk.inject(Fault::on(Call::SyncData, 1, errno::EIO).where_path_has(".seg"));
+    machine.disk.inject(DiskFault::on(DiskCall::SyncData, 1, errno::EIO).where_path_has(".seg"));
     assert!(memory.append(&ledger, 1).is_err());
     drop(ledger);
     // The frame of event 1 can be read from the cache, and is not on the disk.

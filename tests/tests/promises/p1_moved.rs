@@ -12,7 +12,7 @@ use bitacora_ledger::{
 };
 use bitacora_tests::folders::{contents, copy_folder};
 
-use crate::p7_no_rollback::{Place, append};
+use crate::p7_no_rollback::{AnchorFixture, append};
 use crate::workload::{all, event, keyring, options as without_heads};
 
 /// A segment is made ahead long before.
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A segment that has all its bytes is ready after one more sync.
 const SETTLING: Duration = Duration::from_millis(100);
 
-impl Place {
+impl AnchorFixture {
     /// Opens it without tree heads: nothing but its own files tell of it.
     fn open_without_anchor(&self) -> Result<Ledger, OpenError> {
         Ledger::open(&Environment::real(), &self.ledger(), keyring(), without_heads())
@@ -38,13 +38,13 @@ impl Place {
 
 #[test]
 fn a_writer_whose_folder_was_moved_leaves_the_copy_in_its_place_alone() {
-    let place = Place::new();
-    let first = place.open_without_anchor().unwrap();
+    let fixture = AnchorFixture::new();
+    let first = fixture.open_without_anchor().unwrap();
     append(&first, 1).unwrap();
-    let away = place.ledger().with_file_name("away");
-    fs::rename(place.ledger(), &away).unwrap();
-    place.put_beside(&away);
-    let second = place.open_without_anchor().unwrap();
+    let away = fixture.ledger().with_file_name("away");
+    fs::rename(fixture.ledger(), &away).unwrap();
+    fixture.put_beside(&away);
+    let second = fixture.open_without_anchor().unwrap();
     (2..10).for_each(|number| append(&second, number).unwrap());
 
     // The first one ends: its segment made ahead goes, and has the name of the one that the second writes.
@@ -54,7 +54,7 @@ fn a_writer_whose_folder_was_moved_leaves_the_copy_in_its_place_alone() {
     let known = all(&second).unwrap();
     second.close().unwrap();
     drop(second);
-    let again = place.open_without_anchor().unwrap();
+    let again = fixture.open_without_anchor().unwrap();
     assert_eq!(again.status().writer, WriterState::Ready);
     for stored in known {
         assert_eq!(again.event(stored.position).unwrap().event, stored.event);
@@ -66,13 +66,13 @@ fn a_writer_whose_folder_was_moved_leaves_the_copy_in_its_place_alone() {
 
 #[test]
 fn a_writer_whose_folder_was_moved_acknowledges_nothing_more_and_changes_no_file_in_its_place() {
-    let place = Place::new();
-    let ledger = place.open_without_anchor().unwrap();
+    let fixture = AnchorFixture::new();
+    let ledger = fixture.open_without_anchor().unwrap();
     append(&ledger, 1).unwrap();
-    let away = place.ledger().with_file_name("away");
-    fs::rename(place.ledger(), &away).unwrap();
-    place.put_beside(&away);
-    let before = contents(&place.ledger()).unwrap();
+    let away = fixture.ledger().with_file_name("away");
+    fs::rename(fixture.ledger(), &away).unwrap();
+    fixture.put_beside(&away);
+    let before = contents(&fixture.ledger()).unwrap();
     // A subject's key is made before the event is written that needs it.
     let mut personal = event(2);
     personal.datasubject = Some("person-1".into());
@@ -81,7 +81,7 @@ fn a_writer_whose_folder_was_moved_acknowledges_nothing_more_and_changes_no_file
     assert!(matches!(ledger.status().writer, WriterState::Poisoned(_)));
     drop(ledger.close());
     drop(ledger);
-    let after = contents(&place.ledger()).unwrap();
+    let after = contents(&fixture.ledger()).unwrap();
     let names =
         |files: &std::collections::BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&after), names(&before));
@@ -102,10 +102,10 @@ fn an_unused_segment_that_somebody_wrote_to_or_put_there_stays() {
         }
     };
     for is_replaced in [true, false] {
-        let place = Place::new();
-        let ledger = place.open_without_anchor().unwrap();
+        let fixture = AnchorFixture::new();
+        let ledger = fixture.open_without_anchor().unwrap();
         append(&ledger, 1).unwrap();
-        let blank = place.ledger().join("segments/0000000003.seg");
+        let blank = fixture.ledger().join("segments/0000000003.seg");
         let began = Instant::now();
         while fs::metadata(&blank).map_or(0, |metadata| metadata.len()) < without_heads().segment_bytes {
             assert!(began.elapsed() < PATIENCE);
@@ -122,13 +122,13 @@ fn an_unused_segment_that_somebody_wrote_to_or_put_there_stays() {
 #[test]
 fn a_last_segment_that_is_missing_or_zeros_is_damage_where_leaves_remember_it() {
     for (zeros, blank_behind) in [(false, false), (true, false), (false, true), (true, true)] {
-        let place = Place::new();
-        let ledger = place.open_without_anchor().unwrap();
+        let fixture = AnchorFixture::new();
+        let ledger = fixture.open_without_anchor().unwrap();
         append(&ledger, 1).unwrap();
         ledger.close().unwrap();
         let last = ledger.head().position;
         drop(ledger);
-        let segment = |number: u32| place.ledger().join(format!("segments/{number:010}.seg"));
+        let segment = |number: u32| fixture.ledger().join(format!("segments/{number:010}.seg"));
         let whole = fs::read(segment(2)).unwrap();
         if zeros {
             fs::write(segment(2), vec![0; whole.len()]).unwrap();
@@ -139,7 +139,7 @@ fn a_last_segment_that_is_missing_or_zeros_is_damage_where_leaves_remember_it() 
             fs::write(segment(3), vec![0; 4096]).unwrap();
         }
         let what = format!("zeros {zeros}, blank behind {blank_behind}");
-        for ledger in [place.open_without_anchor().unwrap(), place.open_for_reading()] {
+        for ledger in [fixture.open_without_anchor().unwrap(), fixture.open_for_reading()] {
             let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
                 panic!("{what}: {:?}", ledger.status().writer)
             };
@@ -151,7 +151,7 @@ fn a_last_segment_that_is_missing_or_zeros_is_damage_where_leaves_remember_it() 
         if blank_behind {
             fs::remove_file(segment(3)).unwrap();
         }
-        let ledger = place.open_without_anchor().unwrap();
+        let ledger = fixture.open_without_anchor().unwrap();
         assert_eq!(ledger.status().writer, WriterState::Ready, "{what}");
         assert!(ledger.head().position > last, "{what}");
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bitacora_formats::{Event, Position};
 use bitacora_ledger::{AppendError, AppendRequest, Ledger};
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{all, event, machine_with_ledger, open};
@@ -66,12 +66,19 @@ fn crash_images_at_every_operation_keep_every_key_in_use() {
 
 #[test]
 fn a_key_that_could_not_be_kept_refuses_the_event_and_a_restart_mends_it() {
-    for call in [Call::Open, Call::CreateNew, Call::Write, Call::SyncAll, Call::Rename, Call::SyncFolder] {
+    for call in [
+        DiskCall::Open,
+        DiskCall::CreateNew,
+        DiskCall::Write,
+        DiskCall::SyncAll,
+        DiskCall::Rename,
+        DiskCall::SyncFolder,
+    ] {
         for effect in [Effect::Without, Effect::With] {
             let what = format!("{call:?}, {effect:?}");
             let machine = machine_with_ledger(201);
             let ledger = open(&machine).unwrap();
-            machine.disk.inject(Fault::on(call, 1, errno::EIO).effect(effect).where_path_has("subjects"));
+            machine.disk.inject(DiskFault::on(call, 1, errno::EIO).effect(effect).where_path_has("subjects"));
             let refused = append(&ledger, 0);
             assert!(matches!(refused, Err(AppendError::SubjectKey(_))), "{what}: {refused:?}");
             assert_eq!(machine.disk.pending_faults(), 0, "{what}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bitacora_formats::{After, StreamVersion};
 use bitacora_ledger::{AppendCondition, AppendError, AppendRequest, ExpectedVersion, Ledger, PendingAppend};
-use bitacora_tests::simulated_disk::{Call, Fault, errno};
+use bitacora_tests::simulated_disk::{DiskCall, DiskFault, errno};
 use bitacora_tests::simulation::Simulation;
 
 use crate::workload::{all, event, machine_with_ledger, open, wait_for_supply};
@@ -37,7 +37,7 @@ fn nothing_of_a_frame_shows_before_its_sync() {
     }
     let before = all(&ledger).unwrap();
 
-    let syncs = machine.disk.hold(Call::SyncData);
+    let syncs = machine.disk.hold(DiskCall::SyncData);
     let mut pending = ledger.append(AppendRequest::of(vec![event(1)])).unwrap();
     assert!(syncs.wait_for(1, PATIENCE), "the frame is written, its sync has not returned");
     assert_eq!(ledger.head(), head);
@@ -57,23 +57,23 @@ fn nothing_of_a_frame_shows_before_its_sync() {
 fn who_follows_at_the_tail_reads_what_is_durable_without_the_disk() {
     let (machine, ledger) = quiet_ledger(22);
     let appended = ledger.append(AppendRequest::of(vec![event(1), event(2)])).unwrap().wait().unwrap();
-    let reads = machine.disk.calls(Call::Read);
+    let reads = machine.disk.calls(DiskCall::Read);
     let shown: Vec<_> =
         appended.results.iter().map(|result| ledger.event(result.position).unwrap()).collect();
-    assert_eq!(machine.disk.calls(Call::Read), reads);
+    assert_eq!(machine.disk.calls(DiskCall::Read), reads);
 
     ledger.close().unwrap();
     let ledger = open(&machine).unwrap();
-    let reads = machine.disk.calls(Call::Read);
+    let reads = machine.disk.calls(DiskCall::Read);
     let kept: Vec<_> = appended.results.iter().map(|result| ledger.event(result.position).unwrap()).collect();
-    assert!(machine.disk.calls(Call::Read) > reads);
+    assert!(machine.disk.calls(DiskCall::Read) > reads);
     assert_eq!(shown, kept);
 }
 
 #[test]
 fn an_answer_that_rests_on_staged_state_waits_for_its_sync() {
     let (machine, ledger) = quiet_ledger(21);
-    let syncs = machine.disk.hold(Call::SyncData);
+    let syncs = machine.disk.hold(DiskCall::SyncData);
     let first = ledger.append(AppendRequest::of(vec![event(1)])).unwrap();
     assert!(syncs.wait_for(1, PATIENCE));
 
@@ -109,8 +109,8 @@ fn an_answer_that_rests_on_staged_state_waits_for_its_sync() {
 #[test]
 fn a_refusal_that_rests_on_what_was_lost_is_not_given() {
     let (machine, ledger) = quiet_ledger(22);
-    let syncs = machine.disk.hold(Call::SyncData);
-    machine.disk.inject(Fault::on(Call::SyncData, 1, errno::EIO));
+    let syncs = machine.disk.hold(DiskCall::SyncData);
+    machine.disk.inject(DiskFault::on(DiskCall::SyncData, 1, errno::EIO));
     let first = ledger.append(AppendRequest::of(vec![event(1)])).unwrap();
     assert!(syncs.wait_for(1, PATIENCE));
     let duplicate = ledger.append(AppendRequest::of(vec![event(1)])).unwrap();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bitacora_formats::{Data, Event, Json};
 use bitacora_ledger::{AppendError, AppendRequest, Ledger, PendingAppend};
-use bitacora_tests::seeded::Random;
-use bitacora_tests::simulated_disk::{Call, CrashPolicy};
+use bitacora_tests::seeded::SeededRandom;
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall};
 
 use crate::workload::{Memory, all, event, machine_with_ledger, open, wait_for_supply};
 
@@ -76,7 +76,7 @@ fn frames_compressed_ahead_keep_their_order_across_segments_and_crashes() {
     let ledger = open(&machine).unwrap();
     let first_operation = machine.disk.operation_count();
     let mut memory = Memory::default();
-    let syncs = machine.disk.hold(Call::SyncData);
+    let syncs = machine.disk.hold(DiskCall::SyncData);
     let pending: Vec<_> = (0..REQUESTS)
         .map(|request| {
             let events = (request * EVENTS..(request + 1) * EVENTS).map(event).collect();
@@ -110,7 +110,7 @@ fn frames_compressed_ahead_keep_their_order_across_segments_and_crashes() {
 }
 
 fn incompressible(number: u64) -> Event<'static> {
-    let mut random = Random::new(number);
+    let mut random = SeededRandom::new(number);
     let noise: String =
         (0..400).map(|_| char::from(b'!' + u8::try_from(random.below(90)).unwrap())).collect();
     let noise = noise.replace(['"', '\\'], "~");
@@ -131,7 +131,7 @@ fn frames_compressed_ahead_never_outgrow_what_is_left_of_a_full_disk() {
         machine.disk.set_capacity(Some(machine.disk.used_bytes() + spare * 1024));
         let mut refused = 0;
         for round in 0..12_u64 {
-            let syncs = machine.disk.hold(Call::SyncData);
+            let syncs = machine.disk.hold(DiskCall::SyncData);
             let sent: Vec<_> = (0..25_u64)
                 .map(|request| 1 + (round * 25 + request) * 15)
                 .map(|first| {

@@ -10,12 +10,12 @@ use bitacora_ledger::{AppendRequest, Environment, Ledger};
 use crate::workload::{event, keyring, options};
 
 /// A small ledger of several segments on a real disk, closed.
-struct Small {
+struct SmallLedger {
     _temporary: tempfile::TempDir,
     folder: PathBuf,
 }
 
-fn small() -> Small {
+fn small() -> SmallLedger {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path().join("main");
     let environment = Environment::real();
@@ -27,10 +27,10 @@ fn small() -> Small {
         }
         ledger.close().unwrap();
     }
-    Small { _temporary: temporary, folder }
+    SmallLedger { _temporary: temporary, folder }
 }
 
-impl Small {
+impl SmallLedger {
     fn segments(&self) -> Vec<PathBuf> {
         self.files_in("segments")
     }

@@ -10,7 +10,7 @@ use bitacora_ledger::{
     Anchor, DeclaredLoss, FolderAnchor, HeadOptions, Ledger, OpenError, Options, ReadOnlyReason, Rollback,
     WriterState,
 };
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::Simulation;
 use serde_json::Value;
 
@@ -372,18 +372,18 @@ fn a_loss_that_the_full_disk_let_nobody_record_is_recorded_once_there_is_room() 
 }
 
 /// The calls that a declaration makes of the disk, each of which may fail.
-const CALLS: [Call; 11] = [
-    Call::Open,
-    Call::CreateNew,
-    Call::Read,
-    Call::Write,
-    Call::SyncData,
-    Call::SyncAll,
-    Call::Stat,
-    Call::List,
-    Call::Rename,
-    Call::RemoveFile,
-    Call::SyncFolder,
+const CALLS: [DiskCall; 11] = [
+    DiskCall::Open,
+    DiskCall::CreateNew,
+    DiskCall::Read,
+    DiskCall::Write,
+    DiskCall::SyncData,
+    DiskCall::SyncAll,
+    DiskCall::Stat,
+    DiskCall::List,
+    DiskCall::Rename,
+    DiskCall::RemoveFile,
+    DiskCall::SyncFolder,
 ];
 
 #[test]
@@ -394,7 +394,7 @@ fn whatever_call_fails_an_error_says_whether_the_next_opening_goes_on_with_the_l
         for nth in 1.. {
             let machine = settled(&scene.machine, 7);
             let effect = if nth % 2 == 0 { Effect::With } else { Effect::Without };
-            machine.disk.inject(Fault::on(call, nth, errno::EIO).effect(effect));
+            machine.disk.inject(DiskFault::on(call, nth, errno::EIO).effect(effect));
             let declared = scene.declare(&machine);
             let is_met = machine.disk.pending_faults() == 0;
             machine.disk.clear_faults();

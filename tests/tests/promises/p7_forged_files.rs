@@ -11,7 +11,7 @@ use bitacora_formats::{
 use bitacora_ledger::{Environment, Ledger, OpenError, ReadOnlyReason, Rollback, WriterState};
 use bitacora_tests::folders::copy_folder;
 
-use crate::p7_no_rollback::{Place, append};
+use crate::p7_no_rollback::{AnchorFixture, append};
 use crate::workload::{all, keyring, served};
 
 const FILE: &str = "declared-loss";
@@ -66,16 +66,16 @@ fn segments(ledger: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn remembered(place: &Place) -> String {
-    bitacora_ledger::Anchor::recall(&place.anchor(), &"main".parse().unwrap()).unwrap().unwrap()
+fn remembered(fixture: &AnchorFixture) -> String {
+    bitacora_ledger::Anchor::recall(&fixture.anchor(), &"main".parse().unwrap()).unwrap().unwrap()
 }
 
-fn read(place: &Place) -> Ledger {
-    Ledger::open_for_reading(&Environment::real(), &place.ledger(), keyring(), None).unwrap()
+fn read(fixture: &AnchorFixture) -> Ledger {
+    Ledger::open_for_reading(&Environment::real(), &fixture.ledger(), keyring(), None).unwrap()
 }
 
-fn id(place: &Place) -> LedgerId {
-    read(place).id()
+fn id(fixture: &AnchorFixture) -> LedgerId {
+    read(fixture).id()
 }
 
 fn kinds(ledger: &Ledger) -> Vec<String> {
@@ -83,8 +83,8 @@ fn kinds(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Opens it without its anchor, and gives why it takes no appends.
-fn fault_without_anchor(place: &Place) -> bitacora_ledger::Fault {
-    let ledger = place.open_with(|heads| heads.anchor = None).unwrap();
+fn fault_without_anchor(fixture: &AnchorFixture) -> bitacora_ledger::Fault {
+    let ledger = fixture.open_with(|heads| heads.anchor = None).unwrap();
     let WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) = ledger.status().writer else {
         panic!("{:?}", ledger.status().writer)
     };
@@ -95,55 +95,55 @@ fn fault_without_anchor(place: &Place) -> bitacora_ledger::Fault {
 
 #[test]
 fn a_file_of_a_thief_gives_up_no_event_and_moves_no_anchor() {
-    let place = Place::new();
-    let before = place.append(0..3);
-    let older = place.copy_to("older");
-    place.append(3..6);
-    let anchored = remembered(&place);
-    let id = id(&place);
+    let fixture = AnchorFixture::new();
+    let before = fixture.append(0..3);
+    let older = fixture.copy_to("older");
+    fixture.append(3..6);
+    let anchored = remembered(&fixture);
+    let id = id(&fixture);
     let declared = declaration(before, &anchored);
     for (what, file) in forgeries(id, &declared) {
-        place.put_back(&older);
-        let found = segments(&place.ledger());
-        fs::write(place.ledger().join(FILE), &file).unwrap();
-        let refused = place.open().map(|_| ()).unwrap_err();
+        fixture.put_back(&older);
+        let found = segments(&fixture.ledger());
+        fs::write(fixture.ledger().join(FILE), &file).unwrap();
+        let refused = fixture.open().map(|_| ()).unwrap_err();
         assert!(matches!(refused, OpenError::RolledBack(Rollback::Shorter { .. })), "{what}: {refused}");
-        assert_eq!(remembered(&place), anchored, "{what}");
-        assert_eq!(segments(&place.ledger()), found, "{what}");
-        assert_eq!(fault_without_anchor(&place).file, FILE, "{what}");
-        assert_eq!(segments(&place.ledger()), found, "{what}");
+        assert_eq!(remembered(&fixture), anchored, "{what}");
+        assert_eq!(segments(&fixture.ledger()), found, "{what}");
+        assert_eq!(fault_without_anchor(&fixture).file, FILE, "{what}");
+        assert_eq!(segments(&fixture.ledger()), found, "{what}");
     }
 }
 
 #[test]
 fn only_its_owner_finishes_a_declared_loss() {
-    let place = Place::new();
-    let before = place.append(0..3);
-    let older = place.copy_to("older");
-    place.append(3..6);
-    let anchored = remembered(&place);
-    let id = id(&place);
+    let fixture = AnchorFixture::new();
+    let before = fixture.append(0..3);
+    let older = fixture.copy_to("older");
+    fixture.append(3..6);
+    let anchored = remembered(&fixture);
+    let id = id(&fixture);
     let file = declaration(before, &anchored).to_file(LedgerKeys::new(&keyring(), id).index_key());
-    place.put_back(&older);
-    fs::write(place.ledger().join(FILE), &file).unwrap();
+    fixture.put_back(&older);
+    fs::write(fixture.ledger().join(FILE), &file).unwrap();
     // As a crash of `recover` leaves it. No start goes on with it.
-    let refused = place.open().map(|_| ()).unwrap_err();
+    let refused = fixture.open().map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::RolledBack(Rollback::Shorter { .. })), "{refused}");
-    assert!(fault_without_anchor(&place).what.contains("recover --declare-loss"));
-    let (ledger, loss) = place.declare_loss().unwrap();
+    assert!(fault_without_anchor(&fixture).what.contains("recover --declare-loss"));
+    let (ledger, loss) = fixture.declare_loss().unwrap();
     assert_eq!(loss.generation, Generation(2));
     append(&ledger, 7).unwrap();
     ledger.close().unwrap();
     drop(ledger);
-    assert!(!place.ledger().join(FILE).exists());
+    assert!(!fixture.ledger().join(FILE).exists());
 
     // The log says it: the same file does nothing more, here and in the copy from before.
-    fs::write(place.ledger().join(FILE), &file).unwrap();
-    let size = place.append(8..9);
-    assert!(!place.ledger().join(FILE).exists());
-    place.put_back(&older);
-    fs::write(place.ledger().join(FILE), &file).unwrap();
-    let refused = place.open().map(|_| ()).unwrap_err();
+    fs::write(fixture.ledger().join(FILE), &file).unwrap();
+    let size = fixture.append(8..9);
+    assert!(!fixture.ledger().join(FILE).exists());
+    fixture.put_back(&older);
+    fs::write(fixture.ledger().join(FILE), &file).unwrap();
+    let refused = fixture.open().map(|_| ()).unwrap_err();
     assert!(
         matches!(refused, OpenError::RolledBack(Rollback::Generation { size: found, .. }) if found == size)
     );
@@ -151,26 +151,27 @@ fn only_its_owner_finishes_a_declared_loss() {
 
 #[test]
 fn a_generation_that_nothing_explains_is_not_begun() {
-    let place = Place::new();
-    let before = place.append(0..3);
-    let id = id(&place);
+    let fixture = AnchorFixture::new();
+    let before = fixture.append(0..3);
+    let id = id(&fixture);
     let key = LedgerKeys::new(&keyring(), id).index_key().clone();
-    let declared = LossDeclaration { generation: Generation(9), ..declaration(before, &remembered(&place)) };
-    fs::write(place.ledger().join(FILE), declared.to_file(&key)).unwrap();
-    let refused = place.declare_loss().map(|_| ()).unwrap_err();
+    let declared =
+        LossDeclaration { generation: Generation(9), ..declaration(before, &remembered(&fixture)) };
+    fs::write(fixture.ledger().join(FILE), declared.to_file(&key)).unwrap();
+    let refused = fixture.declare_loss().map(|_| ()).unwrap_err();
     let expected = Generation(2);
     assert!(
         matches!(refused, OpenError::GenerationJumps { found: Generation(9), expected: next } if next == expected),
         "{refused}"
     );
-    assert_eq!(fault_without_anchor(&place).file, FILE);
+    assert_eq!(fault_without_anchor(&fixture).file, FILE);
 }
 
 #[test]
 fn the_log_tells_of_no_cut_that_a_thief_put_into_quarantine() {
-    let place = Place::new();
-    place.append(0..3);
-    let quarantine = place.ledger().join("quarantine");
+    let fixture = AnchorFixture::new();
+    fixture.append(0..3);
+    let quarantine = fixture.ledger().join("quarantine");
     let seal = "0".repeat(32);
     for name in [
         "0000000002.seg@1232.0.torn",
@@ -181,22 +182,22 @@ fn the_log_tells_of_no_cut_that_a_thief_put_into_quarantine() {
     ] {
         fs::write(quarantine.join(name), b"BITF and more").unwrap();
     }
-    place.append(3..6);
-    let ledger = read(&place);
+    fixture.append(3..6);
+    let ledger = read(&fixture);
     assert!(!kinds(&ledger).iter().any(|kind| kind == "ledger.tail-cut"));
 }
 
 #[test]
 fn a_cut_is_told_once_though_its_file_comes_back() {
-    let place = Place::new();
-    place.append(0..3);
+    let fixture = AnchorFixture::new();
+    fixture.append(0..3);
     // A write that a crash cut short: the last frame loses its end, below no head.
-    let ledger = place.open_with(|heads| heads.anchor = None).unwrap();
+    let ledger = fixture.open_with(|heads| heads.anchor = None).unwrap();
     append(&ledger, 9).unwrap();
-    let last = fs::read_dir(place.ledger().join("segments")).unwrap().map(|entry| entry.unwrap().path());
+    let last = fs::read_dir(fixture.ledger().join("segments")).unwrap().map(|entry| entry.unwrap().path());
     let last = last.filter(|path| fs::read(path).unwrap().iter().any(|byte| *byte != 0)).max().unwrap();
-    let copy = place.ledger().with_extension("torn");
-    copy_folder(&place.ledger(), &copy).unwrap();
+    let copy = fixture.ledger().with_extension("torn");
+    copy_folder(&fixture.ledger(), &copy).unwrap();
     let torn = copy.join("segments").join(last.file_name().unwrap());
     let mut bytes = fs::read(&torn).unwrap();
     let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
@@ -205,12 +206,12 @@ fn a_cut_is_told_once_though_its_file_comes_back() {
     ledger.close().unwrap();
     drop(ledger);
 
-    place.put_back(&copy);
-    drop(place.open_with(|heads| heads.anchor = None).unwrap().close());
-    let quarantine = place.ledger().join("quarantine");
+    fixture.put_back(&copy);
+    drop(fixture.open_with(|heads| heads.anchor = None).unwrap().close());
+    let quarantine = fixture.ledger().join("quarantine");
     let kept: Vec<_> = fs::read_dir(&quarantine).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
-    let ledger = read(&place);
+    let ledger = read(&fixture);
     let stored = all(&ledger).unwrap();
     let cut = stored.iter().find(|stored| stored.event.kind == "ledger.tail-cut").unwrap();
     let bitacora_formats::Data::Json(data) = &cut.event.data else { panic!("no data") };
@@ -225,8 +226,8 @@ fn a_cut_is_told_once_though_its_file_comes_back() {
     let seal = bitacora_formats::ControlSeal::of(ControlFile::TornCut, &key, sealed.as_bytes()).to_string();
     drop(ledger);
     fs::rename(&kept[0], quarantine.join(format!("{name}.{}.torn", &seal[..32]))).unwrap();
-    drop(place.open_with(|heads| heads.anchor = None).unwrap().close());
-    let ledger = read(&place);
+    drop(fixture.open_with(|heads| heads.anchor = None).unwrap().close());
+    let ledger = read(&fixture);
     let cuts = kinds(&ledger).iter().filter(|kind| *kind == "ledger.tail-cut").count();
     assert_eq!(cuts, 1);
 }

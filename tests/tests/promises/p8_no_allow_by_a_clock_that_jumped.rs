@@ -8,7 +8,7 @@ use bitacora_ledger::{AppendRequest, Clock, Filter, From, Ledger, ReadQuery};
 use bitacora_tests::simulation::Simulation;
 use serde_json::json;
 
-use crate::p8_no_allow_without_a_record::{Client, decision_at, event, open, remove_index, state};
+use crate::p8_no_allow_without_a_record::{RecordingClient, decision_at, event, open, remove_index, state};
 use crate::workload::machine_with_ledger;
 
 const MINUTE: u64 = 60_000_000;
@@ -40,7 +40,7 @@ type Setting = fn(u64) -> Micros;
 fn governed(seed: u64) -> Simulation {
     let machine = machine_with_ledger(seed);
     let ledger = open(&machine);
-    Client::new(seed).set_up(&machine, &ledger);
+    RecordingClient::new(seed).set_up(&machine, &ledger);
     ledger.close().unwrap();
     machine
 }

@@ -11,11 +11,11 @@ use bitacora_governance::{
     DerivedEvent, Examination, Governance, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode,
 };
 use bitacora_ledger::{AppendError, AppendRequest, Appended, Governing, Ledger, Options};
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Effect, Fault, errno};
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::{SIMULATION_START, Simulation};
 use serde_json::json;
 
-use crate::p8_no_allow_without_a_record::{Client, decision_at, event, open, state};
+use crate::p8_no_allow_without_a_record::{RecordingClient, decision_at, event, open, state};
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options};
 
 /// A step of a decision, as the ledger asks for it.
@@ -37,12 +37,12 @@ enum Manner {
 
 /// The call of a step that fails, and the number of calls of each step.
 #[derive(Debug, Default)]
-struct Plan {
+struct FailurePlan {
     failing: Option<(Step, Manner, u32)>,
     calls: BTreeMap<Step, u32>,
 }
 
-impl Plan {
+impl FailurePlan {
     /// Counts a call, which may be the one that fails.
     fn call(plan: &Mutex<Self>, step: Step) -> Result<(), ReactorRefusal> {
         let mut plan = plan.lock().unwrap();
@@ -64,17 +64,17 @@ impl Plan {
 }
 
 /// The service's governance, with steps that fail.
-struct Failing {
+struct FailingGovernance {
     inner: Governance,
-    plan: Arc<Mutex<Plan>>,
+    plan: Arc<Mutex<FailurePlan>>,
 }
 
 struct FailingState {
     inner: Box<dyn ReactorState>,
-    plan: Arc<Mutex<Plan>>,
+    plan: Arc<Mutex<FailurePlan>>,
 }
 
-impl Reactor for Failing {
+impl Reactor for FailingGovernance {
     fn version(&self) -> u32 {
         self.inner.version()
     }
@@ -92,24 +92,24 @@ impl Reactor for Failing {
     }
 
     fn examine(&self, event: &Event<'_>) -> Result<Option<Box<Examination>>, ReactorRefusal> {
-        Plan::call(&self.plan, Step::Examine)?;
+        FailurePlan::call(&self.plan, Step::Examine)?;
         self.inner.examine(event)
     }
 }
 
 impl ReactorState for FailingState {
     fn react(&mut self, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
-        Plan::call(&self.plan, Step::React)?;
+        FailurePlan::call(&self.plan, Step::React)?;
         self.inner.react(placed)
     }
 
     fn keep(&mut self) {
-        Plan::call(&self.plan, Step::Keep).unwrap();
+        FailurePlan::call(&self.plan, Step::Keep).unwrap();
         self.inner.keep();
     }
 
     fn discard(&mut self) {
-        Plan::call(&self.plan, Step::Discard).unwrap();
+        FailurePlan::call(&self.plan, Step::Discard).unwrap();
         self.inner.discard();
     }
 
@@ -118,7 +118,7 @@ impl ReactorState for FailingState {
     }
 
     fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
-        Plan::call(&self.plan, Step::Fold).unwrap();
+        FailurePlan::call(&self.plan, Step::Fold).unwrap();
         self.inner.fold(frame);
     }
 }
@@ -127,14 +127,14 @@ impl ReactorState for FailingState {
 fn trusting(seed: u64) -> Simulation {
     let machine = machine_with_ledger(seed);
     let ledger = open(&machine);
-    Client::new(seed).set_up(&machine, &ledger);
+    RecordingClient::new(seed).set_up(&machine, &ledger);
     ledger.close().unwrap();
     machine
 }
 
-fn open_failing(machine: &Simulation) -> (Ledger, Arc<Mutex<Plan>>) {
+fn open_failing(machine: &Simulation) -> (Ledger, Arc<Mutex<FailurePlan>>) {
     let plan = Arc::default();
-    let reactor = Failing { inner: Governance::default(), plan: Arc::clone(&plan) };
+    let reactor = FailingGovernance { inner: Governance::default(), plan: Arc::clone(&plan) };
     let options = Options { governing: Governing::By(Arc::new(reactor)), ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     (ledger, plan)
@@ -240,23 +240,23 @@ fn a_frame_that_cannot_be_folded_leaves_every_allow_recorded() {
 fn where_a_call_of_the_disk_fails_every_allow_that_was_heard_is_recorded() {
     let mut heard_behind_a_fault = 0;
     for (number, call) in (0..).zip([
-        Call::Write,
-        Call::SyncData,
-        Call::SyncAll,
-        Call::SyncFolder,
-        Call::CreateNew,
-        Call::Open,
-        Call::Read,
-        Call::Stat,
-        Call::SetLen,
-        Call::Rename,
+        DiskCall::Write,
+        DiskCall::SyncData,
+        DiskCall::SyncAll,
+        DiskCall::SyncFolder,
+        DiskCall::CreateNew,
+        DiskCall::Open,
+        DiskCall::Read,
+        DiskCall::Stat,
+        DiskCall::SetLen,
+        DiskCall::Rename,
     ]) {
         for effect in [Effect::Without, Effect::With, Effect::Partly] {
             for nth in 1..=2 {
                 let what = format!("{call:?} {nth}, {effect:?}");
                 let machine = trusting(830 + number);
                 let ledger = open(&machine);
-                machine.disk.inject(Fault::on(call, nth, errno::EIO).effect(effect));
+                machine.disk.inject(DiskFault::on(call, nth, errno::EIO).effect(effect));
                 let mut allowed = Vec::new();
                 for asked in 0..6 {
                     let Ok(answer) = ask(&ledger, &format!("c{asked}")) else { continue };
@@ -287,7 +287,7 @@ fn a_full_queue_allows_nothing_and_what_waited_is_recorded() {
     let machine = trusting(850);
     let small = Options { queue_bytes: 4 * 1024, governing: Governing::Governance, ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), small).unwrap();
-    let syncs = machine.disk.hold(Call::SyncData);
+    let syncs = machine.disk.hold(DiskCall::SyncData);
     let (mut waiting, mut refused) = (Vec::new(), Vec::new());
     for number in 0..400 {
         let call = format!("c{number}");

@@ -6,7 +6,7 @@ use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{Policy, State};
 use bitacora_ledger::{AppendRequest, Appended, Governing, Ledger, Options};
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 use serde_json::{Value, json};
@@ -32,8 +32,8 @@ pub(crate) fn event(kind: &'static str, id: String, actor: &'static str, data: &
 }
 
 /// A client that knows what it was told.
-pub(crate) struct Client {
-    random: Random,
+pub(crate) struct RecordingClient {
+    random: SeededRandom,
     asked: usize,
     acts: usize,
     /// Approvals that were asked for, with the call and the path.
@@ -44,9 +44,16 @@ pub(crate) struct Client {
     allowed: Vec<(u64, bitacora_formats::Position)>,
 }
 
-impl Client {
+impl RecordingClient {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), asked: 0, acts: 0, waiting: vec![], seen: vec![], allowed: vec![] }
+        Self {
+            random: SeededRandom::new(seed),
+            asked: 0,
+            acts: 0,
+            waiting: vec![],
+            seen: vec![],
+            allowed: vec![],
+        }
     }
 
     fn append(&mut self, machine: &Simulation, ledger: &Ledger, event: Event<'static>) -> Option<Appended> {
@@ -145,9 +152,9 @@ pub(crate) fn decision_at(ledger: &Ledger, position: bitacora_formats::Position)
 }
 
 /// A history of calls over two openings.
-fn history(seed: u64, steps: usize) -> (Simulation, Client) {
+fn history(seed: u64, steps: usize) -> (Simulation, RecordingClient) {
     let machine = machine_with_ledger(seed);
-    let mut client = Client::new(seed);
+    let mut client = RecordingClient::new(seed);
     for opening in 0..2 {
         let ledger = open(&machine);
         if opening == 0 {
@@ -176,7 +183,7 @@ fn after_every_crash_what_was_heard_is_recorded_and_decides_as_before() {
     for seed in 810..814 {
         let (machine, client) = history(seed, 25);
         let first = client.seen.first().map_or(0, |(operation, _)| *operation);
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         for crash in 0..30 {
             let at = first + random.below(machine.disk.operation_count() - first);
             let policy = CrashPolicy::ALL[random.index(3)];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bitacora_governance::State;
 use bitacora_ledger::{AppendRequest, Ledger, StoredEvent};
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
@@ -15,7 +15,7 @@ use crate::random_acts::RandomActs;
 use crate::workload::{all, machine_with_ledger};
 
 /// After an acknowledgement: how far the disk was, and the state that was published.
-struct Seen {
+struct PublishedMoment {
     operation: u64,
     state: State,
 }
@@ -24,7 +24,7 @@ struct Seen {
 struct History {
     machine: Simulation,
     acts: RandomActs,
-    seen: Vec<Seen>,
+    seen: Vec<PublishedMoment>,
     /// `true` if data of persons is among it, sealed under keys that are drawn when they are first needed.
     sealed: bool,
 }
@@ -46,7 +46,8 @@ impl History {
     }
 
     fn see(&mut self, ledger: &Ledger) {
-        self.seen.push(Seen { operation: self.machine.disk.operation_count(), state: state(ledger) });
+        self.seen
+            .push(PublishedMoment { operation: self.machine.disk.operation_count(), state: state(ledger) });
     }
 
     fn session(&mut self, steps: usize) -> Ledger {
@@ -81,7 +82,7 @@ fn after_a_crash_at_any_position_every_opening_comes_to_the_state_that_was_publi
             history.session(steps).close().unwrap();
         }
         let (machine, seen) = (&history.machine, &history.seen);
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         for index in 0..seen.len() {
             let acknowledged = seen[index].operation;
             let next = seen.get(index + 1).map_or(machine.disk.operation_count(), |next| next.operation);

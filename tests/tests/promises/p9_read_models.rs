@@ -11,10 +11,10 @@ use bitacora_ledger::{Entropy, Environment, Governing, Ledger, Options, SystemEn
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
 use bitacora_tests::folders::copy_folder;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 
 /// A model's name, its rows, and what they come to.
-type Come = (&'static str, u64, [u8; 32]);
+type ModelDigest = (&'static str, u64, [u8; 32]);
 
 fn options() -> Options {
     let (segment_bytes, request_bytes) = (512 * 1024, 128 * 1024);
@@ -28,7 +28,7 @@ fn open(folder: &Path, keyring: &Arc<Keyring>) -> IndexedLedger {
 }
 
 /// Returns the digests of all models at the head, and never past it.
-fn settled(ledger: &IndexedLedger) -> Vec<Come> {
+fn settled(ledger: &IndexedLedger) -> Vec<ModelDigest> {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         let head = ledger.head().position;
@@ -48,7 +48,7 @@ fn settled(ledger: &IndexedLedger) -> Vec<Come> {
 }
 
 /// Returns the digests of the models of this folder's log, as they stand and then from the first event on.
-fn both(folder: &Path, keyring: &Arc<Keyring>) -> [Vec<Come>; 2] {
+fn both(folder: &Path, keyring: &Arc<Keyring>) -> [Vec<ModelDigest>; 2] {
     let as_they_stand = open(folder, keyring);
     let found = settled(&as_they_stand);
     as_they_stand.close().unwrap();
@@ -65,7 +65,7 @@ fn models_of_governed_agents_are_the_same_however_they_were_folded() {
     let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
     let path = folder.path().join("main");
     Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &options()).unwrap();
-    let mut random = Random::new(31);
+    let mut random = SeededRandom::new(31);
     let mut agents: Option<Agents> = None;
     let mut crashes = Vec::new();
     for opening in 0..3 {

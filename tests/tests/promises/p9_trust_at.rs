@@ -14,7 +14,7 @@ use bitacora_ledger::{
 };
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
-use bitacora_tests::seeded::Random;
+use bitacora_tests::seeded::SeededRandom;
 use serde_json::{Value, json};
 
 /// Dimensions that operators and imports speak of.
@@ -41,7 +41,7 @@ fn dimension(number: u64) -> Dimension {
 }
 
 /// Returns an act of an operator or an import, at random; imports end and are accepted in between.
-fn act(random: &mut Random, number: u64, ended: &mut Vec<String>) -> (&'static str, Value) {
+fn act(random: &mut SeededRandom, number: u64, ended: &mut Vec<String>) -> (&'static str, Value) {
     let of = json!(dimension(random.below(SPOKEN_OF)));
     match random.below(10) {
         0 => {
@@ -80,7 +80,7 @@ fn act(random: &mut Random, number: u64, ended: &mut Vec<String>) -> (&'static s
     }
 }
 
-fn event(number: u64, kind: &'static str, data: &Value, random: &mut Random) -> Event<'static> {
+fn event(number: u64, kind: &'static str, data: &Value, random: &mut SeededRandom) -> Event<'static> {
     let mut event = Event::new(format!("said-{number}"), "urn:test", kind, "said");
     event.actor = Some("admin:0".into());
     if random.below(4) > 0 {
@@ -99,7 +99,7 @@ fn one() -> Dimension {
 }
 
 /// Calls that go well, of one dimension.
-fn work_on_one(ledger: &Ledger, random: &mut Random) {
+fn work_on_one(ledger: &Ledger, random: &mut SeededRandom) {
     let tool = json!({
         "tool": "fs.write", "version": "1", "description": "a tool", "input_schema": {"type": "object"},
         "risk": "write", "blast_radius": "low", "requires_review": false, "allowed_roles": ["agent"],
@@ -124,7 +124,7 @@ fn work_on_one(ledger: &Ledger, random: &mut Random) {
 }
 
 /// Activates another policy, with other numbers of trust.
-fn judge_otherwise(ledger: &Ledger, random: &mut Random) {
+fn judge_otherwise(ledger: &Ledger, random: &mut SeededRandom) {
     let (rules, trust) =
         (json!([{"id": "all", "match": {}, "action": "allow", "reason": "x"}]), TrustRules::v1());
     let compiled: Vec<_> = serde_json::from_value(rules.clone()).unwrap();
@@ -157,7 +157,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     let ledger = open(&path, &keyring);
     let mut agents = Agents::begin(&ledger, 1);
     agents.work(&ledger);
-    let (mut random, mut ended) = (Random::new(77), Vec::new());
+    let (mut random, mut ended) = (SeededRandom::new(77), Vec::new());
     for number in 0..ACTS {
         if number == ACTS / 2 {
             judge_otherwise(&ledger, &mut random);

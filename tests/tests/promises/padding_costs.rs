@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Archiver, Objects, Pace, READ_CACHE_BYTES, Release, Rules, Run,
+    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
     StoreSettings, StoredArchives,
 };
 use bitacora_formats::{FrameOpener, Keyring, SegmentHeader, SegmentWalk, Step};
@@ -57,7 +57,8 @@ fn measured(at_once: usize) -> Sizes {
     }
     let archiver = Archiver::new(ledger.clone(), &path, &environment, &keyring, objects, "cold".to_owned());
     let rules = Rules { is_forced: true, ..Rules::default() };
-    let outcome = archiver.run(&Run { rules, pace: Pace::Full { threads: 1 }, release: Release::Never });
+    let outcome =
+        archiver.run(&ArchiveRun { rules, pace: ArchivePace::Full { threads: 1 }, release: Release::Never });
     ledger.close().unwrap();
     let mut sizes = Sizes::default();
     for archive in outcome.unwrap().archived {

@@ -13,7 +13,7 @@ use bitacora_tests::simulation::Simulation;
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options};
 
 /// Answers each `x.asked` with an `x.decided` that counts the ones before it.
-struct Counting {
+struct CountingReactor {
     /// The count that the durable copy has folded.
     durable: Arc<Mutex<u64>>,
 }
@@ -24,7 +24,7 @@ struct Counter {
     published: Option<Arc<Mutex<u64>>>,
 }
 
-impl Reactor for Counting {
+impl Reactor for CountingReactor {
     fn version(&self) -> u32 {
         7
     }
@@ -86,7 +86,7 @@ impl ReactorState for Counter {
 
 fn open(machine: &Simulation) -> (Ledger, Arc<Mutex<u64>>) {
     let durable = Arc::default();
-    let reactor: Arc<dyn Reactor> = Arc::new(Counting { durable: Arc::clone(&durable) });
+    let reactor: Arc<dyn Reactor> = Arc::new(CountingReactor { durable: Arc::clone(&durable) });
     let options = Options { governing: Governing::By(reactor), ..options() };
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     (ledger, durable)

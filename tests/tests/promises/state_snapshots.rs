@@ -14,20 +14,20 @@ use crate::workload::{FOLDER, keyring, machine_with_ledger, options};
 
 /// Keeps the identities of all events of one type.
 #[derive(Clone)]
-struct Listing {
+struct ListingReactor {
     version: u32,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ListedIds>>,
     panics_on_save: bool,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ListedIds {
     ids: Vec<String>,
     /// The number of them that were folded, and not restored.
     folded: usize,
 }
 
-impl Listing {
+impl ListingReactor {
     fn new() -> Self {
         Self { version: 3, seen: Arc::default(), panics_on_save: false }
     }
@@ -38,7 +38,7 @@ impl Listing {
     }
 }
 
-impl Reactor for Listing {
+impl Reactor for ListingReactor {
     fn version(&self) -> u32 {
         self.version
     }
@@ -60,7 +60,7 @@ impl Reactor for Listing {
     }
 }
 
-impl ReactorState for Listing {
+impl ReactorState for ListingReactor {
     fn react(&mut self, _: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         Ok(Vec::new())
     }
@@ -70,7 +70,7 @@ impl ReactorState for Listing {
     fn discard(&mut self) {}
 
     fn fork(&self) -> Box<dyn ReactorState> {
-        let seen = Seen { ids: self.seen.lock().unwrap().ids.clone(), folded: 0 };
+        let seen = ListedIds { ids: self.seen.lock().unwrap().ids.clone(), folded: 0 };
         Box::new(Self { seen: Arc::new(Mutex::new(seen)), ..self.clone() })
     }
 
@@ -87,18 +87,18 @@ impl ReactorState for Listing {
 
     fn restore(&mut self, _: Position, saved: &[u8]) -> Result<(), String> {
         let ids = serde_json::from_slice(saved).map_err(|error| error.to_string())?;
-        *self.seen.lock().unwrap() = Seen { ids, folded: 0 };
+        *self.seen.lock().unwrap() = ListedIds { ids, folded: 0 };
         Ok(())
     }
 }
 
-fn open(machine: &Simulation, reactor: &Listing) -> Ledger {
+fn open(machine: &Simulation, reactor: &ListingReactor) -> Ledger {
     let options = Options { governing: Governing::By(Arc::new(reactor.clone())), ..options() };
     Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap()
 }
 
 /// Appends listed events in one session, and closes.
-fn session(machine: &Simulation, reactor: &Listing, name: &str, events: usize) {
+fn session(machine: &Simulation, reactor: &ListingReactor, name: &str, events: usize) {
     let ledger = open(machine, reactor);
     for number in 0..events {
         let event = Event::new(format!("{name}{number}"), "urn:test", "x.listed", "list");
@@ -109,7 +109,7 @@ fn session(machine: &Simulation, reactor: &Listing, name: &str, events: usize) {
 
 /// Returns the number of events that a reactor holds after an opening, and the number of those that were folded.
 fn reopened(machine: &Simulation, version: u32) -> (usize, usize) {
-    let reactor = Listing { version, ..Listing::new() };
+    let reactor = ListingReactor { version, ..ListingReactor::new() };
     let ledger = open(machine, &reactor);
     let found = reactor.found();
     ledger.close().unwrap();
@@ -129,12 +129,12 @@ fn snapshots(machine: &Simulation) -> Vec<PathBuf> {
 #[test]
 fn an_opening_folds_only_what_came_after_the_snapshot() {
     let machine = machine_with_ledger(300);
-    session(&machine, &Listing::new(), "a", 40);
+    session(&machine, &ListingReactor::new(), "a", 40);
     assert_eq!(snapshots(&machine).len(), 1);
     assert_eq!(reopened(&machine, 3), (40, 0));
 
     // A crash: the last events are in no snapshot.
-    let reactor = Listing::new();
+    let reactor = ListingReactor::new();
     let ledger = open(&machine, &reactor);
     let event = Event::new("late", "urn:test", "x.listed", "list");
     ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
@@ -148,7 +148,7 @@ fn an_opening_folds_only_what_came_after_the_snapshot() {
 #[test]
 fn another_version_of_the_reactor_folds_the_log_anew() {
     let machine = machine_with_ledger(301);
-    session(&machine, &Listing::new(), "a", 10);
+    session(&machine, &ListingReactor::new(), "a", 10);
     assert_eq!(reopened(&machine, 4), (10, 10));
     assert_eq!(reopened(&machine, 4), (10, 0), "its own snapshot took the place of the other");
 }
@@ -156,7 +156,7 @@ fn another_version_of_the_reactor_folds_the_log_anew() {
 #[test]
 fn a_snapshot_with_any_byte_changed_is_not_believed() {
     let machine = machine_with_ledger(302);
-    session(&machine, &Listing::new(), "a", 5);
+    session(&machine, &ListingReactor::new(), "a", 5);
     let snapshot = snapshots(&machine).remove(0);
     let whole = machine.disk.contents(&snapshot).unwrap();
     for offset in (0..whole.len()).step_by(7) {
@@ -172,15 +172,15 @@ fn a_snapshot_with_any_byte_changed_is_not_believed() {
 #[test]
 fn a_snapshot_of_another_history_of_the_same_ledger_is_not_believed() {
     let machine = machine_with_ledger(303);
-    session(&machine, &Listing::new(), "a", 3);
+    session(&machine, &ListingReactor::new(), "a", 3);
     let before = machine.after_crash(machine.disk.operation_count(), CrashPolicy::ALL[0], 1).unwrap();
     // From here on there are two histories, both with as many segments and events.
-    session(&machine, &Listing::new(), "b", 30);
-    session(&before, &Listing::new(), "c", 30);
+    session(&machine, &ListingReactor::new(), "b", 30);
+    session(&before, &ListingReactor::new(), "c", 30);
     let (ours, theirs) = (snapshots(&machine).remove(0), snapshots(&before).remove(0));
     assert_eq!(ours, theirs);
     machine.disk.put(&ours, &before.disk.contents(&theirs).unwrap()).unwrap();
-    let reactor = Listing::new();
+    let reactor = ListingReactor::new();
     let ledger = open(&machine, &reactor);
     let ids = reactor.seen.lock().unwrap().ids.clone();
     assert_eq!(ids.len(), 33);
@@ -191,7 +191,7 @@ fn a_snapshot_of_another_history_of_the_same_ledger_is_not_believed() {
 #[test]
 fn a_reactor_that_cannot_be_saved_costs_time_and_nothing_else() {
     let machine = machine_with_ledger(304);
-    session(&machine, &Listing { panics_on_save: true, ..Listing::new() }, "a", 5);
+    session(&machine, &ListingReactor { panics_on_save: true, ..ListingReactor::new() }, "a", 5);
     assert!(snapshots(&machine).is_empty());
     assert_eq!(reopened(&machine, 3), (5, 5));
 }

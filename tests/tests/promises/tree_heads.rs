@@ -11,14 +11,14 @@ use bitacora_formats::{LedgerName, Micros, UnverifiedTreeHead};
 use bitacora_ledger::{
     Anchor, AnchorError, Clock, FolderAnchor, HeadOptions, Ledger, OpenError, OpenMode, Options, WriterState,
 };
-use bitacora_tests::simulated_disk::{Call, CrashPolicy, Fault, errno};
+use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, errno};
 use bitacora_tests::simulation::Simulation;
 
-use crate::p7_no_rollback::{Place, append};
+use crate::p7_no_rollback::{AnchorFixture, append};
 use crate::workload::{FOLDER, damage, keyring, machine_with_ledger, options as without_heads};
 
 /// A ledger on a simulated machine, its anchor on the same disk, and when each head was published.
-struct Run {
+struct HeadsRun {
     machine: Simulation,
     /// The operation count of the disk at each publication, and the number of events that the head covers.
     published: Vec<(u64, u64)>,
@@ -50,7 +50,7 @@ fn wait_for_head(ledger: &Ledger, covered: u64) -> u64 {
     }
 }
 
-fn run(seed: u64) -> Run {
+fn run(seed: u64) -> HeadsRun {
     let machine = machine_with_ledger(seed);
     let mut published = Vec::new();
     let mut number = 0..;
@@ -67,12 +67,12 @@ fn run(seed: u64) -> Run {
         ledger.close().unwrap();
         published.push((machine.disk.operation_count(), ledger.tree_head().unwrap().size));
     }
-    Run { machine, published }
+    HeadsRun { machine, published }
 }
 
 #[test]
 fn whatever_a_crash_leaves_reaches_every_published_head_and_is_no_rollback() {
-    let Run { machine, published } = run(9);
+    let HeadsRun { machine, published } = run(9);
     let last = machine.disk.operation_count();
     let first = published.first().unwrap().0 / 2;
     for operation in first..=last {
@@ -93,10 +93,10 @@ fn whatever_a_crash_leaves_reaches_every_published_head_and_is_no_rollback() {
 
 #[test]
 fn no_head_is_signed_over_bytes_that_are_not_on_the_disk() {
-    let place = Place::new();
-    let ledger = place.open().unwrap();
+    let fixture = AnchorFixture::new();
+    let ledger = fixture.open().unwrap();
     (0..5).for_each(|number| append(&ledger, number).unwrap());
-    let segments = place.ledger().join("segments");
+    let segments = fixture.ledger().join("segments");
     let live = fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path());
     let live = live.filter(|path| fs::read(path).unwrap().starts_with(b"BITACSEG")).max().unwrap();
     let mut bytes = fs::read(&live).unwrap();
@@ -108,7 +108,7 @@ fn no_head_is_signed_over_bytes_that_are_not_on_the_disk() {
     assert!(ledger.close().unwrap_err().to_string().contains("is not on the disk"));
     assert!(ledger.tree_head().is_none());
     assert_eq!(ledger.status().heads.failed, 1);
-    let remembered = place.anchor().recall(&"main".parse().unwrap()).unwrap().unwrap();
+    let remembered = fixture.anchor().recall(&"main".parse().unwrap()).unwrap().unwrap();
     assert_eq!(UnverifiedTreeHead::parse(&remembered).unwrap().size(), 1, "what it began with");
 }
 
@@ -118,7 +118,7 @@ fn a_head_is_kept_after_a_failed_sync_of_the_one_before() {
         let machine = machine_with_ledger(11);
         let ledger = simulated(&machine).unwrap();
         append(&ledger, 0).unwrap();
-        machine.disk.inject(Fault::on(Call::SyncAll, sync, errno::EIO).where_path_has(".heads"));
+        machine.disk.inject(DiskFault::on(DiskCall::SyncAll, sync, errno::EIO).where_path_has(".heads"));
         ledger.end_segment();
         let patience = Instant::now() + Duration::from_secs(20);
         while ledger.status().heads.failed == 0 {
@@ -145,7 +145,7 @@ fn a_disk_that_refuses_heads_is_not_filled_with_events_for_them() {
     let every = Duration::from_millis(1);
     let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), ..HeadOptions::default() };
     let options = Options { heads: Some(heads), ..without_heads() };
-    let refused = Fault::on(Call::CreateNew, 1, errno::ENOSPC).where_path_has(".heads").lasting();
+    let refused = DiskFault::on(DiskCall::CreateNew, 1, errno::ENOSPC).where_path_has(".heads").lasting();
     machine.disk.inject(refused);
     let ledger = Ledger::open(&machine.environment(), &PathBuf::from(FOLDER), keyring(), options).unwrap();
     append(&ledger, 0).unwrap();
@@ -163,10 +163,10 @@ fn a_disk_that_refuses_heads_is_not_filled_with_events_for_them() {
 
 #[test]
 fn leaves_that_rotted_do_not_spoil_a_head() {
-    let place = Place::new();
-    let ledger = place.open().unwrap();
+    let fixture = AnchorFixture::new();
+    let ledger = fixture.open().unwrap();
     (0..5).for_each(|number| append(&ledger, number).unwrap());
-    let leaves = fs::read_dir(place.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
+    let leaves = fs::read_dir(fixture.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
     let leaves = leaves.filter(|path| path.extension().is_some_and(|end| end == "leaves")).max().unwrap();
     let file = fs::OpenOptions::new().write(true).open(&leaves).unwrap();
     file.write_all_at(&[0xff; 8], 60).unwrap();
@@ -174,7 +174,7 @@ fn leaves_that_rotted_do_not_spoil_a_head() {
     ledger.close().unwrap();
     let signed = ledger.tree_head().unwrap();
     assert!(signed.size > head.position.get());
-    let ledger = place.open().unwrap();
+    let ledger = fixture.open().unwrap();
     assert_eq!(ledger.tree_head().unwrap().root, signed.root);
     ledger.close().unwrap();
 }
@@ -251,7 +251,7 @@ fn how_long_the_anchor_is_out_of_reach_does_not_follow_a_clock_that_is_set() {
     let heads = HeadOptions { every, anchor: Some(Arc::new(anchor)), ..HeadOptions::default() };
     let options = Options { heads: Some(heads), ..without_heads() };
     let ledger = Ledger::open(&environment, Path::new(FOLDER), keyring(), options).unwrap();
-    machine.disk.inject(Fault::on(Call::Lock, 1, errno::EIO).where_path_has("/anchors").lasting());
+    machine.disk.inject(DiskFault::on(DiskCall::Lock, 1, errno::EIO).where_path_has("/anchors").lasting());
     append(&ledger, 0).unwrap();
     ledger.end_segment();
     let patience = Instant::now() + Duration::from_secs(20);
@@ -274,7 +274,7 @@ fn how_long_the_anchor_is_out_of_reach_does_not_follow_a_clock_that_is_set() {
 }
 
 /// The entry in the place of the head that the anchor remembers.
-enum InItsPlace {
+enum AnchorReplacement {
     Bytes(Vec<u8>),
     Folder,
 }
@@ -290,23 +290,23 @@ fn an_anchor_that_was_damaged_is_refused_and_not_taken_for_one_out_of_reach() {
     let flipped = |at: usize| {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x80;
-        InItsPlace::Bytes(bytes)
+        AnchorReplacement::Bytes(bytes)
     };
     let mut places: Vec<_> = (0..whole.len()).step_by(31).map(flipped).collect();
     places.extend([
-        InItsPlace::Bytes(vec![0xff; 40]),
-        InItsPlace::Bytes(vec![b'x'; 1 << 20]),
-        InItsPlace::Folder,
+        AnchorReplacement::Bytes(vec![0xff; 40]),
+        AnchorReplacement::Bytes(vec![b'x'; 1 << 20]),
+        AnchorReplacement::Folder,
     ]);
     for required in [false, true] {
-        for (number, place) in places.iter().enumerate() {
+        for (number, entry) in places.iter().enumerate() {
             let machine = machine_with_ledger(15);
             simulated(&machine).unwrap().close().unwrap();
             let environment = machine.environment();
             environment.disk.remove_file(head).unwrap();
-            match place {
-                InItsPlace::Folder => environment.disk.create_folder(head).unwrap(),
-                InItsPlace::Bytes(bytes) => {
+            match entry {
+                AnchorReplacement::Folder => environment.disk.create_folder(head).unwrap(),
+                AnchorReplacement::Bytes(bytes) => {
                     let file = environment.disk.open(head, OpenMode::CreateNew).unwrap();
                     file.write_all_at(bytes, 0).unwrap();
                 }

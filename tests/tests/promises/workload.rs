@@ -9,8 +9,8 @@ use bitacora_ledger::{
     AppendError, AppendRequest, Appended, Fault, Filter, From, Ledger, OpenError, Options, ReadError,
     ReadOnlyReason, ReadQuery, StoredEvent, WriterState,
 };
-use bitacora_tests::seeded::Random;
-use bitacora_tests::simulated_disk::Call;
+use bitacora_tests::seeded::SeededRandom;
+use bitacora_tests::simulated_disk::DiskCall;
 use bitacora_tests::simulation::Simulation;
 
 const LETTERS: [char; 8] = ['a', 'e', 'i', 'o', 'u', 'n', 's', 't'];
@@ -24,7 +24,7 @@ pub(crate) fn options() -> Options {
 }
 
 pub(crate) fn keyring() -> Arc<Keyring> {
-    let mut random = Random::new(7);
+    let mut random = SeededRandom::new(7);
     Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn open(machine: &Simulation) -> Result<Ledger, OpenError> {
 /// An event whose contents follow from its number.
 pub(crate) fn event(number: u64) -> Event<'static> {
     let mut event = Event::new(format!("e{number}"), "urn:test", "x.noted", format!("stream-{}", number % 5));
-    let mut random = Random::new(number);
+    let mut random = SeededRandom::new(number);
     let noise: String = (0..random.below(400)).map(|_| LETTERS[random.index(LETTERS.len())]).collect();
     event.data =
         Data::Json(Json::check(format!(r#"{{"number":{number},"noise":"{noise}"}}"#).into_bytes()).unwrap());
@@ -58,7 +58,7 @@ pub(crate) fn wait_for_supply(machine: &Simulation) {
     // The first segment and its leaf, the signing keys' note, the rewriting of both at opening, two tables, two segments made
     // ahead.
     const SYNCS: u64 = 9;
-    while machine.disk.calls(Call::SyncAll) < SYNCS {
+    while machine.disk.calls(DiskCall::SyncAll) < SYNCS {
         std::thread::yield_now();
     }
 }

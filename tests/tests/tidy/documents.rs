@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::markdown::{Fence, Page};
+use super::markdown::{Fence, MarkdownPage};
 use super::{SourceFile, assert_none, files, root};
 
 /// The rooms and folders that a path in a document may begin with.
@@ -11,7 +11,8 @@ const TOP: [&str; 9] =
     ["formats", "ledger", "projector", "archiver", "server", "cli", "tests", "docs", ".ci"];
 
 /// Pages whose every path must exist.
-const CHECKED_FOR_PATHS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"];
+const CHECKED_FOR_PATHS: [&str; 5] =
+    ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/map.md", "docs/limits.md"];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
 const EXAMPLE_IN_TEXT: [(&str, &str); 9] = [
@@ -36,7 +37,7 @@ fn the_pages_a_newcomer_needs_exist() {
 fn paths_named_in_the_documents_exist() {
     let mut problems = Vec::new();
     for file in files(".md").iter().filter(|file| CHECKED_FOR_PATHS.contains(&file.path.as_str())) {
-        let page = Page::read(&file.text);
+        let page = MarkdownPage::read(&file.text);
         let missing = page.spans.iter().filter(|(_, span)| is_path(span) && !root().join(span).exists());
         problems.extend(missing.map(|(line, span)| format!("{}:{line}: {span} does not exist", file.path)));
     }
@@ -56,7 +57,7 @@ fn is_path(span: &str) -> bool {
 fn links_resolve() {
     let mut problems = Vec::new();
     for file in files(".md") {
-        for (line, target) in Page::read(&file.text).links {
+        for (line, target) in MarkdownPage::read(&file.text).links {
             if !target.starts_with("https://") && !target.starts_with("mailto:") && !resolves(&file, target) {
                 problems.push(format!("{}:{line}: nothing at {target}", file.path));
             }
@@ -70,7 +71,8 @@ fn resolves(from: &SourceFile, target: &str) -> bool {
     let page = root().join(&from.path);
     let aim = if path.is_empty() { page } else { page.parent().unwrap_or(Path::new("/")).join(path) };
     let Some(anchor) = anchor else { return aim.exists() };
-    fs::read_to_string(aim).is_ok_and(|text| Page::read(&text).anchors().iter().any(|name| name == anchor))
+    fs::read_to_string(aim)
+        .is_ok_and(|text| MarkdownPage::read(&text).anchors().iter().any(|name| name == anchor))
 }
 
 /// A constant that begins something persisted.
@@ -150,7 +152,7 @@ fn every_format_page_has_an_example() {
         let Some(name) = file.path.strip_prefix("docs/formats/").filter(|name| *name != "README.md") else {
             continue;
         };
-        let page = Page::read(&file.text);
+        let page = MarkdownPage::read(&file.text);
         let bytes = |lines: &[&str]| {
             lines.iter().any(|line| line.trim_start().bytes().take(2).all(|b| b.is_ascii_hexdigit()))
         };
@@ -164,7 +166,7 @@ fn every_format_page_has_an_example() {
             problems.push(format!("{}: no worked example in a ```hex block", file.path));
         }
         let index = fs::read_to_string(root().join("docs/formats/README.md")).unwrap_or_default();
-        if !Page::read(&index).links.iter().any(|(_, target)| *target == name) {
+        if !MarkdownPage::read(&index).links.iter().any(|(_, target)| *target == name) {
             problems.push(format!("docs/formats/README.md: does not link {name}"));
         }
     }
@@ -180,7 +182,7 @@ fn decisions_are_numbered_and_whole() {
         if !file.path.starts_with(&format!("docs/decisions/{:04}-", index + 1)) {
             problems.push(format!("{}: number {:04} expected", file.path, index + 1));
         }
-        let page = Page::read(&file.text);
+        let page = MarkdownPage::read(&file.text);
         let missing = PARTS.iter().filter(|part| !page.headings.contains(part));
         problems.extend(missing.map(|part| format!("{}: no heading {part}", file.path)));
     }
@@ -191,7 +193,7 @@ fn decisions_are_numbered_and_whole() {
 fn the_readme_and_ci_run_the_same_tests() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
-    let page = Page::read(&readme);
+    let page = MarkdownPage::read(&readme);
     let (_, fence) = page.fences.iter().find(|(under, _)| *under == Some("Test")).unwrap();
     let [command] = fence.lines.as_slice() else {
         panic!("README.md, Test: one command expected, {:?} found", fence.lines);

@@ -2,7 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check fails by panicking")]
 
 mod code;
+mod cycles;
 mod documents;
+mod generated;
+mod language;
 mod markdown;
 mod rooms;
 mod seeded_bugs;

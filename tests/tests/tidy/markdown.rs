@@ -8,7 +8,7 @@ pub(crate) struct Fence<'a> {
 
 /// A page, read once.
 #[derive(Default)]
-pub(crate) struct Page<'a> {
+pub(crate) struct MarkdownPage<'a> {
     /// Headings as written, without their marks.
     pub(crate) headings: Vec<&'a str>,
     /// Fenced blocks, each with the heading above it.
@@ -19,7 +19,7 @@ pub(crate) struct Page<'a> {
     pub(crate) spans: Vec<(usize, &'a str)>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> MarkdownPage<'a> {
     pub(crate) fn read(text: &'a str) -> Self {
         let mut page = Self::default();
         let mut open = false;
@@ -66,7 +66,7 @@ impl<'a> Page<'a> {
 fn a_page_is_read() {
     let text =
         "# A page\nsee `a/b.rs` and [it](c.md#d-e), `x`\n## D, e\n```hex\n00 [no](link) `no`\n```\nend `y`";
-    let page = Page::read(text);
+    let page = MarkdownPage::read(text);
     assert_eq!(page.headings, ["A page", "D, e"]);
     assert_eq!(page.anchors(), ["a-page", "d-e"]);
     assert_eq!(page.links, [(2, "c.md#d-e")]);

@@ -13,39 +13,44 @@ use tokio::task::JoinSet;
 
 use super::request::{NO_NUMBER, PreparedRequest, head};
 use super::{Load, broken, form_of, one_thread, refused, watch};
-use crate::bench::connection::Connection;
+use crate::bench::connection::HttpConnection;
+use crate::bench::error::BenchError;
 use crate::bench::latency::{Latencies, as_number};
+use crate::bench::plan::{BenchPlan, MeasurementListener, counting};
+use crate::bench::pool;
 use crate::bench::results::Figure;
+use crate::bench::results::Measurement;
 use crate::bench::scratch::Scratch;
-use crate::bench::service::Service;
-use crate::bench::{BenchError, Measurement, Plan, Shape, Stop, Told, counting, pool};
+use crate::bench::service::ServiceProcess;
+use crate::bench::shape::LoadShape;
+use crate::bench::stop::StopSignal;
 
 /// The numbers of concurrent callers.
 const CALLERS: [usize; 2] = [1, 256];
 /// The longest time for decisions alone: their calls stay open, and the number of open calls is limited.
 const ALONE: Duration = Duration::from_secs(2);
 /// The shape of the uploads beside a lone caller's decisions.
-const UPLOADS: Shape = Shape::new(4, 1_000);
+const UPLOADS: LoadShape = LoadShape::new(4, 1_000);
 const JSON: &str = "application/json";
 /// The mark of an answer that counts: the call may begin.
 const ALLOWED: &[u8] = br#""verdict":"allow""#;
 
 pub(in crate::bench) fn measure(
     scratch: &Scratch,
-    plan: &Plan,
-    stop: &Stop,
-    told: Told<'_>,
+    plan: &BenchPlan,
+    stop: &StopSignal,
+    listener: MeasurementListener<'_>,
 ) -> Result<Vec<Measurement>, BenchError> {
     pool::prepare();
     let runtime = one_thread()?;
     let mut measurements = Vec::new();
     for callers in CALLERS {
         let place = scratch.place(&format!("append-{callers}"))?;
-        let service = Service::start(&place)?;
-        let shape = Shape::new(callers, 1);
+        let service = ServiceProcess::start(&place)?;
+        let shape = LoadShape::new(callers, 1);
         let load = Load { service: &service, shape, form: form_of(shape) };
         let what = format!("plain appends beside decisions, {shape}");
-        told(&what);
+        listener(&what);
         let into = Measurement::new(&format!("decide/append-{callers}"), what);
         let appends = runtime.block_on(load.run(into, counting(plan.measured), stop))?;
         drop((service, place));
@@ -55,14 +60,14 @@ pub(in crate::bench) fn measure(
         let mut decided = Vec::new();
         for (name, how, measured) in shares {
             let place = scratch.place(&format!("decide-{name}{callers}"))?;
-            let service = Service::start(&place)?;
+            let service = ServiceProcess::start(&place)?;
             let what = format!("decisions over HTTP, {callers} callers, {how}");
-            told(&what);
+            listener(&what);
             let into = Measurement::new(&format!("decide/{name}{callers}"), what);
             let deciding = async {
                 govern(&service).await?;
-                let asking = Asking { callers, ends: name.is_empty() };
-                decide(&service, asking, into, counting(measured), stop).await
+                let decisions = DecideLoad { callers, ends: name.is_empty() };
+                decide(&service, decisions, into, counting(measured), stop).await
             };
             let decisions = runtime.block_on(deciding)?;
             let times = p50(&decisions) / p50(&appends).max(f64::MIN_POSITIVE);
@@ -71,7 +76,7 @@ pub(in crate::bench) fn measure(
         measurements.push(appends);
         measurements.extend(decided);
     }
-    told("decisions beside uploads");
+    listener("decisions beside uploads");
     measurements.extend(runtime.block_on(beside_uploads(scratch, plan, stop))?);
     Ok(measurements)
 }
@@ -81,9 +86,13 @@ fn p50(measurement: &Measurement) -> f64 {
 }
 
 /// Measures a lone caller's decisions during uploads by others; the latency is a multiple of that of the uploads.
-async fn beside_uploads(scratch: &Scratch, plan: &Plan, stop: &Stop) -> Result<Vec<Measurement>, BenchError> {
+async fn beside_uploads(
+    scratch: &Scratch,
+    plan: &BenchPlan,
+    stop: &StopSignal,
+) -> Result<Vec<Measurement>, BenchError> {
     let place = scratch.place("decide-beside")?;
-    let service = Service::start(&place)?;
+    let service = ServiceProcess::start(&place)?;
     govern(&service).await?;
     let load = Load { service: &service, shape: UPLOADS, form: form_of(UPLOADS) };
     let uploads = Measurement::new("decide/uploads", format!("uploads beside decisions, {UPLOADS}"));
@@ -92,10 +101,10 @@ async fn beside_uploads(scratch: &Scratch, plan: &Plan, stop: &Stop) -> Result<V
         format!("decisions over HTTP, 1 callers, each with its outcome, beside {UPLOADS}"),
     );
     let counts = counting(plan.measured);
-    let asking = Asking { callers: 1, ends: true };
+    let decisions = DecideLoad { callers: 1, ends: true };
     let (uploads, decisions) = tokio::join!(
         load.run(uploads, counts.clone(), stop),
-        decide(&service, asking, into, counts.clone(), stop)
+        decide(&service, decisions, into, counts.clone(), stop)
     );
     let (uploads, decisions) = (uploads?, decisions?);
     let times = p50(&decisions) / p50(&uploads).max(f64::MIN_POSITIVE);
@@ -104,14 +113,14 @@ async fn beside_uploads(scratch: &Scratch, plan: &Plan, stop: &Stop) -> Result<V
 
 /// The callers of a measurement.
 #[derive(Clone, Copy)]
-struct Asking {
+struct DecideLoad {
     callers: usize,
     /// Set when each call is ended before the next one.
     ends: bool,
 }
 
 /// Registers a tool, and has a policy allow its calls.
-async fn govern(service: &Service) -> Result<(), BenchError> {
+async fn govern(service: &ServiceProcess) -> Result<(), BenchError> {
     let tool = json!({
         "tool": "fs.write", "version": "1", "description": "writes a file",
         "input_schema": {"type": "object", "properties": {"path": {"type": "string"}, "change": {"type": "string"}}, "required": ["path"]},
@@ -128,7 +137,7 @@ async fn govern(service: &Service) -> Result<(), BenchError> {
         ("PUT", "policy", policy),
         ("POST", "policy/1:activate", json!({})),
     ];
-    let mut connection = Connection::open(service.address).await.map_err(|error| broken(&error))?;
+    let mut connection = HttpConnection::open(service.address).await.map_err(|error| broken(&error))?;
     for (method, resource, body) in acts {
         act(&mut connection, &service.authorization, (method, resource), &body).await?;
     }
@@ -136,7 +145,7 @@ async fn govern(service: &Service) -> Result<(), BenchError> {
 }
 
 async fn act(
-    connection: &mut Connection,
+    connection: &mut HttpConnection,
     authorization: &str,
     what: (&str, &str),
     body: &Value,
@@ -148,19 +157,19 @@ async fn act(
 }
 
 async fn decide(
-    service: &Service,
-    asking: Asking,
+    service: &ServiceProcess,
+    decisions: DecideLoad,
     into: Measurement,
     counts: Range<Instant>,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Measurement, BenchError> {
     let latencies = Arc::new(Latencies::new());
     let mut callers = JoinSet::new();
-    for number in 0..asking.callers {
-        let connection = Connection::open(service.address).await.map_err(|error| broken(&error))?;
+    for number in 0..decisions.callers {
+        let connection = HttpConnection::open(service.address).await.map_err(|error| broken(&error))?;
         callers.spawn(call(
             connection,
-            Call::of(number, asking.ends, &service.authorization),
+            RepeatedCall::of(number, decisions.ends, &service.authorization),
             Arc::clone(&latencies),
             counts.clone(),
         ));
@@ -175,12 +184,12 @@ async fn decide(
 }
 
 /// A call that one connection repeats.
-struct Call {
+struct RepeatedCall {
     asked: PreparedRequest,
     ended: Option<PreparedRequest>,
 }
 
-impl Call {
+impl RepeatedCall {
     fn of(connection: usize, ends: bool, authorization: &str) -> Self {
         let (call, agent) = (format!("{connection}-{NO_NUMBER}"), format!("agent-{connection}"));
         let asked = json!({
@@ -199,8 +208,8 @@ impl Call {
 
 /// Makes calls until the time is over and something counts. Every decision must allow.
 async fn call(
-    mut connection: Connection,
-    mut call: Call,
+    mut connection: HttpConnection,
+    mut call: RepeatedCall,
     latencies: Arc<Latencies>,
     counts: Range<Instant>,
 ) -> Result<(), BenchError> {

@@ -29,14 +29,14 @@ pub(crate) enum InputError {
 
 /// The body of one request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Batch {
+pub(super) struct AppendBody {
     pub(super) form: BodyForm,
     pub(super) bytes: Vec<u8>,
     /// The place of each event in the input: its line, or its number in the array.
     places: Vec<usize>,
 }
 
-impl Batch {
+impl AppendBody {
     fn new(form: BodyForm) -> Self {
         Self { form, bytes: Vec::new(), places: Vec::new() }
     }
@@ -99,7 +99,7 @@ enum State {
         held: Option<Vec<u8>>,
     },
     /// The remaining batches of a JSON document.
-    Cut(std::vec::IntoIter<Batch>),
+    Cut(std::vec::IntoIter<AppendBody>),
     Over,
 }
 
@@ -109,7 +109,7 @@ impl<R: BufRead> Batches<R> {
         Self { source, name, size, state: State::Start, line: 0 }
     }
 
-    fn next_batch(&mut self) -> Result<Option<Batch>, InputError> {
+    fn next_batch(&mut self) -> Result<Option<AppendBody>, InputError> {
         if matches!(self.state, State::Start) {
             self.state = self.begin()?;
         }
@@ -139,7 +139,7 @@ impl<R: BufRead> Batches<R> {
         }
         if !is_array {
             serde_json::from_slice::<IgnoredAny>(&whole).map_err(|error| self.not_json(error))?;
-            let batch = Batch { form: BodyForm::Structured, bytes: whole, places: vec![1] };
+            let batch = AppendBody { form: BodyForm::Structured, bytes: whole, places: vec![1] };
             return Ok(State::Cut(vec![batch].into_iter()));
         }
         let events: Vec<&RawValue> = serde_json::from_slice(&whole).map_err(|error| self.not_json(error))?;
@@ -149,8 +149,8 @@ impl<R: BufRead> Batches<R> {
         Ok(State::Cut(cut(&events, self.size).into_iter()))
     }
 
-    fn lines(&mut self, held: Option<Vec<u8>>) -> Result<Option<Batch>, InputError> {
-        let mut batch = Batch::new(BodyForm::Ndjson);
+    fn lines(&mut self, held: Option<Vec<u8>>) -> Result<Option<AppendBody>, InputError> {
+        let mut batch = AppendBody::new(BodyForm::Ndjson);
         let mut next = match held {
             Some(line) => Some(line),
             None => self.line()?,
@@ -206,7 +206,7 @@ impl<R: BufRead> Batches<R> {
 }
 
 impl<R: BufRead> Iterator for Batches<R> {
-    type Item = Result<Batch, InputError>;
+    type Item = Result<AppendBody, InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_batch().transpose();
@@ -218,14 +218,14 @@ impl<R: BufRead> Iterator for Batches<R> {
 }
 
 /// Cuts the events of an array into arrays of at most `size`.
-fn cut(events: &[&RawValue], size: usize) -> Vec<Batch> {
+fn cut(events: &[&RawValue], size: usize) -> Vec<AppendBody> {
     let mut batches = Vec::new();
-    let mut batch = Batch::new(BodyForm::Batch);
+    let mut batch = AppendBody::new(BodyForm::Batch);
     for (number, event) in (1..).zip(events) {
         let event = event.get().as_bytes();
         if !batch.has_room(event.len() + 1, size) {
             batch.bytes.push(b']');
-            batches.push(std::mem::replace(&mut batch, Batch::new(BodyForm::Batch)));
+            batches.push(std::mem::replace(&mut batch, AppendBody::new(BodyForm::Batch)));
         }
         batch.bytes.push(if batch.places.is_empty() { b'[' } else { b',' });
         batch.bytes.extend_from_slice(event);
@@ -244,13 +244,13 @@ mod tests {
         format!(r#"{{"specversion":"1.0","id":"{id}","source":"a","type":"x.y","subject":"s"}}"#)
     }
 
-    fn batches(input: &str, size: usize) -> Vec<Result<Batch, InputError>> {
+    fn batches(input: &str, size: usize) -> Vec<Result<AppendBody, InputError>> {
         Batches::new(input.as_bytes(), "the test".to_owned(), size).collect()
     }
 
     /// Returns the bodies and places of a whole input.
     fn cut_up(input: &str, size: usize) -> Vec<(String, String)> {
-        let text = |batch: Batch| (String::from_utf8(batch.bytes.clone()).unwrap(), batch.place());
+        let text = |batch: AppendBody| (String::from_utf8(batch.bytes.clone()).unwrap(), batch.place());
         batches(input, size).into_iter().map(|batch| text(batch.unwrap())).collect()
     }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::append_retry::{Delivered, Receipt};
-use crate::output::printable;
+use crate::ledger_access::append_retry::{AppendOutcome, EventReceipt};
+use crate::terminal::output::printable;
 
 /// The events and requests acknowledged so far.
 #[derive(Debug, Default)]
@@ -18,11 +18,11 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, delivered: &Delivered) {
+    pub(super) fn add(&mut self, outcome: &AppendOutcome) {
         self.requests += 1;
-        self.derived += delivered.derived;
-        self.head = Some((delivered.head_position.clone(), delivered.head_hash.clone()));
-        for receipt in &delivered.receipts {
+        self.derived += outcome.derived;
+        self.head = Some((outcome.head_position.clone(), outcome.head_hash.clone()));
+        for receipt in &outcome.receipts {
             if receipt.is_new {
                 self.created += 1;
             } else {
@@ -70,7 +70,7 @@ impl Summary {
     }
 }
 
-pub(super) fn receipt_json(receipt: &Receipt) -> Value {
+pub(super) fn receipt_json(receipt: &EventReceipt) -> Value {
     json!({
         "id": receipt.id,
         "position": receipt.position,
@@ -80,10 +80,10 @@ pub(super) fn receipt_json(receipt: &Receipt) -> Value {
     })
 }
 
-pub(super) fn receipt_line(receipt: &Receipt) -> String {
+pub(super) fn receipt_line(receipt: &EventReceipt) -> String {
     format!("{:>10} {:<9} {}", receipt.position, status(receipt), printable(&receipt.id))
 }
 
-fn status(receipt: &Receipt) -> &'static str {
+fn status(receipt: &EventReceipt) -> &'static str {
     if receipt.is_new { "created" } else { "duplicate" }
 }

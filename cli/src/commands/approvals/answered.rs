@@ -3,13 +3,13 @@
 use bitacora_server::answers::{AnsweredList, AnswererList};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
-use crate::output::Output;
-use crate::pages::pages_to_show;
-use crate::principal_names::KnownPeople;
-use crate::service::{with_query, with_read_models};
-use crate::table::{Table, to_the_second};
+use crate::ledger_access::pages::pages_to_show;
+use crate::ledger_access::principal_names::KnownPeople;
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct AnsweredArguments {
@@ -21,11 +21,11 @@ pub(super) struct AnsweredArguments {
     agent: Option<String>,
     /// Only approvals with this answer.
     #[arg(long, value_enum)]
-    resolution: Option<Word>,
+    resolution: Option<Resolution>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Word {
+enum Resolution {
     Approved,
     Rejected,
     Edited,
@@ -33,7 +33,7 @@ enum Word {
     Withdrawn,
 }
 
-impl Word {
+impl Resolution {
     fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "approved",
@@ -55,7 +55,7 @@ pub(super) fn answered(
         &[
             ("by", arguments.by.as_deref()),
             ("agent", arguments.agent.as_deref()),
-            ("resolution", arguments.resolution.map(Word::as_str)),
+            ("resolution", arguments.resolution.map(Resolution::as_str)),
         ],
     );
     with_read_models(global, |service| {
@@ -64,7 +64,7 @@ pub(super) fn answered(
         };
         let people = KnownPeople::of(service)?;
         let heading = ["position", "time", "approval", "answer", "by", "waited", "agent", "tool", "note"];
-        let mut table = Table::new(&heading);
+        let mut table = TextTable::new(&heading);
         for one in pages.iter().flat_map(|page| &page.resolutions) {
             table.row(&[
                 &one.position,
@@ -99,7 +99,7 @@ pub(super) fn people(global: &Global, output: &mut Output) -> Result<(), Command
             "longest",
             "last",
         ];
-        let mut table = Table::new(&heading);
+        let mut table = TextTable::new(&heading);
         for person in pages.iter().flat_map(|page| &page.answerers) {
             let half = person.half_within_s.map(|seconds| in_words(seconds.saturating_mul(1_000)));
             table.row(&[

@@ -4,23 +4,23 @@ use bitacora_server::answers::ApprovalAnswer;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::service::Service;
+use crate::ledger_access::service::ServiceClient;
 
 /// The needed members of an event as the service answers it.
 #[derive(Deserialize)]
-struct Stored {
-    event: Told,
+struct EventEnvelope {
+    event: EventMembers,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct EventMembers {
     causationid: Option<String>,
     #[serde(default)]
-    data: Option<Asked>,
+    data: Option<RequestData>,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct RequestData {
     tool: Option<String>,
     args: Option<Box<RawValue>>,
 }
@@ -29,7 +29,7 @@ struct Asked {
 const ABOUT_ROLLBACK: &str = "rollback";
 
 /// Returns the tool and its arguments, where they can be read: a request may hold only their digest.
-pub(super) fn asked_for(service: &mut Service, approval: &ApprovalAnswer) -> Option<String> {
+pub(super) fn asked_for(service: &mut ServiceClient, approval: &ApprovalAnswer) -> Option<String> {
     if approval.about.as_deref() == Some(ABOUT_ROLLBACK) {
         let contract =
             approval.contract.as_deref().map_or_else(String::new, |name| format!(" (contract {name})"));
@@ -40,7 +40,7 @@ pub(super) fn asked_for(service: &mut Service, approval: &ApprovalAnswer) -> Opt
     Some(format!("{} {}", asked.tool?, asked.args?.get()))
 }
 
-fn stored(service: &mut Service, position: &str) -> Option<Stored> {
+fn stored(service: &mut ServiceClient, position: &str) -> Option<EventEnvelope> {
     // It comes from the service, and goes into a path.
     let position: u64 = position.parse().ok()?;
     service.get(&format!("events/{position}")).ok()?.read().ok()

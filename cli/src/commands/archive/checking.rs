@@ -5,22 +5,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchiverError, Pace, StoredArchive, Tally, Verification};
+use bitacora_archiver::{ArchivePace, ArchiveProgress, ArchiverError, StoredArchive, Verification};
 use bitacora_formats::archive::{ArchivedState, SignedManifest};
 use bitacora_formats::{Keyring, LedgerId, LedgerKeys, Position, Rows, decode_record};
 use bitacora_governance::{REACTOR_VERSION, ReactorState as _, State};
 use clap::Args;
 
 use super::listing::lost_json;
-use super::{ArchiveFailure, Known, Place, interruptible};
-use crate::arguments::Global;
-use crate::durable_file::folder_of;
+use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array};
-use crate::new_file::{self, NewFileError};
-use crate::output::{Output, printable};
-use crate::verify::{FaultKind, FoundParts, PartCounts, Parts};
+use crate::files::durable_file::folder_of;
+use crate::files::new_file::{self, NewFileError};
+use crate::import::json_text::{JsonObject, json_array};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::verify::{FaultKind, FoundParts, PartCounts, SubjectKeyStore};
 
 /// The number of bytes that are fetched at once.
 const PIECE_BYTES: u64 = 8 * 1024 * 1024;
@@ -46,7 +46,7 @@ pub(super) struct FetchArguments {
 }
 
 /// The result of checking one archive.
-struct Checked {
+struct ArchiveCheck {
     manifest: SignedManifest,
     bytes: u64,
     wrong: Option<Wrong>,
@@ -87,16 +87,16 @@ pub(super) fn verify(
     // Without keys there is nobody's word for who signs but the folder's own.
     let is_alone = !arguments.with_keys && !global.has_keyring();
     let (known, keys) = if is_alone {
-        (Known::without_keys(global)?, None)
+        (ArchivedLedger::without_keys(global)?, None)
     } else {
-        let Place { known, keyring, ledger, .. } = Place::for_reading(global)?;
+        let OpenedLedger { known, keyring, ledger, .. } = OpenedLedger::for_reading(global)?;
         (known, arguments.with_keys.then(|| (keyring, ledger.id())))
     };
     let (kept, lost) = known.kept_at(&arguments.positions)?;
-    let tally = Arc::new(Tally::default());
-    let told = Arc::clone(&tally);
-    let checked = interruptible(&tally, move || {
-        let checked: Vec<Checked> =
+    let progress = Arc::new(ArchiveProgress::default());
+    let told = Arc::clone(&progress);
+    let checked = interruptible(&progress, move || {
+        let checked: Vec<ArchiveCheck> =
             kept.into_iter().map(|one| check(&known, one, keys.as_ref(), &told)).collect();
         if told.is_stopped() { Err(ArchiverError::Stopped.into()) } else { Ok(checked) }
     })?;
@@ -106,7 +106,7 @@ pub(super) fn verify(
         (false, true) => "every byte, without keys, as signed under signing-keys.note",
     };
     if global.json {
-        let archives = json_array(checked.iter().map(Checked::to_json));
+        let archives = json_array(checked.iter().map(ArchiveCheck::to_json));
         let lost = json_array(lost.iter().map(lost_json));
         output.json_text(&JsonObject::new().raw("archives", archives).raw("lost", lost).end())?;
     } else if checked.is_empty() && lost.is_empty() {
@@ -122,28 +122,28 @@ pub(super) fn verify(
     let incomplete = lost.first().map(|_| Exit::Incomplete);
     Ok(checked
         .iter()
-        .filter_map(Checked::exit)
+        .filter_map(ArchiveCheck::exit)
         .chain(incomplete)
         .max_by_key(|exit| exit == &Exit::Invalid)
         .unwrap_or(if is_alone && !checked.is_empty() { Exit::Alone } else { Exit::Done }))
 }
 
 fn check(
-    known: &Known,
+    known: &ArchivedLedger,
     manifest: SignedManifest,
     keys: Option<&(Arc<Keyring>, LedgerId)>,
-    tally: &Tally,
-) -> Checked {
+    progress: &ArchiveProgress,
+) -> ArchiveCheck {
     let (mut bytes, mut parts, mut state) = (0, FoundParts::default(), FoundState::None);
     let mut look = || -> Result<(), Wrong> {
         let stored = known.open(&manifest).map_err(ArchiverError::from)?;
         bytes = stored.bytes();
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let verification = Verification::new(&stored, Pace::Full { threads }, tally);
+        let verification = Verification::new(&stored, ArchivePace::Full { threads }, progress);
         let Some((keyring, ledger)) = keys else {
             return Ok(verification.without_keys()?);
         };
-        let subjects = Parts::new(&known.folder, *ledger, &LedgerKeys::new(keyring, *ledger));
+        let subjects = SubjectKeyStore::new(&known.folder, *ledger, &LedgerKeys::new(keyring, *ledger));
         let held = verification.contents(keyring, |first, rows| {
             check_parts(&subjects, first, rows, &mut parts).map_err(|(position, kind)| Wrong::Event {
                 object: stored.shown(),
@@ -160,7 +160,7 @@ fn check(
         Ok(())
     };
     let wrong = look().err();
-    Checked { manifest, bytes, wrong, parts, state }
+    ArchiveCheck { manifest, bytes, wrong, parts, state }
 }
 
 /// Reads the state that an archive holds, written by this version of the rules.
@@ -174,7 +174,7 @@ fn decoded(version: u32, held: &ArchivedState) -> Result<FoundState, String> {
 
 /// Opens the parts that are sealed for data subjects, from a position on.
 fn check_parts(
-    subjects: &Parts,
+    subjects: &SubjectKeyStore,
     first: Position,
     rows: &Rows,
     found: &mut FoundParts,
@@ -187,7 +187,7 @@ fn check_parts(
     Ok(())
 }
 
-impl Checked {
+impl ArchiveCheck {
     fn exit(&self) -> Option<Exit> {
         match &self.wrong {
             Some(Wrong::Archive(ArchiverError::Stored(error))) if !error.is_damage() => {
@@ -252,15 +252,15 @@ pub(super) fn fetch(
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
     new_file::refuse_existing(&arguments.to).map_err(ArchiveFailure::from)?;
-    let Place { known, .. } = Place::for_reading(global)?;
+    let OpenedLedger { known, .. } = OpenedLedger::for_reading(global)?;
     let (kept, _) = known.kept_at(&[arguments.position])?;
     let kept = kept.into_iter().next().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     let (range, path) = (kept.manifest().range, arguments.to.clone());
-    let tally = Arc::new(Tally::default());
-    let told = Arc::clone(&tally);
-    let bytes = interruptible(&tally, move || {
+    let progress = Arc::new(ArchiveProgress::default());
+    let told = Arc::clone(&progress);
+    let bytes = interruptible(&progress, move || {
         let stored = known.open(&kept)?;
-        Verification::new(&stored, Pace::Full { threads: 1 }, &told).without_keys()?;
+        Verification::new(&stored, ArchivePace::Full { threads: 1 }, &told).without_keys()?;
         write(&stored, &path)?;
         Ok(stored.bytes())
     })?;

@@ -5,13 +5,13 @@ use bitacora_formats::archive::{Manifest, SignedManifest};
 use bitacora_formats::{Micros, Position, format_time};
 use clap::Args;
 
-use super::{ArchiveFailure, Known, Place, name_of};
-use crate::arguments::Global;
+use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, name_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array};
-use crate::output::{Output, printable};
-use crate::table::{Table, to_the_second};
+use crate::import::json_text::{JsonObject, json_array};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
@@ -28,7 +28,7 @@ enum Presence {
 }
 
 pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
-    let place = Place::for_reading(global)?;
+    let place = OpenedLedger::for_reading(global)?;
     let KeptArchives { archives: kept, lost } = place.known.kept()?;
     let found: Vec<Presence> = kept.iter().map(|one| presence(&place.known, &one.manifest)).collect();
     let is_whole = lost.is_empty() && found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
@@ -37,7 +37,7 @@ pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, Command
         let object = JsonObject::new().raw("archives", json_array(archives));
         output.json_text(&object.raw("lost", json_array(lost.iter().map(lost_json))).end())?;
     } else {
-        let mut table = Table::new(&["first", "last", "events", "from", "to", "in the store"]);
+        let mut table = TextTable::new(&["first", "last", "events", "from", "to", "in the store"]);
         for (one, presence) in kept.iter().zip(&found) {
             let Manifest { range, times, .. } = one.manifest.manifest();
             let (from, to) = (shown_time(times.0), shown_time(times.1));
@@ -57,7 +57,7 @@ pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, Command
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
-fn presence(known: &Known, one: &SignedManifest) -> Presence {
+fn presence(known: &ArchivedLedger, one: &SignedManifest) -> Presence {
     match known.objects.version(&name_of(one)) {
         Ok(version) => Presence::Bytes(version.bytes),
         Err(ArchiveStoreError::Missing { .. }) => Presence::Missing,
@@ -123,7 +123,7 @@ pub(super) fn show(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_reading(global)?;
+    let place = OpenedLedger::for_reading(global)?;
     let (kept, _) = place.known.kept_at(&[arguments.position])?;
     let one = kept.first().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     if global.json {

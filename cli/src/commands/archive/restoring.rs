@@ -3,22 +3,24 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bitacora_archiver::{Reach, Restored, Tally, UnusedArchive, archived_ledgers, restore as restore_ledger};
+use bitacora_archiver::{
+    ArchiveProgress, Reach, RestoreReport, UnusedArchive, archived_ledgers, restore as restore_ledger,
+};
 use bitacora_formats::LedgerId;
 use bitacora_ledger::Environment;
 use bitacora_server::DataFolder;
 use clap::Args;
 
 use super::{ArchiveFailure, interruptible};
-use crate::access::AccessError;
-use crate::archives;
-use crate::arguments::Global;
+use crate::data_folder::archives;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array};
-use crate::keyring_file;
-use crate::output::{Output, printable};
-use crate::passphrase::PassphraseSource;
+use crate::import::json_text::{JsonObject, json_array};
+use crate::keys::keyring_file;
+use crate::keys::passphrase::PassphraseSource;
+use crate::ledger_access::access::AccessError;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArguments {
@@ -57,13 +59,13 @@ pub(super) fn restore(
     let environment = Environment::real();
     let folder = DataFolder::open_or_begin(&environment, &arguments.to).map_err(AccessError::from)?;
     let path = folder.ledger(&global.ledger);
-    let tally = Arc::new(Tally::default());
-    let told = Arc::clone(&tally);
+    let progress = Arc::new(ArchiveProgress::default());
+    let told = Arc::clone(&progress);
     let reach = if arguments.as_far_as_possible { Reach::AsFarAsPossible } else { Reach::Whole };
-    let restored = interruptible(&tally, move || {
+    let restored = interruptible(&progress, move || {
         Ok(restore_ledger(&environment, &objects, (id, reach), &keyring, &path, &told)?)
     })?;
-    let Restored { events, root, archives, left_out, unused } = restored;
+    let RestoreReport { events, root, archives, left_out, unused } = restored;
     if global.json {
         let object = JsonObject::new().text("ledger", &id.to_string()).raw("events", events);
         let object = object.text("root", &root.to_string()).raw("archives", archives);

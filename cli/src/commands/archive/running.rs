@@ -4,18 +4,20 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_archiver::{Archived, Archiver, Due, Outcome, Pace, Period, Release, Rules, Run};
+use bitacora_archiver::{
+    AcceptedArchive, ArchivePace, ArchiveRun, Archiver, Due, Outcome, Period, Release, Rules,
+};
 use bitacora_formats::Micros;
 use bitacora_ledger::Released;
 use clap::{Args, ValueEnum};
 
-use super::{ArchiveFailure, Place, interruptible};
-use crate::arguments::Global;
+use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::json_text::{JsonObject, json_array};
-use crate::output::{Output, OutputError};
-use crate::table::Table;
+use crate::import::json_text::{JsonObject, json_array};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::TextTable;
 use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
@@ -83,7 +85,7 @@ impl RulesArguments {
     }
 }
 
-impl Place {
+impl OpenedLedger {
     fn archiver(&self) -> Archiver {
         Archiver::new(
             self.ledger.clone(),
@@ -101,14 +103,14 @@ pub(super) fn plan(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_reading(global)?;
+    let place = OpenedLedger::for_reading(global)?;
     let due = place.archiver().plan(&arguments.rules.rules()).map_err(ArchiveFailure::from)?;
     if global.json {
         let due = json_array(due.iter().map(|due| range_json(due).end()));
         output.json_text(&JsonObject::new().raw("due", due).end())?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["first", "last", "events"]);
+    let mut table = TextTable::new(&["first", "last", "events"]);
     for Due { first, last } in &due {
         let events = last.get() - first.get() + 1;
         table.row(&[&first.to_string(), &last.to_string(), &events.to_string()]);
@@ -127,16 +129,16 @@ pub(super) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = Place::for_writing(global)?;
+    let place = OpenedLedger::for_writing(global)?;
     let archiver = place.archiver();
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let run = Run {
+    let run = ArchiveRun {
         rules: arguments.rules.rules(),
-        pace: Pace::Full { threads: arguments.threads.map_or_else(cores, NonZero::get) },
+        pace: ArchivePace::Full { threads: arguments.threads.map_or_else(cores, NonZero::get) },
         release: if arguments.keep_segments { Release::Never } else { Release::OnceProven },
     };
-    let tally = Arc::clone(archiver.tally());
-    let outcome = interruptible(&tally, move || Ok(archiver.run(&run)?));
+    let progress = Arc::clone(archiver.progress());
+    let outcome = interruptible(&progress, move || Ok(archiver.run(&run)?));
     let closed = place.ledger.close().map_err(ArchiveFailure::from);
     let outcome = outcome?;
     closed?;
@@ -149,7 +151,7 @@ pub(super) fn run(
 }
 
 fn to_json(outcome: &Outcome) -> String {
-    let archived = |one: &Archived| {
+    let archived = |one: &AcceptedArchive| {
         let (first, last) = (one.range.first().to_string(), one.range.last().to_string());
         let object = JsonObject::new().text("first", &first).text("last", &last);
         let object = object.raw("events", one.range.events()).raw("bytes", one.bytes);

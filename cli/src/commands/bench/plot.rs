@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::shown::grouped;
+use super::text::grouped;
 use crate::bench::{Figure, Measurement, Results};
 
 /// The size of the drawing and of the panel of each half, in units of the drawing.
@@ -33,17 +33,17 @@ pub(super) fn svg(results: &Results) -> String {
     let curves: Vec<&Measurement> = disk.iter().chain(&append).chain(&http).copied().collect();
     let first = TOP + count(bars.len()) * BAR * 1.4 + 40.0;
     let height = first + TOP + PANEL_HEIGHT + 60.0;
-    let mut drawing = Drawing::new(WIDTH, height);
+    let mut drawing = SvgDrawing::new(WIDTH, height);
     drawing.throughput(&bars);
     drawing.distribution(&curves, first + TOP);
     drawing.end()
 }
 
-struct Drawing {
+struct SvgDrawing {
     svg: String,
 }
 
-impl Drawing {
+impl SvgDrawing {
     fn new(width: f64, height: f64) -> Self {
         let mut drawing = Self { svg: String::new() };
         drawing.add(&format!(

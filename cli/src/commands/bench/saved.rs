@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bench::Results;
-use crate::input_file;
+use crate::files::input_file;
 
 /// The size limit of saved results, bytes; those of a whole run are far fewer.
 const MAX_SAVED_BYTES: usize = 4 * 1024 * 1024;
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Results, SavedError> {
         return Err(SavedError::Strange { path: path.to_owned(), what });
     }
     serde_json::from_slice(&bytes).map_err(|error| {
-        let what = crate::output::printable(&error.to_string());
+        let what = crate::terminal::output::printable(&error.to_string());
         SavedError::Strange { path: path.to_owned(), what }
     })
 }

@@ -1,6 +1,6 @@
 //! Benchmark results as Markdown tables, for a document.
 
-use super::shown::{COLUMNS, bound, grouped, of_failure, precise, setting};
+use super::text::{COLUMNS, bound, grouped, of_failure, precise, setting};
 use crate::bench::{Figure, Results, floors, reservations};
 
 /// The figures that are noted behind the columns of a measurement, where they were measured.

@@ -9,15 +9,19 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{ImportFailure, shown};
-use crate::access::Access;
-use crate::append_retry::{Delivery, Miss};
+use super::totals::Totals;
+use super::{ImportFailure, summary};
 use crate::error::CommandError;
-use crate::event_builder::Draft;
-use crate::import::{Batch, Item, LANES, Landed, Lane, Place, Reading, Rejected, SharedRequestSize, Tally};
-use crate::interrupt::Interrupts;
-use crate::output::printable;
-use crate::progress::ImportBar;
+use crate::import::EventDraft;
+use crate::import::{
+    EventBatch, ImportPlan, ImportTally, Item, LANES, Lane, LaneOutcome, RecordLocation, RejectedEvent,
+    SharedRequestSize,
+};
+use crate::ledger_access::access::Access;
+use crate::ledger_access::append_retry::{AppendOutcome, Delivery, Miss};
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::terminal::output::printable;
+use crate::terminal::progress::ImportBar;
 
 /// Requests that wait for their lane. Memory is bounded by these and those in flight.
 const REQUESTS_AHEAD: usize = 1;
@@ -28,45 +32,15 @@ const MAX_REJECTED: usize = 10_000;
 /// The time that requests in flight get after an interruption.
 const UNDER_WAY_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The ledger's answers to the import, summed up.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) created: u64,
-    pub(super) duplicates: u64,
-    pub(super) derived: u64,
-    /// Events whose identity stands in the ledger with other content.
-    pub(super) differing: u64,
-    /// All events that the ledger refused because of their content, the differing ones included.
-    pub(super) rejected: u64,
-    pub(super) rejected_listed: Vec<Rejected>,
-    /// Requests acknowledged, and their bytes.
-    pub(super) requests: u64,
-    pub(super) sent_bytes: u64,
-    pub(super) retries: u64,
-    /// Set when requests were in flight at an interruption and their answers never came.
-    pub(super) unheard: bool,
-    pub(super) head: Option<(String, String)>,
-    /// Bytes written to the ledger's segments meanwhile.
-    pub(super) stored: Option<u64>,
-    /// The import's digest, where there was anything to import.
-    pub(super) digest: Option<String>,
-    /// Set when the import itself is recorded, now or before.
-    pub(super) recorded: bool,
-    /// Set when it counts towards trust, by this command or an earlier one.
-    pub(super) accepted: bool,
-    /// The position from which on it counted before.
-    pub(super) counts_since: Option<String>,
-}
-
 /// One import.
 pub(super) struct Flow {
     bar: ImportBar,
     pub(super) landed: Totals,
-    pub(super) tally: Option<Tally>,
+    pub(super) tally: Option<ImportTally>,
 }
 
 /// The description of the import in its own events.
-pub(super) struct ToldAs<'a> {
+pub(super) struct ImportDescription<'a> {
     /// The mapping from records to events.
     pub(super) mapping: &'a str,
     /// Set when it is to count towards trust.
@@ -89,29 +63,29 @@ impl Flow {
     /// soon; answers to requests in flight are still taken in.
     pub(super) async fn run(
         &mut self,
-        reading: Reading,
-        tally: Tally,
+        plan: ImportPlan,
+        tally: ImportTally,
         way: (&Access, &LedgerName),
-        told: &ToldAs<'_>,
+        description: &ImportDescription<'_>,
         has_answered: bool,
         interrupts: &mut Interrupts,
     ) -> Result<(), CommandError> {
-        let tally = self.carry(reading, tally, way, has_answered, interrupts).await?;
+        let tally = self.carry(plan, tally, way, has_answered, interrupts).await?;
         tokio::select! {
-            done = self.conclude(tally, way, told) => done,
-            () = interrupts.next() => Err(CommandError::Interrupted),
+            done = self.conclude(tally, way, description) => done,
+            () = interrupts.next() => Err(InterruptError.into()),
         }
     }
 
     /// Appends all events to the ledger, and returns the tally of the files.
     async fn carry(
         &mut self,
-        reading: Reading,
-        tally: Tally,
+        plan: ImportPlan,
+        tally: ImportTally,
         (access, ledger): (&Access, &LedgerName),
         has_answered: bool,
         interrupts: &mut Interrupts,
-    ) -> Result<Tally, CommandError> {
+    ) -> Result<ImportTally, CommandError> {
         let (news, mut heard) = mpsc::channel(NEWS_AHEAD);
         let (stop, stopped) = watch::channel(false);
         let mut lanes = JoinSet::new();
@@ -125,7 +99,7 @@ impl Flow {
             lanes.spawn(run_lane(lane, batches, news.clone(), stopped.clone()));
         }
         drop(news);
-        let read = read(reading, tally, doors, &self.bar)?;
+        let read = read(plan, tally, doors, &self.bar)?;
         let is_interrupted = tokio::select! {
             () = self.take_all(&mut heard) => false,
             () = interrupts.next() => true,
@@ -133,7 +107,7 @@ impl Flow {
         if is_interrupted {
             stop.send_replace(true);
             self.landed.unheard = timeout(UNDER_WAY_PATIENCE, self.take_all(&mut heard)).await.is_err();
-            return Err(CommandError::Interrupted);
+            return Err(InterruptError.into());
         }
         let mut missed = None;
         while let Some(ended) = lanes.join_next().await {
@@ -155,23 +129,24 @@ impl Flow {
     /// Records the import, and its acceptance where `accept` is set.
     async fn conclude(
         &mut self,
-        tally: Tally,
+        tally: ImportTally,
         (access, ledger): (&Access, &LedgerName),
-        told: &ToldAs<'_>,
+        description: &ImportDescription<'_>,
     ) -> Result<(), CommandError> {
         // An import of nothing is none. What tells of one is the same for the same files, and so there once.
         if tally.events > 0 {
-            let digest = tally.name(told.mapping);
-            self.landed.recorded = self.append_own(&tally.event(told.mapping), access, ledger).await?;
+            let digest = tally.name(description.mapping);
+            self.landed.recorded = self.append_own(&tally.event(description.mapping), access, ledger).await?;
             if self.landed.recorded {
                 self.landed.counts_since = access.import_counts_since(ledger, &digest).await;
             }
             self.landed.accepted = self.landed.counts_since.is_some();
             self.landed.digest = Some(digest);
         }
-        let is_whole = self.landed.rejected == 0 && shown::fault(&tally).is_none();
-        if told.accept && is_whole && self.landed.recorded && !self.landed.accepted {
-            self.landed.accepted = self.append_own(&tally.acceptance(told.mapping), access, ledger).await?;
+        let is_whole = self.landed.rejected == 0 && summary::fault(&tally).is_none();
+        if description.accept && is_whole && self.landed.recorded && !self.landed.accepted {
+            self.landed.accepted =
+                self.append_own(&tally.acceptance(description.mapping), access, ledger).await?;
         }
         self.tally = Some(tally);
         Ok(())
@@ -180,33 +155,33 @@ impl Flow {
     /// Appends an event about this import; returns whether it is there.
     async fn append_own(
         &mut self,
-        event: &Draft,
+        event: &EventDraft,
         access: &Access,
         ledger: &LedgerName,
     ) -> Result<bool, CommandError> {
-        let place = Place { file: "the import's own event".into(), number: 1 };
-        let item = Item { place, id: event.id.clone(), json: event.to_json().into_bytes() };
+        let location = RecordLocation { file: "the import's own event".into(), number: 1 };
+        let item = Item { location, id: event.id.clone(), json: event.to_json().into_bytes() };
         let mut lane = Lane::new(Delivery::new(access, ledger, None), SharedRequestSize::default());
-        let mut told = Vec::new();
-        let ended = lane.land(Batch(vec![item]), &mut told).await;
+        let mut outcomes = Vec::new();
+        let ended = lane.land(EventBatch(vec![item]), &mut outcomes).await;
         self.landed.retries += lane.retries();
-        let is_there = matches!(told.as_slice(), [Landed::Acknowledged { .. }]);
-        told.into_iter().for_each(|landed| self.take(landed));
+        let is_there = matches!(outcomes.as_slice(), [LaneOutcome::Acknowledged { .. }]);
+        outcomes.into_iter().for_each(|landed| self.take(landed));
         ended.map_err(|miss| ImportFailure::Missed(Box::new(miss)))?;
         Ok(is_there)
     }
 
     /// Takes in the landed requests until all lanes have ended.
-    async fn take_all(&mut self, heard: &mut mpsc::Receiver<Landed>) {
+    async fn take_all(&mut self, heard: &mut mpsc::Receiver<LaneOutcome<AppendOutcome>>) {
         while let Some(landed) = heard.recv().await {
             self.take(landed);
         }
     }
 
-    fn take(&mut self, landed: Landed) {
+    fn take(&mut self, landed: LaneOutcome<AppendOutcome>) {
         let totals = &mut self.landed;
         match landed {
-            Landed::Acknowledged { delivered, bytes } => {
+            LaneOutcome::Acknowledged { acknowledgement: delivered, bytes } => {
                 let created = delivered.receipts.iter().filter(|receipt| receipt.is_new).count() as u64;
                 totals.created += created;
                 totals.duplicates += delivered.receipts.len() as u64 - created;
@@ -219,12 +194,12 @@ impl Flow {
                     totals.head = Some(head);
                 }
             }
-            Landed::Rejected(rejected) => {
+            LaneOutcome::Rejected(rejected) => {
                 totals.rejected += 1;
                 totals.differing += u64::from(rejected.code == "id-reused");
                 if totals.rejected_listed.len() < MAX_REJECTED {
                     let reason = printable(&rejected.reason);
-                    totals.rejected_listed.push(Rejected { reason, ..rejected });
+                    totals.rejected_listed.push(RejectedEvent { reason, ..rejected });
                 }
             }
         }
@@ -234,9 +209,9 @@ impl Flow {
 
 /// Lands every batch of a lane. Ends with the first batch that finds no way in, or after the current one when it is stopped.
 async fn run_lane(
-    mut lane: Lane,
-    mut batches: mpsc::Receiver<Batch>,
-    news: mpsc::Sender<Landed>,
+    mut lane: Lane<Delivery>,
+    mut batches: mpsc::Receiver<EventBatch>,
+    news: mpsc::Sender<LaneOutcome<AppendOutcome>>,
     mut stopped: watch::Receiver<bool>,
 ) -> LaneEnd {
     loop {
@@ -246,9 +221,9 @@ async fn run_lane(
             next = batches.recv() => next,
         };
         let Some(batch) = next else { break };
-        let mut told = Vec::new();
-        let ended = lane.land(batch, &mut told).await;
-        for landed in told {
+        let mut outcomes = Vec::new();
+        let ended = lane.land(batch, &mut outcomes).await;
+        for landed in outcomes {
             if news.send(landed).await.is_err() {
                 return (lane.retries(), Ok(()));
             }
@@ -261,15 +236,15 @@ async fn run_lane(
 }
 
 fn read(
-    reading: Reading,
-    tally: Tally,
-    doors: Vec<mpsc::Sender<Batch>>,
+    plan: ImportPlan,
+    tally: ImportTally,
+    doors: Vec<mpsc::Sender<EventBatch>>,
     bar: &ImportBar,
-) -> Result<oneshot::Receiver<io::Result<Tally>>, CommandError> {
+) -> Result<oneshot::Receiver<io::Result<ImportTally>>, CommandError> {
     let (done, read) = oneshot::channel();
     let bar = bar.clone();
     let started = thread::Builder::new().name("bitacora-import".to_owned()).spawn(move || {
-        let read = reading.run(tally, &doors, &bar);
+        let read = plan.run(tally, &doors, &bar);
         drop(doors);
         // An interrupted import does not wait for it.
         let _unheard = done.send(read).is_err();

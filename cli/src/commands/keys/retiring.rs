@@ -8,15 +8,17 @@ use std::sync::Arc;
 
 use bitacora_archiver::{KeptError, kept_archives};
 use bitacora_formats::{KekId, Keyring, LedgerName, OfflineKeys, RetirementError};
-use bitacora_ledger::{Environment, Governing, KnownSegments, Ledger, OpenError, Options};
+use bitacora_ledger::{Anchor, Environment, Governing, KnownSegments, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
 
-use super::{Keys, KeysError, Shown};
-use crate::access::environment_of;
-use crate::archives;
-use crate::arguments::Global;
+use super::{KeyringView, Keys, KeysError};
+use crate::data_folder::anchor::AnchorTrust;
+use crate::data_folder::archives;
+use crate::data_folder::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 use crate::error::CommandError;
-use crate::keyring_file::{self, offline_file};
+use crate::keys::keyring_file::{self, offline_file};
+use crate::ledger_access::access::environment_of;
+use crate::options::global::Global;
 
 /// A refusal to retire keys or to bring them back. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -34,23 +36,26 @@ pub(crate) enum RetireFailure {
     #[error("ledger {ledger}: {doubt}; recover it first, nothing was changed")]
     Doubt { ledger: LedgerName, doubt: String },
     #[error("key {id} is still needed: {need}; nothing was changed")]
-    Needed { id: KekId, need: Need },
+    Needed { id: KekId, need: KeyNeed },
     #[error("no key to retire: {}", .0.as_ref().map_or_else(|| "the keyring holds one alone; rotate first".to_owned(), |(id, need)| format!("key {id} is still needed: {need}")))]
-    Nothing(Option<(KekId, Need)>),
+    Nothing(Option<(KekId, KeyNeed)>),
+    /// A ledger that was here may need the keys.
+    #[error("{0}; no key was retired")]
+    Ledgers(Box<KnownLedgersError>),
     #[error(transparent)]
     Keys(#[from] RetirementError),
 }
 
 /// A ledger's need of a key.
 #[derive(Debug, Clone)]
-pub(crate) enum Need {
+pub(crate) enum KeyNeed {
     /// The ledger's segments that need the key begin at this position.
     Segment { ledger: LedgerName, first: u64 },
     /// The ledger's newest archive that needs the key begins at this position.
     Archive { ledger: LedgerName, first: u64 },
 }
 
-impl std::fmt::Display for Need {
+impl std::fmt::Display for KeyNeed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Segment { ledger, first } => write!(
@@ -81,7 +86,8 @@ impl Keys<'_> {
         global: &Global,
         into: &Path,
         named: &[KekId],
-    ) -> Result<Shown, CommandError> {
+        without: &[LedgerName],
+    ) -> Result<KeyringView, CommandError> {
         let data = global.data()?;
         keyring_file::refuse_in_data(into, Some(data))?;
         let environment = environment_of(global, data)?;
@@ -92,7 +98,12 @@ impl Keys<'_> {
         // A service seals under the key that it began with.
         let _alone = folder.lock().map_err(failed)?;
         let ledgers = Ledgers { global, data, environment: &environment, folder: &folder };
+        let trust = AnchorTrust { required: true, is_new: false };
+        let heads = global.anchor()?.options(&environment, trust)?.heads;
+        let anchor = heads.as_ref().and_then(|heads| heads.anchor.as_deref());
         self.change(|loaded| {
+            let missed = ledgers.refuse_missing(&loaded.keyring, anchor, without);
+            missed.map_err(|error| KeysError::from(RetireFailure::Ledgers(Box::new(error))))?;
             let ids = ledgers.may_go(&loaded.keyring, named).map_err(KeysError::from)?;
             let mut offline = OfflineKeys::default();
             loaded
@@ -106,7 +117,7 @@ impl Keys<'_> {
         })
     }
 
-    pub(super) fn restore(&self, from: &Path) -> Result<Shown, CommandError> {
+    pub(super) fn restore(&self, from: &Path) -> Result<KeyringView, CommandError> {
         let offline: OfflineKeys = offline_file::load(from, self.data, self.passphrase)?;
         self.change(|loaded| {
             let restored = loaded.keyring.restore(&offline);
@@ -128,6 +139,21 @@ impl Ledgers<'_> {
     fn names(&self) -> Result<Vec<LedgerName>, RetireFailure> {
         let failed = |source| RetireFailure::Data { data: self.data.to_owned(), source: Box::new(source) };
         self.folder.ledger_names().map_err(failed)
+    }
+
+    /// Refuses to go on without a ledger that the list or the anchor remembers: it may need the keys.
+    fn refuse_missing(
+        &self,
+        keyring: &Keyring,
+        anchor: Option<&dyn Anchor>,
+        without: &[LedgerName],
+    ) -> Result<(), KnownLedgersError> {
+        let mut known = KnownLedgers::read(self.folder, self.data)?;
+        let mut present = self.names().unwrap_or_default();
+        known.give_up(self.data, &present, without)?;
+        known.check(self.data, &present, keyring, anchor)?;
+        present.extend(without.iter().cloned());
+        anchor.map_or(Ok(()), |anchor| check_anchored(anchor, self.data, &present, keyring).map(drop))
     }
 
     /// Returns the keys to retire. Each named key must be one that no ledger needs. Without names, all such keys are returned.
@@ -156,14 +182,14 @@ impl Ledgers<'_> {
         &self,
         ledger: &LedgerName,
         keyring: &Keyring,
-        needs: &mut Vec<(KekId, Need)>,
+        needs: &mut Vec<(KekId, KeyNeed)>,
     ) -> Result<(), RetireFailure> {
         let (folder, disk) = (self.folder.ledger(ledger), &*self.environment.disk);
         let failed = |source| RetireFailure::Disk { ledger: ledger.clone(), source };
         let known = KnownSegments::read(disk, &folder).map_err(failed)?;
         for segment in known.segments.iter().filter(|segment| !segment.is_released) {
             let first = segment.start.first_position.get();
-            needs.push((segment.kek, Need::Segment { ledger: ledger.clone(), first }));
+            needs.push((segment.kek, KeyNeed::Segment { ledger: ledger.clone(), first }));
         }
         let Some(id) = known.ledger else { return Ok(()) };
         let objects = archives::store_at(self.global.archive_place(self.data));
@@ -176,7 +202,7 @@ impl Ledgers<'_> {
         if let Some(newest) = kept.archives.last() {
             let manifest = newest.manifest.manifest();
             let first = manifest.range.first().get();
-            needs.push((manifest.key.kek, Need::Archive { ledger: ledger.clone(), first }));
+            needs.push((manifest.key.kek, KeyNeed::Archive { ledger: ledger.clone(), first }));
         }
         Ok(())
     }

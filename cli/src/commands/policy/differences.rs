@@ -3,8 +3,8 @@
 use bitacora_server::answers::PolicyDifferences;
 use serde_json::Value;
 
-use crate::output::{Output, OutputError};
-use crate::table::Table;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::TextTable;
 
 /// Returns `true` if both policies are the same.
 pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
@@ -40,7 +40,7 @@ pub(in crate::commands) fn write(
     after: &Value,
     output: &mut Output,
 ) -> Result<(), OutputError> {
-    let mut table = Table::new(&["", "rule", "is"]);
+    let mut table = TextTable::new(&["", "rule", "is"]);
     for (sign, rules, document) in [("-", &told.removed, before), ("+", &told.added, after)] {
         rules.iter().for_each(|id| table.row(&[sign, id, &rule(document, id)]));
     }
@@ -81,7 +81,7 @@ fn rule(document: &Value, id: &str) -> String {
 }
 
 /// Adds the trust settings that differ.
-fn trust(before: &Value, after: &Value, table: &mut Table) {
+fn trust(before: &Value, after: &Value, table: &mut TextTable) {
     let numbers =
         |document: &Value| document.get("trust").and_then(Value::as_object).cloned().unwrap_or_default();
     let (before, after) = (numbers(before), numbers(after));

@@ -4,8 +4,8 @@ use bitacora_formats::{format_time, write_event_line};
 use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
 
-use crate::output::printable;
-use crate::stored_line::{DataLine, EventLine, StoredLine, shortened};
+use crate::terminal::output::printable;
+use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, shortened};
 
 /// The most characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;
@@ -26,7 +26,7 @@ pub(crate) enum AnswerLine {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct AnswerJson {
     position: Option<String>,
     end: Option<End>,
     error: Option<ErrorDetail>,
@@ -49,11 +49,13 @@ struct ErrorDetail {
 
 /// Parses a line of the service's answer; `None` for anything that it does not send.
 pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
-    let line: Line = serde_json::from_slice(line).ok()?;
+    let line: AnswerJson = serde_json::from_slice(line).ok()?;
     match line {
-        Line { error: Some(error), .. } => Some(AnswerLine::Error { what: error.detail }),
-        Line { end: Some(end), .. } => Some(AnswerLine::End { position: end.head.map(|head| head.position) }),
-        Line { position, .. } => Some(AnswerLine::Event { position: position? }),
+        AnswerJson { error: Some(error), .. } => Some(AnswerLine::Error { what: error.detail }),
+        AnswerJson { end: Some(end), .. } => {
+            Some(AnswerLine::End { position: end.head.map(|head| head.position) })
+        }
+        AnswerJson { position, .. } => Some(AnswerLine::Event { position: position? }),
     }
 }
 

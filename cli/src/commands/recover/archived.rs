@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{Objects, RestoringError, Tally, archived_reach, restore_history};
+use bitacora_archiver::{ArchiveProgress, Objects, RestoringError, archived_reach, restore_history};
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{Disk, Environment, KnownSegments, OpenMode};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -19,7 +19,7 @@ const MAX_LOST_FOLDERS: u32 = 1_000;
 const SUBJECTS: &str = "subjects";
 
 /// The rest of a damaged ledger.
-pub(super) struct Lost<'a> {
+pub(super) struct DamagedLedger<'a> {
     pub(super) environment: &'a Environment,
     pub(super) folder: &'a Path,
     pub(super) keyring: &'a Keyring,
@@ -43,7 +43,7 @@ pub(crate) enum ArchivedFailure {
     Unknown(PathBuf),
 }
 
-impl Lost<'_> {
+impl DamagedLedger<'_> {
     /// Returns the last position in archives of this history.
     pub(super) fn archived(&self, objects: &Arc<dyn Objects>) -> Result<Option<Position>, ArchivedFailure> {
         let known = self.known()?;
@@ -64,8 +64,8 @@ impl Lost<'_> {
         if disk.exists(&fresh).map_err(self.failed())? {
             self.put_aside(&fresh)?;
         }
-        let (of, tally) = ((id, &known), Tally::default());
-        let restored = restore_history(self.environment, objects, of, self.keyring, &fresh, &tally)?;
+        let (of, progress) = ((id, &known), ArchiveProgress::default());
+        let restored = restore_history(self.environment, objects, of, self.keyring, &fresh, &progress)?;
         copy_folder(disk, &self.folder.join(SUBJECTS), &fresh.join(SUBJECTS)).map_err(self.failed())?;
         let exchanged = renameat_with(CWD, &fresh, CWD, self.folder, RenameFlags::EXCHANGE);
         exchanged.map_err(|error| self.failed()(error.into()))?;

@@ -28,7 +28,7 @@ pub(super) struct Ends {
 
 /// Calls that people rejected, by the tried policy's verdict: it would have stopped those that it denies by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Rejected {
+pub(super) struct RejectionCounts {
     pub(super) deny: RejectedCalls,
     pub(super) review: RejectedCalls,
     pub(super) allow: RejectedCalls,
@@ -42,7 +42,7 @@ pub(super) struct RejectedCalls {
     pub(super) examples: Vec<u64>,
 }
 
-impl Rejected {
+impl RejectionCounts {
     pub(super) fn calls(&self) -> u64 {
         self.deny.calls + self.review.calls + self.allow.calls
     }
@@ -63,15 +63,15 @@ impl Rejected {
 /// The judged calls, until they end.
 #[derive(Default)]
 pub(super) struct WatchedCalls {
-    by_id: HashMap<String, Watched>,
+    by_id: HashMap<String, JudgedCall>,
     /// The calls that wait for an approval, by its id.
     waiting: HashMap<String, Vec<String>>,
     pub(super) ends: Ends,
-    pub(super) rejected: Rejected,
+    pub(super) rejections: RejectionCounts,
 }
 
 /// A judged call.
-struct Watched {
+struct JudgedCall {
     decided: u64,
     before: Verdict,
     after: Verdict,
@@ -98,7 +98,7 @@ impl WatchedCalls {
         }
         // Asked for again, it is still the call that somebody rejected.
         let is_rejected = self.by_id.get(call).is_some_and(|known| known.is_rejected);
-        self.by_id.insert(call.to_owned(), Watched { decided, before, after, is_rejected });
+        self.by_id.insert(call.to_owned(), JudgedCall { decided, before, after, is_rejected });
     }
 
     /// Takes in the answer to an approval.
@@ -112,7 +112,7 @@ impl WatchedCalls {
         if is_rejection {
             self.reject(call);
         }
-        let Some(Watched { before, after, .. }) = self.by_id.remove(call) else { return };
+        let Some(JudgedCall { before, after, .. }) = self.by_id.remove(call) else { return };
         let ends = &mut self.ends;
         let counted = match (after > before, kind) {
             _ if after == before => return,
@@ -130,6 +130,6 @@ impl WatchedCalls {
     fn reject(&mut self, call: &str) {
         let Some(watched) = self.by_id.get_mut(call).filter(|watched| !watched.is_rejected) else { return };
         watched.is_rejected = true;
-        self.rejected.count(watched.after, watched.decided);
+        self.rejections.count(watched.after, watched.decided);
     }
 }

@@ -5,13 +5,13 @@ use bitacora_governance::REACTOR_VERSION;
 use bitacora_server::answers::StateAnswer;
 use serde_json::json;
 
-use super::folding::Begin;
-use super::{ReplayFailure, folding, interruptible};
-use crate::access::{OpenFolder, event_loop};
-use crate::arguments::Global;
+use super::fold::Begin;
+use super::{ReplayFailure, fold, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::output::{Output, printable};
+use crate::ledger_access::access::{OpenFolder, event_loop};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
 
 /// Compares the two states. The service is asked first: a later answer may be ahead of the folder.
 pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
@@ -35,7 +35,7 @@ pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, Comm
     }
     let ledger = folder.ledger.clone();
     let mut folded =
-        interruptible(move |stop| folding::states(&ledger, &[place], &Begin::AtTheFirstEvent, stop))?;
+        interruptible(move |stop| fold::states(&ledger, &[place], &Begin::AtTheFirstEvent, stop))?;
     let Some(replayed) = folded.pop() else { return Ok(Exit::Failed) };
     let digests = replayed.state.digests().map_err(ReplayFailure::from)?;
     let own = digests.state.to_string();

@@ -8,10 +8,10 @@ use bitacora_ledger::{Fold, Ledger};
 use serde_json::{Value, json};
 
 use super::ReplayFailure;
-use super::folding::Stop;
+use super::fold::FoldStop;
 use crate::exit::Exit;
-use crate::output::{Output, OutputError, printable};
-use crate::progress::EventBar;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::progress::EventBar;
 
 /// The most characters of a recorded or derived event on a line for people.
 const SHOWN_EVENT_CHARACTERS: usize = 400;
@@ -20,12 +20,16 @@ const SHOWN_EVENT_CHARACTERS: usize = 400;
 struct JudgingAgain {
     judging: Reevaluation,
     reached: u64,
-    stop: Stop,
+    stop: FoldStop,
     bar: EventBar,
 }
 
 /// Repeats every decision up to `to`.
-pub(super) fn judge(ledger: &Ledger, to: Position, stop: Stop) -> Result<ReevaluationReport, ReplayFailure> {
+pub(super) fn judge(
+    ledger: &Ledger,
+    to: Position,
+    stop: FoldStop,
+) -> Result<ReevaluationReport, ReplayFailure> {
     let bar = EventBar::new("judging", to.get());
     let mut again = JudgingAgain { judging: Reevaluation::until(to), reached: 0, stop, bar };
     ledger.fold(After::START, to, &mut again)?;

@@ -17,11 +17,11 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::ReplayFailure;
-use super::ends::{Ends, Rejected, WatchedCalls};
-use super::folding::Stop;
-use crate::document::Document;
+use super::ends::{Ends, RejectionCounts, WatchedCalls};
+use super::fold::FoldStop;
 use crate::error::CommandError;
-use crate::progress::EventBar;
+use crate::files::document::Document;
+use crate::terminal::progress::EventBar;
 
 /// The most calls with another verdict that are shown one by one, the newest ones.
 pub(super) const MAX_EXAMPLES: usize = 50;
@@ -34,14 +34,14 @@ const OTHERS: &str = "(others)";
 
 /// The tried policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tried {
+pub(super) enum TriedPolicy {
     /// A published version: `v2`.
     Version(u64),
     /// A policy in a file, as `policy publish` takes it.
     File(PathBuf),
 }
 
-impl FromStr for Tried {
+impl FromStr for TriedPolicy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -77,14 +77,14 @@ struct PolicyFile {
 
 /// The members of an event that ends a call.
 #[derive(Deserialize)]
-struct Ended {
+struct OutcomeEvent {
     call: String,
     status: Option<String>,
 }
 
 /// The members of an event that answers an approval.
 #[derive(Deserialize)]
-struct Answered {
+struct ResolutionEvent {
     approval: String,
     resolution: String,
 }
@@ -92,7 +92,7 @@ struct Answered {
 /// The word for a person's rejection, of an approval and of an outcome.
 const REJECTED: &str = "rejected";
 
-impl Tried {
+impl TriedPolicy {
     /// Returns the policy, ready to judge; `state` knows the published ones.
     pub(super) fn policy(&self, state: &State) -> Result<Policy, CommandError> {
         let (rules, trust, settings) = match self {
@@ -143,24 +143,24 @@ pub(super) struct Trial {
     pub(super) run: DryRun,
     /// The calls that cannot be judged: their inputs are not recorded, or they were decided by rules that this program does not have.
     pub(super) unjudged: u64,
-    pub(super) by_tool: Lines,
-    pub(super) by_agent: Lines,
-    pub(super) by_day: Lines,
+    pub(super) by_tool: TrialGroups,
+    pub(super) by_agent: TrialGroups,
+    pub(super) by_day: TrialGroups,
     /// The newest calls with another verdict, the newest first.
     pub(super) examples: Vec<Example>,
     /// The outcomes of the calls with another verdict.
     pub(super) ends: Ends,
     /// The rejected ones of all calls.
-    pub(super) rejected: Rejected,
+    pub(super) rejections: RejectionCounts,
 }
 
 /// Calls grouped by a common property.
 #[derive(Default)]
-pub(super) struct Lines(pub(super) BTreeMap<String, Line>);
+pub(super) struct TrialGroups(pub(super) BTreeMap<String, TrialRow>);
 
 /// The changes that a policy makes to some calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TrialRow {
     pub(super) calls: u64,
     pub(super) stricter: u64,
     pub(super) milder: u64,
@@ -168,7 +168,7 @@ pub(super) struct Line {
     pub(super) examples: Vec<u64>,
 }
 
-impl Line {
+impl TrialRow {
     pub(super) fn changed(&self) -> u64 {
         self.stricter + self.milder
     }
@@ -198,7 +198,7 @@ impl Trial {
     }
 }
 
-impl Lines {
+impl TrialGroups {
     fn count(&mut self, name: &str, position: u64, (before, after): (Verdict, Verdict)) {
         let is_known = self.0.contains_key(name) || self.0.len() < MAX_LINES;
         let line = self.0.entry(if is_known { name } else { OTHERS }.to_owned()).or_default();
@@ -212,7 +212,7 @@ impl Lines {
 }
 
 /// A log in the middle of a trial.
-struct Trying<'a> {
+struct TrialRun<'a> {
     policy: &'a Policy,
     tools: &'a Registry,
     trial: Trial,
@@ -221,7 +221,7 @@ struct Trying<'a> {
     watched: WatchedCalls,
     newest: std::collections::VecDeque<Example>,
     reached: u64,
-    stop: Stop,
+    stop: FoldStop,
     bar: EventBar,
 }
 
@@ -231,9 +231,9 @@ pub(super) fn try_on(
     (after, to): (After, Position),
     policy: &Policy,
     tools: &Registry,
-    stop: Stop,
+    stop: FoldStop,
 ) -> Result<Trial, ReplayFailure> {
-    let mut trying = Trying {
+    let mut run = TrialRun {
         policy,
         tools,
         trial: Trial::default(),
@@ -244,10 +244,10 @@ pub(super) fn try_on(
         stop,
         bar: EventBar::new("judging", to.get()),
     };
-    trying.bar.advance(after.get());
-    ledger.fold(after, to, &mut trying)?;
-    let Trying { mut trial, newest, watched, .. } = trying;
-    (trial.ends, trial.rejected) = (watched.ends, watched.rejected);
+    run.bar.advance(after.get());
+    ledger.fold(after, to, &mut run)?;
+    let TrialRun { mut trial, newest, watched, .. } = run;
+    (trial.ends, trial.rejections) = (watched.ends, watched.rejections);
     trial.examples = newest.into_iter().rev().collect();
     Ok(trial)
 }
@@ -267,7 +267,7 @@ fn day_of(observed: &ObservedEvent<'_>) -> String {
     day
 }
 
-impl Trying<'_> {
+impl TrialRun<'_> {
     fn judge(&mut self, observed: &ObservedEvent<'_>) {
         let Some(decision) = data_of::<DecisionMade>(observed) else {
             self.trial.unjudged += 1;
@@ -306,7 +306,7 @@ impl Trying<'_> {
         if let Some(call) = known {
             return self.watched.end(call, kind, false);
         }
-        let told = data_of::<Ended>(observed);
+        let told = data_of::<OutcomeEvent>(observed);
         let in_data = told.as_ref().map(|told| told.call.as_str());
         let Some(call) = observed.event.call.as_deref().or(in_data) else { return };
         let is_rejection = told.as_ref().is_some_and(|told| told.status.as_deref() == Some(REJECTED));
@@ -314,13 +314,13 @@ impl Trying<'_> {
     }
 
     fn answer(&mut self, observed: &ObservedEvent<'_>) {
-        if let Some(told) = data_of::<Answered>(observed) {
+        if let Some(told) = data_of::<ResolutionEvent>(observed) {
             self.watched.answer(&told.approval, told.resolution == REJECTED);
         }
     }
 }
 
-impl Fold for Trying<'_> {
+impl Fold for TrialRun<'_> {
     fn concerns(&self, kind: &str) -> bool {
         const KINDS: [&str; 6] = [
             DecisionMade::KIND,

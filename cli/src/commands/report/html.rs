@@ -1,7 +1,7 @@
 //! A report as an HTML page: one file of escaped text, without scripts.
 
 use super::section::Section;
-use crate::output::printable;
+use crate::terminal::output::printable;
 
 const BEGINNING: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\

@@ -1,7 +1,7 @@
 //! A section of a report: a heading, a note and rows.
 
-use crate::output::{Output, OutputError, printable};
-use crate::table::Table;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::TextTable;
 
 /// The most rows of a section for people; `--json` has all of them.
 const MAX_SHOWN_ROWS: usize = 40;
@@ -32,7 +32,7 @@ pub(super) fn write(title: &str, sections: &[Section], output: &mut Output) -> R
         output.line("")?;
         output.line(printable(&format!("{}: {}", section.title, section.note)))?;
         let (shown, more) = section.shown();
-        let mut table = Table::new(&section.heading);
+        let mut table = TextTable::new(&section.heading);
         for row in shown {
             table.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
         }

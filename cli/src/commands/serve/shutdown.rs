@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 
 use crate::exit::Exit;
-use crate::interrupt::Interrupts;
+use crate::ledger_access::interrupt::Interrupts;
 
 /// Returns a future of the first SIGINT or SIGTERM. The second one ends the program at once: acknowledged events are durable.
 pub(super) fn asked() -> io::Result<impl Future<Output = ()>> {

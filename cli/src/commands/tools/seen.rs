@@ -4,12 +4,12 @@ use bitacora_server::answers::{ToolAnswer, ToolList, UnregisteredToolAnswer, Unr
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::arguments::Global;
-use crate::error::CommandError;
-use crate::output::{Output, printable};
-use crate::pages::{each_page, pages_to_show};
-use crate::service::{Service, with_service};
-use crate::table::{Table, to_the_second};
+use crate::error::{CommandError, CommandFailure};
+use crate::ledger_access::pages::{each_page, pages_to_show};
+use crate::ledger_access::service::{ServiceClient, with_service};
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::{TextTable, to_the_second};
 
 /// The timeout of calls of a tool about which nothing else is known.
 const TIMEOUT_MS: u32 = 60_000;
@@ -70,6 +70,8 @@ pub(crate) enum SeenFailure {
     Registered(String),
 }
 
+impl CommandFailure for SeenFailure {}
+
 /// The tool to register, and its operator's settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SeenTool<'a> {
@@ -90,7 +92,7 @@ impl SeenArguments {
 
 impl SeenTool<'_> {
     /// Returns the registration of a tool that calls named, and that is not registered. It holds nothing that the tool says of itself.
-    pub(super) fn document(self, service: &mut Service) -> Result<String, CommandError> {
+    pub(super) fn document(self, service: &mut ServiceClient) -> Result<String, CommandError> {
         let mut servers = Vec::new();
         each_page(service, "unregistered-tools", |_, page: UnregisteredToolList| {
             servers.extend(page.tools.into_iter().filter(|one| one.tool == self.name).map(|one| one.server));
@@ -133,7 +135,7 @@ impl SeenTool<'_> {
     /// Returns the error that names the seen tools instead.
     fn not_seen(
         self,
-        service: &mut Service,
+        service: &mut ServiceClient,
         servers: Vec<Option<String>>,
     ) -> Result<SeenFailure, CommandError> {
         let of = |server: Option<&str>| {
@@ -162,7 +164,7 @@ pub(super) fn list(global: &Global, output: &mut Output) -> Result<(), CommandEr
     with_service(global, |service| {
         let pages = pages_to_show::<UnregisteredToolList>(service, "unregistered-tools", global, output)?;
         let Some(pages) = pages else { return Ok(()) };
-        let mut table = Table::new(&["tool", "server", "agent", "calls", "first", "last", "last time"]);
+        let mut table = TextTable::new(&["tool", "server", "agent", "calls", "first", "last", "last time"]);
         for one in pages.iter().flat_map(|page| &page.tools) {
             let UnregisteredToolAnswer { tool, server, agent, calls, first, last, last_time } = one;
             table.row(&[

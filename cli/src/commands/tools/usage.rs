@@ -3,11 +3,11 @@
 use bitacora_server::answers::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
 use crate::error::CommandError;
-use crate::output::Output;
-use crate::service::{with_query, with_read_models};
-use crate::table::Table;
+use crate::ledger_access::service::{with_query, with_read_models};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use crate::terminal::table::TextTable;
 
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {
@@ -99,7 +99,7 @@ pub(super) fn list(
         }
         let list: ToolUsageList = answer.read()?;
         let heading = ["calls", "review", "deny", "ok", "failed", "not run", "p50 ms", "p95 ms"];
-        let mut table = Table::new(&[&names[..], &heading].concat());
+        let mut table = TextTable::new(&[&names[..], &heading].concat());
         for sum in &list.usage {
             let cells = parts.iter().map(|by| by.of(sum).to_owned()).chain(cells(&sum.counts));
             write_row(&mut table, &cells.collect::<Vec<_>>());
@@ -117,7 +117,7 @@ pub(super) fn list(
     })
 }
 
-fn write_row(table: &mut Table, cells: &[String]) {
+fn write_row(table: &mut TextTable, cells: &[String]) {
     table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
 }
 

@@ -3,15 +3,15 @@
 use bitacora_server::answers::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Global;
-use crate::dimension::dimension_words;
 use crate::error::CommandError;
-use crate::json_text::{JsonObject, json_array};
-use crate::merge_pages::Joined;
-use crate::output::{Output, printable};
-use crate::pages::{Page, each_page};
-use crate::service::{Answer, Service, with_query, with_read_models};
-use crate::table::Table;
+use crate::import::json_text::{JsonObject, json_array};
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::pages::{ListPage, each_page};
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
+use crate::options::dimension::dimension_words;
+use crate::options::global::Global;
+use crate::terminal::output::{Output, printable};
+use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
 
 /// The numbers of positions that are shown from the beginning and from the end.
@@ -102,7 +102,7 @@ pub(super) fn suggest(
             })?;
         }
         found.sort_by_key(urgency);
-        let mut table = Table::new(&["suggestion", "state", "what for", "why", "positions"]);
+        let mut table = TextTable::new(&["suggestion", "state", "what for", "why", "positions"]);
         found.iter().for_each(|suggestion| row(&mut table, suggestion));
         let is_asked_of_all = arguments.state.is_none();
         let waits = is_asked_of_all && table.is_empty() && something_waits(service)?;
@@ -117,30 +117,30 @@ fn urgency(suggestion: &SuggestionAnswer) -> usize {
     kinds.iter().position(|kind| suggestion.kind.as_deref() == Some(kind)).unwrap_or(kinds.len())
 }
 
-fn row(table: &mut Table, suggestion: &SuggestionAnswer) {
+fn row(table: &mut TextTable, suggestion: &SuggestionAnswer) {
     let [what, positions] = [what_for(suggestion), positions(&suggestion.evidence)];
     table.row(&[&suggestion.suggestion, &suggestion.state, &what, &suggestion.reason, &positions]);
 }
 
 /// Writes the suggestions in these states as one list, with those just made where that was asked for.
 fn write_json(
-    made: Option<&Answer>,
+    made: Option<&ServiceAnswer>,
     states: &[State],
-    service: &mut Service,
+    service: &mut ServiceClient,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let mut document = Joined::new(SuggestionList::LISTS);
+    let mut document = MergedPages::new(SuggestionList::LISTS);
     for state in states {
         each_page(service, &state.path(), |text, _: SuggestionList| Ok(document.take(text)?))?;
     }
-    let mut told = Joined::new(&[]);
+    let mut told = MergedPages::new(&[]);
     made.map(|made| told.take(made.text())).transpose()?;
     let made = JsonObject::new().maybe_raw("made", told.member("made"));
     Ok(output.json_text(&document.add_to(made).end())?)
 }
 
 /// Returns `true` if imports that do not count yet would support a suggestion.
-fn something_waits(service: &mut Service) -> Result<bool, CommandError> {
+fn something_waits(service: &mut ServiceClient) -> Result<bool, CommandError> {
     let path = with_query("suggestions", &[("state", Some("imported")), ("limit", Some("1"))]);
     Ok(!service.get(&path)?.read::<SuggestionList>()?.suggestions.is_empty())
 }

@@ -8,9 +8,10 @@ use bitacora_formats::archive::{ArchiveError, Manifest};
 use bitacora_formats::{Keyring, SigningChain, VerifierKey, format_time};
 use serde_json::{Value, json};
 
+use super::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::progress::ByteBar;
+use crate::terminal::progress::ByteBar;
 use crate::verify::{ArchiveProblem, CheckedArchive, Progress as _};
 
 /// The suffix of an archive's file.
@@ -19,7 +20,7 @@ const ARCHIVE: &str = ".bca";
 const MAX_FOLDER_DEPTH: usize = 3;
 
 /// The result of checking archives.
-pub(super) struct Archives {
+pub(super) struct ArchiveReport {
     checked: Vec<(PathBuf, CheckedArchive)>,
     /// The first archive with a fault, or that does not join the one before.
     fault: Option<(PathBuf, String)>,
@@ -41,15 +42,15 @@ fn is_signed_by_one(trusted: &[VerifierKey], manifest: &Manifest, signed_by: u32
 pub(super) fn check(
     paths: &[PathBuf],
     (trusted, keyring): (&[VerifierKey], Option<&Keyring>),
-) -> Result<Archives, CommandError> {
+) -> Result<ArchiveReport, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         find(path, MAX_FOLDER_DEPTH, &mut files)
-            .map_err(|source| CommandError::VerifyFolder { path: path.display().to_string(), source })?;
+            .map_err(|source| VerifyFailure::Folder { path: path.display().to_string(), source })?;
     }
     let progress = ByteBar::new("archives");
     progress.expect(files.iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum());
-    let mut archives = Archives { checked: Vec::new(), fault: None, gaps: Vec::new(), trusted: false };
+    let mut archives = ArchiveReport { checked: Vec::new(), fault: None, gaps: Vec::new(), trusted: false };
     let chain = keyring.map(Keyring::signing_chain);
     for file in files {
         if let Err(fault) = archives.take(&file, chain, keyring, &progress) {
@@ -79,7 +80,7 @@ fn find(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-impl Archives {
+impl ArchiveReport {
     fn take(
         &mut self,
         file: &Path,

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::generations::{after_losses, why_unread};
-use crate::verify::{Checked, Report};
+use crate::verify::{EvidenceKind, Report};
 
 /// One kind of evidence.
-pub(super) struct Row {
+pub(super) struct CoverageRow {
     what: &'static str,
     passed: u64,
     failed: u64,
@@ -17,7 +17,7 @@ pub(super) struct Row {
     proves: &'static str,
 }
 
-impl Row {
+impl CoverageRow {
     pub(super) fn line(&self) -> String {
         let mut line = format!("{:<13} {} passed", self.what, self.passed);
         if self.failed > 0 {
@@ -43,14 +43,14 @@ impl Row {
 }
 
 /// Returns a row for each kind of evidence that there is.
-pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
+pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<CoverageRow> {
     let failed =
         |checked| u64::from(report.fault.as_ref().is_some_and(|fault| fault.kind.checks() == checked));
     let behind = report.fault.is_some() || report.segments_passed < report.segments_planned;
     let behind = behind.then_some("what lies behind the first fault or gap was not looked at");
     let mut rows = vec![
-        segments(report, failed(Checked::Segment), behind),
-        Row {
+        segments(report, failed(EvidenceKind::Segment), behind),
+        CoverageRow {
             what: "frames",
             passed: report.frames,
             failed: 0,
@@ -58,20 +58,20 @@ pub(super) fn coverage(report: &Report, every_signature: bool) -> Vec<Row> {
             why: behind,
             proves: "each is the next one after the frame before it, by number, position, time and chain hash",
         },
-        signatures(report, every_signature, failed(Checked::SigningKeys)),
-        leaves(report, failed(Checked::Leaf)),
-        heads(report, failed(Checked::Head)),
-        cosignatures(report, failed(Checked::Cosignature)),
-        records(report, failed(Checked::Record)),
+        signatures(report, every_signature, failed(EvidenceKind::SigningKeys)),
+        leaves(report, failed(EvidenceKind::Leaf)),
+        heads(report, failed(EvidenceKind::Head)),
+        cosignatures(report, failed(EvidenceKind::Cosignature)),
+        records(report, failed(EvidenceKind::Record)),
         parts(report),
     ];
     rows.extend(losses(report));
-    rows.extend(archives(report, failed(Checked::Archive)));
+    rows.extend(archives(report, failed(EvidenceKind::Archive)));
     rows
 }
 
-fn segments(report: &Report, failed: u64, behind: Option<&'static str>) -> Row {
-    Row {
+fn segments(report: &Report, failed: u64, behind: Option<&'static str>) -> CoverageRow {
+    CoverageRow {
         what: "segments",
         passed: report.segments_passed,
         failed,
@@ -81,10 +81,10 @@ fn segments(report: &Report, failed: u64, behind: Option<&'static str>) -> Row {
     }
 }
 
-fn signatures(report: &Report, every_signature: bool, failed: u64) -> Row {
+fn signatures(report: &Report, every_signature: bool, failed: u64) -> CoverageRow {
     let looked_at = if every_signature { report.frames } else { 0 };
     let skipped = report.frames.saturating_sub(looked_at);
-    Row {
+    CoverageRow {
         what: "signatures",
         passed: report.signatures,
         failed,
@@ -96,7 +96,7 @@ fn signatures(report: &Report, every_signature: bool, failed: u64) -> Row {
     }
 }
 
-fn leaves(report: &Report, failed: u64) -> Row {
+fn leaves(report: &Report, failed: u64) -> CoverageRow {
     let passed = report.leaves.as_ref().map_or(0, |leaves| leaves.events);
     let skipped = report.events.saturating_sub(passed);
     let why = match &report.leaves {
@@ -104,7 +104,7 @@ fn leaves(report: &Report, failed: u64) -> Row {
         Some(_) if failed > 0 => "of the frame with the fault, and behind it",
         Some(_) => "they are not there, or not yet",
     };
-    Row {
+    CoverageRow {
         what: "leaves",
         passed,
         failed,
@@ -114,7 +114,7 @@ fn leaves(report: &Report, failed: u64) -> Row {
     }
 }
 
-fn heads(report: &Report, failed: u64) -> Row {
+fn heads(report: &Report, failed: u64) -> CoverageRow {
     let heads = report.heads.unwrap_or_default();
     let why = match &report.heads {
         None => Some("without the note of signing keys nobody knows who may sign them"),
@@ -125,7 +125,7 @@ fn heads(report: &Report, failed: u64) -> Row {
         }
         Some(_) => None,
     };
-    Row {
+    CoverageRow {
         what: "tree heads",
         passed: heads.heads,
         failed,
@@ -135,7 +135,7 @@ fn heads(report: &Report, failed: u64) -> Row {
     }
 }
 
-fn cosignatures(report: &Report, failed: u64) -> Row {
+fn cosignatures(report: &Report, failed: u64) -> CoverageRow {
     let checked = report.cosigned.unwrap_or_default();
     let why = match &report.cosigned {
         None => Some(
@@ -149,7 +149,7 @@ fn cosignatures(report: &Report, failed: u64) -> Row {
         Some(checked) if checked.others > 0 => Some("of others than the witnesses that you named"),
         Some(_) => None,
     };
-    Row {
+    CoverageRow {
         what: "cosignatures",
         passed: checked.cosignatures,
         failed,
@@ -159,14 +159,14 @@ fn cosignatures(report: &Report, failed: u64) -> Row {
     }
 }
 
-fn records(report: &Report, failed: u64) -> Row {
+fn records(report: &Report, failed: u64) -> CoverageRow {
     let passed = report.contents.map_or(0, |contents| contents.events);
     let skipped = report.events.saturating_sub(passed);
     let why = match report.contents {
         None => "they are encrypted; --with-keys opens them",
         Some(_) => "of the frame with the fault or gap, and behind it",
     };
-    Row {
+    CoverageRow {
         what: "records",
         passed,
         failed,
@@ -176,9 +176,9 @@ fn records(report: &Report, failed: u64) -> Row {
     }
 }
 
-fn parts(report: &Report) -> Row {
+fn parts(report: &Report) -> CoverageRow {
     let parts = report.contents.map(|contents| contents.parts).unwrap_or_default();
-    Row {
+    CoverageRow {
         what: "sealed parts",
         passed: parts.opened,
         failed: 0,
@@ -192,10 +192,10 @@ fn parts(report: &Report) -> Row {
 }
 
 /// Returns the row of archives, if any are known.
-fn archives(report: &Report, failed: u64) -> Option<Row> {
+fn archives(report: &Report, failed: u64) -> Option<CoverageRow> {
     let checked = report.archives.or_else(|| (failed > 0).then(Default::default))?;
     let skipped = checked.manifests.saturating_sub(checked.archives + failed);
-    Some(Row {
+    Some(CoverageRow {
         what: "archives",
         passed: checked.archives,
         failed,
@@ -206,10 +206,10 @@ fn archives(report: &Report, failed: u64) -> Option<Row> {
 }
 
 /// Returns the row of declared losses, if there are any.
-fn losses(report: &Report) -> Option<Row> {
+fn losses(report: &Report) -> Option<CoverageRow> {
     let declared = after_losses(report).map(|begun| begun.declared.is_some());
     let (read, unread): (Vec<bool>, Vec<bool>) = declared.partition(|read| *read);
-    (read.len() + unread.len() > 0).then_some(Row {
+    (read.len() + unread.len() > 0).then_some(CoverageRow {
         what: "losses",
         passed: read.len() as u64,
         failed: 0,

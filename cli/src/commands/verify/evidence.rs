@@ -11,16 +11,17 @@ use bitacora_formats::{
 use serde_json::{Value, json};
 
 use super::assurance::{cosignature_json, time};
+use super::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::input_file;
-use crate::output::printable;
+use crate::files::input_file;
+use crate::terminal::output::printable;
 
 /// The beginning of a receipt; evidence is JSON.
 const RECEIPT: &[u8] = b"c2sp.org/";
 
 /// The result of checking a proof.
-pub(super) enum Proven {
+pub(super) enum ProofCheck {
     Holds(Box<Facts>),
     /// It proves nothing; holds the reason.
     Refused(String),
@@ -51,8 +52,8 @@ pub(super) fn check(
     path: &Path,
     trusted: &[VerifierKey],
     policy: Option<&WitnessPolicy>,
-) -> Result<Proven, CommandError> {
-    let failed = |source| CommandError::VerifyFolder { path: path.display().to_string(), source };
+) -> Result<ProofCheck, CommandError> {
+    let failed = |source| VerifyFailure::Folder { path: path.display().to_string(), source };
     let bytes = input_file::read(path, MAX_EVIDENCE_BYTES).map_err(failed)?;
     let logs: Vec<VerifierKey> =
         policy.iter().flat_map(|policy| policy.logs()).map(|log| log.key.clone()).collect();
@@ -80,17 +81,17 @@ fn verify(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Result
     UnverifiedEvidence::parse(bytes)?.verify(&[trusted, &own].concat())
 }
 
-fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Proven {
+fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> ProofCheck {
     let proven = match verify(bytes, trusted, logs) {
         Ok(proven) => proven,
-        Err(error) => return Proven::Refused(error.to_string()),
+        Err(error) => return ProofCheck::Refused(error.to_string()),
     };
     let event = proven.event().map(|event| {
         let mut line = Vec::new();
         write_event_line(&event, &mut line);
         String::from_utf8_lossy(&line).trim_end().to_owned()
     });
-    Proven::Holds(Box::new(Facts {
+    ProofCheck::Holds(Box::new(Facts {
         position: proven.evidence().position,
         time: proven.evidence().time,
         commitment: proven.evidence().commitment,
@@ -105,20 +106,20 @@ fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Prov
 
 /// Verifies a receipt, which brings no keys of its own. Without a match between the proof and the root of its head, it
 /// holds for nobody, whatever keys are known.
-fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
+fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> ProofCheck {
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Proven::Refused("not a receipt: utf-8 expected; obtain it again".to_owned());
+        return ProofCheck::Refused("not a receipt: utf-8 expected; obtain it again".to_owned());
     };
     let fits = UnverifiedReceipt::parse(text).and_then(|receipt| receipt.check_proof().map(|()| receipt));
     let unverified = match fits {
         Ok(unverified) => unverified,
-        Err(error) => return Proven::Refused(error.to_string()),
+        Err(error) => return ProofCheck::Refused(error.to_string()),
     };
     if trusted.is_empty() {
-        return Proven::NoKey;
+        return ProofCheck::NoKey;
     }
     match unverified.verify(trusted) {
-        Ok((receipt, head)) => Proven::Holds(Box::new(Facts {
+        Ok((receipt, head)) => ProofCheck::Holds(Box::new(Facts {
             position: receipt.position,
             time: receipt.leaf.time,
             commitment: receipt.leaf.commitment,
@@ -133,9 +134,9 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Proven {
         Err(ReceiptError::TreeHead(TreeHeadError::Note(NoteError::NoKnownSignature)))
             if is_of_ledger_of(text, trusted) =>
         {
-            Proven::OtherKey
+            ProofCheck::OtherKey
         }
-        Err(error) => Proven::Refused(error.to_string()),
+        Err(error) => ProofCheck::Refused(error.to_string()),
     }
 }
 
@@ -147,7 +148,7 @@ fn is_of_ledger_of(receipt: &str, trusted: &[VerifierKey]) -> bool {
     named.into_iter().any(|named| head.origin().is_same_ledger(&named))
 }
 
-impl Proven {
+impl ProofCheck {
     /// Checks the cosignatures of the head.
     fn witnessed(self, policy: &WitnessPolicy) -> Self {
         let Self::Holds(mut facts) = self else { return self };

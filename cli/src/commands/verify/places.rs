@@ -6,8 +6,8 @@ use bitacora_archiver::ArchivePlace;
 use bitacora_formats::LedgerName;
 
 use super::ledger_names;
-use crate::arguments::Global;
 use crate::error::CommandError;
+use crate::options::global::Global;
 
 /// The folder that only a ledger's own folder holds.
 const SEGMENTS: &str = "segments";

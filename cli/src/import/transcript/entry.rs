@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::Unmappable;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Entry<'a> {
+#[serde(rename_all = "camelCase", expecting = "struct Entry")]
+pub(super) struct TranscriptEntry<'a> {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) uuid: Option<String>,
@@ -32,7 +32,8 @@ pub(super) struct Entry<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Message<'a> {
+#[serde(expecting = "struct Message")]
+pub(super) struct TranscriptMessage<'a> {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) usage: Option<Usage>,
@@ -71,25 +72,25 @@ pub(super) struct Block<'a> {
 }
 
 /// The contents of a message.
-pub(super) enum Content<'a> {
+pub(super) enum MessageContent<'a> {
     Text(String),
     Blocks(Vec<Block<'a>>),
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn message(&self, kind: &str) -> Result<Message<'a>, Unmappable> {
+impl<'a> TranscriptEntry<'a> {
+    pub(super) fn message(&self, kind: &str) -> Result<TranscriptMessage<'a>, Unmappable> {
         let message = self.message.ok_or_else(|| Unmappable::new(format!("{kind} without a message")))?;
         serde_json::from_str(message.get()).map_err(|error| within("message", &error))
     }
 }
 
-impl<'a> Message<'a> {
-    pub(super) fn content(&self) -> Result<Content<'a>, Unmappable> {
+impl<'a> TranscriptMessage<'a> {
+    pub(super) fn content(&self) -> Result<MessageContent<'a>, Unmappable> {
         let content = self.content.ok_or_else(|| Unmappable::new("a message without content"))?.get();
         let read = if content.starts_with('"') {
-            serde_json::from_str(content).map(Content::Text)
+            serde_json::from_str(content).map(MessageContent::Text)
         } else {
-            serde_json::from_str(content).map(Content::Blocks)
+            serde_json::from_str(content).map(MessageContent::Blocks)
         };
         read.map_err(|error| within("content", &error))
     }

@@ -25,7 +25,7 @@ fn result(at: u64, call: &str, content: &Value, is_error: bool) -> String {
     line("user", at, &json!({"message": {"role": "user", "content": [block]}}))
 }
 
-fn told(lines: &[String]) -> (Vec<Draft>, Mapped) {
+fn told(lines: &[String]) -> (Vec<EventDraft>, MappedEvents) {
     let mut transcript = Transcript::default();
     let mut events = Vec::new();
     for line in lines {
@@ -88,7 +88,7 @@ fn a_session_is_told_from_its_prompt_to_its_end() {
 fn a_transcript_that_has_grown_gives_the_same_events_and_more() {
     let lines = session();
     let (whole, whole_end) = told(&lines);
-    let whole: Vec<Draft> = whole.into_iter().chain(whole_end.events).collect();
+    let whole: Vec<EventDraft> = whole.into_iter().chain(whole_end.events).collect();
     for length in 0..lines.len() {
         let mut transcript = Transcript::default();
         let mut part = Vec::new();
@@ -141,7 +141,7 @@ fn a_wrong_type_in_any_field_is_told_and_leaves_no_trace() {
             let mapped = transcript.map(wrong.to_string().as_bytes());
             assert!(mapped.is_err(), "{field}: {wrong}");
             assert!(
-                transcript.calls.is_empty() && transcript.answer.is_none() && transcript.started.is_empty()
+                transcript.calls.is_empty() && transcript.partial.is_none() && transcript.started.is_empty()
             );
         }
     }
@@ -183,7 +183,7 @@ fn lines_that_make_no_event_are_passed_over_by_name() {
 fn open_calls_are_bounded() {
     let mut transcript = Transcript::default();
     for number in 0..3 * MAX_OPEN_CALLS {
-        let open = OpenCall { tool: "t".into(), model: None, at: None, gap: Draft::default() };
+        let open = WaitingCall { tool: "t".into(), model: None, at: None, gap: EventDraft::default() };
         transcript.remember(format!("c{number}"), open);
         if number % 2 == 0 {
             transcript.calls.remove(&format!("c{number}"));

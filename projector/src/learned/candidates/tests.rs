@@ -7,9 +7,9 @@ use SuggestionKind::{BetterModel, Block, CheaperModel, Promote, Review};
 use TrustOutcome::{Approved, AutoApproved, Error, Rejected};
 
 /// A dimension after these outcomes, each so often, in order; the positions count from 1.
-fn shown(model: &str, outcomes: &[(TrustOutcome, u64)]) -> Shown {
+fn shown(model: &str, outcomes: &[(TrustOutcome, u64)]) -> DimensionRecord {
     let dimension = Dimension::new("bash", "deploy", model, "-").unwrap();
-    let mut shown = Shown { dimension, ..Shown::default() };
+    let mut shown = DimensionRecord { dimension, ..DimensionRecord::default() };
     for (outcome, times) in outcomes {
         for _ in 0..*times {
             shown.calls += 1;
@@ -61,7 +61,8 @@ fn whatever_speaks_for_a_rule_is_looked_at() {
         for (one, cost) in both.iter_mut().zip([7, 3]) {
             (one.priced, one.cost_micro_usd) = (one.calls, u128::from(one.calls) * cost);
         }
-        let looked_at: Vec<Shown> = both.iter().filter(|shown| shown.may_speak()).cloned().collect();
+        let looked_at: Vec<DimensionRecord> =
+            both.iter().filter(|shown| shown.may_speak()).cloned().collect();
         let found = of(&both, &TrustRules::v2());
         spoke += found.len();
         assert_eq!(of(&looked_at, &TrustRules::v2()), found, "{outcomes:?}");
@@ -73,7 +74,7 @@ fn whatever_speaks_for_a_rule_is_looked_at() {
 fn commands_that_cannot_be_read_are_never_promoted() {
     let opaque = |outcomes: &[_]| {
         let dimension = Dimension::new("bash", "opaque", "m", "-").unwrap();
-        of(&[Shown { dimension, ..shown("m", outcomes) }], &TrustRules::v2())
+        of(&[DimensionRecord { dimension, ..shown("m", outcomes) }], &TrustRules::v2())
     };
     assert_eq!(opaque(&[(Approved, 300)]), []);
     assert_eq!(opaque(&[(Error, 5)]).remove(0).kind, Some(Block));
@@ -104,14 +105,14 @@ fn what_people_always_rejected_is_blocked() {
     assert_eq!(made.reason.as_str(), "a person rejected 6 of them, and none went well");
     for (context, found) in [("opaque", 0), ("cd", 0), ("go", 1)] {
         let dimension = Dimension::new("bash", context, "-", "-").unwrap();
-        let rejected = Shown { dimension, ..shown("-", &[(Rejected, 5)]) };
+        let rejected = DimensionRecord { dimension, ..shown("-", &[(Rejected, 5)]) };
         assert_eq!(of(&[rejected], &TrustRules::v2()).len(), found, "{context}");
     }
 }
 
 #[test]
 fn what_fails_often_is_reviewed_and_a_better_model_is_named_where_there_is_one() {
-    let found = |shown: &[Shown]| -> Vec<(String, SuggestionKind)> {
+    let found = |shown: &[DimensionRecord]| -> Vec<(String, SuggestionKind)> {
         let made = of(shown, &TrustRules::v2()).into_iter();
         made.map(|made| (made.dimension.unwrap().model().to_owned(), made.kind.unwrap())).collect()
     };
@@ -176,14 +177,14 @@ fn calls_are_reviewed_where_more_than_three_of_ten_fail() {
     assert_eq!(kinds(&[(Error, 30), (Approved, 50)]), [Review], "they failed, but not lately");
 }
 
-fn priced(model: &str, good: u64, bad: u64, cost_of_each: u128) -> Shown {
+fn priced(model: &str, good: u64, bad: u64, cost_of_each: u128) -> DimensionRecord {
     let mut shown = shown(model, &[(Error, bad), (Approved, good)]);
     shown.priced = shown.calls;
     shown.cost_micro_usd = u128::from(shown.calls) * cost_of_each;
     shown
 }
 
-fn cheaper(shown: &[Shown]) -> Vec<String> {
+fn cheaper(shown: &[DimensionRecord]) -> Vec<String> {
     let made = cheaper_models(shown);
     made.into_iter().map(|made| format!("{}: {}", made.dimension.unwrap().model(), made.reason)).collect()
 }

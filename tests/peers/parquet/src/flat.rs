@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::Failure;
+use crate::ParquetError;
 
 /// Columns of as many rows as there are lines.
-pub(crate) struct Table {
+pub(crate) struct ColumnTable {
     pub(crate) rows: usize,
     pub(crate) columns: Vec<Column>,
 }
@@ -30,9 +30,9 @@ pub(crate) enum Values {
     Texts(Vec<String>),
 }
 
-impl Table {
+impl ColumnTable {
     /// Reads an object a line.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, Failure> {
+    pub(crate) fn read(text: &[u8]) -> Result<Self, ParquetError> {
         let mut cells: Vec<(String, Vec<Option<Value>>)> = Vec::new();
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut rows = 0;

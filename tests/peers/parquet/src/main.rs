@@ -19,9 +19,9 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use flat::{Column, Table, Values};
+use flat::{Column, ColumnTable, Values};
 
-type Failure = Box<dyn Error + Send + Sync>;
+type ParquetError = Box<dyn Error + Send + Sync>;
 
 /// Levels of zstd: the usual one, and that of cold archives.
 const LEVELS: [i32; 2] = [3, 19];
@@ -30,14 +30,14 @@ const LONG_WINDOW: u32 = 27;
 
 #[derive(Debug, Parser)]
 #[command(about = "Writes lines of JSON as Parquet, and says how many bytes that takes")]
-struct Arguments {
+struct ParquetArguments {
     /// Lines of JSON objects.
     file: PathBuf,
 }
 
-fn main() -> Result<(), Failure> {
-    let text = read(&Arguments::parse().file)?;
-    let table = Table::read(&text)?;
+fn main() -> Result<(), ParquetError> {
+    let text = read(&ParquetArguments::parse().file)?;
+    let table = ColumnTable::read(&text)?;
     println!("{} bytes in {} lines, {} columns", text.len(), table.rows, table.columns.len());
     let says = |what: &str, bytes: u64| {
         println!("{what:<36} {bytes:>10} bytes, {:>6.2} times smaller", text.len() as f64 / bytes as f64);
@@ -55,7 +55,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
+fn read(path: &PathBuf) -> Result<Vec<u8>, ParquetError> {
     let bytes = fs::read(path)?;
     let is_packed = path.extension().is_some_and(|extension| extension == "zst");
     Ok(if is_packed { zstd::decode_all(bytes.as_slice())? } else { bytes })
@@ -63,9 +63,9 @@ fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
 
 /// Counts what is written to it.
 #[derive(Default)]
-struct Counted(u64);
+struct ByteCounter(u64);
 
-impl Write for Counted {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -76,8 +76,8 @@ impl Write for Counted {
     }
 }
 
-fn zstd_alone(mut text: &[u8], level: i32, is_long: bool) -> Result<u64, Failure> {
-    let mut encoder = zstd::stream::write::Encoder::new(Counted::default(), level)?;
+fn zstd_alone(mut text: &[u8], level: i32, is_long: bool) -> Result<u64, ParquetError> {
+    let mut encoder = zstd::stream::write::Encoder::new(ByteCounter::default(), level)?;
     if is_long {
         encoder.long_distance_matching(true)?;
         encoder.window_log(LONG_WINDOW)?;
@@ -87,7 +87,7 @@ fn zstd_alone(mut text: &[u8], level: i32, is_long: bool) -> Result<u64, Failure
 }
 
 /// The table as a Parquet file: rows of a group, pages and dictionaries as the library has them by default.
-fn parquet(table: &Table, version: WriterVersion, level: i32) -> Result<Vec<u8>, Failure> {
+fn parquet(table: &ColumnTable, version: WriterVersion, level: i32) -> Result<Vec<u8>, ParquetError> {
     let fields = table.columns.iter().map(|column| field(column).map(Arc::new));
     let schema = Type::group_type_builder("line").with_fields(fields.collect::<Result<_, _>>()?).build()?;
     let properties = WriterProperties::builder()
@@ -124,7 +124,7 @@ fn parquet(table: &Table, version: WriterVersion, level: i32) -> Result<Vec<u8>,
 }
 
 /// The column's place in the schema: optional, and of the type that its values have.
-fn field(column: &Column) -> Result<Type, Failure> {
+fn field(column: &Column) -> Result<Type, ParquetError> {
     use parquet::basic::{LogicalType, Repetition, Type as Physical};
     let (physical, logical) = match column.values {
         Values::Integers(_) => (Physical::INT64, None),
@@ -149,7 +149,7 @@ mod tests {
 
 {"within":{"deep":{"text":"\"q\""}},"is":false,"mixed":{}}
 "#;
-        let table = Table::read(lines).unwrap();
+        let table = ColumnTable::read(lines).unwrap();
         for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
             let bytes = parquet(&table, version, 3).unwrap();
             let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn lines_that_are_no_objects_are_refused() {
         for lines in [&b"[1]"[..], b"{", b"x\n{}", b"\xFF"] {
-            assert!(Table::read(lines).is_err(), "{lines:?}");
+            assert!(ColumnTable::read(lines).is_err(), "{lines:?}");
         }
     }
 }

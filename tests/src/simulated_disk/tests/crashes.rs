@@ -235,12 +235,12 @@ fn operations_say_what_was_called() {
         .into_iter()
         .map(|operation| (operation.call, operation.path, operation.offset, operation.bytes, operation.error))
         .collect();
-    use super::super::Call;
+    use super::super::DiskCall;
     let here = || path("/f").to_owned();
     let expected = [
-        (Call::Write, here(), 5, 3, None),
-        (Call::SyncData, here(), 0, 0, None),
-        (Call::SetLen, here(), 3, 0, None),
+        (DiskCall::Write, here(), 5, 3, None),
+        (DiskCall::SyncData, here(), 0, 0, None),
+        (DiskCall::SetLen, here(), 3, 0, None),
     ];
     assert_eq!(told, expected);
 }

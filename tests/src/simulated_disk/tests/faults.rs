@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::content::PAGE_BYTES;
 use super::super::errno::{EIO, ENOSPC, EROFS};
-use super::super::{Call, Effect, Fault, Lie};
+use super::super::{DiskCall, DiskFault, Effect, FalseSync};
 use super::*;
 
 const PAGE: usize = PAGE_BYTES as usize;
@@ -14,12 +14,12 @@ const PAGE: usize = PAGE_BYTES as usize;
 #[test]
 fn the_nth_call_fails_and_no_other() {
     let (disk, file) = disk_with_file("/f");
-    disk.inject(Fault::on(Call::Write, 3, EIO));
+    disk.inject(DiskFault::on(DiskCall::Write, 3, EIO));
     let results: Vec<bool> = (0..5).map(|at| file.write_all_at(b"x", at).is_ok()).collect();
     assert_eq!(results, [true, true, false, true, true]);
     assert_eq!(disk.contents(path("/f")).unwrap(), b"xx\0xx", "without effect");
     assert_eq!(disk.pending_faults(), 0);
-    assert_eq!(disk.calls(Call::Write), 5);
+    assert_eq!(disk.calls(DiskCall::Write), 5);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn faults_count_by_kind_and_path() {
     let (disk, file) = disk_with_file("/f");
     disk.put(path("/g"), b"").unwrap();
     let other = disk.open(path("/g"), OpenMode::Write).unwrap();
-    disk.inject(Fault::on(Call::SyncData, 2, EIO).or(Call::SyncAll).where_path_has("/g"));
+    disk.inject(DiskFault::on(DiskCall::SyncData, 2, EIO).or(DiskCall::SyncAll).where_path_has("/g"));
     file.sync_data().unwrap();
     file.sync_data().unwrap();
     other.write_all_at(b"x", 0).unwrap();
@@ -40,7 +40,7 @@ fn faults_count_by_kind_and_path() {
 #[test]
 fn a_lasting_fault_lasts_until_it_is_cleared() {
     let (disk, file) = disk_with_file("/f");
-    disk.inject(Fault::on(Call::Read, 2, EIO).lasting());
+    disk.inject(DiskFault::on(DiskCall::Read, 2, EIO).lasting());
     let mut buf = [0; 1];
     file.read_at(&mut buf, 0).unwrap();
     for _ in 0..3 {
@@ -53,35 +53,35 @@ fn a_lasting_fault_lasts_until_it_is_cleared() {
 #[test]
 fn two_faults_strike_at_their_own_time() {
     let (disk, file) = disk_with_file("/f");
-    disk.inject(Fault::on(Call::SetLen, 1, EIO));
-    disk.inject(Fault::on(Call::SetLen, 2, ENOSPC));
+    disk.inject(DiskFault::on(DiskCall::SetLen, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SetLen, 2, ENOSPC));
     assert_eq!(errno_of(file.set_len(1)), EIO);
     assert_eq!(errno_of(file.set_len(1)), ENOSPC);
     file.set_len(1).unwrap();
 }
 
 /// Does one call of each kind that changes names or lengths, on a disk prepared for it.
-fn call_each(disk: &SimulatedDisk, call: Call) -> io::Result<()> {
+fn call_each(disk: &SimulatedDisk, call: DiskCall) -> io::Result<()> {
     match call {
-        Call::CreateNew => disk.open(path("/new"), OpenMode::CreateNew).map(drop),
-        Call::CreateFolder => disk.create_folder(path("/new")),
-        Call::Rename => disk.rename(path("/f"), path("/new")),
-        Call::RemoveFile => disk.remove_file(path("/f")),
-        Call::RemoveFolder => disk.remove_folder(path("/d")),
-        Call::SetLen => disk.open(path("/f"), OpenMode::Write)?.set_len(1),
-        Call::Write => disk.open(path("/f"), OpenMode::Write)?.write_all_at(b"WXYZ", 0),
+        DiskCall::CreateNew => disk.open(path("/new"), OpenMode::CreateNew).map(drop),
+        DiskCall::CreateFolder => disk.create_folder(path("/new")),
+        DiskCall::Rename => disk.rename(path("/f"), path("/new")),
+        DiskCall::RemoveFile => disk.remove_file(path("/f")),
+        DiskCall::RemoveFolder => disk.remove_folder(path("/d")),
+        DiskCall::SetLen => disk.open(path("/f"), OpenMode::Write)?.set_len(1),
+        DiskCall::Write => disk.open(path("/f"), OpenMode::Write)?.write_all_at(b"WXYZ", 0),
         other => unreachable!("{other:?}"),
     }
 }
 
-const CHANGING_CALLS: [Call; 7] = [
-    Call::CreateNew,
-    Call::CreateFolder,
-    Call::Rename,
-    Call::RemoveFile,
-    Call::RemoveFolder,
-    Call::SetLen,
-    Call::Write,
+const CHANGING_CALLS: [DiskCall; 7] = [
+    DiskCall::CreateNew,
+    DiskCall::CreateFolder,
+    DiskCall::Rename,
+    DiskCall::RemoveFile,
+    DiskCall::RemoveFolder,
+    DiskCall::SetLen,
+    DiskCall::Write,
 ];
 
 fn prepared() -> SimulatedDisk {
@@ -99,7 +99,7 @@ fn every_change_can_fail_without_and_with_effect() {
         assert_ne!(everything(&done), everything(&prepared()), "{call:?}");
         for (effect, expected) in [(Effect::Without, prepared()), (Effect::With, done.clone())] {
             let disk = prepared();
-            disk.inject(Fault::on(call, 1, EIO).effect(effect));
+            disk.inject(DiskFault::on(call, 1, EIO).effect(effect));
             assert_eq!(errno_of(call_each(&disk, call)), EIO, "{call:?}");
             assert_eq!(everything(&disk), everything(&expected), "{call:?} {effect:?}");
             let told = disk.operations().pop().unwrap();
@@ -113,8 +113,8 @@ fn every_change_can_fail_without_and_with_effect() {
 #[test]
 fn a_write_can_fail_halfway() {
     let disk = prepared();
-    disk.inject(Fault::on(Call::Write, 1, ENOSPC).effect(Effect::Partly));
-    assert_eq!(errno_of(call_each(&disk, Call::Write)), ENOSPC);
+    disk.inject(DiskFault::on(DiskCall::Write, 1, ENOSPC).effect(Effect::Partly));
+    assert_eq!(errno_of(call_each(&disk, DiskCall::Write)), ENOSPC);
     assert_eq!(disk.contents(path("/f")).unwrap(), b"WXcd");
 }
 
@@ -122,18 +122,18 @@ fn a_write_can_fail_halfway() {
 fn calls_that_change_nothing_can_fail() {
     let (disk, file) = disk_with_file("/f");
     let mut buf = [0; 1];
-    for call in [Call::Open, Call::Read, Call::Stat, Call::List, Call::Lock] {
-        disk.inject(Fault::on(call, 1, EIO));
+    for call in [DiskCall::Open, DiskCall::Read, DiskCall::Stat, DiskCall::List, DiskCall::Lock] {
+        disk.inject(DiskFault::on(call, 1, EIO));
         let result = match call {
-            Call::Open => disk.open(path("/f"), OpenMode::Read).map(drop),
-            Call::Read => file.read_at(&mut buf, 0).map(drop),
-            Call::Stat => disk.identity(path("/f")).map(drop),
-            Call::List => disk.list(path("/")).map(drop),
+            DiskCall::Open => disk.open(path("/f"), OpenMode::Read).map(drop),
+            DiskCall::Read => file.read_at(&mut buf, 0).map(drop),
+            DiskCall::Stat => disk.identity(path("/f")).map(drop),
+            DiskCall::List => disk.list(path("/")).map(drop),
             _ => disk.lock(path("/f")).map(drop),
         };
         assert_eq!(errno_of(result), EIO, "{call:?}");
     }
-    disk.inject(Fault::on(Call::Stat, 1, EIO).lasting());
+    disk.inject(DiskFault::on(DiskCall::Stat, 1, EIO).lasting());
     assert_eq!(errno_of(file.len()), EIO);
     assert_eq!(errno_of(file.identity()), EIO);
     assert_eq!(errno_of(disk.exists(path("/f"))), EIO);
@@ -146,7 +146,7 @@ fn after_a_failed_sync_the_next_says_ok_and_the_write_is_lost() {
     file.write_all_at(&[1; 1_024], 0).unwrap();
     file.sync_data().unwrap();
     file.write_all_at(&[2; 1_024], 0).unwrap();
-    disk.inject(Fault::on(Call::SyncData, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO));
     assert_eq!(errno_of(file.sync_data()), EIO);
     file.sync_data().unwrap();
     file.sync_all().unwrap();
@@ -178,7 +178,7 @@ fn what_a_failed_sync_lost_shows_once_the_cache_forgets_it() {
     file.write_all_at(&[1; 1_536], 0).unwrap();
     file.sync_data().unwrap();
     file.write_all_at(&[2; 1_536], 0).unwrap();
-    disk.inject(Fault::on(Call::SyncData, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO));
     file.sync_data().unwrap_err();
     file.write_all_at(&[3], 600).unwrap();
     disk.evict_clean_pages();
@@ -195,7 +195,7 @@ fn what_a_failed_sync_lost_shows_once_the_cache_forgets_it() {
 fn a_failed_sync_loses_a_new_length_until_a_write_needs_it() {
     let (disk, file) = disk_with_file("/f");
     file.write_all_at(&[1; 512], 0).unwrap();
-    disk.inject(Fault::on(Call::SyncAll, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SyncAll, 1, EIO));
     assert_eq!(errno_of(file.sync_all()), EIO);
     file.sync_data().unwrap();
     assert_eq!(file.len().unwrap(), 512);
@@ -206,7 +206,7 @@ fn a_failed_sync_loses_a_new_length_until_a_write_needs_it() {
 
     let (disk, file) = disk_with_file("/f");
     file.set_len(2_000).unwrap();
-    disk.inject(Fault::on(Call::SyncData, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO));
     file.sync_data().unwrap_err();
     file.write_all_at(&[4; 10], 100).unwrap();
     file.sync_data().unwrap();
@@ -220,7 +220,7 @@ fn a_failed_sync_loses_a_new_length_until_a_write_needs_it() {
 fn what_was_lost_past_the_durable_end_does_not_show_when_the_file_grows() {
     let (disk, file) = disk_with_file("/f");
     file.write_all_at(&[1; 512], 0).unwrap();
-    disk.inject(Fault::on(Call::SyncData, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO));
     file.sync_data().unwrap_err();
     file.write_all_at(&[4; 10], 100).unwrap();
     file.sync_data().unwrap();
@@ -236,7 +236,7 @@ fn what_was_lost_past_the_durable_end_does_not_show_when_the_file_grows() {
 fn a_failed_sync_may_have_written_all_the_same() {
     let (disk, file) = disk_with_file("/f");
     file.write_all_at(b"here", 0).unwrap();
-    disk.inject(Fault::on(Call::SyncData, 1, EIO).effect(Effect::With));
+    disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO).effect(Effect::With));
     assert_eq!(errno_of(file.sync_data()), EIO);
     assert_eq!(after_crash(&disk, CrashPolicy::OnlySynced, 0, "/f"), b"here");
 }
@@ -249,7 +249,7 @@ fn a_failed_sync_may_have_written_some_sectors() {
         disk.put(path("/f"), &[1; 16 * 512]).unwrap();
         let file = disk.open(path("/f"), OpenMode::Write).unwrap();
         file.write_all_at(&[2; 16 * 512], 0).unwrap();
-        disk.inject(Fault::on(Call::SyncData, 1, EIO).effect(Effect::Partly));
+        disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO).effect(Effect::Partly));
         file.sync_data().unwrap_err();
         file.sync_data().unwrap();
         let left = after_crash(&disk, CrashPolicy::Everything, 0, "/f");
@@ -269,7 +269,7 @@ fn a_failed_sync_of_a_cut_has_cut_or_has_not() {
         let file = disk.open(path("/f"), OpenMode::Write).unwrap();
         file.set_len(512).unwrap();
         file.set_len(4 * 512).unwrap();
-        disk.inject(Fault::on(Call::SyncData, 1, EIO).effect(Effect::Partly));
+        disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO).effect(Effect::Partly));
         file.sync_data().unwrap_err();
         let left = disk.durable_contents(path("/f")).unwrap();
         seen.insert(left.chunks(512).map(|sector| sector[0]).collect::<Vec<_>>());
@@ -282,14 +282,14 @@ fn a_failed_folder_sync_loses_names_for_good() {
     let disk = SimulatedDisk::new(1);
     disk.put(path("/f"), b"it").unwrap();
     disk.rename(path("/f"), path("/g")).unwrap();
-    disk.inject(Fault::on(Call::SyncFolder, 1, EIO));
+    disk.inject(DiskFault::on(DiskCall::SyncFolder, 1, EIO));
     assert_eq!(errno_of(disk.sync_folder(path("/"))), EIO);
     disk.sync_folder(path("/")).unwrap();
     assert_eq!(disk.contents(path("/g")).unwrap(), b"it");
     for policy in CrashPolicy::ALL {
         assert_eq!(after_crash(&disk, policy, 3, "/f"), b"it", "{policy:?}");
     }
-    disk.inject(Fault::on(Call::SyncFolder, 1, EIO).effect(Effect::With));
+    disk.inject(DiskFault::on(DiskCall::SyncFolder, 1, EIO).effect(Effect::With));
     disk.rename(path("/g"), path("/h")).unwrap();
     assert_eq!(errno_of(disk.sync_folder(path("/"))), EIO);
     assert_eq!(after_crash(&disk, CrashPolicy::OnlySynced, 3, "/h"), b"it");
@@ -298,18 +298,18 @@ fn a_failed_folder_sync_loses_names_for_good() {
 #[test]
 fn a_lying_disk_syncs_nothing_and_says_ok() {
     let (disk, file) = disk_with_file("/f");
-    disk.set_lying(Lie::SyncFile, true);
+    disk.set_false_sync(FalseSync::File, true);
     file.write_all_at(b"lost", 0).unwrap();
     file.sync_data().unwrap();
     file.sync_all().unwrap();
     assert_eq!(after_crash(&disk, CrashPolicy::OnlySynced, 0, "/f"), b"");
     assert_eq!(after_crash(&disk, CrashPolicy::Everything, 0, "/f"), b"lost");
-    assert_eq!(disk.calls(Call::SyncData), 1);
-    disk.set_lying(Lie::SyncFile, false);
+    assert_eq!(disk.calls(DiskCall::SyncData), 1);
+    disk.set_false_sync(FalseSync::File, false);
     file.sync_data().unwrap();
     assert_eq!(after_crash(&disk, CrashPolicy::OnlySynced, 0, "/f"), b"lost");
 
-    disk.set_lying(Lie::SyncFolder, true);
+    disk.set_false_sync(FalseSync::Folder, true);
     disk.remove_file(path("/f")).unwrap();
     disk.sync_folder(path("/")).unwrap();
     assert_eq!(after_crash(&disk, CrashPolicy::OnlySynced, 0, "/f"), b"lost", "the name is still there");
@@ -406,7 +406,7 @@ fn short_reads_give_at_least_one_byte_and_the_right_ones() {
 fn a_held_call_waits_and_has_not_happened() {
     let (disk, file) = disk_with_file("/f");
     file.write_all_at(b"x", 0).unwrap();
-    let hold = disk.hold(Call::SyncData);
+    let hold = disk.hold(DiskCall::SyncData);
     assert!(!hold.wait_for(1, Duration::ZERO));
     let (sender, done) = mpsc::channel();
     thread::scope(|scope| {
@@ -416,7 +416,7 @@ fn a_held_call_waits_and_has_not_happened() {
         assert!(done.try_recv().is_err());
         file.write_all_at(b"y", 1).unwrap();
         assert_eq!(after_crash(&disk, CrashPolicy::OnlySynced, 0, "/f"), b"");
-        assert_eq!(disk.calls(Call::SyncData), 0);
+        assert_eq!(disk.calls(DiskCall::SyncData), 0);
         drop(hold);
         done.recv_timeout(Duration::from_secs(30)).unwrap().unwrap();
     });

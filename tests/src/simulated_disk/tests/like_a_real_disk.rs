@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitacora_ledger::{FolderEntry, RealDisk};
 
 use super::*;
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 /// A disk and the folder in it that stands for `/`.
 struct Side {
@@ -15,9 +15,9 @@ struct Side {
 }
 
 /// An answer that can be compared: errors by the system's number, or by kind where they have none.
-type Answer = Result<String, (Option<i32>, io::ErrorKind)>;
+type ComparableResult = Result<String, (Option<i32>, io::ErrorKind)>;
 
-fn answer<T>(result: io::Result<T>, show: impl FnOnce(T) -> String) -> Answer {
+fn answer<T>(result: io::Result<T>, show: impl FnOnce(T) -> String) -> ComparableResult {
     result.map(show).map_err(|error| (error.raw_os_error(), error.kind()))
 }
 
@@ -26,7 +26,7 @@ impl Side {
         self.root.join(name)
     }
 
-    fn open(&mut self, name: &str, mode: OpenMode) -> Answer {
+    fn open(&mut self, name: &str, mode: OpenMode) -> ComparableResult {
         let opened = self.disk.open(&self.at(name), mode);
         answer(opened, |file| {
             self.files.push(file);
@@ -35,7 +35,7 @@ impl Side {
     }
 
     /// Takes the step that `random` says; both sides are given equal generators.
-    fn step(&mut self, random: &mut Random) -> (String, Answer) {
+    fn step(&mut self, random: &mut SeededRandom) -> (String, ComparableResult) {
         const NAMES: [&str; 10] = ["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "a/x", "d/../b", "none/x"];
         let name = NAMES[random.index(NAMES.len())];
         let other = NAMES[random.index(NAMES.len())];
@@ -108,7 +108,7 @@ fn random_calls_give_the_same_answers() {
         let simulated = SimulatedDisk::new(seed);
         simulated.make_folders(path("/root")).unwrap();
         let mut simulated = Side { disk: Box::new(simulated), root: "/root".into(), files: Vec::new() };
-        let (mut one, mut other) = (Random::new(seed), Random::new(seed));
+        let (mut one, mut other) = (SeededRandom::new(seed), SeededRandom::new(seed));
         for number in 0..150 {
             let (step, expected) = real.step(&mut one);
             let (_, given) = simulated.step(&mut other);

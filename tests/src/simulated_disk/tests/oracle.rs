@@ -2,9 +2,9 @@
 
 use super::super::content::SECTOR_BYTES;
 use super::super::errno::EIO;
-use super::super::{Call, Effect, Fault};
+use super::super::{DiskCall, DiskFault, Effect};
 use super::*;
-use crate::seeded::Random;
+use crate::seeded::SeededRandom;
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 const MAX_FILE_BYTES: u64 = 12_000;
@@ -55,7 +55,7 @@ impl Oracle {
 }
 
 /// Takes one random step on a file; the oracle follows.
-fn step(random: &mut Random, file: &dyn DiskFile, oracle: &mut Oracle) {
+fn step(random: &mut SeededRandom, file: &dyn DiskFile, oracle: &mut Oracle) {
     match random.below(10) {
         0 | 1 => {
             file.sync_data().unwrap();
@@ -79,7 +79,7 @@ fn step(random: &mut Random, file: &dyn DiskFile, oracle: &mut Oracle) {
 #[test]
 fn every_image_of_a_random_history_is_one_that_could_be() {
     for seed in 0..150 {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let (disk, file) = disk_with_file("/f");
         let mut oracle = Oracle { states: vec![Vec::new()] };
         for number in 0..25 {
@@ -102,11 +102,18 @@ fn every_image_of_a_random_history_is_one_that_could_be() {
 }
 
 /// One random step on a small tree, faults and outside acts included; errors are part of the game.
-fn any_step(random: &mut Random, disk: &SimulatedDisk, files: &mut Vec<Arc<dyn DiskFile>>) {
+fn any_step(random: &mut SeededRandom, disk: &SimulatedDisk, files: &mut Vec<Arc<dyn DiskFile>>) {
     let names = ["/a", "/b", "/d", "/d/a", "/d/b", "/d/e", "/d/e/a"];
     let name = path(names[random.index(names.len())]);
     let other = path(names[random.index(names.len())]);
-    let calls = [Call::Write, Call::SyncData, Call::SyncFolder, Call::Rename, Call::SetLen, Call::CreateNew];
+    let calls = [
+        DiskCall::Write,
+        DiskCall::SyncData,
+        DiskCall::SyncFolder,
+        DiskCall::Rename,
+        DiskCall::SetLen,
+        DiskCall::CreateNew,
+    ];
     let effects = [Effect::Without, Effect::With, Effect::Partly];
     let file = files.get(random.index(files.len())).cloned();
     let mut data = vec![0; 1 + random.index(6_000)];
@@ -121,7 +128,7 @@ fn any_step(random: &mut Random, disk: &SimulatedDisk, files: &mut Vec<Arc<dyn D
         (7, _) => drop(disk.sync_folder(path("/"))),
         (8, _) => drop(disk.sync_folder(name)),
         (9, _) => disk.inject(
-            Fault::on(calls[random.index(calls.len())], 1 + random.below(3), EIO)
+            DiskFault::on(calls[random.index(calls.len())], 1 + random.below(3), EIO)
                 .effect(effects[random.index(effects.len())]),
         ),
         (10, _) => drop(disk.put(name, &data)),
@@ -138,7 +145,7 @@ fn any_step(random: &mut Random, disk: &SimulatedDisk, files: &mut Vec<Arc<dyn D
 #[test]
 fn the_history_replays_to_what_was_there() {
     for seed in 0..40 {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let disk = SimulatedDisk::new(seed);
         let mut files = Vec::new();
         let mut moments = Vec::new();
@@ -163,7 +170,7 @@ fn the_history_replays_to_what_was_there() {
 #[test]
 fn a_second_crash_without_work_in_between_changes_nothing() {
     for seed in 0..30 {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let disk = SimulatedDisk::new(seed);
         let mut files = Vec::new();
         (0..80).for_each(|_| any_step(&mut random, &disk, &mut files));
@@ -181,7 +188,7 @@ fn a_second_crash_without_work_in_between_changes_nothing() {
 #[test]
 fn after_syncing_all_no_crash_takes_anything() {
     for seed in 0..40 {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let disk = SimulatedDisk::new(seed);
         let mut files = Vec::new();
         for _ in 0..100 {
@@ -208,13 +215,13 @@ fn after_syncing_all_no_crash_takes_anything() {
 #[test]
 fn the_cache_shows_lost_writes_until_it_is_evicted_and_the_platter_has_what_a_crash_leaves() {
     for seed in 0..300 {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let (disk, file) = disk_with_file("/f");
         let mut shown = Oracle { states: vec![Vec::new()] };
         for number in 0..30 {
             if random.chance(1, 3) {
                 let effect = if random.chance(1, 2) { Effect::Without } else { Effect::Partly };
-                disk.inject(Fault::on(Call::SyncData, 1, EIO).effect(effect));
+                disk.inject(DiskFault::on(DiskCall::SyncData, 1, EIO).effect(effect));
                 file.sync_data().unwrap_err();
             } else {
                 step(&mut random, &*file, &mut shown);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{Forger, begun};
 use crate::sample::event;
 
-/// A second generation that goes on from position 2, after a head of size 5 was lost; `lie` changes what its first event says.
-fn recovered(lie: impl FnOnce(&mut Value)) -> Forger {
+/// A second generation that goes on from position 2, after a head of size 5 was lost; `forge` changes what its first event says.
+fn recovered(forge: impl FnOnce(&mut Value)) -> Forger {
     let mut forger = begun();
     forger.honest(event("1", "s"), 1);
     let root = forger.frontier.root();
@@ -22,7 +22,7 @@ fn recovered(lie: impl FnOnce(&mut Value)) -> Forger {
         "lostHead": {"size": "5", "root": root.to_string(), "note": note},
         "retained": {"size": "2", "root": root.to_string(), "hash": forger.previous.to_string()},
     });
-    lie(&mut data);
+    forge(&mut data);
     let source = format!("urn:bitacora:ledger:{}", forger.ledger);
     let mut told = Event::new("ledger.recovered:3", source, "ledger.recovered", "ledger");
     told.data = Data::Json(Json::check(data.to_string().into_bytes()).unwrap());
@@ -60,11 +60,11 @@ fn what_an_honest_declaration_says_is_told() {
 }
 
 /// A change of a declaration, with its name.
-type Lie = (&'static str, fn(&mut Value));
+type LossForgery = (&'static str, fn(&mut Value));
 
 #[test]
 fn a_declaration_of_another_loss_is_found() {
-    let lies: [Lie; 8] = [
+    let forgeries: [LossForgery; 8] = [
         ("generation", |data| data["generation"] = 3.into()),
         ("retained size", |data| data["retained"]["size"] = "1".into()),
         ("retained root", |data| data["retained"]["root"] = other(&data["retained"]["root"])),
@@ -77,8 +77,8 @@ fn a_declaration_of_another_loss_is_found() {
         ("lost note", |data| data["lostHead"]["note"] = "no note".into()),
         ("data", |data| drop(data.as_object_mut().unwrap().remove("retained"))),
     ];
-    for (expected, lie) in lies {
-        let (kind, position) = recovered(lie).found();
+    for (expected, forge) in forgeries {
+        let (kind, position) = recovered(forge).found();
         let FaultKind::Recovered { what, .. } = kind else { panic!("{expected}: {kind:?}") };
         assert_eq!((what, position), (expected, 3));
     }

@@ -1,0 +1,248 @@
+//! The preparation of a start: the data folder, keyring and ledgers, created where they are asked for.
+
+use std::path::{Path, PathBuf};
+
+use bitacora_formats::{Keyring, LedgerName};
+use bitacora_ledger::{Anchor, CreateError, Environment, Ledger, Options};
+use bitacora_server::{DataError, DataFolder, UnlistedAnchor};
+
+use crate::data_folder::anchor;
+use crate::data_folder::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
+use crate::error::{CommandError, CommandFailure};
+use crate::exit::Exit;
+use crate::keys::key_generation;
+use crate::keys::keyring_file::{self, KeyringFileError};
+use crate::keys::passphrase::PassphraseSource;
+
+/// The places of the data folder and keyring, and the settings for their creation.
+pub(crate) struct LedgerSetup<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) data: &'a Path,
+    pub(crate) keyring: &'a Path,
+    /// The options that ledgers are created with.
+    pub(crate) options: &'a Options,
+    /// Ledgers that are given up, or are in another data folder. They are not missed here.
+    pub(crate) without: &'a [LedgerName],
+}
+
+/// The keyring, the list of ledgers and the data folder that a service starts with.
+pub(crate) struct PreparedFolder {
+    pub(crate) keyring: Keyring,
+    pub(crate) known: KnownLedgers,
+    pub(crate) folder: DataFolder,
+    /// The anchor, where it could not list the ledgers that it remembers.
+    pub(crate) unlisted: Option<UnlistedAnchor>,
+}
+
+/// The reason why the data folder, the keyring or a ledger is not there to start with.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    #[error("{}: no data folder with a ledger; begin one with `--create main`", .0.display())]
+    NotBegun(PathBuf),
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Known(#[from] KnownLedgersError),
+    #[error("ledger {name}: {source}")]
+    Create { name: LedgerName, source: CreateError },
+}
+
+impl CommandFailure for SetupError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Create { source: CreateError::Remembered(_), .. }
+            | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
+            Self::NotBegun(_) | Self::Data(_) | Self::Known(_) | Self::Create { .. } => Exit::Failed,
+        }
+    }
+}
+
+impl LedgerSetup<'_> {
+    /// Creates the missing ones of the data folder, the keyring and the ledgers in `create`, and reads the keyring.
+    ///
+    /// A keyring is created for the first ledger only: later ones need the keyring that they were written with. A
+    /// ledger that has stood here is never created anew.
+    pub(crate) fn run(&self, create: &[LedgerName]) -> Result<PreparedFolder, CommandError> {
+        keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
+        self.mend_mark()?;
+        let found = self.find()?;
+        let is_first = found.as_ref().map_or(Ok(true), |folder| self.is_first(folder))?;
+        if is_first && create.is_empty() {
+            return Err(SetupError::NotBegun(self.data.to_owned()).into());
+        }
+        let folder = match found {
+            Some(folder) => folder,
+            None => DataFolder::open_or_begin(self.environment, self.data).map_err(SetupError::from)?,
+        };
+        // As the service does while it serves: two beginnings, or one beside a service, do not happen at once.
+        let _alone = folder.lock().map_err(SetupError::from)?;
+        let mut known = KnownLedgers::read(&folder, self.data).map_err(SetupError::from)?;
+        let keyring = self.keyring(is_first)?;
+        let mut present = folder.ledger_names().map_err(SetupError::from)?;
+        known.give_up(self.data, &present, self.without).map_err(SetupError::from)?;
+        for ledger in self.without {
+            tracing::warn!(%ledger, "starts without this ledger, as --without-ledger says");
+        }
+        known.check(self.data, &present, &keyring, self.anchor()).map_err(SetupError::from)?;
+        // Of one that is to be made the anchor is asked when it is.
+        let given_up = known.given_up();
+        let said = self.check_anchored(&[&present[..], create, &given_up].concat(), &keyring)?;
+        let unlisted = said.map(|said| UnlistedAnchor { said, given_up });
+        for name in create {
+            if present.contains(name) {
+                continue;
+            }
+            let made =
+                Ledger::create(folder.environment(), &folder.ledger(name), name, &keyring, self.options);
+            made.map_err(|source| SetupError::Create { name: name.clone(), source })?;
+            tracing::info!(ledger = %name, "made a ledger");
+            present.push(name.clone());
+        }
+        known.note(&present, &keyring).map_err(SetupError::from)?;
+        Ok(PreparedFolder { keyring, known, folder, unlisted })
+    }
+
+    /// Returns the data folder, if there is one.
+    fn find(&self) -> Result<Option<DataFolder>, CommandError> {
+        Ok(DataFolder::find(self.environment, self.data).map_err(SetupError::from)?)
+    }
+
+    /// Returns `true` if no ledger has ever stood there.
+    fn is_first(&self, folder: &DataFolder) -> Result<bool, CommandError> {
+        let known = KnownLedgers::read(folder, self.data).map_err(SetupError::from)?;
+        Ok(known.is_empty() && folder.ledger_names().map_err(SetupError::from)?.is_empty())
+    }
+
+    /// Restores the mark of the data folder, where it is lost and the sealed list is of exactly the ledgers that are there.
+    fn mend_mark(&self) -> Result<(), CommandError> {
+        let listed = |folder: &DataFolder| {
+            let known = KnownLedgers::read(folder, self.data).ok().filter(|known| !known.is_empty())?;
+            let keyring = keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User).ok()?;
+            known.sealed_names(&keyring.keyring)
+        };
+        if DataFolder::mend_mark(self.environment, self.data, listed).map_err(SetupError::from)? {
+            tracing::warn!(data = %self.data.display(), "the data folder's FORMAT was damaged or missing; it was written again");
+        }
+        Ok(())
+    }
+
+    /// Returns the anchor, unless it is declared a new one for this folder.
+    fn anchor(&self) -> Option<&dyn Anchor> {
+        self.options.heads.as_ref().filter(|heads| !heads.anchor_is_new)?.anchor.as_deref()
+    }
+
+    /// Refuses to go on without a ledger that the anchor remembers. A new anchor that remembers a ledger of this
+    /// keyring is refused as well. Returns the anchor's fault where it could not list its ledgers.
+    fn check_anchored(
+        &self,
+        present: &[LedgerName],
+        keyring: &Keyring,
+    ) -> Result<Option<String>, CommandError> {
+        let anchor = self.options.heads.as_ref().and_then(|heads| heads.anchor.as_deref());
+        let Some(anchor) = anchor else { return Ok(None) };
+        match check_anchored(anchor, self.data, present, keyring) {
+            // Ledgers wait for an anchor that has to answer; the service asks it again for those that are missing.
+            Err(KnownLedgersError::Anchor(error)) => {
+                tracing::error!(%error, "the service starts without being told which ledgers the anchor remembers; it is asked again");
+                Ok(Some(error.to_string()))
+            }
+            checked => {
+                if checked.map_err(SetupError::from)?
+                    && let Err(error) = anchor::note_used(self.keyring)
+                {
+                    tracing::warn!(%error, "it could not be noted beside the keyring that an anchor is used");
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns `true` if any of these ledgers does not exist yet.
+    pub(crate) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
+        if create.is_empty() {
+            return Ok(false);
+        }
+        self.mend_mark()?;
+        let present = self.present()?;
+        Ok(create.iter().any(|name| !present.contains(name)))
+    }
+
+    /// Returns the ledgers in the data folder; none where there is no data folder yet.
+    fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
+        let names = self.find()?.map_or(Ok(Vec::new()), |folder| folder.ledger_names());
+        Ok(names.map_err(SetupError::from)?)
+    }
+
+    fn keyring(&self, may_make: bool) -> Result<Keyring, CommandError> {
+        match keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User) {
+            Err(KeyringFileError::Missing(_)) if may_make => {
+                let keyring = key_generation::generate()?;
+                keyring_file::create(self.keyring, Some(self.data), &keyring, None)?;
+                tracing::info!(keyring = %self.keyring.display(), "made a keyring; keep a copy apart from the data");
+                Ok(keyring)
+            }
+            loaded => Ok(loaded?.keyring),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
+    use bitacora_ledger::{FolderAnchor, HeadOptions, RealDisk};
+
+    use super::*;
+
+    #[test]
+    fn only_its_name_gives_up_a_ledger_that_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, keyring) = (folder.path().join("data"), folder.path().join("keyring"));
+        let anchor: Arc<dyn Anchor> =
+            Arc::new(FolderAnchor::new(Arc::new(RealDisk), &folder.path().join("anchors")));
+        let [main, other] = ["main", "other"].map(|name| name.parse::<LedgerName>().unwrap());
+        let begin = |create: &[LedgerName], is_new: bool, without: &[LedgerName]| {
+            let heads = HeadOptions {
+                anchor: Some(Arc::clone(&anchor)),
+                anchor_is_new: is_new,
+                ..HeadOptions::default()
+            };
+            let options = Options { heads: Some(heads), ..Options::small() };
+            let environment = Environment::real();
+            let setup = LedgerSetup {
+                environment: &environment,
+                data: &data,
+                keyring: &keyring,
+                options: &options,
+                without,
+            };
+            setup.run(create).map_err(|error| error.to_string())
+        };
+        let begun = begin(&[main.clone(), other.clone()], false, &[]).unwrap();
+        let origin = Origin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&begun.keyring).to_string();
+        anchor.swap(&other, None, &note).unwrap();
+        fs::remove_dir_all(data.join("ledgers/other")).unwrap();
+
+        let is_missed = |begun: Result<PreparedFolder, String>| {
+            let why = begun.map(|_| ()).unwrap_err();
+            assert!(why.contains("start with `--without-ledger other`"), "{why}");
+        };
+        for is_new in [false, true] {
+            is_missed(begin(&[], is_new, &[]));
+        }
+        // A thief takes the list away, too.
+        fs::remove_file(data.join("LEDGERS")).unwrap();
+        for is_new in [false, true] {
+            is_missed(begin(&[], is_new, &[]));
+        }
+        begin(&[], false, std::slice::from_ref(&other)).unwrap();
+        // No file says it for the next start: an old copy of that file would hide a ledger that came back.
+        is_missed(begin(&[], false, &[]));
+        assert!(begin(std::slice::from_ref(&other), false, &[]).is_err(), "the anchor remembers another one");
+        assert!(anchor.recall(&other).unwrap().is_some());
+        assert!(begin(&[], false, std::slice::from_ref(&main)).is_err(), "it is here");
+    }
+}

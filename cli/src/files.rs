@@ -1,0 +1,8 @@
+//! The files of a user and of the program: reading, searching and writing them.
+
+pub(crate) mod descriptors;
+pub(crate) mod document;
+pub(crate) mod durable_file;
+pub(crate) mod input_file;
+pub(crate) mod new_file;
+pub(crate) mod source_files;

@@ -1,0 +1,190 @@
+//! The lists of a service, page after page.
+
+use std::num::NonZeroUsize;
+
+use bitacora_server::answers::{
+    AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
+    CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
+    PolicyAnswer, ProjectionList, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer,
+    SuggestionList, ToolList, UnregisteredToolList,
+};
+use serde::de::DeserializeOwned;
+
+use crate::error::CommandError;
+use crate::ledger_access::merge_pages::MergedPages;
+use crate::ledger_access::service::{ServiceAnswer, ServiceClient, ServiceFailure};
+use crate::options::global::Global;
+use crate::terminal::output::Output;
+use bitacora_client::percent_encoded;
+
+/// The number of items of one page, where a total is given.
+const PAGE_ITEMS: usize = 1_000;
+
+/// Parses the number of wanted items on the command line.
+pub(crate) fn wanted(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "not a number from 1 on")
+}
+
+/// A page of a list.
+pub(crate) trait ListPage: DeserializeOwned {
+    /// The lists that continue from page to page. All other members are of the whole list.
+    const LISTS: &'static [&'static str];
+
+    /// Returns the number of items of the list on this page.
+    fn items(&self) -> usize;
+
+    /// Returns the position of the next page.
+    fn next(&self) -> Option<&str>;
+}
+
+macro_rules! pages {
+    ($($page:ident { $($list:ident),+ },)*) => {
+        $(
+            impl ListPage for $page {
+                const LISTS: &'static [&'static str] = &[$(stringify!($list)),+];
+
+                fn items(&self) -> usize {
+                    [$(self.$list.len()),+].into_iter().sum()
+                }
+
+                fn next(&self) -> Option<&str> {
+                    self.next.as_deref()
+                }
+            }
+        )*
+    };
+}
+
+pages! {
+    AnnotationList { annotations },
+    AnsweredList { resolutions },
+    AnswererList { answerers },
+    ApprovalList { approvals },
+    BreakerList { breakers },
+    BudgetList { budgets },
+    CallList { calls },
+    CheckpointList { checkpoints },
+    ContractCheckList { checks },
+    ContractList { contracts },
+    GapList { gaps },
+    GrantList { grants },
+    ImportList { imports },
+    ModeAnswer { scopes },
+    PolicyAnswer { versions },
+    ProjectionList { projections },
+    RateList { limits, buckets },
+    RollbackList { rollbacks },
+    RunList { runs },
+    RunStepList { steps },
+    SessionList { sessions },
+    StopsAnswer { suspended },
+    SuggestionList { suggestions },
+    ToolList { tools },
+    UnregisteredToolList { tools },
+}
+
+/// Gives every page of a list to `each`: as it came, and parsed.
+pub(crate) fn each_page<T: ListPage>(
+    service: &mut ServiceClient,
+    path: &str,
+    each: impl FnMut(&str, T) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    each_page_by(ServiceClient::get, service, path, each)
+}
+
+/// Does the same with a given request function, for a list under a ledger or under none.
+pub(crate) fn each_page_by<T: ListPage>(
+    ask: fn(&mut ServiceClient, &str) -> Result<ServiceAnswer, ServiceFailure>,
+    service: &mut ServiceClient,
+    path: &str,
+    mut each: impl FnMut(&str, T) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let mut asked = path.to_owned();
+    loop {
+        let answer = ask(service, &asked)?;
+        let page: T = answer.read()?;
+        let next = page.next().map(|next| format!("{path}{joint}after={}", percent_encoded(next)));
+        each(answer.text(), page)?;
+        match next {
+            // A service that names the same page again would be asked for ever.
+            Some(next) if next != asked => asked = next,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Does the same for at most this many items.
+fn each_page_up_to<T: ListPage>(
+    service: &mut ServiceClient,
+    path: &str,
+    most: usize,
+    mut each: impl FnMut(&str, T) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let (mut left, mut behind) = (most, String::new());
+    while left > 0 {
+        let limit = left.min(PAGE_ITEMS);
+        let answer = service.get(&format!("{path}{joint}limit={limit}{behind}"))?;
+        let page: T = answer.read()?;
+        left = left.saturating_sub(page.items());
+        let next = page.next().map(|next| format!("&after={}", percent_encoded(next)));
+        each(answer.text(), page)?;
+        match next {
+            Some(next) if next != behind => behind = next,
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Returns every page of a list, for people. With `--json` the pages are written as one document, and `None` is returned.
+pub(crate) fn pages_to_show<T: ListPage>(
+    service: &mut ServiceClient,
+    path: &str,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Option<Vec<T>>, CommandError> {
+    shown(global, output, |each| each_page(service, path, each))
+}
+
+/// Does the same for at most this many items.
+pub(crate) fn pages_to_show_up_to<T: ListPage>(
+    service: &mut ServiceClient,
+    path: &str,
+    most: usize,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Option<Vec<T>>, CommandError> {
+    shown(global, output, |each| each_page_up_to(service, path, most, each))
+}
+
+fn shown<T: ListPage>(
+    global: &Global,
+    output: &mut Output,
+    all: impl FnOnce(&mut dyn FnMut(&str, T) -> Result<(), CommandError>) -> Result<(), CommandError>,
+) -> Result<Option<Vec<T>>, CommandError> {
+    let (mut pages, mut merged) = (Vec::new(), MergedPages::new(T::LISTS));
+    all(&mut |text, page| {
+        if global.json {
+            return Ok(merged.take(text)?);
+        }
+        pages.push(page);
+        Ok(())
+    })?;
+    if global.json {
+        output.json_text(&merged.to_json())?;
+        return Ok(None);
+    }
+    Ok(Some(pages))
+}
+
+/// Returns all pages of a list as one document.
+pub(crate) fn joined_pages<T: ListPage>(
+    service: &mut ServiceClient,
+    path: &str,
+) -> Result<MergedPages, CommandError> {
+    let mut merged = MergedPages::new(T::LISTS);
+    each_page(service, path, |text, _: T| Ok(merged.take(text)?))?;
+    Ok(merged)
+}

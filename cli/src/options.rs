@@ -1,0 +1,9 @@
+//! The options that several commands share.
+
+pub(crate) mod dimension;
+pub(crate) mod filters;
+pub(crate) mod global;
+pub(crate) mod mapping_arguments;
+pub(crate) mod place_parser;
+pub(crate) mod prices;
+pub(crate) mod usage;

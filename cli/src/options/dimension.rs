@@ -1,0 +1,106 @@
+//! A dimension of trust: on the command line, in requests, and in words.
+
+use bitacora_server::answers::DimensionAnswer;
+use clap::Args;
+
+use crate::import::json_text::JsonObject;
+
+/// The mark of an unknown part.
+const UNKNOWN: &str = "-";
+
+/// A dimension on the command line. Parts that are left out are unknown.
+#[derive(Debug, Args)]
+pub(crate) struct DimensionArguments {
+    /// The tool.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: String,
+    /// The context, as decisions show it. [default: -]
+    #[arg(long, value_name = "CONTEXT")]
+    pub(crate) context: Option<String>,
+    /// The model. [default: -]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The task type. [default: -]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task_type: Option<String>,
+    /// The workspace, as decisions show it. [default: -]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "all_workspaces")]
+    pub(crate) workspace: Option<String>,
+    /// Use the counts of all workspaces together: of policies that combine them, and of ledgers from before they were separate.
+    #[arg(long)]
+    pub(crate) all_workspaces: bool,
+}
+
+impl DimensionArguments {
+    /// Returns the dimension as JSON of a request.
+    pub(crate) fn to_json(&self) -> String {
+        let part = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        let json = JsonObject::new()
+            .text("tool", &self.tool)
+            .text("context", &part(&self.context))
+            .text("model", &part(&self.model))
+            .text("task_type", &part(&self.task_type));
+        json.maybe("workspace", self.workspace()).end()
+    }
+
+    /// Returns the workspace; `None` stands for all of them together.
+    pub(crate) fn workspace(&self) -> Option<&str> {
+        (!self.all_workspaces).then(|| self.workspace.as_deref().unwrap_or(UNKNOWN))
+    }
+
+    /// Returns `true` if nothing is left out but the task type, which few calls name.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.context.is_some() && self.model.is_some()
+    }
+
+    /// Returns the parameters of a query.
+    pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 5] {
+        [
+            ("tool", Some(&self.tool)),
+            ("context", self.context.as_deref()),
+            ("model", self.model.as_deref()),
+            ("task_type", self.task_type.as_deref()),
+            ("workspace", self.workspace()),
+        ]
+    }
+}
+
+/// Describes a dimension: `fs.write on src, by m1, for review`.
+pub(crate) fn dimension_words(dimension: &DimensionAnswer) -> String {
+    let DimensionAnswer { tool, context, model, task_type, workspace } = dimension;
+    let mut words = tool.clone();
+    for (joint, part) in [(" on ", context), (", by ", model), (", for ", task_type)] {
+        if part != UNKNOWN {
+            words.push_str(joint);
+            words.push_str(part);
+        }
+    }
+    match workspace.as_deref() {
+        None => words.push_str(", in all projects"),
+        Some(UNKNOWN) => {}
+        Some(workspace) => {
+            words.push_str(", in ");
+            words.push_str(workspace);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_a_dimension_is_not_said() {
+        let dimension = |parts: [&str; 4], workspace: Option<&str>| {
+            let [tool, context, model, task_type] = parts.map(str::to_owned);
+            let workspace = workspace.map(str::to_owned);
+            dimension_words(&DimensionAnswer { tool, context, model, task_type, workspace })
+        };
+        let named = ["fs.write", "src", "m1", "review"];
+        assert_eq!(dimension(["fs.write", "-", "-", "-"], None), "fs.write, in all projects");
+        assert_eq!(dimension(named, Some("-")), "fs.write on src, by m1, for review");
+        assert_eq!(dimension(named, Some("/a")), "fs.write on src, by m1, for review, in /a");
+        assert_eq!(dimension(["fs.write", "-", "-", "-"], Some("-")), "fs.write");
+    }
+}

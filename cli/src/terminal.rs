@@ -1,0 +1,7 @@
+//! The writing of results and progress.
+
+pub(crate) mod logging;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod stored_line;
+pub(crate) mod table;

@@ -1,0 +1,173 @@
+//! The writer of results to stdout.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write};
+
+use bitacora_formats::is_bidi_control;
+use serde_json::Value;
+
+use crate::error::CommandFailure;
+use crate::exit::Exit;
+
+/// The reason why a result did not reach stdout.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    /// The reader at the other end is gone, as after `| head`, and wants nothing more.
+    #[error("stdout was closed")]
+    Closed,
+    /// Stdout failed.
+    #[error("stdout: {0}; the result is not complete")]
+    Write(io::Error),
+}
+
+impl CommandFailure for OutputError {
+    fn exit(&self) -> Exit {
+        match self {
+            // A reader that closed stdout has seen enough.
+            Self::Closed => Exit::Done,
+            Self::Write(_) => Exit::Failed,
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+}
+
+impl From<io::Error> for OutputError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::Closed } else { Self::Write(error) }
+    }
+}
+
+/// The writer of results: to stdout, except in tests. Output is certain to be written only after [`Output::flush`].
+pub(crate) struct Output {
+    to: BufWriter<Box<dyn Write>>,
+}
+
+impl Output {
+    pub(crate) fn stdout() -> Self {
+        Self::to(Box::new(io::stdout()))
+    }
+
+    pub(crate) fn to(writer: Box<dyn Write>) -> Self {
+        Self { to: BufWriter::new(writer) }
+    }
+
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), OutputError> {
+        Ok(writeln!(self.to, "{line}")?)
+    }
+
+    /// Writes bytes unchanged, line feeds included.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        Ok(self.to.write_all(bytes)?)
+    }
+
+    /// Writes one JSON value on a line of its own. Characters that would control a terminal are escaped as JSON has it,
+    /// which keeps the meaning.
+    pub(crate) fn json(&mut self, value: &Value) -> Result<(), OutputError> {
+        self.json_text(&value.to_string())
+    }
+
+    /// Writes JSON that is text already, without line breaks between its tokens.
+    pub(crate) fn json_text(&mut self, text: &str) -> Result<(), OutputError> {
+        if !text.chars().any(steers) {
+            return self.line(text);
+        }
+        let mut escaped = String::with_capacity(text.len());
+        for character in text.chars() {
+            if steers(character) {
+                let mut units = [0; 2];
+                let units = character.encode_utf16(&mut units);
+                units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+            } else {
+                escaped.push(character);
+            }
+        }
+        self.line(escaped)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
+        Ok(self.to.flush()?)
+    }
+}
+
+/// Returns the text without characters that would control a terminal: events and answers come from elsewhere.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if steers(character) {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}
+
+/// Returns `true` if the character would control a terminal, or the text around it, instead of being shown.
+fn steers(character: char) -> bool {
+    character.is_control() || is_bidi_control(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct FailingWriter(io::ErrorKind);
+
+    impl Write for FailingWriter {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_shown_steers_a_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\n"), "a\\u{1b}[2Jb\\u{9b}c\\n");
+        assert_eq!(printable("a\u{202e}b\u{2069}\u{e9}"), "a\\u{202e}b\\u{2069}\u{e9}");
+    }
+
+    /// A writer that keeps everything.
+    #[derive(Clone, Default)]
+    struct MemoryWriter(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+
+    impl Write for MemoryWriter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn json_means_the_same_and_steers_no_terminal_either() {
+        let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{1b}\u{e9}\n"});
+        let memory = MemoryWriter::default();
+        let mut output = Output::to(Box::new(memory.clone()));
+        output.json(&value).unwrap();
+        output.flush().unwrap();
+        let written = String::from_utf8(memory.0.borrow().clone()).unwrap();
+        assert_eq!(printable(written.trim_end()), written.trim_end());
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
+        assert!(written.contains('\u{e9}'), "{written}");
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_told_apart_from_a_failure() {
+        let end = |kind| {
+            let mut output = Output::to(Box::new(FailingWriter(kind)));
+            output.line("a line").unwrap();
+            output.flush().unwrap_err()
+        };
+        assert!(matches!(end(io::ErrorKind::BrokenPipe), OutputError::Closed));
+        assert!(matches!(end(io::ErrorKind::StorageFull), OutputError::Write(_)));
+    }
+}
