@@ -71,6 +71,7 @@ pub enum DeclaredLossError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(expecting = "struct Text")]
 struct DeclaredLossText {
     format: String,
     generation: u32,

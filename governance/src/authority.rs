@@ -224,6 +224,7 @@ impl Identity {
 
 /// The claims of data that only a token proves.
 #[derive(Deserialize)]
+#[serde(expecting = "struct Claims")]
 struct DataClaims<'a> {
     #[serde(borrow, default)]
     by: Option<ClaimText<'a>>,

@@ -20,6 +20,7 @@ pub const EVIDENCE_FORMAT: &str = "bitacora-evidence v1";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(expecting = "struct Text")]
 struct EvidenceText<'a> {
     #[serde(borrow)]
     format: Cow<'a, str>,

@@ -173,6 +173,7 @@ impl fmt::Debug for Dimension {
 /// A dimension as it is written and read.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
+#[serde(expecting = "struct Parts")]
 struct DimensionFields<'a> {
     #[serde(borrow)]
     tool: Cow<'a, str>,

@@ -26,6 +26,7 @@ pub(crate) struct GuardedFiles {
 
 /// The findings of the guarded files on a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "struct Guarded")]
 pub struct FileGuardResult {
     /// The reason against simply letting it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]

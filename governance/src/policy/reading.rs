@@ -13,6 +13,7 @@ use super::PolicyError;
 /// The document before its rules are looked at.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "struct Outline")]
 struct RawPolicy<'a> {
     #[serde(borrow)]
     rules: Vec<&'a RawValue>,

@@ -74,6 +74,7 @@ pub struct Assessment {
 /// The standing of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[serde(expecting = "enum Standing")]
 pub enum TrustStanding {
     /// Calls without review.
     AutoApprove,

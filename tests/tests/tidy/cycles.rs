@@ -8,7 +8,7 @@ use super::{SourceFile, assert_none, files};
 const MAX_CYCLE: usize = 9;
 
 /// Crates whose largest cycle is longer still, each with its size. It may only fall.
-const LONGER: [(&str, usize); 4] = [("governance", 37), ("ledger", 70), ("server", 82), ("cli", 52)];
+const LONGER: [(&str, usize); 3] = [("ledger", 70), ("server", 82), ("cli", 52)];
 
 /// Module paths of a crate, as `a/b` for `crate::a::b`, with what each of them imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;

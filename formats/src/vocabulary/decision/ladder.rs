@@ -25,6 +25,7 @@ pub struct LadderStep {
 /// A step as it is written where its name does not say all.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[serde(expecting = "struct Told")]
 struct StepObject {
     /// The step.
     step: Step,
