@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::background::archiving::Archiving;
+use crate::background::archiving::ArchiveSettings;
 use crate::background::webhooks::NoticeTarget;
 use crate::http::origin::Origin;
 use crate::ledgers::LedgersConfig;
@@ -29,7 +29,7 @@ pub struct ServerConfig {
     /// The receiver of notices, if there is one.
     pub notices: Option<NoticeTarget>,
     /// The archiving in the background, if there is any.
-    pub archiving: Option<Archiving>,
+    pub archiving: Option<ArchiveSettings>,
     /// Read models that every ledger has to answer from for the service to be ready.
     pub required_models: Vec<RequiredModel>,
     /// Bounds of memory, threads and patience.

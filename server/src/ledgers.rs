@@ -21,7 +21,7 @@ use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use tokio::sync::{Mutex, Notify};
 
-use crate::ledgers::anchor_list::{AnchorList, Remembered, UnlistedAnchor, missing};
+use crate::ledgers::anchor_list::{AnchorList, AnchoredLedgers, UnlistedAnchor, missing};
 use crate::ledgers::data_folder::{DataError, DataFolder};
 use crate::ledgers::first_tokens::{
     FirstAdminError, FirstTokenError, FirstTokens, give_first_admin, record_admin,
@@ -336,7 +336,7 @@ impl Ledgers {
     pub(crate) async fn ask_anchor(&self) {
         let Some(anchor) = self.list.to_be_asked(&self.config.options) else { return };
         let keyring = Arc::clone(&self.config.keyring);
-        let remembered = blocking(move || Remembered::ask(&*anchor, &keyring)).await;
+        let remembered = blocking(move || AnchoredLedgers::ask(&*anchor, &keyring)).await;
         // One that was made meanwhile has its place now.
         let _only_one = self.making.lock().await;
         let mut slots = BTreeMap::clone(&self.slots.load());

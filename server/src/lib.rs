@@ -33,11 +33,11 @@ mod witnesses;
 
 pub use self::http::listener::{ListenError, may_listen};
 pub use self::http::origin::{NotAnOrigin, Origin};
-pub use background::archiving::{ArchivePauses, Archiving};
+pub use background::archiving::{ArchivePauses, ArchiveSettings};
 pub use background::webhooks::{NoticeTarget, NoticeTargetError};
 pub use config::ServerConfig;
 pub use in_process::InProcess;
-pub use ledgers::anchor_list::{Remembered, UnlistedAnchor};
+pub use ledgers::anchor_list::{AnchoredLedgers, UnlistedAnchor};
 pub use ledgers::data_folder::{DataError, DataFolder};
 pub use ledgers::first_tokens::{Admission, FirstToken, FirstTokenError, FirstTokens};
 pub use ledgers::required_models::{NoSuchModel, RequiredModel};

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::api::Admittance;
 use crate::api::Api;
-use crate::background::archiving::{self, Archiving};
+use crate::background::archiving::{self, ArchiveSettings};
 use crate::background::expiry;
 use crate::background::pending_anchors::open_when_anchored;
 use crate::background::suggestion_job;
@@ -56,7 +56,7 @@ pub struct Server {
     api: Arc<Api>,
     phase: watch::Sender<Phase>,
     notices: Option<NoticeTarget>,
-    archiving: Option<Archiving>,
+    archiving: Option<ArchiveSettings>,
     max_connections: usize,
 }
 

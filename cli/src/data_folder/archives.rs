@@ -9,7 +9,7 @@ use bitacora_archiver::{
 };
 use bitacora_formats::Micros;
 use bitacora_ledger::Environment;
-use bitacora_server::{ArchivePauses, Archiving};
+use bitacora_server::{ArchivePauses, ArchiveSettings};
 use clap::Args;
 
 use crate::ttl::ttl;
@@ -45,7 +45,11 @@ fn age(text: &str) -> Result<Age, String> {
 
 impl ArchivingArguments {
     /// Returns the archiving into this store; `None` where no rule makes events due.
-    pub(crate) fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchivePlace) -> Option<Archiving> {
+    pub(crate) fn archiving(
+        &self,
+        objects: &Arc<dyn Objects>,
+        place: &ArchivePlace,
+    ) -> Option<ArchiveSettings> {
         let cold_after = match self.archive_after {
             Age::Never if self.archive_over.is_none() => return None,
             Age::Never => None,
@@ -54,7 +58,7 @@ impl ArchivingArguments {
         let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
         let (objects, store) = (Arc::clone(objects), place.to_string());
         let (releases, pauses) = (!self.keep_archived_segments, ArchivePauses::default());
-        Some(Archiving { objects, store, rules, releases, pauses })
+        Some(ArchiveSettings { objects, store, rules, releases, pauses })
     }
 }
 

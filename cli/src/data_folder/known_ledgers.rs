@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bitacora_formats::{ControlFile, Keyring, LedgerName, undo_one_flip};
 use bitacora_ledger::{Anchor, AnchorError};
-use bitacora_server::{DataFolder, Remembered};
+use bitacora_server::{AnchoredLedgers, DataFolder};
 
 /// The file's name in the data folder.
 const FILE: &str = "LEDGERS";
@@ -206,7 +206,7 @@ fn anchored(
     keyring: &Keyring,
 ) -> Option<BTreeSet<LedgerName>> {
     let here: BTreeSet<_> = present.iter().cloned().collect();
-    let Remembered { names, failure } = Remembered::ask(anchor?, keyring);
+    let AnchoredLedgers { names, failure } = AnchoredLedgers::ask(anchor?, keyring);
     (!here.is_empty() && failure.is_none() && names == here).then_some(here)
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn check_anchored(
     present: &[LedgerName],
     keyring: &Keyring,
 ) -> Result<bool, KnownLedgersError> {
-    let Remembered { names, failure } = Remembered::ask(anchor, keyring);
+    let AnchoredLedgers { names, failure } = AnchoredLedgers::ask(anchor, keyring);
     if let Some(name) = names.iter().find(|name| !present.contains(name)) {
         return Err(KnownLedgersError::Anchored { data: data.to_owned(), name: name.clone() });
     }

@@ -1,4 +1,4 @@
-//! Archiving in the background: one ledger after the other, at a pace that appends do not notice.
+//! ArchiveSettings in the background: one ledger after the other, at a pace that appends do not notice.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 /// The settings of archiving: the store, the rules and the pace.
 #[derive(Clone)]
-pub struct Archiving {
+pub struct ArchiveSettings {
     /// The store.
     pub objects: Arc<dyn Objects>,
     /// The store, in the words of the configuration.
@@ -56,7 +56,7 @@ impl Default for ArchivePauses {
 ///
 /// # Errors
 /// The system gives no thread.
-pub(crate) fn start(api: &Arc<Api>, archiving: Archiving) -> std::io::Result<()> {
+pub(crate) fn start(api: &Arc<Api>, archiving: ArchiveSettings) -> std::io::Result<()> {
     let (looking, working) = (Arc::clone(api), Arc::clone(api));
     thread::Builder::new().name("archiver".to_owned()).spawn(move || work(&working, &archiving))?;
     let stop = move || {
@@ -72,7 +72,7 @@ fn is_serving(phase: &watch::Receiver<Phase>) -> bool {
     *phase.borrow() <= Phase::Serving
 }
 
-fn work(api: &Api, archiving: &Archiving) {
+fn work(api: &Api, archiving: &ArchiveSettings) {
     let phase = api.phase();
     let mut retries = Retries::default();
     let mut looked: BTreeMap<LedgerName, Instant> = BTreeMap::new();
@@ -118,7 +118,12 @@ impl Retries {
 }
 
 /// Archives what is due of a ledger; whether that failed.
-fn archive_and_tell(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> bool {
+fn archive_and_tell(
+    api: &Api,
+    archiving: &ArchiveSettings,
+    name: &LedgerName,
+    ledger: &IndexedLedger,
+) -> bool {
     let archived = || archive(api, archiving, name, ledger);
     // Archiving goes on with the other ledgers, and with this one later.
     if let Ok(outcome) = catch_unwind(AssertUnwindSafe(archived)) {
@@ -133,7 +138,7 @@ fn archive_and_tell(api: &Api, archiving: &Archiving, name: &LedgerName, ledger:
 
 fn archive(
     api: &Api,
-    archiving: &Archiving,
+    archiving: &ArchiveSettings,
     name: &LedgerName,
     ledger: &IndexedLedger,
 ) -> Result<Outcome, ArchiverError> {
@@ -143,7 +148,7 @@ fn archive(
 }
 
 /// Looks whether archives are there that hold events which lie nowhere else; whether the store said so.
-fn look(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> bool {
+fn look(api: &Api, archiving: &ArchiveSettings, name: &LedgerName, ledger: &IndexedLedger) -> bool {
     let archiver = archiver(api, archiving, name, ledger);
     let looked = archiver.look();
     match (&looked, archiver.progress().missing()) {
@@ -158,7 +163,7 @@ fn look(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLed
     looked.is_ok()
 }
 
-fn archiver(api: &Api, archiving: &Archiving, name: &LedgerName, ledger: &IndexedLedger) -> Archiver {
+fn archiver(api: &Api, archiving: &ArchiveSettings, name: &LedgerName, ledger: &IndexedLedger) -> Archiver {
     let (folder, environment) = api.ledgers.place(name);
     let archiver = Archiver::new(
         (**ledger).clone(),

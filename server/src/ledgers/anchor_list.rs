@@ -13,14 +13,14 @@ use crate::limits::MAX_UNANCHORED;
 
 /// The ledgers of one keyring that an anchor remembers.
 #[derive(Debug)]
-pub struct Remembered {
+pub struct AnchoredLedgers {
     /// Their names, as far as the anchor told them.
     pub names: BTreeSet<LedgerName>,
     /// The first answer that was none. There may be ledgers that are not among the names.
     pub failure: Option<AnchorError>,
 }
 
-impl Remembered {
+impl AnchoredLedgers {
     /// Asks the anchor. A head that cannot be read hides no other one.
     #[must_use]
     pub fn ask(anchor: &dyn Anchor, keyring: &Keyring) -> Self {

@@ -1,4 +1,4 @@
-//! Archiving in the background of a running service: stored, told in metrics, and read as before.
+//! ArchiveSettings in the background of a running service: stored, told in metrics, and read as before.
 //! A failure is told and tried again. After an end at any point, archiving goes on.
 
 use std::fs;
@@ -14,7 +14,7 @@ use bitacora_archiver::{
 };
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, HeadOptions, Ledger};
-use bitacora_server::{ArchivePauses, Archiving, ServerLimits};
+use bitacora_server::{ArchivePauses, ArchiveSettings, ServerLimits};
 
 use crate::service::{TestService, config, data, event, new_keyring, wait_until};
 
@@ -110,7 +110,7 @@ fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store
     config.ledgers.options.heads =
         Some(HeadOptions { every: Duration::from_millis(20), ..HeadOptions::default() });
     let pause = Duration::from_millis(100);
-    config.archiving = Some(Archiving {
+    config.archiving = Some(ArchiveSettings {
         objects: Arc::clone(store) as Arc<dyn Objects>,
         store: "cold".to_owned(),
         rules: Rules { cold_after: None, hot_events: Some(HOT_EVENTS), ..Rules::default() },

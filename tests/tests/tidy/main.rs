@@ -7,6 +7,7 @@ mod documents;
 mod generated;
 mod language;
 mod markdown;
+mod names;
 mod rooms;
 mod seeded_bugs;
 
