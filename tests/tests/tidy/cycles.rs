@@ -108,7 +108,7 @@ fn imports(files: &[(String, String)], by_room: bool) -> Imports {
         let targets = all.entry(top(module)).or_default();
         for path in paths(code).iter().filter_map(|path| resolve(module, path)) {
             let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-            let found = ends.filter_map(|end| known.get(&path[..end])).last();
+            let found = ends.rev().find_map(|end| known.get(&path[..end]));
             targets.extend(found.map(|found| top(found)).filter(|found| *found != top(module)));
         }
     }
