@@ -6,7 +6,7 @@
 
 use bitacora_formats::Decompressor;
 use bitacora_formats::archive::{
-    ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveKey, ArchiveTrailer, ArchiveLayout, PartEntry, PartKind,
+    ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveKey, ArchiveLayout, ArchiveTrailer, PartEntry, PartKind,
     UnverifiedManifest, check_roots, open_group, open_part,
 };
 use bitacora_formats_fuzz::assert_one_line;

@@ -5,7 +5,7 @@
 #![no_main]
 
 use bitacora_formats::{
-    BodyForm, Data, EventDraft, Event, Json, Record, decode_part, decode_record, encode_part, encode_record,
+    BodyForm, Data, Event, EventDraft, Json, Record, decode_part, decode_record, encode_part, encode_record,
     parse_events, write_event, write_event_line,
 };
 use bitacora_formats_fuzz::assert_one_line;

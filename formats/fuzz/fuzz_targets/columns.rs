@@ -5,7 +5,7 @@
 #![no_main]
 
 use bitacora_formats::{
-    ColumnGroup, ColumnRow, Data, EventDraft, Event, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record,
+    ColumnGroup, ColumnRow, Data, Event, EventDraft, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record,
     StreamVersion, decode_columns, encode_columns, encode_record,
 };
 use bitacora_formats_fuzz::assert_one_line;

@@ -3,7 +3,7 @@
 //! A receipt that verifies has one text, proves its own event and nothing else, and holds under no other key.
 #![no_main]
 
-use bitacora_formats::{Position, InclusionReceipt, UnverifiedReceipt, UnverifiedTreeHead, verify_inclusion};
+use bitacora_formats::{InclusionReceipt, Position, UnverifiedReceipt, UnverifiedTreeHead, verify_inclusion};
 use bitacora_formats_fuzz::assert_one_line;
 use bitacora_formats_fuzz::signed::{self, KEYRING};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
@@ -42,8 +42,8 @@ fn check_others(receipt: &InclusionReceipt, keys: &[bitacora_formats::VerifierKe
     later.leaf.time.0 ^= 1;
     let mut other = receipt.clone();
     other.leaf.commitment.0[0] ^= 1;
-    let moved =
-        Position::new(receipt.position.get() ^ 1).map(|position| InclusionReceipt { position, ..receipt.clone() });
+    let moved = Position::new(receipt.position.get() ^ 1)
+        .map(|position| InclusionReceipt { position, ..receipt.clone() });
     for other in [Some(later), Some(other), moved].into_iter().flatten() {
         let parsed = UnverifiedReceipt::parse(&other.to_string()).unwrap();
         assert!(parsed.verify(keys).is_err());

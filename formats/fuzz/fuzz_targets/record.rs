@@ -5,7 +5,7 @@
 #![no_main]
 
 use bitacora_formats::{
-    EventDraft, Event, Record, RecordData, RecordError, decode_record, encode_record, write_event,
+    Event, EventDraft, Record, RecordData, RecordError, decode_record, encode_record, write_event,
     write_event_line,
 };
 use bitacora_formats_fuzz::assert_one_line;

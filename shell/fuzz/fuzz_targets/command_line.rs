@@ -3,7 +3,9 @@
 //! before, behind and between others.
 #![no_main]
 
-use bitacora_shell::{CommandLine, Joint, RedirectionKind, SimpleCommand, Unreadable, ShellWord, parse, read};
+use bitacora_shell::{
+    CommandLine, Joint, RedirectionKind, ShellWord, SimpleCommand, Unreadable, parse, read,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
