@@ -381,7 +381,7 @@ fn what_is_left_is_not_changed_unseen_by_whoever_makes_its_checksum_right() {
 }
 
 #[test]
-fn what_is_left_without_signature_and_footer_is_incomplete_to_both() {
+fn what_is_left_without_signature_is_incomplete_to_both() {
     let Some(mut judge) = Judge::new() else { return };
     let archived = &*ARCHIVED;
     let name = &archived.released[0];
@@ -389,14 +389,17 @@ fn what_is_left_without_signature_and_footer_is_incomplete_to_both() {
     let first_time = Micros(signed.first_time.0.saturating_sub(5));
     let unsigned = ReleasedSegment { signed: None, ..signed };
     let bare = ReleasedSegment { footer: None, first_time, ..unsigned.clone() };
+    let mut moved = ReleasedSegment { first_time, ..unsigned.clone() };
+    moved.footer.as_mut().unwrap().first_time = first_time;
     let judged = |released: &ReleasedSegment, what: &str, expected: &ExpectedFinding, judge: &mut Judge| {
         let changed = archived.changed(|files| files.remove(&name.replace("segments/", "tree/")));
         judge.changes(&changed, name, [(what.to_owned(), released.encode(), u64::MAX, expected)].into_iter());
     };
     let incomplete = ExpectedFinding { verdict: Verdict::Incomplete, file: None, kind: None };
-    judged(&unsigned, "format 1 with a footer", &ExpectedFinding::alone(), &mut judge);
+    judged(&unsigned, "format 1 with a footer", &incomplete, &mut judge);
+    judged(&moved, "format 1 with a footer of other times", &incomplete, &mut judge);
     judged(&bare, "format 1 without a footer", &incomplete, &mut judge);
-    judge.end(2);
+    judge.end(3);
 }
 
 #[test]
