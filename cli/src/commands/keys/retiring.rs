@@ -46,6 +46,12 @@ pub(crate) enum RetireFailure {
     Keys(#[from] RetirementError),
 }
 
+impl From<KnownLedgersError> for RetireFailure {
+    fn from(error: KnownLedgersError) -> Self {
+        Self::Ledgers(Box::new(error))
+    }
+}
+
 /// A ledger's need of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyNeed {
@@ -103,7 +109,7 @@ impl Keys<'_> {
         let anchor = heads.as_ref().and_then(|heads| heads.anchor.as_deref());
         self.change(|loaded| {
             let missed = ledgers.refuse_missing(&loaded.keyring, anchor, without);
-            missed.map_err(|error| KeysError::from(RetireFailure::Ledgers(Box::new(error))))?;
+            missed.map_err(KeysError::from)?;
             let ids = ledgers.may_go(&loaded.keyring, named).map_err(KeysError::from)?;
             let mut offline = OfflineKeys::default();
             loaded
@@ -147,13 +153,16 @@ impl Ledgers<'_> {
         keyring: &Keyring,
         anchor: Option<&dyn Anchor>,
         without: &[LedgerName],
-    ) -> Result<(), KnownLedgersError> {
+    ) -> Result<(), RetireFailure> {
+        let mut present = self.names()?;
         let mut known = KnownLedgers::read(self.folder, self.data)?;
-        let mut present = self.names().unwrap_or_default();
         known.give_up(self.data, &present, without)?;
         known.check(self.data, &present, keyring, anchor)?;
         present.extend(without.iter().cloned());
-        anchor.map_or(Ok(()), |anchor| check_anchored(anchor, self.data, &present, keyring).map(drop))
+        if let Some(anchor) = anchor {
+            check_anchored(anchor, self.data, &present, keyring)?;
+        }
+        Ok(())
     }
 
     /// Returns the keys to retire. Each named key must be one that no ledger needs. Without names, all such keys are returned.
