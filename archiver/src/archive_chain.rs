@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest};
 use bitacora_formats::{Generation, LedgerId, SigningChain};
 
 use crate::archive_store::{ArchiveStoreError, Objects};

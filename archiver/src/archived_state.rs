@@ -1,6 +1,6 @@
 //! The state that decides as archives keep it: the newest one that is not too new, from its archive.
 
-use bitacora_formats::archive::{ArchiveError, open_part};
+use bitacora_archive_format::{ArchiveError, open_part};
 use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ColdError, ColdState};
 

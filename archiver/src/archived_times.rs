@@ -1,6 +1,6 @@
 //! The times of archived events, from manifests and indexes alone: no event is read for that.
 
-use bitacora_formats::archive::{ArchiveError, GroupTimes, Manifest, open_part};
+use bitacora_archive_format::{ArchiveError, GroupTimes, Manifest, open_part};
 use bitacora_formats::{Decompressor, Micros, Position};
 use bitacora_ledger::ColdStretch;
 

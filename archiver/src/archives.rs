@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use bitacora_formats::archive::{ArchiveError, ArchiveRange, PartEntry, SignedManifest, open_columns};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, PartEntry, SignedManifest, open_columns};
+use bitacora_archive_format::{ColumnGroup, ColumnRow, Rows};
 use bitacora_formats::limits::MAX_FRAME_ENTRIES;
-use bitacora_formats::{ColumnGroup, ColumnRow, Decompressor, Keyring, LedgerId, Micros, Position, Rows};
+use bitacora_formats::{Decompressor, Keyring, LedgerId, Micros, Position};
 use bitacora_ledger::{
     ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdStretch,
     ColdTier, Disk, Filter,

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchiveRange, GroupTimes, Manifest, SignedManifest,
-};
+use bitacora_archive_format::{ArchiveError, ArchiveKey, ArchiveRange, GroupTimes, Manifest, SignedManifest};
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::ColdError;
 use sha2::{Digest, Sha256};

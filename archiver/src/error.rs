@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use bitacora_archive_format::{ArchiveError, ArchiveRange};
 use bitacora_formats::Position;
-use bitacora_formats::archive::{ArchiveError, ArchiveRange};
 use bitacora_ledger::{AppendError, ReadError, ReleaseError, SavedStateError};
 
 use crate::archive_store::ArchiveStoreError;

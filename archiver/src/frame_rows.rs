@@ -1,6 +1,7 @@
 //! A frame's body as rows of an archive, and back.
 
-use bitacora_formats::{BodyError, BodyWriter, ColumnRow, FrameBody, Micros};
+use bitacora_archive_format::ColumnRow;
+use bitacora_formats::{BodyError, BodyWriter, FrameBody, Micros};
 
 /// The reasons for which rows are not those of one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError};
 
-use bitacora_formats::archive::{ArchiveError, ArchiveLabel, IndexShard, open_part};
+use bitacora_archive_format::{ArchiveError, ArchiveLabel, IndexShard, open_part};
 use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ColdError, Filter};
 use sha2::{Digest, Sha256};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_formats::archive::{
+use bitacora_archive_format::{
     ArchiveError, ArchiveRange, Manifest, ManifestError, SignedManifest, UnverifiedManifest,
 };
 use bitacora_formats::limits::MAX_MANIFEST_BYTES;

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest, SegmentLink, SignedManifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest, SegmentLink, SignedManifest};
 use bitacora_formats::{LedgerId, Position, SigningChain};
 use bitacora_ledger::{ColdAccess, Disk, KnownSegments};
 

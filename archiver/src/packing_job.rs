@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use bitacora_formats::archive::{
+use bitacora_archive_format::{
     ArchiveError, ArchiveKey, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ChainLink,
     EventGroup, Facts, FinishedArchive, GroupCollector, Manifest, SealedGroup, SegmentLink, SignedManifest,
     TreeHeadProof, seal_group,

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use bitacora_formats::archive::{ChainLink, Manifest, SegmentLink};
-use bitacora_formats::{Keyring, Position, Rows};
+use bitacora_archive_format::Rows;
+use bitacora_archive_format::{ChainLink, Manifest, SegmentLink};
+use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::Ledger;
 
 use crate::error::ArchiverError;

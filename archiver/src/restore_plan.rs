@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use bitacora_formats::archive::ArchiveRange;
+use bitacora_archive_format::ArchiveRange;
 use bitacora_formats::{LedgerId, SigningChain};
 use bitacora_ledger::KnownSegments;
 

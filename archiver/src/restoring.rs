@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::archive::{ArchiveError, ArchiveRange, Manifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest};
+use bitacora_archive_format::{ColumnRow, Rows};
 use bitacora_formats::{
-    ColumnRow, Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, Rows, StreamVersion, TreeHash,
-    decode_record, leaf_hash,
+    Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, StreamVersion, TreeHash, decode_record,
+    leaf_hash,
 };
 use bitacora_ledger::{ColdFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
 

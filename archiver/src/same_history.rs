@@ -1,7 +1,7 @@
 //! The check that an archive is of the folder's own history.
 //! Archives of a history that was given up are no source for losses of this one.
 
-use bitacora_formats::archive::{ArchiveRange, SegmentLink};
+use bitacora_archive_format::{ArchiveRange, SegmentLink};
 use bitacora_ledger::{KnownSegments, SegmentStart};
 
 /// Returns `true` where an archive of this range, in which these segments began, is of the history whose segments are known. Within a

@@ -1,7 +1,7 @@
 //! The state that decides in an archive: as of the last frame that ends in the archive's range.
 
+use bitacora_archive_format::{ArchiveRange, ArchivedState, ChainLink, Manifest};
 use bitacora_formats::Position;
-use bitacora_formats::archive::{ArchiveRange, ArchivedState, ChainLink, Manifest};
 use bitacora_ledger::Ledger;
 use sha2::{Digest, Sha256};
 

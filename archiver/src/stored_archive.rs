@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bitacora_formats::SigningChain;
-use bitacora_formats::archive::{
+use bitacora_archive_format::{
     ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveLayout, ArchiveTrailer, PartEntry,
 };
+use bitacora_formats::SigningChain;
 
 use crate::archive_store::{ObjectVersion, Objects};
 use crate::error::StoredError;

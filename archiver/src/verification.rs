@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use bitacora_formats::archive::{
+use bitacora_archive_format::Rows;
+use bitacora_archive_format::{
     ArchiveError, ArchiveKey, ArchivedState, ContentCheck, PartEntry, PartKind, check_roots, open_group,
     open_part,
 };
-use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, Rows, TreeHash};
+use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Position, TreeHash};
 
 use crate::error::{ArchiverError, StoredError};
 use crate::ordered_pool::{Feed, Results, in_order};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bitacora_formats::archive::{ArchiveError, ArchiveRange, SignedManifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, SignedManifest};
 use bitacora_formats::{Keyring, Micros, Origin, Position};
 use bitacora_ledger::{
     AppendError, ColdAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,

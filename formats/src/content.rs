@@ -8,6 +8,8 @@ use crate::{KeyUse, LedgerId, Secret, derive};
 
 /// Bytes of one content: the sum of its pieces.
 pub const MAX_CONTENT_BYTES: usize = 64 << 20;
+/// Pieces of one content.
+pub const MAX_CONTENT_PIECES: usize = 4_096;
 /// Contents up to this size are cut finely, so that a small change stores little.
 const FINELY_CUT_BYTES: usize = 1 << 20;
 /// The widths of pieces of such a content.
@@ -27,10 +29,10 @@ struct PieceWidths {
 }
 
 const _: () = {
-    assert!(FINELY_CUT_BYTES / FINE.least <= crate::vocabulary::MAX_BLOB_PIECES);
+    assert!(FINELY_CUT_BYTES / FINE.least <= MAX_CONTENT_PIECES);
     assert!(
         MAX_CONTENT_BYTES / COARSE.least + MAX_CONTENT_BYTES / crate::limits::MAX_REQUEST_BYTES
-            <= crate::vocabulary::MAX_BLOB_PIECES,
+            <= MAX_CONTENT_PIECES,
         "a content of any size is named by its pieces, also where it came in several requests"
     );
     assert!(COARSE.most <= crate::limits::MAX_DATA_BYTES, "a piece fits an event");
@@ -106,7 +108,7 @@ const fn addends() -> [u64; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     const DOCUMENT: &str = include_str!("../../docs/formats/content.md");
 

@@ -185,8 +185,8 @@ fn member(member: &'static str, form: &'static str) -> DeclaredLossError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::text_block;
     use crate::{Keyring, LedgerId, LedgerKeys};
+    use bitacora_testkit::text_block;
 
     const DOCUMENT: &str = include_str!("../../docs/formats/declared_loss.md");
 

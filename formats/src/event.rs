@@ -321,7 +321,9 @@ fn check_text(name: &'static str, text: &str, max: usize) -> Result<(), EventErr
     }
 }
 
-pub(crate) fn text_problem(text: &str, max: usize) -> Option<AttributeProblem> {
+/// Returns the first problem of a text of 1 to `max` bytes, if it has one.
+#[must_use]
+pub fn text_problem(text: &str, max: usize) -> Option<AttributeProblem> {
     if text.is_empty() {
         Some(AttributeProblem::Empty)
     } else if text.len() > max {

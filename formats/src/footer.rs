@@ -162,7 +162,7 @@ impl From<ShortField> for FooterError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     fn worked() -> Vec<u8> {
         hex_block(include_str!("../../docs/formats/footer.md"), 0)

@@ -5,8 +5,8 @@ use crate::ids::{ChainHash, Commitment, Generation, LedgerId, Micros, Position, 
 use crate::keyring::Keyring;
 use crate::tree::{Frontier, leaf_hash};
 use crate::tree_head::{Origin, TreeHead};
-use crate::worked_example::{hex_block, text_block};
 use crate::{Data, Event, EventDraft, Json, LedgerKeys, Record, Secret, encode_record};
+use bitacora_testkit::{hex_block, text_block};
 
 /// 2027-01-15T08:00:00Z, the time of both events.
 pub(crate) const TIME: Micros = Micros(1_800_000_000_000_000);

@@ -46,7 +46,8 @@ impl<'a> Json<'a> {
     }
 
     /// Takes bytes that were checked before they were stored and have been authenticated since.
-    pub(crate) fn stored(bytes: Cow<'a, [u8]>) -> Self {
+    #[must_use]
+    pub fn stored(bytes: Cow<'a, [u8]>) -> Self {
         Self(bytes)
     }
 

@@ -238,7 +238,8 @@ fn length_of(field: &[u8]) -> [u8; 4] {
 }
 
 /// The derived value as a secret, leaving no other copy of it.
-pub(crate) fn finish(hasher: &blake3::Hasher) -> Secret {
+#[must_use]
+pub fn finish(hasher: &blake3::Hasher) -> Secret {
     secret(hasher.finalize())
 }
 
@@ -252,7 +253,7 @@ pub(crate) fn secret(mut hash: blake3::Hash) -> Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     const KEYS_DOCUMENT: &str = include_str!("../../docs/formats/keys.md");
 

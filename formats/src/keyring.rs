@@ -16,8 +16,7 @@ use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
 
 pub use offline::{OfflineKeys, RetirementError};
-pub(crate) use signing_chain::SIGNING_KEYS_FIRST_LINE;
-pub use signing_chain::{SigningChain, SigningChainError, parse_signing_chain};
+pub use signing_chain::{SIGNING_KEYS_FIRST_LINE, SigningChain, SigningChainError, parse_signing_chain};
 
 use crate::Secret;
 use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};

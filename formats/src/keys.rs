@@ -125,7 +125,7 @@ fn name(derivation: &Derivation, fields: &[&str]) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::{hex_block, text_block};
+    use bitacora_testkit::{hex_block, text_block};
 
     const DOCUMENT: &str = include_str!("../../docs/formats/keys.md");
     const KEYRING_DOCUMENT: &str = include_str!("../../docs/formats/keyring.md");

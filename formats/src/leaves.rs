@@ -170,7 +170,7 @@ impl LeafEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     fn worked() -> Vec<u8> {
         hex_block(include_str!("../../docs/formats/leaves.md"), 0)

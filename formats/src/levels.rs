@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::ids::{Commitment, Micros, Position};
     use crate::tree::leaf_hash;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     fn worked() -> Vec<u8> {
         hex_block(include_str!("../../docs/formats/levels.md"), 0)

@@ -5,11 +5,9 @@
 //! worked example, in `docs/formats/`.
 
 mod add_checkpoint;
-pub mod archive;
 mod body;
 mod chain;
 mod cloudevent;
-mod columns;
 mod compression;
 mod content;
 mod control_file;
@@ -21,8 +19,6 @@ mod evidence;
 mod fields;
 mod footer;
 mod frame;
-#[cfg(test)]
-mod generated;
 #[cfg(test)]
 mod headed_example;
 mod heads;
@@ -58,11 +54,8 @@ mod tip_table;
 mod tree;
 mod tree_head;
 mod usd;
-pub mod vocabulary;
 mod walk;
 mod witness_policy;
-#[cfg(test)]
-mod worked_example;
 
 pub use add_checkpoint::{
     ADD_CHECKPOINT_PATH, AddCheckpoint, AddCheckpointError, SIZE_CONTENT_TYPE, parse_added_cosignatures,
@@ -74,23 +67,20 @@ pub use body::{
 };
 pub use chain::{ChainTip, genesis_tip};
 pub use cloudevent::{BodyForm, ParseError, ParseErrorKind, parse_events, write_event, write_event_line};
-pub use columns::{
-    COLUMNS_FORMAT, COLUMNS_MAGIC, ColumnGroup, ColumnRow, ColumnsError, MAX_GROUP_BYTES, MAX_GROUP_ROWS,
-    Rows, decode_columns, encode_columns,
-};
 pub use compression::{
     Codec, CompressionError, Compressor, DICTIONARY_BODY_BYTES, Decompressor, MAX_COMPRESSION_LEVEL,
     MIN_COMPRESSION_LEVEL,
 };
-pub use content::{MAX_CONTENT_BYTES, content_digest, pieces, subject_content_digest};
+pub use content::{MAX_CONTENT_BYTES, MAX_CONTENT_PIECES, content_digest, pieces, subject_content_digest};
 pub use control_file::{ControlFile, ControlFileError, ControlSeal};
 pub use cosignature::{Cosignature, CosignatureError, WitnessKey, WitnessKeyError, cosign};
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use declared_loss::{DECLARED_LOSS_FORMAT, DeclaredLossError, LossDeclaration, LostHead};
-pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue};
+pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue, text_problem};
 pub use evidence::{
     EVIDENCE_FORMAT, Evidence, EvidenceContent, EvidenceError, ProvenEvent, RevealedPart, UnverifiedEvidence,
 };
+pub use fields::{Fields, ShortField};
 pub use footer::{FOOTER_BYTES, FOOTER_FORMAT, FOOTER_MAGIC, FooterError, SegmentFooter};
 pub use frame::{
     FRAME_FORMAT, FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_OVERHEAD_BYTES, FrameError, FrameHeader, StoredFrame,
@@ -115,10 +105,10 @@ pub use index::{
     index_state_digest, seal_index_block,
 };
 pub use json::{Json, JsonError, JsonErrorKind, check_json, write_json_text};
-pub use kdf::{KeyInput, KeyUse, chain_hasher, derive};
+pub use kdf::{KeyInput, KeyUse, chain_hasher, derive, finish as finish_key};
 pub use keyring::{
-    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, OfflineKeys, RetirementError, SigningChain,
-    SigningChainError, parse_signing_chain,
+    ActiveSigner, KekId, Keyring, KeyringError, LineProblem, OfflineKeys, RetirementError,
+    SIGNING_KEYS_FIRST_LINE, SigningChain, SigningChainError, parse_signing_chain,
 };
 pub use keys::{LedgerKeys, commitment};
 pub use leaves::{
@@ -129,7 +119,7 @@ pub use levels::{
 };
 pub use note::{
     KeyId, NoteError, NoteSignature, SignedNote, UnverifiedNote, VerifierKey, VerifierKeyError,
-    is_bidi_control, sign_note,
+    is_bidi_control, sign_checked, sign_note,
 };
 pub use one_bit::undo_one_flip;
 pub use opener::{FrameOpenError, FrameOpener};
@@ -171,7 +161,9 @@ pub use tip_table::{
     TipChunks, TipEntry, TipTableError, TipTableHeader,
 };
 pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
-pub use tree_head::{KeyProblem, Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead};
+pub use tree_head::{
+    KeyProblem, Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead, plain_number,
+};
 pub use usd::{UsdError, format_usd, parse_usd};
 pub use walk::{
     HeaderStep, PassStep, PassedSegment, SegmentEnd, SegmentPass, SegmentWalk, Step, WalkedFrame,

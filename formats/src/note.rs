@@ -109,7 +109,8 @@ pub fn sign_note(text: &str, name: &str, key: &SigningKey) -> Result<String, Not
 }
 
 /// Signs like [`sign_note`], where text and name are known to be valid.
-pub(crate) fn sign_checked(text: &str, name: &str, key: &SigningKey) -> String {
+#[must_use]
+pub fn sign_checked(text: &str, name: &str, key: &SigningKey) -> String {
     let signature = NoteSignature {
         name: name.to_owned(),
         key: KeyId::of(name, &key.verifying_key()),
@@ -181,8 +182,12 @@ impl UnverifiedNote {
         Self::parse_any(note)
     }
 
-    /// As [`UnverifiedNote::parse`], where the caller has a limit of its own.
-    pub(crate) fn parse_any(note: &str) -> Result<Self, NoteError> {
+    /// Parses like [`UnverifiedNote::parse`], without its limit; the caller has one.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a signed note.
+    pub fn parse_any(note: &str) -> Result<Self, NoteError> {
         if has_control_character(note) {
             return Err(NoteError::ControlCharacter);
         }
@@ -196,7 +201,7 @@ impl UnverifiedNote {
 
     /// The text, as far as anybody may trust it unverified.
     #[must_use]
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 

@@ -133,7 +133,7 @@ fn cipher(subject_key: &Secret, ledger: LedgerId, seal: &[u8; 32]) -> Aes256Gcm 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     const DOCUMENT: &str = include_str!("../../docs/formats/part.md");
     const PLAINTEXT: &[u8] = b"person/9 said: call me on 555-0100";

@@ -267,7 +267,7 @@ impl SubjectFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     const DOCUMENT: &str = include_str!("../../docs/formats/subjects.md");
     const ID: [u8; 16] = [0xb1; 16];

@@ -172,7 +172,7 @@ fn sha256<const BLOCKS: usize>(parts: &[&[u8]]) -> TreeHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worked_example::hex_block;
+    use bitacora_testkit::hex_block;
 
     /// Leaves and the roots of the trees of the first 0, 1 … 8 of them, as the transparency community tests with:
     /// github.com/transparency-dev/merkle, testonly/constants.go (`LeafInputs`, `RootHashes`).

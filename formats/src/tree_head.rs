@@ -297,8 +297,9 @@ impl SignedTreeHead {
     }
 }
 
-/// A decimal number without a sign or leading zeros.
-pub(crate) fn plain_number<N: FromStr + fmt::Display>(text: &str) -> Option<N> {
+/// Reads a decimal number without a sign or leading zeros.
+#[must_use]
+pub fn plain_number<N: FromStr + fmt::Display>(text: &str) -> Option<N> {
     let number: N = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::Instant;
 
-use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     APPROVAL_ID_BYTES, Examination, Governance, ObservedEvent, Policy, Reactor, ReactorState, State,
 };
+use bitacora_vocabulary::{Rule, TrustRules};
 use serde_json::{Value, json};
 
 const CALLS: u64 = 20_000;

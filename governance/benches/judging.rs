@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BoundedNumber, TrustObserved, TrustOutcome};
 use bitacora_governance::{Breaker, Dimension, RankedFrom, TrustRanking, TrustRecord, TrustRules, assess};
+use bitacora_vocabulary::{BoundedNumber, TrustObserved, TrustOutcome};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Dimensions in memory.

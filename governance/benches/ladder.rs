@@ -13,9 +13,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{Examination, Governance, ObservedEvent, Policy, Reactor, ReactorState, State};
+use bitacora_vocabulary::{Rule, TrustRules};
 use serde_json::{Value, json};
 
 /// Unless asked for others.

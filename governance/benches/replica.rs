@@ -11,12 +11,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     CutProgress, Executor, Governance, ObservedEvent, Policy, PredictedCall, Reactor, Replica, State,
     StatePatch,
 };
+use bitacora_vocabulary::{Rule, TrustRules};
 use serde_json::{Value, json};
 
 /// Unless asked for others.

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Data, Event, ExtensionValue};
+use bitacora_vocabulary::{
     ApprovalResolved, EventData, EventWriter, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
     SuggestionRejected, TrustObserved, event_type, is_service_kind,
 };
-use bitacora_formats::{Data, Event, ExtensionValue};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -245,7 +245,7 @@ enum ClaimText<'a> {
 #[cfg(test)]
 mod tests {
     use bitacora_formats::Json;
-    use bitacora_formats::vocabulary::EVENT_TYPES;
+    use bitacora_vocabulary::EVENT_TYPES;
 
     use super::*;
 

@@ -11,7 +11,7 @@ mod standing;
 mod windows;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     AgentName, BoundedText, BudgetCharged, BudgetConfigured, BudgetExceeded, BudgetPeriod, BudgetScope,
     Charge, Name, OnExceed,
 };

@@ -10,8 +10,8 @@ pub(crate) mod keys;
 pub(crate) mod live_sessions;
 pub(crate) mod outcome;
 
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Sha256Text, Verdict};
 use bitacora_formats::{Event, Micros};
+use bitacora_vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Sha256Text, Verdict};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

@@ -4,7 +4,7 @@
 //! frames go on from the latest one at the pace of the clock. From a jump to its acceptance nothing is added.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{ClockOffset, ClockTime, JumpDirection, LedgerClockJumped};
+use bitacora_vocabulary::{ClockOffset, ClockTime, JumpDirection, LedgerClockJumped};
 use serde::{Deserialize, Serialize};
 
 /// A jump of the ledger's clock that nobody has accepted, if there is one, and by how much governed time is ahead of the clock.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Data, Event};
+use bitacora_vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
     BudgetExceeded, CheckpointSaved, ClockAccepted, ClockCorrected, ContractChecked, ContractDefined,
@@ -13,7 +14,6 @@ use bitacora_formats::vocabulary::{
     ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
     TrustObserved, TrustProbed, TrustSet,
 };
-use bitacora_formats::{Data, Event};
 use serde::Deserialize;
 
 use crate::calls::outcome::Outcome;

@@ -11,7 +11,7 @@ pub(crate) mod session_folder;
 pub(crate) mod times;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
     ClockOffset, Count, DecisionInputs, DecisionMade, DimensionPart, LoopDetected, LoopKind,
     MAX_COMMAND_PARTS, Mode, Name, Obligations, OnExceed, OutcomeRules, ReasonCode, Risk, RunAborted, Step,

@@ -7,7 +7,7 @@ pub(crate) mod import_rules;
 pub(crate) mod rollback_request;
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ClockCorrected, CoverageGap, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
 };
 

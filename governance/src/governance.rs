@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Event, Position};
+use bitacora_vocabulary::{
     ApprovalResolved, EventData, EventDataError, Fit, Name, PolicyPublished, SchemaRegistered, ToolDocument,
     ToolRequested,
 };
-use bitacora_formats::{Event, Position};
 
 use crate::command::Act;
 use crate::decide::precheck::{CompiledTools, Precheck};

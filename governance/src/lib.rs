@@ -23,8 +23,6 @@ mod reactor;
 mod refusal;
 mod replay;
 mod replica;
-#[cfg(test)]
-mod seeded_rng;
 mod starters;
 mod state;
 mod tools;
@@ -33,7 +31,7 @@ mod undo;
 mod version;
 
 pub use authority::{AuthorityError, Identity, ON_BEHALF_OF, may_write, suffices};
-pub use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
+pub use bitacora_vocabulary::{Dimension, DimensionPart, Score, TrustRules, Verdict};
 pub use budgets::spend::{BudgetQuestion, Spend};
 pub use budgets::{BudgetError, BudgetStanding, Budgets};
 pub use calls::OpenCall;

@@ -92,7 +92,7 @@ pub const KEY_LIFE: Micros = hours(24);
 pub const STALE_KEY_LIFE: Micros = hours(24);
 
 /// The time after its last outcome for which a dimension is remembered: two years.
-pub use bitacora_formats::vocabulary::DIMENSION_LIFE;
+pub use bitacora_vocabulary::DIMENSION_LIFE;
 /// The time after the last event in it for which a run or session is watched.
 pub const ROUND_LIFE: Micros = hours(24);
 /// The time after the last call within which calls without a session and a run go on from those before.

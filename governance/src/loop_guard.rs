@@ -11,9 +11,7 @@ mod own_budget;
 mod question;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
-    CallBounds, LoopKind, Name, OnExceed, ReasonCode, RunStarted, Sha256Text,
-};
+use bitacora_vocabulary::{CallBounds, LoopKind, Name, OnExceed, ReasonCode, RunStarted, Sha256Text};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MAX_ROUNDS, MAX_ROUNDS_OF_AGENT, ROUND_LIFE};

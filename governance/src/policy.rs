@@ -35,7 +35,7 @@ pub(crate) mod zones;
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     CallBounds, Glob, KeyLife, LocalTimes, MAX_RULES, PolicySettings, PolicyTimes, Risk, Rule, Score,
     TrustRules, TrustUse, UnregisteredTools, Verdict, Workspaces,
 };

@@ -1,10 +1,10 @@
 //! The queries of readers to the published state, or to a copy of it.
 //! A query to the state itself is bounded: the committer waits meanwhile.
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Micros, Position};
+use bitacora_vocabulary::{
     BreakerCondition, BudgetConfigured, DecisionMade, Dimension, Name, Risk, Rule, TrustRules,
 };
-use bitacora_formats::{Micros, Position};
 
 use crate::budgets::Budgets;
 use crate::calls::OpenCall;

@@ -7,7 +7,7 @@ mod question;
 pub(crate) mod rolling;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     LocalTimes, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateConfigured, RateLimit, RateScope,
     RollingRate,
 };
@@ -294,7 +294,7 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::{BoundedText, RateBy};
+    use bitacora_vocabulary::{BoundedText, RateBy};
 
     use super::*;
 

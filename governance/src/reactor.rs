@@ -5,8 +5,8 @@ pub(crate) mod effects;
 pub(crate) mod event_sources;
 pub(crate) mod examination;
 
-use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
+use bitacora_vocabulary::{EventDataError, Fit};
 
 use crate::reactor::derived_event::DerivedEvent;
 use crate::reactor::examination::Examination;

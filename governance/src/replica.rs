@@ -15,8 +15,8 @@ mod news;
 mod patch;
 mod prediction;
 
-use bitacora_formats::vocabulary::{EventData, Name, ToolRequested};
 use bitacora_formats::{Data, Event, Json, Micros};
+use bitacora_vocabulary::{EventData, Name, ToolRequested};
 
 use crate::calls::executor::Executor;
 use crate::decide::precheck::{CompiledTools, Precheck};

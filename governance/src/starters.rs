@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use bitacora_formats::vocabulary::{PolicyDocument, Sha256Text, ToolDocument};
+use bitacora_vocabulary::{PolicyDocument, Sha256Text, ToolDocument};
 use serde::Deserialize;
 
 use crate::policy::{Policy, PolicyDigest, STARTER_POLICY, parse_policy};

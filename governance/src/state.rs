@@ -9,9 +9,7 @@ pub(crate) mod state_diff;
 pub(crate) mod suspensions;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
-    BreakerCondition, Dimension, EventData, Sha256Text, ToolRequested, TrustRules,
-};
+use bitacora_vocabulary::{BreakerCondition, Dimension, EventData, Sha256Text, ToolRequested, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::budgets::Budgets;

@@ -1,6 +1,6 @@
 //! The versions of the rules that this program decides by.
 
-use bitacora_formats::vocabulary::Step;
+use bitacora_vocabulary::Step;
 use serde::{Deserialize, Serialize};
 
 /// The version of the rules, recorded with every decision. It counts up whenever the same history could give another decision or another

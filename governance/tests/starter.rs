@@ -12,8 +12,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::ToolDocument;
 use bitacora_governance::{ArgumentFindings, ArgumentsRefusal, CompiledTool, NO_CONTEXT, Registry, examine};
+use bitacora_vocabulary::ToolDocument;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -1,11 +1,11 @@
 //! The events that the ledger itself records: its making, openings, cuts, and pauses of appends.
 
-use bitacora_formats::vocabulary::{
-    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
-};
 use bitacora_formats::{
     ChainHead, Data, Epoch, Event, Generation, HEADED_KIND, HEADED_STREAM, Json, LedgerId, Position,
     service_source,
+};
+use bitacora_vocabulary::{
+    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
 };
 use serde_json::json;
 
@@ -161,8 +161,8 @@ pub(crate) fn signed_release_id(first: Position, last: Position) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::{Fit, check_data};
     use bitacora_formats::{ChainHash, LostHead, Micros, Secret, TreeHash};
+    use bitacora_vocabulary::{Fit, check_data};
 
     use super::*;
     use crate::receipt::Head;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::{CHECKPOINT_BLOB, CHECKPOINT_SOURCE};
 use bitacora_formats::{Data, Event, Json, Keyring};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{ContentBody, IndexOptions, IndexedLedger, ModelState, ReadModels};
+use bitacora_vocabulary::{CHECKPOINT_BLOB, CHECKPOINT_SOURCE};
 
 /// Channels that never change, and bytes of each.
 const CONSTANT: [(&str, usize); 7] = [

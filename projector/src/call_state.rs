@@ -1,6 +1,6 @@
 //! The state of a call without a recorded end.
 
-use bitacora_formats::vocabulary::{ReasonCode, Resolution, Verdict};
+use bitacora_vocabulary::{ReasonCode, Resolution, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The mode in which a verdict holds.

@@ -7,7 +7,7 @@ mod fold;
 use std::ops::RangeInclusive;
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{BlastRadius, ContractPhase, Resolution, RollbackStatus, TrustOutcome};
+use bitacora_vocabulary::{BlastRadius, ContractPhase, Resolution, RollbackStatus, TrustOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{LOOKED_AT_ROLLBACKS, SHOWN_DEFINITIONS};

@@ -2,7 +2,7 @@
 //! The smallest read model: one type of event, one row each.
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{CoverageGap, EventData as _, MissingHalf};
+use bitacora_vocabulary::{CoverageGap, EventData as _, MissingHalf};
 use serde::{Deserialize, Serialize};
 
 use crate::ListPage;

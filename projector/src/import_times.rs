@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use bitacora_formats::parse_time;
-use bitacora_formats::vocabulary::{EventData as _, ImportAccepted, ImportBatch};
+use bitacora_vocabulary::{EventData as _, ImportAccepted, ImportBatch};
 use serde::{Deserialize, Serialize};
 
 use crate::models::{FoldError, FoldEvent, ModelError, Rows, View};

@@ -10,7 +10,7 @@ mod programs;
 use std::collections::BTreeMap;
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     AnnotationTarget, Count, Dimension, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
 };
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ mod fold;
 use std::ops::RangeInclusive;
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{ApprovalAbout, Resolution};
+use bitacora_vocabulary::{ApprovalAbout, Resolution};
 use serde::{Deserialize, Serialize};
 
 use crate::ListPage;

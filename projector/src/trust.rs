@@ -5,11 +5,11 @@
 
 mod fold;
 
-use bitacora_formats::vocabulary::{
-    BreakerCondition, DIMENSION_LIFE, Dimension, EventData as _, TrustRecord, TrustRules, TrustSet,
-};
 use bitacora_formats::{Data, Micros, Position};
 use bitacora_ledger::ReadError;
+use bitacora_vocabulary::{
+    BreakerCondition, DIMENSION_LIFE, Dimension, EventData as _, TrustRecord, TrustRules, TrustSet,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::Dimension;
 use bitacora_formats::{Event, Keyring, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
     AnsweredApprovalQuery, CallQuery, CallSummary, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger,
     ModelState, ModelStatus, ReadModels, RunQuery, RunState, RunSummary, ToolQuery, ToolsBy,
 };
+use bitacora_vocabulary::Dimension;
 
 use image::{Image, StoredFile};
 

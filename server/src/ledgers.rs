@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwap;
-use bitacora_formats::vocabulary::PrincipalCreated;
 use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_governance::StarterState;
 use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
+use bitacora_vocabulary::PrincipalCreated;
 use tokio::sync::{Mutex, Notify};
 
 use crate::ledgers::anchor_list::{AnchorList, AnchoredLedgers, UnlistedAnchor, missing};

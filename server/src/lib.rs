@@ -4,7 +4,6 @@
 //! and passes its answer on. It is the only crate that knows axum.
 
 mod access;
-pub mod answers;
 mod api;
 mod background;
 mod config;

@@ -1,7 +1,7 @@
 //! Money in requests: US dollars in a decimal text, within what a call may cost.
 
-use bitacora_formats::vocabulary::MicroUsd;
 use bitacora_formats::{UsdError, parse_usd};
+use bitacora_vocabulary::MicroUsd;
 
 use crate::problem::Problem;
 use crate::strict_object::ObjectMembers;

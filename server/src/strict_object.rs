@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use bitacora_formats::vocabulary::DimensionPart;
 use bitacora_governance::CallMembers;
+use bitacora_vocabulary::DimensionPart;
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;

@@ -6,10 +6,10 @@
     reason = "agents that cannot go on must fail the test that they work for"
 )]
 
-use bitacora_formats::vocabulary::{DecisionMade, EventData, ToolDocument, Verdict};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{DerivedValue, Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
 use bitacora_ledger::{AppendReceipt, AppendRequest, Ledger, PendingAppend};
+use bitacora_vocabulary::{DecisionMade, EventData, ToolDocument, Verdict};
 use serde_json::{Value, json};
 
 const CALLS_OF_SESSION: u64 = 50;

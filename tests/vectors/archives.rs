@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use bitacora_archive_format::UnverifiedManifest;
 use bitacora_archiver::{
     ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
     StoreSettings, StoredArchives,
@@ -12,7 +13,6 @@ use bitacora_archiver::{
 use bitacora_cli::verify::{
     ArchiveProblem, CheckedArchive, Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger,
 };
-use bitacora_formats::archive::UnverifiedManifest;
 use bitacora_formats::{
     Data, Event, HeadStep, HeadsWalk, Json, Keyring, Micros, ReleasedSegment, TreeHash, TreeHead,
     UnverifiedTreeHead,

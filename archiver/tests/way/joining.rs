@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bitacora_archive_format::ArchiveRange;
 use bitacora_archiver::{
     ArchivePace, ArchivePlace, ArchiveProgress, ArchiveRun, ArchiveStore, Archiver, Objects, Reach, Release,
     RestoreReport, RestoringError, Rules, StoreSettings, UnusedReason, restore,
 };
-use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{Generation, LedgerId};
 use bitacora_ledger::Ledger;
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bitacora_archive_format::ArchiveRange;
 use bitacora_archiver::{
     AcceptedArchive, ArchivePace, ArchiveRun, ArchiverError, KeptError, ManifestHome, Release, Rules,
     kept_archives,
 };
-use bitacora_formats::archive::ArchiveRange;
 use bitacora_formats::{ChainHash, Generation, Position};
 use bitacora_ledger::{Ledger, ReadError};
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use bitacora_archive_format::{
+    ArchivePlan, ArchiveSecrets, ArchiveWriter, ArchivedState, Facts, GroupCollector, TreeHeadProof,
+    check_roots, seal_group,
+};
 use bitacora_archiver::{
     ArchivePace, ArchiveProgress, ArchiverError, Objects, Release, RestoringError, StoredArchive,
     Verification,
-};
-use bitacora_formats::archive::{
-    ArchivePlan, ArchiveSecrets, ArchiveWriter, ArchivedState, Facts, GroupCollector, TreeHeadProof,
-    check_roots, seal_group,
 };
 use bitacora_formats::{Compressor, Generation, Origin, Position};
 use bitacora_ledger::{Entropy, SystemEntropy};

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use bitacora_archive_format::{
+    ArchiveError, ArchiveKey, ArchivePlan, ArchiveSecrets, GroupCollector, PartEntry, PartKind, open_columns,
+    open_group, seal_group,
+};
+use bitacora_archive_format::{ColumnGroup, Rows};
 use bitacora_archiver::{
     ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, Outcome, Period, Release, Rules,
     StoreSettings, StoredArchive,
 };
-use bitacora_formats::archive::{
-    ArchiveError, ArchiveKey, ArchivePlan, ArchiveSecrets, GroupCollector, PartEntry, PartKind, open_columns,
-    open_group, seal_group,
-};
-use bitacora_formats::{
-    BodyForm, ColumnGroup, Decompressor, Event, Keyring, Position, Rows, TILE_WIDTH, parse_events,
-};
+use bitacora_formats::{BodyForm, Decompressor, Event, Keyring, Position, TILE_WIDTH, parse_events};
 use bitacora_ledger::{AppendRequest, Environment, HeadOptions, Ledger, Options, ReactorChoice};
 use tokio::sync::mpsc::channel;
 

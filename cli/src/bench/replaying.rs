@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use bitacora_formats::vocabulary::{
-    EventData, PolicyActivated, PolicyPublished, Rule, ToolCompleted, ToolRegistered, ToolRequested,
-    TrustRules,
-};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Position};
 use bitacora_governance::{ObservedEvent, Policy, ReactorState, State};
 use bitacora_ledger::{AppendRequest, Environment, Fold, Ledger};
+use bitacora_vocabulary::{
+    EventData, PolicyActivated, PolicyPublished, Rule, ToolCompleted, ToolRegistered, ToolRequested,
+    TrustRules,
+};
 use serde_json::{Value, json};
 
 use super::error::BenchError;

@@ -1,6 +1,6 @@
 //! `annotate`: notes on an event, a call or a dimension, and tags to find them by.
 
-use bitacora_server::answers::{AnnotationAnswer, AnnotationList};
+use bitacora_api::{AnnotationAnswer, AnnotationList};
 use clap::Args;
 
 use crate::error::CommandError;

@@ -5,7 +5,7 @@ mod asked_for;
 
 use std::path::PathBuf;
 
-use bitacora_server::answers::{ApprovalAnswer, ApprovalList};
+use bitacora_api::{ApprovalAnswer, ApprovalList};
 use clap::{Args, Subcommand};
 
 use self::answered::AnsweredArguments;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bitacora_archive_format::SignedManifest;
 use bitacora_archiver::{ArchiveProgress, ArchiverError, KeptError, RestoringError, StoredError};
-use bitacora_formats::archive::SignedManifest;
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
 use clap::{Args, Subcommand};

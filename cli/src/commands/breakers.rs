@@ -1,7 +1,7 @@
 //! `breakers`: circuit breakers of dimensions, and their thresholds.
 
-use bitacora_formats::vocabulary::BreakerSettings;
-use bitacora_server::answers::BreakerList;
+use bitacora_api::BreakerList;
+use bitacora_vocabulary::BreakerSettings;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CommandError;

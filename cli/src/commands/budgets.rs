@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_server::answers::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
+use bitacora_api::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CommandError;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_server::answers::{CallAnswer, CallDecisionAnswer, CallList, OutsideAnswer};
+use bitacora_api::{CallAnswer, CallDecisionAnswer, CallList, OutsideAnswer};
 use clap::Args;
 
 use crate::error::CommandError;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bitacora_server::answers::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
+use bitacora_api::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! `clock`: the state of the ledger's clock, and an operator's acceptance of its time.
 
-use bitacora_server::answers::ClockAnswer;
+use bitacora_api::ClockAnswer;
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

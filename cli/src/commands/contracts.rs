@@ -1,6 +1,6 @@
 //! `contracts`: conditions before and after calls, their checks, and rollbacks.
 
-use bitacora_server::answers::{ContractCheckList, ContractList, ContractShown, RollbackList};
+use bitacora_api::{ContractCheckList, ContractList, ContractShown, RollbackList};
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

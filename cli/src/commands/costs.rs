@@ -4,7 +4,7 @@ pub(crate) mod sums;
 
 use std::path::PathBuf;
 
-use bitacora_server::answers::{CostAnswer, CostList};
+use bitacora_api::{CostAnswer, CostList};
 use clap::{Args, ValueEnum};
 
 use self::sums::{heading, sums};

@@ -4,7 +4,7 @@ mod text;
 
 use std::path::PathBuf;
 
-use bitacora_server::answers::DecisionAnswer;
+use bitacora_api::DecisionAnswer;
 use clap::Args;
 
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! `gaps`: calls with an incomplete record.
 
-use bitacora_server::answers::{CallList, GapList};
+use bitacora_api::{CallList, GapList};
 use clap::Args;
 
 use crate::error::CommandError;

@@ -1,8 +1,8 @@
 //! `grants`: standing consent to calls within a scope.
 
+use bitacora_api::{GrantGivenAnswer, GrantList, GrantScopeAnswer};
 use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::{Clock, SystemClock};
-use bitacora_server::answers::{GrantGivenAnswer, GrantList, GrantScopeAnswer};
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

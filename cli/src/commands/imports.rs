@@ -1,6 +1,6 @@
 //! `imports`: external recordings, the change that each would make, and their acceptance.
 
-use bitacora_server::answers::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
+use bitacora_api::{ImportAnswer, ImportList, ImportListed, StandingsAnswer};
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! `mode`: the enforcement mode: whether verdicts are enforced, or only recorded.
 
-use bitacora_server::answers::{ModeAnswer, ModeScopeAnswer};
+use bitacora_api::{ModeAnswer, ModeScopeAnswer};
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

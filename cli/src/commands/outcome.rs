@@ -1,6 +1,6 @@
 //! `outcome`: reports the end of a call, once.
 
-use bitacora_server::answers::OutcomeAnswer;
+use bitacora_api::OutcomeAnswer;
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! `panic` and `agents`: stops of all agents or of one, in every mode.
 
-use bitacora_server::answers::StopsAnswer;
+use bitacora_api::StopsAnswer;
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

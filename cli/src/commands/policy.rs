@@ -5,8 +5,8 @@ mod trial;
 
 use std::path::PathBuf;
 
+use bitacora_api::{PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer};
 use bitacora_governance::STARTER_POLICY;
-use bitacora_server::answers::{PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Instant;
 
-use bitacora_server::answers::{ProjectionAnswer, ProjectionList, RebuildAnswer};
+use bitacora_api::{ProjectionAnswer, ProjectionList, RebuildAnswer};
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;

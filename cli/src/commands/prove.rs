@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use bitacora_api::InclusionAnswer;
 use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceipt, VerifierKey};
-use bitacora_server::answers::InclusionAnswer;
 use clap::Args;
 
 use crate::error::{CommandError, CommandFailure};

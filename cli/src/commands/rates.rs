@@ -1,6 +1,6 @@
 //! `rates`: rate limits of calls, and what is left of them.
 
-use bitacora_server::answers::{RateList, RateRequest, RateScopeAnswer};
+use bitacora_api::{RateList, RateRequest, RateScopeAnswer};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};

@@ -1,6 +1,6 @@
 //! `runs`: runs with their states and steps.
 
-use bitacora_server::answers::{RunAnswer, RunList, RunStepList, StepContentAnswer};
+use bitacora_api::{RunAnswer, RunList, RunStepList, StepContentAnswer};
 use clap::Args;
 
 use crate::error::CommandError;

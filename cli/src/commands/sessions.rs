@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_server::answers::{SessionAnswer, SessionCallsAnswer, SessionList, SessionShown};
+use bitacora_api::{SessionAnswer, SessionCallsAnswer, SessionList, SessionShown};
 use clap::{Args, Subcommand};
 
 use crate::commands::calls::none_found;

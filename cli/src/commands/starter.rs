@@ -1,8 +1,6 @@
 //! `starter`: a comparison of the ledger's policy and tools with the built-in ones, and an upgrade.
 
-use bitacora_server::answers::{
-    PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer,
-};
+use bitacora_api::{PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 

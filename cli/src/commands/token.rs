@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use bitacora_formats::vocabulary::{
-    BoundedText, EventData, Name, PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role, TextError,
-};
 use bitacora_formats::{After, BodyForm, Data, Micros, format_time};
 use bitacora_ledger::{
     Clock, CloseError, Entropy, Filter, Ledger, ReadError, ReadFrom, ReadQuery, SystemClock, SystemEntropy,
+};
+use bitacora_vocabulary::{
+    BoundedText, EventData, Name, PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role, TextError,
 };
 use clap::{Subcommand, ValueEnum};
 use hyper::body::Bytes;

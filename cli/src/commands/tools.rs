@@ -6,9 +6,9 @@ mod usage;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitacora_formats::vocabulary::{Name, ToolDocument};
+use bitacora_api::{ActAnswer, ToolAnswer, ToolList};
 use bitacora_governance::STARTER_TOOLS;
-use bitacora_server::answers::{ActAnswer, ToolAnswer, ToolList};
+use bitacora_vocabulary::{Name, ToolDocument};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -2,12 +2,12 @@
 
 pub(crate) mod suggested;
 
-use bitacora_formats::{Micros, format_time};
-use bitacora_ledger::{Clock, SystemClock};
-use bitacora_server::answers::{
+use bitacora_api::{
     BreakerStateAnswer, ImportList, OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList,
     TrustRecordAnswer, TrustRecordOrSum, TrustSumAnswer,
 };
+use bitacora_formats::{Micros, format_time};
+use bitacora_ledger::{Clock, SystemClock};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 

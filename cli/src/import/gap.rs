@@ -1,6 +1,6 @@
 //! Calls whose beginning is in a source, and whose end is not.
 
-use bitacora_formats::vocabulary::{CoverageGap, EventData};
+use bitacora_vocabulary::{CoverageGap, EventData};
 
 use super::event_draft::EventDraft;
 use super::json_text::JsonObject;

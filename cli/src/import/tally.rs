@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use bitacora_formats::vocabulary::{EventData, ImportAccepted, ImportBatch};
+use bitacora_vocabulary::{EventData, ImportAccepted, ImportBatch};
 use sha2::{Digest, Sha256};
 
 use super::batches::RecordLocation;

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use bitacora_client::{ClientError, NotAToken, Refusal, Token};
-use bitacora_formats::vocabulary::Sha256Text;
 use bitacora_ledger::{Entropy, SystemEntropy};
+use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_api::ImportAnswer;
 use bitacora_archiver::StoreError;
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
-use bitacora_server::answers::ImportAnswer;
 use bitacora_server::{DataError, DataFolder};
 use tracing_subscriber::filter::LevelFilter;
 

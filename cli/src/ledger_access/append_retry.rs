@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use bitacora_api::{AppendAnswer, ReceiptState};
 use bitacora_formats::{BodyForm, LedgerName, parse_events};
 use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, ErrorKind, Ledger, ReceiptStatus};
-use bitacora_server::answers::{AppendAnswer, ReceiptState};
 use hyper::body::Bytes;
 
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_server::answers::{
+use bitacora_api::{
     AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
     CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
     PolicyAnswer, ProjectionList, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer,

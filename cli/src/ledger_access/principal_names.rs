@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_client::percent_encoded;
-use bitacora_formats::vocabulary::{EventData, PrincipalCreated};
+use bitacora_vocabulary::{EventData, PrincipalCreated};
 
 use crate::ledger_access::event_page::EventPage;
 use crate::ledger_access::service::{ServiceClient, ServiceFailure};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bitacora_api::{ActAnswer, HeadAnswer};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
-use bitacora_server::answers::{ActAnswer, HeadAnswer};
 use bitacora_server::{CloseFailures, InProcess, LedgersConfig};
 use hyper::Method;
 use hyper::body::Bytes;

@@ -1,6 +1,6 @@
 //! A dimension of trust: on the command line, in requests, and in words.
 
-use bitacora_server::answers::DimensionAnswer;
+use bitacora_api::DimensionAnswer;
 use clap::Args;
 
 use crate::import::json_text::JsonObject;

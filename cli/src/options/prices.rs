@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use bitacora_api::TokensAnswer;
 use bitacora_formats::{UsdError, parse_usd};
-use bitacora_server::answers::TokensAnswer;
 use serde::Deserialize;
 
 use crate::error::CommandFailure;

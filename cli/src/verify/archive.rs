@@ -8,11 +8,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use bitacora_formats::archive::{
+use bitacora_archive_format::Rows;
+use bitacora_archive_format::{
     ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveHeader, ArchiveKey, ArchiveLayout,
     ArchiveTrailer, ContentCheck, PartEntry, PartKind, check_roots, open_group, open_part,
 };
-use bitacora_formats::{Decompressor, Keyring, LedgerKeys, Rows, SigningChain, TreeHash};
+use bitacora_formats::{Decompressor, Keyring, LedgerKeys, SigningChain, TreeHash};
 
 use super::folder::open_regular;
 use super::options::Progress;

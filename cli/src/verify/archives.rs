@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::Path;
 
-use bitacora_formats::archive::{
+use bitacora_archive_format::{
     ArchiveError, ArchiveRange, GROUP_LEAVES, Manifest, SignedManifest, UnverifiedManifest,
 };
 use bitacora_formats::{

@@ -5,7 +5,7 @@ use std::fmt;
 pub use super::gap::Gap;
 use super::head_faults::{CosignedFault, HeadFault};
 
-use bitacora_formats::archive::ArchiveError;
+use bitacora_archive_format::ArchiveError;
 use bitacora_formats::{
     BodyError, Commitment, Damage, DamageKind, FrameOpenError, KeyProblem, LeavesError, LevelsError,
     PartError, Position, RecordError, ReleasedError, SigningChainError, TreeHash,

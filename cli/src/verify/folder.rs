@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::archive::ArchiveRange;
+use bitacora_archive_format::ArchiveRange;
 use bitacora_formats::limits::{MAX_KEYRING_BYTES, MAX_MANIFEST_BYTES, MAX_SEGMENT_BYTES};
 use bitacora_formats::{MAX_RELEASED_BYTES, SegmentNumber, is_all_zeros};
 use rustix::fs::{Mode, OFlags, open};

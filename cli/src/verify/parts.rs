@@ -6,11 +6,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bitacora_formats::vocabulary::{EventData, SubjectErased};
 use bitacora_formats::{
     LedgerId, LedgerKeys, Record, RecordData, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part,
     open_part,
 };
+use bitacora_vocabulary::{EventData, SubjectErased};
 
 use super::fault::{FaultKind, Gap};
 

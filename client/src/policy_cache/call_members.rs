@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use bitacora_formats::vocabulary::Name;
 use bitacora_governance::{CallMembers, take_call};
+use bitacora_vocabulary::Name;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::{Mode, ReasonCode};
 use bitacora_governance::Prediction;
+use bitacora_vocabulary::{Mode, ReasonCode};
 
 use crate::answers::{Decision, Verdict};
 

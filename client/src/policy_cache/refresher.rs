@@ -189,7 +189,7 @@ mod tests {
     use std::sync::RwLock;
     use std::time::Duration;
 
-    use bitacora_formats::vocabulary::{Dimension, TrustRecord};
+    use bitacora_vocabulary::{Dimension, TrustRecord};
     use serde_json::{Value, json};
 
     use super::*;

@@ -10,7 +10,6 @@ mod segments;
 use std::hint::black_box;
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::{check_data, event_type};
 use bitacora_formats::{
     BodyForm, Codec, Compressor, DICTIONARY_BODY_BYTES, Decompressor, EventDraft, Frontier, Json, LedgerKeys,
     Micros, Position, Record, SegmentWalk, Step, decode_body, decode_record, encode_record, leaf_hash,
@@ -48,14 +47,6 @@ fn events(criterion: &mut Criterion) {
     group.bench_function("check JSON", |bench| {
         bench.iter(|| Json::check(black_box(&data[..])).unwrap().len());
     });
-
-    for kind in ["model.called", "tool.completed", "tool.requested", "checkpoint.saved"] {
-        let listed = event_type(kind).unwrap();
-        group.throughput(Throughput::Bytes(listed.example.len() as u64));
-        group.bench_function(BenchmarkId::new("check data", kind), |bench| {
-            bench.iter(|| check_data(black_box(kind), Some(black_box(listed.example.as_bytes()))).unwrap());
-        });
-    }
 
     let record = clear(Record::draft(event.clone(), 0));
     let encoded = encode_record(&record).unwrap();

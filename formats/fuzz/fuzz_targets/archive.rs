@@ -4,11 +4,11 @@
 //! changed, the archive is refused.
 #![no_main]
 
-use bitacora_formats::Decompressor;
-use bitacora_formats::archive::{
+use bitacora_archive_format::{
     ARCHIVE_TRAILER_BYTES, ArchiveError, ArchiveKey, ArchiveLayout, ArchiveTrailer, PartEntry, PartKind,
     UnverifiedManifest, check_roots, open_group, open_part,
 };
+use bitacora_formats::Decompressor;
 use bitacora_formats_fuzz::assert_one_line;
 use bitacora_formats_fuzz::signed::{KEYRING, archive};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};

@@ -3,7 +3,7 @@
 //! A look-up in a piece names groups that exist, in order.
 #![no_main]
 
-use bitacora_formats::archive::{ArchiveHeader, ArchiveKey, ArchiveLabel, GroupTimes, IndexShard};
+use bitacora_archive_format::{ArchiveHeader, ArchiveKey, ArchiveLabel, GroupTimes, IndexShard};
 use bitacora_formats::{Generation, LedgerId, Micros};
 use bitacora_formats_fuzz::{assert_one_line, sealed};
 use libfuzzer_sys::fuzz_target;

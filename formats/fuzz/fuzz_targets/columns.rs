@@ -4,10 +4,10 @@
 //! lines, taken as records or as the data of records, come back from a group unchanged.
 #![no_main]
 
-use bitacora_formats::{
-    ColumnGroup, ColumnRow, Data, Event, EventDraft, Json, MAX_GROUP_BYTES, MAX_GROUP_ROWS, Micros, Record,
-    StreamVersion, decode_columns, encode_columns, encode_record,
+use bitacora_archive_format::{
+    ColumnGroup, ColumnRow, MAX_GROUP_BYTES, MAX_GROUP_ROWS, decode_columns, encode_columns,
 };
+use bitacora_formats::{Data, Event, EventDraft, Json, Micros, Record, StreamVersion, encode_record};
 use bitacora_formats_fuzz::assert_one_line;
 use libfuzzer_sys::fuzz_target;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::headed_example::{events, head, keyring};
 use crate::limits::MAX_NOTE_BYTES;
-use crate::worked_example::text_block;
+use bitacora_testkit::text_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/add_checkpoint.md");
 const ASKED: &str = "old 20852014

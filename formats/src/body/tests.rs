@@ -1,6 +1,6 @@
 use super::*;
-use crate::generated::{SeededRng, damaged};
-use crate::worked_example::hex_block;
+use bitacora_testkit::hex_block;
+use bitacora_testkit::{SeededRng, damaged};
 
 const PAGE: &str = include_str!("../../../docs/formats/body.md");
 

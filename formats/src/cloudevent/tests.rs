@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::event::{AttributeProblem, Data, ExtensionValue};
-use crate::generated::{SeededRng, damaged};
 use crate::json::Json;
 use crate::limits::{MAX_EXTENSIONS, MAX_ID_BYTES, MAX_SOURCE_BYTES, MAX_STREAM_BYTES, MAX_TYPE_BYTES};
+use bitacora_testkit::{SeededRng, damaged};
 
 /// Every member, in the order in which they are written.
 const WHOLE: &str = concat!(
@@ -78,25 +78,6 @@ fn what_is_written_without_escapes_is_borrowed() {
     assert!(matches!(event.id, Cow::Borrowed(_)) && matches!(event.call, Some(Cow::Borrowed(_))));
     assert!(matches!(event.tags[1], Cow::Borrowed("eu")));
     assert_eq!(event.clone().into_owned(), event);
-}
-
-#[test]
-fn events_read_back_as_they_were_written() {
-    let mut seeded = SeededRng::new(1);
-    for _ in 0..500 {
-        let mut event = seeded.event();
-        event.source = "urn:seeded".into();
-        event.dataschema = event.dataschema.map(|_| "https://example.org/schema".into());
-        event.datacontenttype = event.datacontenttype.map(|_| "application/json".into());
-        event.validate().unwrap();
-        let one = written(&event);
-        assert_eq!(parse_one(&one).unwrap(), event, "{one}");
-        let mut line = Vec::new();
-        write_event_line(&event, &mut line);
-        assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
-        let lines = parse_events(&line, BodyForm::Ndjson, None).unwrap();
-        assert_eq!(written(&lines[0]), one.replace(['\n', '\r'], " "));
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use super::*;
 use crate::headed_example::{head, keyring, origin};
 use crate::note::VerifierKey;
-use crate::worked_example::text_block;
+use bitacora_testkit::text_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/cosignature.md");
 const STAGING: &str = "arche2025h1.staging.ct.transparency.dev

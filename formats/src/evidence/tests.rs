@@ -7,10 +7,10 @@ use crate::limits::MAX_RECORD_BYTES;
 use crate::note::{NoteError, sign_note};
 use crate::tree::Frontier;
 use crate::tree_head::{KeyProblem, Origin, TreeHead};
-use crate::worked_example::text_block;
 use crate::{
     EventDraft, Json, Keyring, Record, RecordData, Seal, encode_part, encode_record, part_blind, seal_part,
 };
+use bitacora_testkit::text_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/evidence.md");
 

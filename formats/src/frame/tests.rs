@@ -1,6 +1,6 @@
 use super::*;
 use crate::chain::genesis_tip;
-use crate::worked_example::hex_block;
+use bitacora_testkit::hex_block;
 
 /// The worked frame with a change in its header.
 fn refused(change: impl FnOnce(&mut Vec<u8>)) -> FrameError {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::headed_example::{entry, events, headed, headed_event, origin};
 use crate::ids::Commitment;
-use crate::worked_example::hex_block;
+use bitacora_testkit::hex_block;
 
 fn worked() -> Vec<u8> {
     hex_block(include_str!("../../../docs/formats/heads.md"), 0)

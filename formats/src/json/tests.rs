@@ -1,5 +1,5 @@
 use super::*;
-use crate::generated::{SeededRng, damaged};
+use bitacora_testkit::{SeededRng, damaged};
 
 #[track_caller]
 fn refused(text: &str, kind: JsonErrorKind, pointer: &str) {

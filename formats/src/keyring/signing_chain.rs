@@ -9,7 +9,8 @@ use super::{KeyringError, LineProblem};
 use crate::limits::{MAX_KEYRING_BYTES, MAX_KEYS};
 use crate::{KeyUse, Signature, chain_hasher};
 
-pub(crate) const SIGNING_KEYS_FIRST_LINE: &str = "bitacora-signing-keys v1";
+/// The first line of a note of signing keys.
+pub const SIGNING_KEYS_FIRST_LINE: &str = "bitacora-signing-keys v1";
 
 pub(super) const KEY: &str = "signing-key";
 const GENESIS_FORM: &str = "signing-key 1 <64 digits>";
@@ -120,7 +121,8 @@ impl SigningChain {
         Ok(())
     }
 
-    pub(crate) fn write_lines(&self, text: &mut String) {
+    /// Writes the lines of the keys, without the first line.
+    pub fn write_lines(&self, text: &mut String) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{KEY} 1 {}", hex::encode(self.genesis.as_bytes()));
         for (index, successor) in (2_u32..).zip(&self.successors) {

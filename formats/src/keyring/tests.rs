@@ -1,8 +1,8 @@
 use ed25519_dalek::Signer;
 
 use super::*;
-use crate::worked_example::{hex_block, text_block};
 use crate::{KeyUse, chain_hasher};
+use bitacora_testkit::{hex_block, text_block};
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/keyring.md");
 

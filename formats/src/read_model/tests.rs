@@ -1,6 +1,6 @@
 use super::*;
-use crate::worked_example::hex_block;
 use crate::{ChainHash, LedgerId, Position, TreeHash};
+use bitacora_testkit::hex_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/read_model.md");
 

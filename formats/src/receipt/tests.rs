@@ -2,7 +2,7 @@ use super::*;
 use crate::headed_example::{TIME, events, head, keyring, origin};
 use crate::tree::Frontier;
 use crate::tree_head::TreeHead;
-use crate::worked_example::text_block;
+use bitacora_testkit::text_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/receipt.md");
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::ids::{ChainHash, SegmentNumber};
 use crate::keyring::Keyring;
 use crate::sample_ledger::{SampleLedger, counting_from};
-use crate::worked_example::hex_block;
+use bitacora_testkit::hex_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/released.md");
 

@@ -8,7 +8,7 @@ use crate::sample_ledger::counting_from;
 use crate::sealer::FramePlan;
 use crate::tree::leaf_hash;
 use crate::walk::{SegmentWalk, Step};
-use crate::worked_example::hex_block;
+use bitacora_testkit::hex_block;
 
 const SEGMENT_DOCUMENT: &str = include_str!("../../../docs/formats/segment.md");
 const FRAME_DOCUMENT: &str = include_str!("../../../docs/formats/frame.md");

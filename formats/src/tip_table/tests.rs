@@ -1,5 +1,5 @@
 use super::*;
-use crate::worked_example::hex_block;
+use bitacora_testkit::hex_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/tip_table.md");
 

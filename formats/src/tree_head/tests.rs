@@ -1,7 +1,7 @@
 use super::*;
 use crate::headed_example::{head, keyring, origin};
 use crate::note::sign_note;
-use crate::worked_example::text_block;
+use bitacora_testkit::text_block;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/tree_head.md");
 

@@ -5,11 +5,11 @@ mod torn;
 use super::*;
 use crate::compression::Decompressor;
 use crate::footer::FooterError;
-use crate::generated::SeededRng;
 use crate::ids::{Epoch, Generation, LedgerId, SegmentNumber, TreeHash};
 use crate::opener::FrameOpener;
 use crate::sample_ledger::{SampleLedger, SampleSegment, sample_body};
 use crate::segment::SegmentError;
+use bitacora_testkit::SeededRng;
 
 /// The end of a walk, with the damage that it found.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::headed_example::{keyring, origin};
-use crate::worked_example::text_block;
+use bitacora_testkit::text_block;
 use ed25519_dalek::SigningKey;
 
 const DOCUMENT: &str = include_str!("../../../docs/formats/witness_policy.md");

@@ -1,7 +1,7 @@
 //! The meter of one budget: its spending by days, and its reservations.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::BudgetPeriod;
+use bitacora_vocabulary::BudgetPeriod;
 use serde::{Deserialize, Serialize};
 
 use crate::budgets::spend::Spend;

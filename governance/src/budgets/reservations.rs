@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BudgetPeriod, Name};
+use bitacora_vocabulary::{BudgetPeriod, Name};
 
 use super::{Budgets, MAX_RESERVATIONS, Occasion, Reservation, ReservedPart, SWEPT_AT_ONCE, WindowKey};
 use crate::budgets::meter::days_of;

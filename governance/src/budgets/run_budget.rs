@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BudgetConfigured, BudgetCount, BudgetPeriod, BudgetScope, Name, OnExceed, SpendLimits,
 };
 

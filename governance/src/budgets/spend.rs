@@ -1,6 +1,6 @@
 //! Spending in five units, and the facts by which a budget counts it.
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BudgetConfigured, BudgetCount, BudgetPeriod, BudgetScope, Count, MicroUsd, Milliseconds, SpendLimits,
     TokenCounts, Tokens,
 };

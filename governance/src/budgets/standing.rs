@@ -1,7 +1,7 @@
 //! The standing of budgets, for readers.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
+use bitacora_vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 
 use super::Budgets;
 use crate::budgets::meter::days_of;

@@ -1,7 +1,7 @@
 //! The windows of budgets: the spending of each run or session, which has a budget anew.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod, Name};
+use bitacora_vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 
 use super::{
     Budgets, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Occasion, Reservation, SWEPT_AT_ONCE, WindowKey,

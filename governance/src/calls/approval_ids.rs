@@ -1,7 +1,7 @@
 //! Ids of approvals: nobody can guess one.
 //! The bytes are drawn by the caller of the examination, because no reactor knows randomness.
 
-use bitacora_formats::vocabulary::Name;
+use bitacora_vocabulary::Name;
 
 /// Bytes that are drawn for one id.
 pub const APPROVAL_ID_BYTES: usize = 13;

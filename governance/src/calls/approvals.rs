@@ -1,7 +1,7 @@
 //! Approvals: one person's word on one call, and its remaining use.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ApprovalAbout, ApprovalConsumed, ApprovalEnd, ApprovalRequested, ApprovalResolved,
     MAX_EDITED_ARGUMENTS_BYTES, Name, ReasonCode, Resolution, Sha256Text,
 };

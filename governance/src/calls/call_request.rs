@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 use bitacora_formats::parse_usd;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BlastRadius, BoundedText, CallArguments, MicroUsd, Milliseconds, Name, Sha256Text, ToolRequested,
 };
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 //! They are remembered only where there are contracts.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, Name};
+use bitacora_vocabulary::{Dimension, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{OpenCall, Rollbacks};

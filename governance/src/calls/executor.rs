@@ -1,6 +1,6 @@
 //! The executor whose part of a state a replica holds.
 
-use bitacora_formats::vocabulary::{BudgetScope, ModeScope, RateBy, RateScope};
+use bitacora_vocabulary::{BudgetScope, ModeScope, RateBy, RateScope};
 use serde::{Deserialize, Serialize};
 
 use crate::undo::per_agent_quota::NOBODY;

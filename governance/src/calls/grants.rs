@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{GrantGiven, GrantScope, Name, ReasonCode};
+use bitacora_vocabulary::{GrantGiven, GrantScope, Name, ReasonCode};
 use serde::{Deserialize, Serialize};
 
 use crate::tools::arguments::{ArgumentFindings, PlaceText};

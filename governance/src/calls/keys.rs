@@ -1,7 +1,7 @@
 //! Idempotency keys: the calls that were made before, and their outcomes.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{KeyLife, Name, ReasonCode, Sha256Text, Verdict};
+use bitacora_vocabulary::{KeyLife, Name, ReasonCode, Sha256Text, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockTrust;

@@ -1,7 +1,7 @@
 //! The outcome of a call, and its observation of trust.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     Assurance, BlockedStatus, CompletedStatus, ExitCode, FailedStatus, MicroUsd, Milliseconds, Mode, Name,
     ToolBlocked, ToolCompleted, ToolFailed, TrustObserved, TrustOutcome, Verdict,
 };

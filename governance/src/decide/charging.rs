@@ -2,7 +2,7 @@
 
 use bitacora_formats::Event;
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BudgetCharged, Charge, CheckpointSaved, EventData, LoopDetected, ModelCalled, Name, OnExceed, ReasonCode,
     RunStarted, RunStep, StepStatus, Verdict,
 };

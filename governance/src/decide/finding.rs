@@ -1,6 +1,6 @@
 //! The finding of one step about a call.
 
-use bitacora_formats::vocabulary::{ReasonCode, Step, Verdict};
+use bitacora_vocabulary::{ReasonCode, Step, Verdict};
 
 /// The result of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 mod ruling;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BlastRadius, BreakerCondition, Idempotency, LadderStep, LocalTimes, Milliseconds, Mode, Name, OnExceed,
     ReasonCode, Risk, Score, Step, TrustUse, UnregisteredTools, Verdict,
 };

@@ -2,7 +2,7 @@
 //! The decision records them, so that judging again reads no zone.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::LocalTimes;
+use bitacora_vocabulary::LocalTimes;
 
 use crate::policy::Policy;
 use crate::policy::zones::{LocalSource, Zone, local_times_in};

@@ -1,11 +1,11 @@
 //! Reasons with their own numbers, from version 6 of the rules on.
 //! They name the count, the limit, and the remedy.
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Micros, format_time, format_usd};
+use bitacora_vocabulary::{
     BreakerCondition, FailuresCounted, Milliseconds, RateBy, ReasonCode, Score, SpendLimits, TrustRules,
     Verdict,
 };
-use bitacora_formats::{Micros, format_time, format_usd};
 
 use crate::budgets::BudgetStanding;
 use crate::decide::ladder::{Evaluation, blocked_until};

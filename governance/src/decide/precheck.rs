@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
+use bitacora_vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::command::{is_imported, read};
 use crate::decide::session_folder::folder_digest;

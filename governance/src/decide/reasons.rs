@@ -1,6 +1,6 @@
 //! Reasons in words that an agent can act on: each names the obstacle and a remedy.
 
-use bitacora_formats::vocabulary::{ReasonCode, ReasonText};
+use bitacora_vocabulary::{ReasonCode, ReasonText};
 
 /// The names that the words contain.
 #[derive(Debug, Clone)]

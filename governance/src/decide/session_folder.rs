@@ -5,7 +5,7 @@
 //! folder, as git reads the repository's configuration, and this can run other programs. The folder that a session began in was
 //! chosen by a person.
 
-use bitacora_formats::vocabulary::Sha256Text;
+use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
 
 use crate::reactor::examination::CallFacts;

@@ -1,7 +1,7 @@
 //! Times of people and calls: of the tool's registration, else of the active policy, else as shipped.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{ApprovalEnd, BoundedNumber, PolicyTimes};
+use bitacora_vocabulary::{ApprovalEnd, BoundedNumber, PolicyTimes};
 
 use crate::limits::{ALONE_LIFE, APPROVAL_LIFE, BLOCKED_LIFE, CALL_LIFE, RUN_LIFE, START_LIFE};
 use crate::state::State;

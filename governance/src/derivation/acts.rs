@@ -1,7 +1,7 @@
 //! The preconditions of an operator's acts, and the right to write each type.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
+use bitacora_vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
 
 use crate::budgets::BudgetError;
 use crate::budgets::run_budget::RUN_BUDGET;

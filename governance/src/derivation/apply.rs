@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, ToolBlocked, ToolChanged,
     ToolRegistered, ToolRequested, TrustObserved, TrustOutcome, TrustProbed, Verdict,
 };

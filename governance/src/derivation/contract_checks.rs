@@ -1,7 +1,7 @@
 //! The consequences of contracts: verdicts on calls, and of failed checks.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ContractChecked, ContractPhase, Name, ReasonCode, TrustObserved, TrustOutcome, Verdict,
 };
 

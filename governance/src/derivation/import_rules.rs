@@ -1,7 +1,7 @@
 //! The rules of imports: their times, the room for them, their end and their acceptance.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, Sha256Text};
+use bitacora_vocabulary::{Dimension, Sha256Text};
 
 use crate::limits::{MAX_DIMENSIONS, MAX_IMPORTS};
 use crate::reactor::ObservedEvent;

@@ -1,6 +1,6 @@
 //! The approval that asks a person for a rollback of a call whose effects failed a check.
 
-use bitacora_formats::vocabulary::{ApprovalAbout, ApprovalRequested, BoundedText, Name};
+use bitacora_vocabulary::{ApprovalAbout, ApprovalRequested, BoundedText, Name};
 
 use crate::calls::approval_ids::id_of_position;
 use crate::calls::ended_calls::CheckedCall;

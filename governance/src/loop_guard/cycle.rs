@@ -1,6 +1,6 @@
 //! The latest calls of a run or session, as far as the detection of loops needs them.
 
-use bitacora_formats::vocabulary::{CallBounds, LoopKind, MAX_CYCLE_CALLS};
+use bitacora_vocabulary::{CallBounds, LoopKind, MAX_CYCLE_CALLS};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

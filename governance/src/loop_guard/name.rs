@@ -1,6 +1,6 @@
 //! The names of runs and sessions in which calls are watched.
 
-use bitacora_formats::vocabulary::BudgetPeriod;
+use bitacora_vocabulary::BudgetPeriod;
 use serde::{Deserialize, Serialize};
 
 use crate::version::{is_isolated, is_strict, sees_cycles};

@@ -1,6 +1,6 @@
 //! Objections to calls in a loop, and their verdicts.
 
-use bitacora_formats::vocabulary::{LoopKind, OnExceed, ReasonCode, Verdict};
+use bitacora_vocabulary::{LoopKind, OnExceed, ReasonCode, Verdict};
 
 use super::OngoingLoop;
 

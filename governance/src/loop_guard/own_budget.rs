@@ -1,7 +1,7 @@
 //! A run's own budget, as the run was begun with it, and the consequences once it is spent.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     AgentName, BoundedText, BudgetConfigured, BudgetExceeded, BudgetScope, Milliseconds, Name, OnExceed,
     RunBudget, SpendLimits,
 };

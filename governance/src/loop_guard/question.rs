@@ -1,7 +1,7 @@
 //! A call, as the loop detection sees it.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::Sha256Text;
+use bitacora_vocabulary::Sha256Text;
 
 use super::{CallSignature, RoundName, WatchScope};
 use crate::undo::per_agent_quota::NOBODY;

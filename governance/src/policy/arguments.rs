@@ -1,7 +1,7 @@
 //! The rules whose conditions on arguments a call meets.
 //! They are found where the arguments may be read, and recorded without them.
 
-use bitacora_formats::vocabulary::{ArgumentCondition, Scalar};
+use bitacora_vocabulary::{ArgumentCondition, Scalar};
 use serde::{Deserialize, Serialize};
 
 use super::compiled_rule;

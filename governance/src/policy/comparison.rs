@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use bitacora_formats::vocabulary::{Rule, Verdict};
+use bitacora_vocabulary::{Rule, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::Policy;
@@ -150,7 +150,7 @@ impl DryRun {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::TrustRules;
+    use bitacora_vocabulary::TrustRules;
 
     use super::*;
 

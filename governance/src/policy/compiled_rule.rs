@@ -1,6 +1,6 @@
 //! A rule that is ready to be compared with calls.
 
-use bitacora_formats::vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, ZoneName};
+use bitacora_vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, ZoneName};
 
 use super::arguments::PlaceCondition;
 use super::destinations::DestinationGlobs;
@@ -200,7 +200,7 @@ pub(super) fn globs(
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::TrustRules;
+    use bitacora_vocabulary::TrustRules;
 
     use super::super::{ArgumentMatches, Policy};
     use super::*;

@@ -1,6 +1,6 @@
 //! The places that calls reach, compared with the globs of a rule.
 
-use bitacora_formats::vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
+use bitacora_vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
 use super::file_guard::expanded;
 use super::fit::Fit;
@@ -133,7 +133,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::TrustRules;
+    use bitacora_vocabulary::TrustRules;
 
     use super::*;
     use crate::policy::{ArgumentMatches, Policy};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitacora_formats::vocabulary::{PolicySettings, Rule, Sha256Text, TrustRules};
+use bitacora_vocabulary::{PolicySettings, Rule, Sha256Text, TrustRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -1,7 +1,7 @@
 //! The reasons for which a policy cannot be taken: each names the rule and the member.
 
 use bitacora_formats::JsonError;
-use bitacora_formats::vocabulary::MAX_RULES;
+use bitacora_vocabulary::MAX_RULES;
 
 use super::MAX_POLICY_ZONES;
 use super::glob::GlobError;

@@ -1,6 +1,6 @@
 //! Files that a policy guards by their names, against every tool and command.
 
-use bitacora_formats::vocabulary::{FileAccess, FileGuard, Glob};
+use bitacora_vocabulary::{FileAccess, FileGuard, Glob};
 use serde::{Deserialize, Serialize};
 
 use super::PolicyError;

@@ -19,7 +19,7 @@ mod overlap;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use bitacora_formats::vocabulary::MAX_GLOB_BYTES;
+use bitacora_vocabulary::MAX_GLOB_BYTES;
 
 /// Bits of a set of states: one for each token and one for the end.
 const STATE_WORDS: usize = MAX_GLOB_BYTES / 64 + 1;

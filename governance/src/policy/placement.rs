@@ -1,7 +1,7 @@
 //! The place of a rule about one dimension's calls among other rules.
 //! It is chosen so that it overrules no prohibition, and no stricter rule about only some of these calls.
 
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, Score, Verdict};
+use bitacora_vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, Score, Verdict};
 
 use super::Policy;
 use super::compiled_rule::CompiledRule;
@@ -181,7 +181,7 @@ fn may(globs: Option<&[GlobPattern]>, part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::TrustRules;
+    use bitacora_vocabulary::TrustRules;
     use serde_json::{Value, json};
 
     use super::*;

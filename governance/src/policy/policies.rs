@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use bitacora_formats::vocabulary::{
-    CallBounds, DimensionPart, KeyLife, PolicyPublished, PolicyTimes, TrustRules,
-};
+use bitacora_vocabulary::{CallBounds, DimensionPart, KeyLife, PolicyPublished, PolicyTimes, TrustRules};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_POLICIES;

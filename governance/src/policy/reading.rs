@@ -1,7 +1,7 @@
 //! A policy as somebody wrote it: read strictly, with each problem at its rule.
 
 use bitacora_formats::check_json;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BoundedList, CallBounds, ExitCodeGlobs, FileGuard, KeyLife, MAX_RULES, PolicyDocument, PolicyTimes, Rule,
     TrustRules, UnregisteredTools, Workspaces,
 };

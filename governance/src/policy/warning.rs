@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use bitacora_formats::vocabulary::{RuleMatch, Verdict};
+use bitacora_vocabulary::{RuleMatch, Verdict};
 use serde::Serialize;
 
 use super::compiled_rule::CompiledRule;
@@ -99,7 +99,7 @@ impl fmt::Display for PolicyWarning {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::{Rule, TrustRules};
+    use bitacora_vocabulary::{Rule, TrustRules};
 
     use super::*;
 

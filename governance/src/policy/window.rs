@@ -1,7 +1,7 @@
 //! The time window of a rule, as minutes of a week.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{LocalTimes, TimeWindow, Weekday, ZoneName};
+use bitacora_vocabulary::{LocalTimes, TimeWindow, Weekday, ZoneName};
 
 use super::fit::Fit;
 

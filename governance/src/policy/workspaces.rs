@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use bitacora_formats::vocabulary::{BoundedText, DimensionPart, Glob, Workspaces};
+use bitacora_vocabulary::{BoundedText, DimensionPart, Glob, Workspaces};
 
 use super::glob::{Dialect, GlobPattern};
 use super::{PolicyError, WorktreesError};

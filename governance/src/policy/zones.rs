@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BoundedList, LocalMinute, LocalTime, LocalTimes, Name, ZoneName};
+use bitacora_vocabulary::{BoundedList, LocalMinute, LocalTime, LocalTimes, Name, ZoneName};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 

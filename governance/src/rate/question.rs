@@ -1,8 +1,6 @@
 //! The question for the rates about a call, and the reasons for which a call or a limit is refused.
 
-use bitacora_formats::vocabulary::{
-    BoundedText, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateBy, RateScope,
-};
+use bitacora_vocabulary::{BoundedText, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, Milliseconds, RateBy, RateScope};
 
 /// Limits that may be configured.
 pub const MAX_RATE_LIMITS: usize = 4_096;

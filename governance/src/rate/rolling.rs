@@ -3,7 +3,7 @@
 //! Unlike a bucket of tokens it keeps when calls were taken: nothing comes back before its time.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     DayLimit, LocalTimes, MAX_RATE_PERIOD_MS, RateBy, RateConfigured, RateScope, RollingRate, ZoneName,
 };
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{DecisionMade, TrustObserved};
+use bitacora_vocabulary::{DecisionMade, TrustObserved};
 
 use crate::command::Act;
 

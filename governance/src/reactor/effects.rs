@@ -1,7 +1,7 @@
 //! Events that another event causes, on their way into its request.
 
-use bitacora_formats::vocabulary::EventData;
 use bitacora_formats::{Data, Event, Json};
+use bitacora_vocabulary::EventData;
 
 use crate::command::Act;
 use crate::reactor::ObservedEvent;

@@ -1,7 +1,7 @@
 //! The findings about an event from its caller's thread, before anything of it is sealed.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BlastRadius, BoundedText, Dimension, DimensionPart, MicroUsd, Milliseconds, Name, Sha256Text, Verdict,
 };
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BoundedRef, DecisionMade, Dimension, LadderStep, LocalTimes, Milliseconds, Mode, NameRef, OutcomeRules,
     ReasonCode, Sha256Text, Step, Verdict,
 };
@@ -143,7 +143,7 @@ struct Made<'a> {
     retry_after_ms: Option<Milliseconds>,
 }
 
-/// The same of [`DecisionInputs`](bitacora_formats::vocabulary::DecisionInputs).
+/// The same of [`DecisionInputs`](bitacora_vocabulary::DecisionInputs).
 #[derive(Deserialize)]
 struct Inputs<'a> {
     dimension: Dimension,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BlastRadius, BoundedText, DecisionInputs, DecisionMade, DimensionPart, FactsError, FactsText, MicroUsd,
     Milliseconds, Name,
 };

@@ -1,7 +1,7 @@
 //! Judging again: the rules run over recorded events, compared with the recorded consequences.
 
-use bitacora_formats::vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventData, Name};
 use bitacora_formats::{Data, Event, Position};
+use bitacora_vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventData, Name};
 
 use crate::calls::imported_key;
 use crate::calls::outcome::Outcome;

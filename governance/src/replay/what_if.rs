@@ -1,7 +1,7 @@
 //! Another policy, applied to the facts of a recorded decision: a what-if.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ClockOffset, DecisionMade, LadderStep, Name, ReasonCode, Step, ToolRequested, Verdict,
 };
 

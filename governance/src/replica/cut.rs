@@ -3,7 +3,7 @@
 //! The parts are chosen one by one, and every part is named: a new one has to be thought of here before the program compiles. A
 //! part that is not chosen reaches nobody, neither with the first piece nor with a later one.
 
-use bitacora_formats::vocabulary::{BudgetConfigured, BudgetPeriod};
+use bitacora_vocabulary::{BudgetConfigured, BudgetPeriod};
 
 use super::patch::{BegunByOne, MapPatch, StatePatch};
 use crate::budgets::meter::Meter;

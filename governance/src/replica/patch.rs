@@ -1,7 +1,7 @@
 //! The changes of an executor's part of a state, on their way to a replica.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BudgetConfigured, ContractDefined, Dimension, Name, RateLimit, RateScope, RollingRate,
 };
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! The prediction of a decision, as far as a replica can tell.
 
-use bitacora_formats::vocabulary::{DecisionMade, Mode, ReasonCode, Verdict};
+use bitacora_vocabulary::{DecisionMade, Mode, ReasonCode, Verdict};
 
 /// The decision of a ledger at the replica's position. It allows nothing: an allow comes from the ledger, with its record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The recorded digests of released starters; the last one is this program's.
 
-use bitacora_formats::vocabulary::{Name, PolicyPublished};
+use bitacora_vocabulary::{Name, PolicyPublished};
 use serde_json::{Value, json};
 
 use super::*;

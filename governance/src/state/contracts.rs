@@ -5,9 +5,7 @@
 mod unmet;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
-    BlastRadius, ContractChecked, ContractDefined, ContractPhase, JsonObject, Name,
-};
+use bitacora_vocabulary::{BlastRadius, ContractChecked, ContractDefined, ContractPhase, JsonObject, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::budgets::Occasion;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::{Mode, ModeConfigured, ModeScope};
+use bitacora_vocabulary::{Mode, ModeConfigured, ModeScope};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::executor::Executor;
@@ -82,7 +82,7 @@ fn named(scope: &ModeScope) -> usize {
 mod pairs {
     use std::collections::BTreeMap;
 
-    use bitacora_formats::vocabulary::{Mode, ModeScope};
+    use bitacora_vocabulary::{Mode, ModeScope};
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(

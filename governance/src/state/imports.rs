@@ -3,7 +3,7 @@
 //! Events are gathered until an `import.batch` ends the import; from there on its contents do not change. So an acceptance by
 //! digest takes exactly the contents that the report showed, and nothing that was brought meanwhile.
 
-use bitacora_formats::vocabulary::Dimension;
+use bitacora_vocabulary::Dimension;
 use serde::{Deserialize, Serialize};
 
 use crate::trust::record::TrustRecord;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Name, PrincipalCreated, Role, Sha256Text};
+use bitacora_vocabulary::{Name, PrincipalCreated, Role, Sha256Text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -117,7 +117,7 @@ fn is_valid(principal: &PrincipalCreated, time: Micros) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::BoundedText;
+    use bitacora_vocabulary::BoundedText;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::AgentName;
+use bitacora_vocabulary::AgentName;
 use serde::{Deserialize, Serialize};
 
 /// The stops in force, each with the operator's reason.

@@ -14,7 +14,7 @@ mod short;
 use std::fmt;
 
 use bitacora_formats::check_json;
-use bitacora_formats::vocabulary::{BoundedText, DestinationKind, FileAccess, Normaliser, Sha256Text};
+use bitacora_vocabulary::{BoundedText, DestinationKind, FileAccess, Normaliser, Sha256Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The damage that a call may do, and the verdict that it demands.
 
-use bitacora_formats::vocabulary::{BlastRadius, Verdict};
+use bitacora_vocabulary::{BlastRadius, Verdict};
 
 /// Returns the greater of the tool's registered radius and the one that the agent requests.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::vocabulary::SchemaText;
+use bitacora_vocabulary::SchemaText;
 use jsonschema::{PatternOptions, Validator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 //! Compiling takes milliseconds and happens on the threads of callers. A cache of compiled tools uses the tool's name, server and
 //! revision as its key.
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     DestinationKind, DestinationRule, FileAccess, Normaliser, PointerText, Risk, SchemaText, Sha256Text,
     ToolDocument,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BoundedText, EventDataError, FREE_PREFIX, SERVICE_FAMILIES, SchemaRegistered, event_type, is_binary_kind,
 };
 use serde::{Deserialize, Serialize};

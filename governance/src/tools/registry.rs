@@ -5,7 +5,7 @@ mod starter;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{Name, ToolDocument, ToolRevoked};
+use bitacora_vocabulary::{Name, ToolDocument, ToolRevoked};
 use serde::{Deserialize, Serialize};
 
 pub use starter::STARTER_TOOLS;

@@ -2,7 +2,7 @@
 //! No decision rests on them.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::Name;
+use bitacora_vocabulary::Name;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MAX_TOOL_SIGHTINGS, MAX_TOOL_SIGHTINGS_OF_AGENT};

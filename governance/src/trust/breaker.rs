@@ -1,7 +1,7 @@
 //! The circuit breaker: a dimension that fails is stopped for a while, and then tried again.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BreakerClosed, BreakerCondition, BreakerHalfOpened, BreakerOpened, BreakerSettings, Dimension,
     MAX_BREAKER_WINDOW, TrustObserved, TrustOutcome, Verdict,
 };

@@ -3,7 +3,7 @@
 //! reports nothing else hides its failures: only a limited number in a row counts nowhere.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, TrustObserved, TrustOutcome};
+use bitacora_vocabulary::{Dimension, TrustObserved, TrustOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{DIMENSION_LIFE, MAX_DIMENSIONS};

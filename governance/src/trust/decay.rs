@@ -1,6 +1,6 @@
 //! The decay of a score with time without observations.
 
-use bitacora_formats::vocabulary::Score;
+use bitacora_vocabulary::Score;
 
 /// Steps of the table within one half-life.
 const STEPS: usize = 256;

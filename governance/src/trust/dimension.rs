@@ -1,7 +1,7 @@
 //! Filters over many dimensions, and sums of their records.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, DimensionError, DimensionPart};
+use bitacora_vocabulary::{Dimension, DimensionError, DimensionPart};
 
 use crate::trust::record::TrustRecord;
 

@@ -3,7 +3,7 @@
 use std::collections::BinaryHeap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Dimension, Score, TrustRules};
+use bitacora_vocabulary::{Dimension, Score, TrustRules};
 
 use crate::trust::record::TrustRecord;
 use crate::trust::rules::{Assessment, assess};

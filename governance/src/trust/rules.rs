@@ -1,7 +1,7 @@
 //! The trust in a record under the rules of a policy.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{DecisionInputs, FailuresCounted, Score, TrustRules, Verdict, base_score};
+use bitacora_vocabulary::{DecisionInputs, FailuresCounted, Score, TrustRules, Verdict, base_score};
 use serde::{Deserialize, Serialize};
 
 use crate::trust::decay::Decay;

@@ -1,7 +1,7 @@
 //! Ids of approvals are drawn before the reactor sees the call, and recorded with it.
 
-use bitacora_formats::vocabulary::{ApprovalRequested, Verdict};
 use bitacora_governance::Examination;
+use bitacora_vocabulary::{ApprovalRequested, Verdict};
 use serde_json::json;
 
 use crate::desk::{Desk, data, decision, governed, kinds, verdict};

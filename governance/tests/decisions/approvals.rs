@@ -1,7 +1,7 @@
 //! A person's word: for one call, once, and for nothing else.
 
-use bitacora_formats::vocabulary::{ApprovalRequested, Verdict};
 use bitacora_governance::RefusalCode;
+use bitacora_vocabulary::{ApprovalRequested, Verdict};
 use serde_json::json;
 
 use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};

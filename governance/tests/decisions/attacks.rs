@@ -2,7 +2,7 @@
 //! None of them is allowed, at any trust.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Verdict};
+use bitacora_vocabulary::{DecisionMade, ReasonCode, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision};

@@ -1,9 +1,9 @@
 //! Input that is absurd, early, late or in the wrong order.
 //! It gets an answer or a refusal, and never an allow that was not due.
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, MicroUsd, Milliseconds, Verdict, check_members};
 use bitacora_formats::{Event, Micros};
 use bitacora_governance::State;
+use bitacora_vocabulary::{EVENT_TYPES, MicroUsd, Milliseconds, Verdict, check_members};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, governed, kinds, tool, verdict};

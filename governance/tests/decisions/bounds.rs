@@ -1,8 +1,8 @@
 //! Bounds for each agent: one agent's entries take no room of others, and old ones leave.
 //! Operators are never locked out.
 
-use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use bitacora_governance::{Examination, SCHEDULER_SOURCE};
+use bitacora_vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, START, data, decision, governed, scope_of, tool, verdict};

@@ -1,6 +1,6 @@
 //! Circuit breakers, from the outcomes that open them to the probes that close them.
 
-use bitacora_formats::vocabulary::Verdict;
+use bitacora_vocabulary::Verdict;
 use serde_json::json;
 
 use crate::desk::{Desk, decision, governed, kinds, verdict};

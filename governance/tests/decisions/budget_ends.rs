@@ -1,8 +1,8 @@
 //! Reservations of budgets for calls without a told end, without leave, and without a model.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::Verdict;
 use bitacora_governance::Spend;
+use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::budgets::{ask, ask_in, budget, cost, end, held, priced, request, set};

@@ -1,8 +1,8 @@
 //! Budgets at their limits: too many for one call, too many runs and sessions, too many open calls.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::Verdict;
 use bitacora_governance::limits::{MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS_OF_CALL, MAX_OPEN_CALLS};
+use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision, governed, kinds, verdict};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BudgetCharged, Charge, Verdict};
 use bitacora_governance::{ReactorState, State};
+use bitacora_vocabulary::{BudgetCharged, Charge, Verdict};
 use serde_json::json;
 
 use crate::desk::{Desk, data, decision, governed};

@@ -1,8 +1,8 @@
 //! Budgets: reservations, charges and returns, and the consequences where a budget is spent.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_governance::{BudgetQuestion, Spend};
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};

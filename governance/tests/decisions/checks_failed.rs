@@ -1,8 +1,8 @@
 //! Programs that ran and ended with another exit code than 0, and calls of which no outcome came.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{TrustObserved, TrustOutcome, TrustRules, Verdict};
 use bitacora_governance::{MAX_CHECKS_FAILED_IN_A_ROW, SCHEDULER_SOURCE};
+use bitacora_vocabulary::{TrustObserved, TrustOutcome, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};

@@ -1,8 +1,8 @@
 //! A clock that jumped, and the acts that wait until somebody accepts it.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{TrustObserved, TrustOutcome, Verdict};
 use bitacora_governance::{ReactorRefusal, RefusalCode, SCHEDULER_SOURCE};
+use bitacora_vocabulary::{TrustObserved, TrustOutcome, Verdict};
 use serde_json::json;
 
 use crate::desk::{Desk, data, governed, kinds, tool, verdict};

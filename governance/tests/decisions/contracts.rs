@@ -1,8 +1,8 @@
 //! Contracts: conditions before a call, and after it.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::Verdict;
 use bitacora_governance::{MAX_CONTRACTS, ReactorRefusal, limits::MAX_BROKEN_OF_AGENT};
+use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, governed, kinds, verdict};

@@ -1,8 +1,8 @@
 //! An accepted correction of the clock.
 //! Governed time goes on at the pace of the clock, and no expired item is valid again.
 
-use bitacora_formats::vocabulary::{ClockCorrected, Verdict};
 use bitacora_governance::{REACTOR_SOURCE, State};
+use bitacora_vocabulary::{ClockCorrected, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, START, data, governed, kinds, tool, verdict};
@@ -211,10 +211,7 @@ fn hours_of_rules_are_those_of_the_clock_that_was_accepted() {
     assert_eq!(machine.accept(), 14 * HOUR);
     let made = machine.desk.ask("c3", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(made.verdict, Verdict::Allow, "it is noon, whatever governed time says");
-    assert_eq!(
-        made.inputs.clock_offset_us.map(bitacora_formats::vocabulary::ClockOffset::get),
-        Some(14 * HOUR)
-    );
+    assert_eq!(made.inputs.clock_offset_us.map(bitacora_vocabulary::ClockOffset::get), Some(14 * HOUR));
     let (_, found) = rejudged(&machine.desk.log);
     assert_eq!(found.disagreements, []);
 }

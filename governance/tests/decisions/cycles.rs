@@ -1,6 +1,6 @@
 //! Cycles of several calls, calls without a session, arguments that do not matter, and calls that wait.
 
-use bitacora_formats::vocabulary::DecisionMade;
+use bitacora_vocabulary::DecisionMade;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, decision, kinds, tool};

@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-use bitacora_formats::vocabulary::{
-    DecisionMade, Dimension, DimensionPart, PolicySettings, Rule, TrustRules, Verdict,
-};
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
 use bitacora_governance::{
     APPROVAL_ID_BYTES, Examination, Governance, ObservedEvent, Policy, REACTOR_VERSION, Reactor,
     ReactorRefusal, ReactorState, State,
+};
+use bitacora_vocabulary::{
+    DecisionMade, Dimension, DimensionPart, PolicySettings, Rule, TrustRules, Verdict,
 };
 use serde_json::{Value, json};
 

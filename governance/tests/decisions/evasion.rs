@@ -1,6 +1,6 @@
 //! Model and task type are named by the caller: other names do not get round a stop.
 
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, governed, scope_of, verdict};

@@ -1,6 +1,6 @@
 //! Failed and moved foundations of a decision: none of them leads to an allow.
 
-use bitacora_formats::vocabulary::Verdict;
+use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision, governed, tool, verdict};
@@ -70,7 +70,7 @@ fn a_policy_that_cannot_be_read_denies() {
     let mut desk = trusting();
     let rules =
         json!([{"id": "all", "match": {"context": "[z-a]"}, "action": "allow", "reason": "for a test"}]);
-    let trust = bitacora_formats::vocabulary::TrustRules::v2();
+    let trust = bitacora_vocabulary::TrustRules::v2();
     let digest = "0".repeat(64);
     let unreadable = json!({"version": 2, "digest": digest, "rules": rules, "trust": trust, "author": "me"});
     let published = desk.event("policy.published", "operator:0", &unreadable);

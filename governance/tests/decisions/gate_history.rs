@@ -1,6 +1,6 @@
 //! The additions of version 6 of the rules, behind the history of everything else.
 
-use bitacora_formats::vocabulary::{TrustRules, Verdict};
+use bitacora_vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision, tool};

@@ -1,6 +1,6 @@
 //! Ways back from a stop: a person looks at the calls, and good outcomes lift it.
 
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, governed, kinds, scope_of, verdict};

@@ -1,10 +1,8 @@
 //! Imported events: judged by their own history, and counted only once the import is accepted.
 
-use bitacora_formats::vocabulary::{
-    BreakerCondition, Dimension, DimensionPart, Mode, ReasonCode, Score, Verdict,
-};
 use bitacora_formats::{Data, Event, Json, Micros, parse_time};
 use bitacora_governance::{ReactorRefusal, RefusalCode, State};
+use bitacora_vocabulary::{BreakerCondition, Dimension, DimensionPart, Mode, ReasonCode, Score, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, decision, governed, here, kinds, tool, verdict};

@@ -2,7 +2,7 @@
 //! A person's rejection holds.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{ApprovalRequested, BoundedText, DecisionMade, TrustRules, Verdict};
+use bitacora_vocabulary::{ApprovalRequested, BoundedText, DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::parse_time;
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, START, decision};

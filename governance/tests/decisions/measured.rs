@@ -1,6 +1,6 @@
 //! Reasons give the numbers that they rest on, and the remedy.
 
-use bitacora_formats::vocabulary::{DecisionMade, TrustRules};
+use bitacora_vocabulary::{DecisionMade, TrustRules};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, governed};

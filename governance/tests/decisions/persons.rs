@@ -1,6 +1,6 @@
 //! A person's word holds for the agent, the action and the time that it was given for.
 
-use bitacora_formats::vocabulary::Verdict;
+use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};

@@ -1,8 +1,8 @@
 //! Principals: created, expired and revoked by events, alike in the staged and the published state.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::PrincipalCreated;
 use bitacora_governance::RefusalCode;
+use bitacora_vocabulary::PrincipalCreated;
 use serde_json::json;
 
 use crate::desk::Desk;

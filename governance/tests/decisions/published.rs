@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{
+use bitacora_governance::{REACTOR_VERSION, Reactor, RefusalCode, State, StateCounts};
+use bitacora_vocabulary::{
     BreakerCondition, DecisionMade, EventData, ToolCompleted, ToolRequested, TrustObserved,
 };
-use bitacora_governance::{REACTOR_VERSION, Reactor, RefusalCode, State, StateCounts};
 use serde_json::json;
 
 use crate::desk::{Desk, SECOND, governed, here};

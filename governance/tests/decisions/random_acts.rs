@@ -8,9 +8,9 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::BreakerCondition;
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::State;
+use bitacora_vocabulary::BreakerCondition;
 use documents::{AGENTS, OPERATOR, PATHS, TOOLS, dimension, policy, tool, trust};
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{ToolDocument, Verdict};
 use bitacora_governance::{Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
+use bitacora_vocabulary::{ToolDocument, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, decision, kinds};

@@ -1,7 +1,7 @@
 //! Full maps: they deny, and take calls again when their entries are over.
 //! Governed time alone decides that, with any requests.
 
-use bitacora_formats::vocabulary::Verdict;
+use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, governed, scope_of};

@@ -1,8 +1,8 @@
 //! Acts that contradict the state are refused, and leave nothing behind.
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{TrustRules, Verdict};
 use bitacora_governance::{ReactorState, State};
+use bitacora_vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, governed, scope_of, tool};
@@ -23,7 +23,7 @@ fn tools_policies_and_stops_that_are_not_there_or_there_already() {
     desk.act("grant.given", grant.clone()).unwrap();
     desk.act("agent.suspended", json!({"agent": "coder", "reason": "r"})).unwrap();
     let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
-    let compiled: Vec<bitacora_formats::vocabulary::Rule> = serde_json::from_value(rules.clone()).unwrap();
+    let compiled: Vec<bitacora_vocabulary::Rule> = serde_json::from_value(rules.clone()).unwrap();
     let trust = TrustRules::v2();
     let digest = bitacora_governance::Policy::compile(&compiled, &trust).unwrap().digest().to_string();
     let again = json!({"version": 1, "digest": digest, "rules": rules, "trust": trust, "author": "me"});

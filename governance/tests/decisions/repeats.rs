@@ -1,7 +1,7 @@
 //! Repeated calls, keys and outcomes: nothing runs twice because of them, and nothing is lost.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{Mode, TrustRules, Verdict};
+use bitacora_vocabulary::{Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, decision, governed, kinds, tool, verdict};

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{Reactor, ReactorRefusal, ReactorState, State};
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::Value;
 
 use crate::desk::{Desk, data, draw};

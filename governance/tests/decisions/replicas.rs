@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{ApprovalRequested, DecisionMade, ReasonCode, Verdict};
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::{
     CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, Replica, State, StateCopy,
     StatePatch, Unpredictable,
 };
+use bitacora_vocabulary::{ApprovalRequested, DecisionMade, ReasonCode, Verdict};
 use serde_json::json;
 
 use crate::desk::{Desk, SECOND, data, decision, governed, scope_of};

@@ -1,7 +1,7 @@
 //! Rates as rolling windows: so many calls in the last while, so many a local day, so far apart.
 
 use bitacora_formats::parse_time;
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, governed, verdict};

@@ -1,8 +1,8 @@
 //! Loops: the same call again and again, runs without an end, and runs deep below others.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_governance::Policy;
+use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};

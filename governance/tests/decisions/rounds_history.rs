@@ -1,6 +1,6 @@
 //! The additions of version 7 of the rules, behind the history of everything else.
 
-use bitacora_formats::vocabulary::TrustRules;
+use bitacora_vocabulary::TrustRules;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, tool};

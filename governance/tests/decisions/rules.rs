@@ -1,6 +1,6 @@
 //! The conditions of rules and modes, to the letter.
 
-use bitacora_formats::vocabulary::{BoundedNumber, Mode, TrustRules, Verdict};
+use bitacora_vocabulary::{BoundedNumber, Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, governed, tool, verdict};

@@ -1,8 +1,8 @@
 //! A run's own budget, and the end that a run does not tell.
 
 use bitacora_formats::Event;
-use bitacora_formats::vocabulary::{DecisionMade, ReasonCode, TrustRules, Verdict};
 use bitacora_governance::SCHEDULER_SOURCE;
+use bitacora_vocabulary::{DecisionMade, ReasonCode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::budgets::{end, priced, request};

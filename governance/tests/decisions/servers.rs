@@ -1,8 +1,8 @@
 //! The same tool on two servers: two tools.
 //! Rules, consent, trust and rates of one mean nothing to the other.
 
-use bitacora_formats::vocabulary::{Rule, TrustRules, Verdict};
 use bitacora_governance::{Policy, RecordedCall, WhatIf};
+use bitacora_vocabulary::{Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, governed, scope_of, tool, verdict};

@@ -1,8 +1,8 @@
 //! The folder of a session's first call, to which a rule may hold the later ones.
 
-use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Event, Micros};
 use bitacora_governance::{Policy, RecordedCall, WhatIf};
+use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, decision, verdict};

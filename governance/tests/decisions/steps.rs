@@ -1,6 +1,6 @@
 //! Each step of the ladder: its verdict, and that none is weaker.
 
-use bitacora_formats::vocabulary::Verdict;
+use bitacora_vocabulary::Verdict;
 use serde_json::json;
 
 use crate::desk::{Desk, SECOND, governed, scope_of, tool, verdict};

@@ -1,7 +1,7 @@
 //! The stops of agents, in every mode.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{Mode, Verdict};
+use bitacora_vocabulary::{Mode, Verdict};
 use serde_json::json;
 
 use crate::desk::{SECOND, governed, verdict};

@@ -1,6 +1,6 @@
 //! Times of people and calls: those of a policy and a tool, and the shipped ones without either.
 
-use bitacora_formats::vocabulary::{DecisionMade, TrustRules, Verdict};
+use bitacora_vocabulary::{DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, data, governed, kinds, tool, verdict};

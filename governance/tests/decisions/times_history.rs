@@ -1,7 +1,7 @@
 //! The additions of version 8 of the rules, behind the history of everything else.
 
-use bitacora_formats::vocabulary::TrustRules;
 use bitacora_governance::SCHEDULER_SOURCE;
+use bitacora_vocabulary::TrustRules;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, tool};

@@ -1,8 +1,8 @@
 //! Another policy over recorded decisions: only the policy's ruling on a call changes.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_governance::{Policy, RecordedCall, StepsVerdict, WhatIf};
+use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECOND, governed, tool};

@@ -1,11 +1,11 @@
 //! Workspaces: an agent's record in one project counts in no other.
 
-use bitacora_formats::vocabulary::{
-    BreakerCondition, DecisionMade, Dimension, DimensionPart, PolicySettings, ToolRequested, Verdict,
-};
 use bitacora_formats::{Event, Micros};
 use bitacora_governance::{
     DimensionFilter, Policy, Reactor, RecordedCall, TrustSum, WhatIf, WorkspaceFilter,
+};
+use bitacora_vocabulary::{
+    BreakerCondition, DecisionMade, Dimension, DimensionPart, PolicySettings, ToolRequested, Verdict,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

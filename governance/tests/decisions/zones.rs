@@ -1,8 +1,8 @@
 //! Time windows of rules by the clocks of a zone, and their records.
 
-use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Json, parse_time};
 use bitacora_governance::{Policy, PolicyError, ZONE_DATA};
+use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, governed, verdict};

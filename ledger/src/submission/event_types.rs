@@ -2,12 +2,12 @@
 
 use crate::submission::append_error::AppendError;
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Data, Event};
+use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
+use bitacora_vocabulary::{
     Assurance, BreakerClosed, EventData, EventDataError, EventWriter, FREE_PREFIX, Fit, RunOverdue,
     SuggestionMade, TrustObserved, check_data, check_members, event_type, is_service_kind,
 };
-use bitacora_formats::{Data, Event};
-use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
 
 /// Returns `true` where a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
 /// that were derived elsewhere, and says so. An event that closes a breaker for an operator names the operator. The service beside the

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use bitacora_formats::vocabulary::{EventDataError, Fit};
 use bitacora_formats::{
     Commitment, Event, EventDraft, EventKey, LedgerId, LedgerKeys, Position, Record, Seal, SensitivePart,
     StreamKey, append_record, commitment, encode_part, seal_part, sealed_action,
 };
+use bitacora_vocabulary::{EventDataError, Fit};
 
 use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ApprovalAbout, ApprovalRequested, ApprovalResolved, DecisionMade, EventData as _, ToolBlocked,
     ToolCompleted, ToolFailed, ToolRequested,
 };

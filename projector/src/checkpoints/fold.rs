@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::RecordData;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, CheckpointSaved,
     CheckpointWrites, EventData as _,
 };

@@ -1,7 +1,7 @@
 //! The owner of a thread: the agent that saved in it first.
 //! Saves and deletions of another agent in it count for nothing.
 
-use bitacora_formats::vocabulary::Role;
+use bitacora_vocabulary::Role;
 use serde::{Deserialize, Serialize};
 
 use crate::models::FoldEvent;

@@ -1,6 +1,6 @@
 //! The fold of events into contracts, checks and rollbacks.
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ApprovalAbout, ApprovalRequested, ApprovalResolved, BoundedList, CheckResult, ContractChecked,
     ContractDefined, ContractPart, ContractPhase, EventData as _, JsonObject, MAX_CONTRACT_PARTS,
     RollbackExecuted, TrustObserved,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     DecisionMade, EventData as _, ModelCalled, RunStarted, ToolBlocked, ToolCompleted, ToolFailed,
     ToolRequested,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     BoundedList, BoundedText, Count, Dimension, DimensionPart, EventPosition, Glob, MAX_SUGGESTION_EVIDENCE,
     Name, OneOrMany, Rule, RuleMatch, Score, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
     TrustUse, Verdict, Words, suggestion_id,

@@ -1,6 +1,6 @@
 //! The fold of events into what was learned.
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     AnnotationAdded, AnnotationTarget, Count, Dimension, EventData as _, ImportAccepted, ImportBatch,
     SuggestionAccepted, SuggestionMade, SuggestionRejected, TrustObserved, TrustOutcome, TrustSet,
 };
@@ -318,7 +318,7 @@ pub struct MadeOf {
     /// The reason.
     pub reason: String,
     /// The kind of suggestion.
-    pub kind: Option<bitacora_formats::vocabulary::SuggestionKind>,
+    pub kind: Option<bitacora_vocabulary::SuggestionKind>,
     /// The dimension that it is about.
     pub dimension: Option<Dimension>,
     /// Observations that it rests on.

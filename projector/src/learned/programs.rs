@@ -1,6 +1,6 @@
 //! Commands that say little about their dimension: leading ones like `cd`, and checks that may fail.
 
-use bitacora_formats::vocabulary::DimensionPart;
+use bitacora_vocabulary::DimensionPart;
 
 /// They say where a command works. The command behind them went well or failed.
 const LEADING: [&str; 3] = ["cd", "popd", "pushd"];

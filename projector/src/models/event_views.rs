@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use bitacora_formats::vocabulary::{Dimension, MAX_ARTIFACTS, TrustOutcome, Verdict};
+use bitacora_vocabulary::{Dimension, MAX_ARTIFACTS, TrustOutcome, Verdict};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! The fold of questions and answers into rows.
 
-use bitacora_formats::vocabulary::{ApprovalRequested, ApprovalResolved, EventData as _, Resolution};
+use bitacora_vocabulary::{ApprovalRequested, ApprovalResolved, EventData as _, Resolution};
 
 use super::{AnsweredApproval, Answerer, ApprovalQuestion, WAIT_RANGES};
 use crate::models::{FoldError, FoldEvent, Model, Rows};

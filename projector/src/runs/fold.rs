@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     EventData as _, RunAborted, RunCompleted, RunFailed, RunOverdue, RunPaused, RunResumed, RunStarted,
     RunStep as StepEvent, ToolRequested,
 };

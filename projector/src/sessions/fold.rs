@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     ApprovalRequested, ApprovalResolved, CoverageGap, DecisionMade, EventData as _, ModelCalled, RunAborted,
     RunCompleted, RunFailed, RunPaused, RunResumed, RunStarted, RunStep, SessionEnded, SessionStarted,
     ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, TurnEnded, TurnStarted, Verdict,

@@ -4,7 +4,7 @@
 //! decision, its end after that, or before it for a call that was recorded elsewhere. So a call is taken off the cell in which it counted
 //! and counted anew, until none of its facts can change.
 
-use bitacora_formats::vocabulary::{
+use bitacora_vocabulary::{
     DecisionMade, EventData as _, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested, Verdict,
 };
 use serde::{Deserialize, Serialize};

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Micros, format_time, parse_time};
+use bitacora_vocabulary::{
     BreakerClosed, BreakerCondition, BreakerHalfOpened, BreakerOpened, ClockAccepted, DecisionMade,
     Dimension, EventData as _, ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated,
     PolicyPublished, TrustObserved, TrustOutcome, TrustRecord, TrustRules, TrustSet,
 };
-use bitacora_formats::{Micros, format_time, parse_time};
 use serde::{Deserialize, Serialize};
 
 use super::{BreakerStood, ImportShowed, TrustMonth};

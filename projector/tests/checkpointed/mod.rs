@@ -1,8 +1,8 @@
 //! The events that executors of graphs leave behind, and all questions about them.
 
-use bitacora_formats::vocabulary::{CHECKPOINT_BLOB, CHECKPOINT_SOURCE};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_projector::{CheckpointQuery, ReadModels};
+use bitacora_vocabulary::{CHECKPOINT_BLOB, CHECKPOINT_SOURCE};
 
 /// Returns a stand-in for the digest of a content.
 pub(crate) fn digest(content: &str) -> String {

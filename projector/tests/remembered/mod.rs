@@ -1,9 +1,9 @@
 //! Events that people and the scheduler leave about what was learned, and all questions about them.
 
-use bitacora_formats::vocabulary::{Dimension, SuggestionKind, TrustRules};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::{AnnotationQuery, ReadModels, SuggestionQuery};
+use bitacora_vocabulary::{Dimension, SuggestionKind, TrustRules};
 
 use crate::{ReadModelsBench, settled};
 

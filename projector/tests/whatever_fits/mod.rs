@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, EventWriter, check_data, check_members, is_binary_kind};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::ModelState;
+use bitacora_vocabulary::{EVENT_TYPES, EventWriter, check_data, check_members, is_binary_kind};
 use serde_json::{Map, Value, json};
 
 use super::{ReadModelsBench, event, settled};

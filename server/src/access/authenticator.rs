@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use axum::http::header;
 use axum::http::request::Parts;
-use bitacora_formats::vocabulary::{PrincipalCreated, Role};
 use bitacora_formats::{LedgerName, Micros};
 use bitacora_governance::{Identity, suffices};
 use bitacora_ledger::Ledger;
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{PrincipalCreated, Role};
 
 use crate::http::peer::Peer;
 use crate::ledgers::Ledgers;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use bitacora_formats::vocabulary::{BoundedText, PrincipalCreated, Role};
 use bitacora_formats::{Event, LedgerName};
 use bitacora_governance::{AuthorityError, Identity};
+use bitacora_vocabulary::{BoundedText, PrincipalCreated, Role};
 
 use crate::access::authenticator::{Authenticator, Credentials, must_suffice};
 use crate::http::lanes::Lane;

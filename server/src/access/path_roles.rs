@@ -3,8 +3,8 @@
 //! `docs/security.md` shows the table; a path that stands in none is an admin's.
 
 use axum::http::Method;
-use bitacora_formats::vocabulary::Role;
 use bitacora_governance::suffices;
+use bitacora_vocabulary::Role;
 
 use crate::http::lanes::Lane;
 

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::{
-    ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, RunOverdue, ToolFailed,
-};
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::{OpenCall, OverdueRun, SCHEDULER_SOURCE};
 use bitacora_ledger::{AppendRequest, Ledger};
+use bitacora_vocabulary::{
+    ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, RunOverdue, ToolFailed,
+};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{EventData, Name, SuggestionKind, SuggestionMade};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{SCHEDULER_SOURCE, State};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::{Candidate, IndexedLedger};
+use bitacora_vocabulary::{EventData, Name, SuggestionKind, SuggestionMade};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::api::Api;

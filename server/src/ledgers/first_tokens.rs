@@ -4,9 +4,9 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-use bitacora_formats::vocabulary::{BoundedText, EventData, Name, PrincipalCreated, Role, Sha256Text};
 use bitacora_formats::{Data, Event, Json, LedgerName};
 use bitacora_ledger::{AppendError, AppendRequest, Entropy, Ledger};
+use bitacora_vocabulary::{BoundedText, EventData, Name, PrincipalCreated, Role, Sha256Text};
 
 use crate::ledgers::slot::is_closed;
 

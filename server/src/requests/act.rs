@@ -7,10 +7,10 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bitacora_formats::LedgerName;
-use bitacora_formats::vocabulary::{BoundedText, EventData};
 use bitacora_governance::Governance;
 use bitacora_ledger::AppendReceipt;
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{BoundedText, EventData};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::access::caller::Caller;

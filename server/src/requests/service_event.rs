@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use bitacora_formats::limits::MAX_ID_BYTES;
-use bitacora_formats::vocabulary::{BoundedText, EventData, Name};
 use bitacora_formats::{Data, Event, Json, JsonError};
 use bitacora_governance::{DerivedValue, Governance};
 use bitacora_ledger::{
     AppendError, AppendReceipt, AppendRequest, DerivedReceipt, PendingAppend, StoredEvent,
 };
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{BoundedText, EventData, Name};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;

@@ -1,7 +1,7 @@
 //! Access by tokens: every path with every role and with none.
 
-use bitacora_formats::vocabulary::{EVENT_TYPES, EventWriter, Sha256Text};
 use bitacora_ledger::Environment;
+use bitacora_vocabulary::{EVENT_TYPES, EventWriter, Sha256Text};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

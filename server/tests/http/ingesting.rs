@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use bitacora_server::answers::{IngestEnd, IngestLine};
+use bitacora_api::{IngestEnd, IngestLine};
 use bitacora_server::{Patience, ServerLimits};
 use serde_json::{Value, json};
 

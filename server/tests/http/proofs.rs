@@ -1,8 +1,8 @@
 //! Tiles and proofs, checked by a client that has nothing but them and the head.
 
+use bitacora_api::{ConsistencyAnswer, InclusionAnswer};
 use bitacora_formats::{Commitment, Micros};
 use bitacora_formats::{Frontier, Position, TreeHash, leaf_hash, verify_consistency, verify_inclusion};
-use bitacora_server::answers::{ConsistencyAnswer, InclusionAnswer};
 use serde_json::Value;
 
 use crate::service::{TestService, event};

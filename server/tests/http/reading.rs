@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use bitacora_api::{EndLine, StoredEvent, StoredEventPage};
 use bitacora_server::ServerLimits;
-use bitacora_server::answers::{EndLine, StoredEvent, StoredEventPage};
 use serde_json::{Value, json};
 
 use crate::service::{TestService, event, head};

@@ -36,7 +36,7 @@ fn a_dimension_is_shown_as_it_stood_at_a_position() {
     };
     let then = now();
     let second = one_good_call(&service, "c2");
-    let mut trust = json!(bitacora_formats::vocabulary::TrustRules::v2());
+    let mut trust = json!(bitacora_vocabulary::TrustRules::v2());
     trust["review_score"] = json!(6_000);
     trust["min_observations"] = json!(0);
     put(&service, "policy", &json!({"rules": [], "trust": trust})).expect(201);

@@ -53,7 +53,7 @@ fn a_policy_is_tried_on_what_was_asked_before() {
 
 /// Numbers under which twenty good calls are too few.
 fn strict_trust() -> Value {
-    let mut trust = json!(bitacora_formats::vocabulary::TrustRules::v2());
+    let mut trust = json!(bitacora_vocabulary::TrustRules::v2());
     trust["auto_approve_approvals"] = json!(1_000);
     trust
 }

@@ -7,9 +7,9 @@ use bitacora_client::{
     CacheError, CallRequest, CheckedDecision, Client, PolicyCache, PolicyCacheOptions, ServiceUrl, Token,
     Verdict,
 };
-use bitacora_formats::vocabulary::ReasonCode;
 use bitacora_formats::{Data, Event, Json};
 use bitacora_tests::service::ServiceFolder;
+use bitacora_vocabulary::ReasonCode;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
@@ -148,7 +148,7 @@ fn a_cache_denies_within_a_moment_of_what_is_recorded_and_never_when_it_is_old()
 }
 
 async fn publish(client: &Client, version: u64, rules: Value) {
-    let trust = bitacora_formats::vocabulary::TrustRules::v2();
+    let trust = bitacora_vocabulary::TrustRules::v2();
     let compiled: Vec<_> = serde_json::from_value(rules.clone()).unwrap();
     let digest = bitacora_governance::Policy::compile(&compiled, &trust).unwrap().digest().to_string();
     let document =

@@ -11,7 +11,6 @@ use bitacora_archiver::{
     ArchivePace, ArchiveRun, ArchiveStoreError, Archiver, ArchiverError, ObjectListing, ObjectVersion,
     Objects, Outcome, ReadPiece, Release, Rules, StoredArchives,
 };
-use bitacora_formats::vocabulary::{EventData, RetentionApplied};
 use bitacora_formats::{Data, Event, Position};
 use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
@@ -20,6 +19,7 @@ use bitacora_ledger::{
 use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, SimulatedDisk, errno};
 use bitacora_tests::simulation::Simulation;
+use bitacora_vocabulary::{EventData, RetentionApplied};
 
 use crate::p8_no_allow_without_a_record::{remove_index, state};
 use crate::random_acts::RandomActs;

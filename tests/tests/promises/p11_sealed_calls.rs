@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use bitacora_formats::vocabulary::{DecisionMade, Verdict};
 use bitacora_formats::{After, Data, Position};
 use bitacora_governance::Reevaluation;
 use bitacora_ledger::{AppendReceipt, AppendRequest, Filter, Fold, Ledger, ReadFrom, ReadQuery};
 use bitacora_tests::simulation::Simulation;
+use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
 use crate::p8_no_allow_without_a_record::{RecordingClient, decision_at, event, open, remove_index, state};
@@ -168,7 +168,7 @@ fn of_a_sealed_recording_nothing_is_told_either_where_a_secret_of_it_was_replace
     ledger.close().unwrap();
 }
 
-fn ask_in_clear(ledger: &Ledger, path: &str) -> Option<bitacora_formats::vocabulary::Sha256Text> {
+fn ask_in_clear(ledger: &Ledger, path: &str) -> Option<bitacora_vocabulary::Sha256Text> {
     let data = json!({"call": "clear", "tool": "fs.write", "args": {"path": path}});
     let request = event("tool.requested", "clear".to_owned(), "agent:1", &data);
     let answer = ledger.append(AppendRequest::of(vec![request])).unwrap().wait().unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::Verdict;
 use bitacora_formats::{After, Micros};
 use bitacora_ledger::{AppendRequest, Clock, Filter, Ledger, ReadFrom, ReadQuery};
 use bitacora_tests::simulation::Simulation;
+use bitacora_vocabulary::Verdict;
 use serde_json::json;
 
 use crate::p8_no_allow_without_a_record::{RecordingClient, decision_at, event, open, remove_index, state};

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::Verdict;
 use bitacora_formats::{Event, Micros, Position};
 use bitacora_governance::{
     DerivedEvent, Examination, Governance, ObservedEvent, Reactor, ReactorRefusal, ReactorState, RefusalCode,
@@ -13,6 +12,7 @@ use bitacora_governance::{
 use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::{SIMULATION_START, Simulation};
+use bitacora_vocabulary::Verdict;
 use serde_json::json;
 
 use crate::p8_no_allow_without_a_record::{RecordingClient, decision_at, event, open, state};

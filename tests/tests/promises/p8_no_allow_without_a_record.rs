@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use bitacora_formats::vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_governance::{Policy, State};
 use bitacora_ledger::{AppendReceipt, AppendRequest, Ledger, Options, ReactorChoice};
 use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
+use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::workload::{FOLDER, keyring, machine_with_ledger, options};

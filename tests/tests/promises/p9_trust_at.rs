@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, TrustRules};
 use bitacora_formats::{After, Data, Event, Json, Keyring, Micros, Position};
 use bitacora_governance::{ObservedEvent, Policy, ReactorState, State, assess};
 use bitacora_ledger::{
@@ -15,6 +14,7 @@ use bitacora_ledger::{
 use bitacora_projector::{IndexOptions, IndexedLedger, ModelState};
 use bitacora_tests::agents::Agents;
 use bitacora_tests::seeded::SeededRandom;
+use bitacora_vocabulary::{Dimension, DimensionPart, TrustRules};
 use serde_json::{Value, json};
 
 /// Dimensions that operators and imports speak of.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bitacora_formats::archive::{
+use bitacora_archive_format::{
     ARCHIVE_HEADER_BYTES, ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveLayout, ArchivePlan, ArchiveSecrets,
     ArchiveTrailer, ArchiveWriter, ArchivedState, Facts, GroupCollector, check_roots, open_group, open_part,
     seal_group,

@@ -7,8 +7,12 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 10] = [
-    ("bitacora-formats", &[]),
+const ROOMS: [(&str, &[&str]); 14] = [
+    ("bitacora-formats", &["bitacora-testkit"]),
+    ("bitacora-vocabulary", &["bitacora-formats", "bitacora-testkit"]),
+    ("bitacora-archive-format", &["bitacora-formats", "bitacora-vocabulary", "bitacora-testkit"]),
+    ("bitacora-testkit", &["bitacora-formats"]),
+    ("bitacora-api", &["bitacora-vocabulary"]),
     ("bitacora-shell", &[]),
     ("bitacora-governance", &["bitacora-formats", "bitacora-shell"]),
     ("bitacora-ledger", &["bitacora-formats", "bitacora-governance"]),

@@ -1,6 +1,6 @@
 //! `approvals answered` and `approvals people`: answers, the people who gave them, and response times.
 
-use bitacora_server::answers::{AnsweredList, AnswererList};
+use bitacora_api::{AnsweredList, AnswererList};
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! The request behind an approval, in words: the tool and its arguments, read from the log.
 
-use bitacora_server::answers::ApprovalAnswer;
+use bitacora_api::ApprovalAnswer;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_archive_format::{ArchiveError, SignedManifest};
 use bitacora_archiver::{KeptArchives, KeptError, Objects, StoredArchive, StoredError, kept_archives};
-use bitacora_formats::archive::{ArchiveError, SignedManifest};
 use bitacora_formats::{LedgerId, Position, SigningChain, parse_signing_chain};
 use bitacora_ledger::{Environment, KnownSegments};
 

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_archive_format::Rows;
+use bitacora_archive_format::{ArchivedState, SignedManifest};
 use bitacora_archiver::{ArchivePace, ArchiveProgress, ArchiverError, StoredArchive, Verification};
-use bitacora_formats::archive::{ArchivedState, SignedManifest};
-use bitacora_formats::{Keyring, LedgerId, LedgerKeys, Position, Rows, decode_record};
+use bitacora_formats::{Keyring, LedgerId, LedgerKeys, Position, decode_record};
 use bitacora_governance::{REACTOR_VERSION, ReactorState as _, State};
 use clap::Args;
 

@@ -1,7 +1,7 @@
 //! `archive list` and `archive show`: archives and their manifests.
 
+use bitacora_archive_format::{Manifest, SignedManifest};
 use bitacora_archiver::{ArchiveStoreError, KeptArchive, KeptArchives, KeptError, ManifestHome};
-use bitacora_formats::archive::{Manifest, SignedManifest};
 use bitacora_formats::{Micros, Position, format_time};
 use clap::Args;
 

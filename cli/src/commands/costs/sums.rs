@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use bitacora_formats::{format_usd, parse_usd};
-use bitacora_server::answers::{CostAnswer, CostList, SpendingAnswer};
 
 use crate::import::json_text::{JsonObject, json_array};
 use crate::options::prices::{Estimate, Prices};

@@ -1,6 +1,6 @@
 //! A decision, formatted for people.
 
-use bitacora_server::answers::{DecisionAnswer, ObligationsAnswer, TrustAnswer};
+use bitacora_api::{DecisionAnswer, ObligationsAnswer, TrustAnswer};
 use serde_json::Value;
 
 use crate::options::dimension::dimension_words;

@@ -1,6 +1,6 @@
 //! Differences of two policies, as the service answers them, with the text of each.
 
-use bitacora_server::answers::PolicyDifferences;
+use bitacora_api::PolicyDifferences;
 use serde_json::Value;
 
 use crate::terminal::output::{Output, OutputError};

@@ -1,6 +1,6 @@
 //! The result of trying a policy on recorded calls, for people.
 
-use bitacora_server::answers::{StepsAnswer, WhatIfAnswer};
+use bitacora_api::{StepsAnswer, WhatIfAnswer};
 
 use crate::error::CommandError;
 use crate::ledger_access::service::ServiceAnswer;

@@ -2,8 +2,8 @@
 
 use bitacora_client::{ClientError, Connection, percent_encoded};
 use bitacora_formats::LedgerName;
-use bitacora_formats::vocabulary::{ReasonCode, Verdict};
 use bitacora_governance::{STARTER_POLICY, STARTER_TOOLS};
+use bitacora_vocabulary::{ReasonCode, Verdict};
 use hyper::Method;
 use hyper::body::Bytes;
 use serde::Deserialize;

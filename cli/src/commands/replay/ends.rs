@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use bitacora_formats::vocabulary::{
-    DecisionMade, EventData, Mode, ToolBlocked, ToolCompleted, ToolFailed, Verdict,
-};
+use bitacora_vocabulary::{DecisionMade, EventData, Mode, ToolBlocked, ToolCompleted, ToolFailed, Verdict};
 
 /// The most calls whose outcomes are looked for; those of further calls are not counted.
 const MAX_WATCHED_CALLS: usize = 1_000_000;

@@ -1,8 +1,8 @@
 //! A comparison of a service's state with the state folded from its log.
 
+use bitacora_api::StateAnswer;
 use bitacora_formats::Position;
 use bitacora_governance::REACTOR_VERSION;
-use bitacora_server::answers::StateAnswer;
 use serde_json::json;
 
 use super::fold::Begin;

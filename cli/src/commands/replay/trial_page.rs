@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bitacora_formats::vocabulary::Verdict;
+use bitacora_vocabulary::Verdict;
 
 use super::ends::RejectedCalls;
 use super::trial_report::{TrialContext, changed_most, in_words};

@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{After, Data, Position, format_time, parse_time};
+use bitacora_governance::{DryRun, ObservedEvent, Policy, RecordedCall, Registry, State, WhatIf};
+use bitacora_ledger::{Fold, Ledger};
+use bitacora_vocabulary::{
     ApprovalResolved, BoundedList, CallBounds, DecisionMade, EventData, ExitCodeGlobs, FileGuard, KeyLife,
     MAX_RULES, PolicySettings, PolicyTimes, Rule, ToolBlocked, ToolCompleted, ToolFailed, ToolRequested,
     TrustRules, UnregisteredTools, Verdict, Workspaces,
 };
-use bitacora_formats::{After, Data, Position, format_time, parse_time};
-use bitacora_governance::{DryRun, ObservedEvent, Policy, RecordedCall, Registry, State, WhatIf};
-use bitacora_ledger::{Fold, Ledger};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 

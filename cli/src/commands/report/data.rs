@@ -1,6 +1,6 @@
 //! The data of a report: the answers of a service, and its sections made from them.
 
-use bitacora_server::answers::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
+use bitacora_api::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
 
 use super::section::Section;
 use crate::commands::costs::sums::{heading, sums};
@@ -134,7 +134,7 @@ impl ReportData {
     fn suggested(&self, (kind, title, meaning): (&str, &str, &str)) -> Option<Section> {
         let both = self.open.pages.iter().chain(&self.candidates.pages);
         let of_kind = both.flat_map(|page| &page.suggestions).filter(|one| one.kind.as_deref() == Some(kind));
-        let row = |suggestion: &bitacora_server::answers::SuggestionAnswer| {
+        let row = |suggestion: &bitacora_api::SuggestionAnswer| {
             vec![
                 suggestion.state.clone(),
                 what_for(suggestion),
@@ -202,7 +202,7 @@ impl ReportData {
 
     fn answered(&self) -> Section {
         let both = self.accepted.pages.iter().chain(&self.rejected.pages);
-        let row = |suggestion: &bitacora_server::answers::SuggestionAnswer| {
+        let row = |suggestion: &bitacora_api::SuggestionAnswer| {
             let answer = suggestion.answer.as_ref();
             let text = |text: Option<&String>| text.cloned().unwrap_or_else(|| "-".to_owned());
             vec![

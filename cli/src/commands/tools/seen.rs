@@ -1,6 +1,6 @@
 //! `tools seen` and `tools register --seen`: tools that calls named and nobody registered.
 
-use bitacora_server::answers::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
+use bitacora_api::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 

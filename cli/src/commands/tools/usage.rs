@@ -1,6 +1,6 @@
 //! `tools usage`: the calls of tools in numbers: decisions, outcomes and durations.
 
-use bitacora_server::answers::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
+use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;

@@ -1,6 +1,6 @@
 //! `trust suggest`, `accept` and `reject`: rules suggested from the history, and a person's answers.
 
-use bitacora_server::answers::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
+use bitacora_api::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::archive::{ArchiveError, Manifest};
+use bitacora_archive_format::{ArchiveError, Manifest};
 use bitacora_formats::{Keyring, SigningChain, VerifierKey, format_time};
 use serde_json::{Value, json};
 

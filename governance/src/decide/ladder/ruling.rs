@@ -1,7 +1,7 @@
 //! The ruling of the active policy on a call: its rules, and the files that it guards.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{LocalTimes, ReasonCode, Risk, Verdict};
+use bitacora_vocabulary::{LocalTimes, ReasonCode, Risk, Verdict};
 
 use crate::decide::finding::{StepObjection, deny, review};
 use crate::policy::{

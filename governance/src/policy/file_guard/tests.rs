@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::FileGlobs;
+use bitacora_vocabulary::FileGlobs;
 
 use super::*;
 use crate::policy::parse_policy;

@@ -1,5 +1,5 @@
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BoundedText, Risk, ToolDocument, TrustRules, Verdict};
+use bitacora_vocabulary::{BoundedText, Risk, ToolDocument, TrustRules, Verdict};
 use serde_json::json;
 
 use super::super::{CallPart, Destinations, GuardFinding, Policy, PolicyQuestion, parse_policy};

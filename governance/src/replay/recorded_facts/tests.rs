@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::{Dimension, FileAccess, Sha256Text};
+use bitacora_vocabulary::{Dimension, FileAccess, Sha256Text};
 
 use super::*;
 use crate::decide::decide;

@@ -1,7 +1,7 @@
 //! Failed checks before calls, by call and contract: a check that holds says nothing of the others.
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::Name;
+use bitacora_vocabulary::Name;
 use serde::{Deserialize, Serialize};
 
 use super::BrokenCondition;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::vocabulary::{DimensionPart, FileAccess};
 use bitacora_shell::{Access, Effect, FileUse, ShellAction, ShellReading};
+use bitacora_vocabulary::{DimensionPart, FileAccess};
 
 use super::path::{clean_folder, lies_inside, read_path};
 

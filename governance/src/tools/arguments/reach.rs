@@ -1,6 +1,6 @@
 //! A call's access to the places that its arguments name.
 
-use bitacora_formats::vocabulary::FileAccess;
+use bitacora_vocabulary::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use super::PlaceText;

@@ -1,6 +1,6 @@
 //! The context of a call that was recorded elsewhere, of a tool that may be unregistered here.
 
-use bitacora_formats::vocabulary::Normaliser;
+use bitacora_vocabulary::Normaliser;
 use serde_json::Value;
 
 use super::command::read_command;

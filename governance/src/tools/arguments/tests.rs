@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::ToolDocument;
+use bitacora_vocabulary::ToolDocument;
 use serde_json::json;
 
 use super::*;

@@ -1,11 +1,11 @@
-use bitacora_formats::vocabulary::Fit;
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
+use bitacora_vocabulary::Fit;
 use serde_json::json;
 
 use super::*;
 use crate::reactor::{ObservedEvent, ReactorState};
-use crate::seeded_rng::SeededRng;
 use crate::{Governance, Reactor, State};
+use bitacora_testkit::SeededRng;
 
 fn registered(kind: &str, version: u64, schema: &Value) -> SchemaRegistered {
     serde_json::from_value(json!({"type": kind, "version": version, "schema": schema})).unwrap()
@@ -167,7 +167,7 @@ fn looking_at_any_value_is_bounded_and_says_so() {
 
 #[test]
 fn any_registration_gives_an_answer_and_never_a_state_that_cannot_be_read_back() {
-    let mut random = SeededRng(7);
+    let mut random = SeededRng::new(7);
     let mut types = CustomTypes::default();
     for _ in 0..2_000 {
         let kind = random.one_of(&["a", "b", "x.c", "run.step", "ledger.d", "e.f"]);

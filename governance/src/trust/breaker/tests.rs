@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::BoundedNumber;
+use bitacora_vocabulary::BoundedNumber;
 
 use super::*;
 

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use bitacora_formats::vocabulary::TrustOutcome;
+use bitacora_vocabulary::TrustOutcome;
 
 use super::*;
-use crate::seeded_rng::SeededRng;
 use crate::trust::rules::tests::observed;
+use bitacora_testkit::SeededRng;
 
 const NOW: Micros = Micros(1_700_000_000_000_000);
 
@@ -51,7 +51,7 @@ fn top_and_bottom_are_by_score_and_then_by_dimension() {
 
 #[test]
 fn a_ranking_is_the_head_of_the_whole_sorted_list_in_whatever_order_records_come() {
-    let mut rng = SeededRng(3);
+    let mut rng = SeededRng::new(3);
     let names: Vec<String> = (0..200).map(|number| format!("t{number}")).collect();
     let counts: Vec<(&str, u64, u64)> =
         names.iter().map(|name| (name.as_str(), rng.below(5), rng.below(3))).collect();

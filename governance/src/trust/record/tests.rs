@@ -1,11 +1,11 @@
 use std::collections::VecDeque;
 
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::{BoundedText, Count, Dimension, TrustCounts, TrustOutcome, TrustSet};
+use bitacora_vocabulary::{BoundedText, Count, Dimension, TrustCounts, TrustOutcome, TrustSet};
 
 use super::*;
-use crate::seeded_rng::SeededRng;
 use crate::trust::rules::tests::observed;
+use bitacora_testkit::SeededRng;
 
 use TrustOutcome::{Approved, AutoApproved, Error, Rejected, Timeout};
 
@@ -86,7 +86,7 @@ fn counts_stop_at_the_greatest() {
 
 #[test]
 fn what_happened_before_counts_as_if_it_had_been_observed_first() {
-    let mut rng = SeededRng(51);
+    let mut rng = SeededRng::new(51);
     for _ in 0..2_000 {
         let [mut before, mut own, mut both] = [TrustRecord::default(); 3];
         // Few enough for streaks that go on, and more than are remembered one by one.
@@ -106,7 +106,7 @@ fn what_happened_before_counts_as_if_it_had_been_observed_first() {
 
 #[test]
 fn the_last_fifty_outcomes_are_those_of_a_plain_list() {
-    let mut rng = SeededRng(50);
+    let mut rng = SeededRng::new(50);
     let mut record = TrustRecord::default();
     let mut failed = VecDeque::new();
     let mut totals = [0; 3];

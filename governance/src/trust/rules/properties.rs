@@ -1,9 +1,9 @@
 //! Properties of every record under all rules.
 
-use bitacora_formats::vocabulary::{BoundedNumber, Count, FailuresCounted};
+use bitacora_vocabulary::{BoundedNumber, Count, FailuresCounted};
 
 use super::*;
-use crate::seeded_rng::SeededRng;
+use bitacora_testkit::SeededRng;
 
 const ROUNDS: u32 = 20_000;
 
@@ -60,7 +60,7 @@ fn time(rng: &mut SeededRng) -> Micros {
 
 /// Calls `check` with a judgement of each of many records.
 fn for_many(seed: u64, mut check: impl FnMut(&mut SeededRng, TrustInputs, TrustRules, Micros, Assessment)) {
-    let mut rng = SeededRng(seed);
+    let mut rng = SeededRng::new(seed);
     for _ in 0..ROUNDS {
         let (inputs, rules, at) = (inputs(&mut rng), rules(&mut rng), time(&mut rng));
         check(&mut rng, inputs, rules, at, judge(&inputs, &rules, at));

@@ -1,4 +1,4 @@
-use bitacora_formats::vocabulary::{BoundedNumber, Dimension, TrustObserved, TrustOutcome};
+use bitacora_vocabulary::{BoundedNumber, Dimension, TrustObserved, TrustOutcome};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! The parts of random requests.
 
-use bitacora_formats::vocabulary::{Rule, TrustRules};
 use bitacora_governance::Policy;
+use bitacora_vocabulary::{Rule, TrustRules};
 use serde_json::{Value, json};
 
 /// The agents that ask, with their tokens' actors.

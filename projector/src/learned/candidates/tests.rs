@@ -1,5 +1,5 @@
 use bitacora_formats::Micros;
-use bitacora_formats::vocabulary::TrustOutcome;
+use bitacora_vocabulary::TrustOutcome;
 
 use super::*;
 

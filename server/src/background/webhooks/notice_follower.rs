@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::vocabulary::{
-    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
-};
 use bitacora_formats::{After, LedgerName, Micros};
 use bitacora_ledger::{Environment, Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
+    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
+};
 use tokio::sync::watch;
 
 use super::cursor::Cursor;

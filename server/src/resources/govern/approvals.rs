@@ -7,17 +7,16 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    ApprovalResolved, CallArguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
-};
 use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, examine};
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
+    ApprovalResolved, CallArguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
+};
 use tokio::time::Instant;
 
 use self::approval_view::{ApprovalView, is_over, request_of};
 use crate::access::caller::Caller;
-use crate::answers::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::phase::Phase;
@@ -30,6 +29,7 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 
 /// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";

@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings, Dimension,
-};
 use bitacora_formats::{Micros, format_time};
 use bitacora_governance::Breaker;
 use bitacora_projector::BreakerStood;
+use bitacora_vocabulary::{BreakerClosed, BreakerCondition, BreakerConfigured, BreakerSettings, Dimension};
 
-use crate::answers::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::json::JsonWriter;
@@ -22,6 +19,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::{breaker_name, write_dimension};
+use bitacora_api::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 
 /// The stream of operators' acts on breakers.
 const STREAM: &str = "governance/breakers";

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Micros, format_time, format_usd};
+use bitacora_governance::{BudgetQuestion, BudgetStanding, Budgets, REACTOR_VERSION};
+use bitacora_vocabulary::{
     BudgetConfigured, BudgetCount, BudgetPeriod, BudgetScope, Count, Milliseconds, Name, OnExceed, Role,
     SpendLimits, Tokens,
 };
-use bitacora_formats::{Micros, format_time, format_usd};
-use bitacora_governance::{BudgetQuestion, BudgetStanding, Budgets, REACTOR_VERSION};
 
-use crate::answers::{BudgetList, BudgetRequest, BudgetSetAnswer};
 use crate::api::Api;
 use crate::http::query::Query;
 use crate::json::JsonWriter;
@@ -24,6 +23,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{BudgetList, BudgetRequest, BudgetSetAnswer};
 
 /// The stream of all budgets.
 const STREAM: &str = "governance/budgets";

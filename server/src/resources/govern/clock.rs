@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{ClockAccepted, JumpDirection};
 use bitacora_formats::{Micros, format_time};
+use bitacora_vocabulary::{ClockAccepted, JumpDirection};
 
-use crate::answers::{ActAnswer, ClockAnswer, StopRequest};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
@@ -17,6 +16,7 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::stops::read_reason;
+use bitacora_api::{ActAnswer, ClockAnswer, StopRequest};
 
 /// The stream of all words about the clock.
 const STREAM: &str = "governance/clock";

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{ContractDefined, Name};
+use bitacora_vocabulary::{ContractDefined, Name};
 
-use crate::answers::ContractList;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
@@ -14,6 +13,7 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::ContractList;
 
 /// The size of one contract in an answer, about, bytes.
 const CONTRACT_BYTES: usize = 1_024;

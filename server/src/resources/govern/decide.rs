@@ -4,19 +4,16 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bitacora_formats::limits::MAX_ID_BYTES;
-use bitacora_formats::vocabulary::{
-    DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
-};
 use bitacora_formats::{Micros, Position};
 use bitacora_governance::{ApprovalStatus, DerivedValue, State as GovernanceState, take_call};
 use bitacora_ledger::{AppendReceipt, DerivedReceipt, Head};
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
+    DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
+};
 use serde_json::value::RawValue;
 
 use crate::access::caller::Caller;
-use crate::answers::{
-    DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer,
-};
 use crate::api::Api;
 use crate::http::body::HeldBody;
 use crate::http::media::JSON;
@@ -32,6 +29,9 @@ use crate::requests::service_event::{
 use crate::resources::description::{InLedger, PROBLEM};
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{
+    DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer,
+};
 
 #[utoipa::path(
     post,

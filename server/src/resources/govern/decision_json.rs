@@ -1,8 +1,8 @@
 //! Decisions and trust as JSON in answers.
 
-use bitacora_formats::vocabulary::{BreakerCondition, DecisionMade, Dimension, Mode, TrustRules, Verdict};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::{Assessment, State, TrustInputs, judge};
+use bitacora_vocabulary::{BreakerCondition, DecisionMade, Dimension, Mode, TrustRules, Verdict};
 use serde::Serialize;
 
 use crate::json::JsonWriter;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{DecisionMade, EventData};
 use bitacora_ledger::StoredEvent;
+use bitacora_vocabulary::{DecisionMade, EventData};
 
-use crate::answers::DecisionAnswer as DecisionShape;
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::problem::{Code, Problem};
@@ -15,6 +14,7 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
+use bitacora_api::DecisionAnswer as DecisionShape;
 
 #[utoipa::path(
     get,

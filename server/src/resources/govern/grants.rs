@@ -5,10 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{GrantGiven, GrantRevoked, GrantScope, Name};
 use bitacora_formats::{Micros, format_time, parse_time};
+use bitacora_vocabulary::{GrantGiven, GrantRevoked, GrantScope, Name};
 
-use crate::answers::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest};
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::limits::MAX_TOLD_TIME;
@@ -18,6 +17,7 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::{act_id, governance};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest};
 
 /// The stream of all grants.
 const STREAM: &str = "governance/grants";

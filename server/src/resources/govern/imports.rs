@@ -7,13 +7,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{Dimension, ImportAccepted, Sha256Text};
 use bitacora_governance::{Assessment, Import, ImportedDimension, TrustInputs, TrustStanding};
 use bitacora_ledger::Head;
 use bitacora_projector::{ImportShowed, IndexedLedger};
+use bitacora_vocabulary::{Dimension, ImportAccepted, Sha256Text};
 use serde_json::Value;
 
-use crate::answers::{ActAnswer, ImportAnswer, ImportList};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
@@ -25,6 +24,7 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::{write_dimension, write_trust};
+use bitacora_api::{ActAnswer, ImportAnswer, ImportList};
 
 /// The model that tells what imports showed that count.
 const MODEL: &str = "trust";

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{ModeConfigured, ModeScope};
+use bitacora_vocabulary::{ModeConfigured, ModeScope};
 
-use crate::answers::{ActAnswer, ModeAnswer, ModeRequest};
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
@@ -17,6 +16,7 @@ use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::mode_name;
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{ActAnswer, ModeAnswer, ModeRequest};
 
 /// The stream of all modes.
 const STREAM: &str = "governance/mode";

@@ -2,18 +2,17 @@
 
 use axum::response::Response;
 use bitacora_formats::Json;
-use bitacora_formats::vocabulary::{
+use bitacora_governance::{DerivedValue, TrustInputs};
+use bitacora_ledger::AppendReceipt;
+use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
     Artifact, BlockedStatus, BoundedList, BreakerClosed, BreakerHalfOpened, BreakerOpened, CompletedStatus,
     ContentDigest, EventData, ExitCode, FailedStatus, MAX_ARTIFACTS, Milliseconds, Name, Sha256Text,
     SummaryText, TokenCounts, Tokens, ToolBlocked, ToolCompleted, ToolFailed, TrustObserved,
 };
-use bitacora_governance::{DerivedValue, TrustInputs};
-use bitacora_ledger::AppendReceipt;
-use bitacora_projector::IndexedLedger;
 use serde::Deserialize;
 
 use crate::access::caller::Caller;
-use crate::answers::{OutcomeAnswer, OutcomeRequest};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
@@ -27,6 +26,7 @@ use crate::requests::service_event::{
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::govern::decision_json::{breaker_name, write_dimension, write_trust};
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{OutcomeAnswer, OutcomeRequest};
 
 /// The status of an outcome.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -111,7 +111,7 @@ struct OutcomeMembers {
     exit_code: Option<ExitCode>,
     duration_ms: Option<Milliseconds>,
     tokens: Option<TokenCounts>,
-    cost_micro_usd: Option<bitacora_formats::vocabulary::MicroUsd>,
+    cost_micro_usd: Option<bitacora_vocabulary::MicroUsd>,
     input: Option<ContentDigest>,
     output: Option<ContentDigest>,
     input_summary: Option<SummaryText>,

@@ -5,16 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
+use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyError, PolicyVersion};
+use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
     BoundedList, BoundedText, MAX_RULES, Name, Note, PolicyActivated, PolicyPublished, PolicyRetired,
     PolicySettings, Rule, TrustRules,
 };
-use bitacora_governance::{Policies, Policy, PolicyDiff, PolicyError, PolicyVersion};
-use bitacora_projector::IndexedLedger;
 
-use crate::answers::{
-    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest, VersionAnswer,
-};
 use crate::api::Api;
 use crate::http::media::{JSON, single_header};
 use crate::json::JsonWriter;
@@ -25,6 +22,9 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{
+    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest, VersionAnswer,
+};
 
 /// The stream of all versions.
 pub(super) const STREAM: &str = "governance/policy";

@@ -9,7 +9,6 @@ use axum::response::Response;
 use bitacora_formats::format_time;
 use bitacora_governance::{CutProgress, Executor};
 
-use crate::answers::PolicyCacheAnswer;
 use crate::api::Api;
 use crate::followers::follow_body::follow_body;
 use crate::followers::watcher::{WatchedState, Watcher};
@@ -22,6 +21,7 @@ use crate::requests::listing::{answer_tagged, unwritable};
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{PlaceName, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use bitacora_api::PolicyCacheAnswer;
 
 #[utoipa::path(
     get,

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::{RateBy, RateConfigured, RateLimit, RateScope, RollingRate};
 use bitacora_governance::{RateLevel, ZONE_DATA, has_zone};
+use bitacora_vocabulary::{RateBy, RateConfigured, RateLimit, RateScope, RollingRate};
 
-use crate::answers::{ActAnswer, RateList, RateRequest};
 use crate::api::Api;
 use crate::http::query::{Query, bad_query};
 use crate::json::JsonWriter;
@@ -18,6 +17,7 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{ActAnswer, RateList, RateRequest};
 
 /// The stream of all limits.
 const STREAM: &str = "governance/rates";

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    Name, Note, PolicyActivated, PolicyDocument, PolicyPublished, ToolChanged, ToolRegistered,
-};
 use bitacora_governance::{
     Policies, PolicyDiff, Starter, StarterState, StarterTool, StarterToolState, State as Governing,
 };
+use bitacora_vocabulary::{
+    Name, Note, PolicyActivated, PolicyDocument, PolicyPublished, ToolChanged, ToolRegistered,
+};
 
 use crate::access::caller::Caller;
-use crate::answers::{StarterAnswer, StarterUpgradeAnswer};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
@@ -22,6 +21,7 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{ServiceEvent, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::{policy, tools};
+use bitacora_api::{StarterAnswer, StarterUpgradeAnswer};
 
 /// The size of a starter in an answer, about, bytes.
 const STARTER_BYTES: usize = 64 * 1_024;

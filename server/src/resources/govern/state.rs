@@ -7,7 +7,6 @@ use axum::response::Response;
 use bitacora_formats::Position;
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 
-use crate::answers::StateAnswer;
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
@@ -15,6 +14,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use bitacora_api::StateAnswer;
 
 #[utoipa::path(
     get,

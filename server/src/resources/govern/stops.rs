@@ -5,11 +5,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    AgentName, AgentResumed, AgentSuspended, PanicEngaged, PanicReleased, Words,
-};
+use bitacora_vocabulary::{AgentName, AgentResumed, AgentSuspended, PanicEngaged, PanicReleased, Words};
 
-use crate::answers::{ActAnswer, StopRequest, StopsAnswer};
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
@@ -18,6 +15,7 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{ActAnswer, StopRequest, StopsAnswer};
 
 /// The stream of all stops.
 const STREAM: &str = "governance/stops";

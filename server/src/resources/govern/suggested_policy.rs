@@ -1,11 +1,11 @@
 //! The version of the policy that an accepted suggestion publishes.
 
-use bitacora_formats::vocabulary::{
+use bitacora_governance::{Policies, Policy, PolicyVersion};
+use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
     BoundedList, BoundedText, Dimension, Glob, Name, Normaliser, Note, OneOrMany, PolicyPublished,
     PolicySettings, Rule, TrustRules, Verdict,
 };
-use bitacora_governance::{Policies, Policy, PolicyVersion};
-use bitacora_projector::IndexedLedger;
 
 use crate::api::Api;
 use crate::problem::{Code, FaultLocation, Problem};

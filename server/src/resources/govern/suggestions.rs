@@ -5,20 +5,16 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    Dimension, DimensionPart, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, Words,
-};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::State as GovernedState;
 use bitacora_projector::{
     IndexedLedger, ModelError, ReadModels, Suggestion, SuggestionQuery, SuggestionState,
 };
+use bitacora_vocabulary::{
+    Dimension, DimensionPart, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, Words,
+};
 use serde_json::Value;
 
-use crate::answers::{
-    SuggestionAccepted as AcceptedAnswer, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered,
-    SuggestionList, SuggestionsMade,
-};
 use crate::api::Api;
 use crate::background::suggestion_job::{MODEL, STREAM, is_news, make_new};
 use crate::http::media::JSON;
@@ -32,6 +28,10 @@ use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::policy::STREAM as POLICY_STREAM;
 use crate::resources::govern::suggested_policy::{ACCEPTED_NOTE, Next, narrow, next_policy, take_cwd};
+use bitacora_api::{
+    SuggestionAccepted as AcceptedAnswer, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered,
+    SuggestionList, SuggestionsMade,
+};
 
 /// The suggestions that are asked for.
 enum SuggestionSelection {

@@ -5,11 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    DimensionPart, Name, ToolChanged, ToolDocument, ToolRegistered, ToolRevoked,
-};
+use bitacora_vocabulary::{DimensionPart, Name, ToolChanged, ToolDocument, ToolRegistered, ToolRevoked};
 
-use crate::answers::{ActAnswer, ToolList};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::json::JsonWriter;
@@ -21,6 +18,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::read_known;
+use bitacora_api::{ActAnswer, ToolList};
 
 /// The stream of the registry.
 pub(super) const STREAM: &str = "governance/tools";

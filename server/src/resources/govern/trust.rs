@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{Dimension, DimensionPart, Score, TrustProbed, TrustSet};
 use bitacora_formats::{format_time, parse_time};
 use bitacora_governance::{
     Assessment, DimensionFilter, RankedFrom, TrustInputs, TrustRanking, TrustRecord, WorkspaceFilter,
 };
+use bitacora_vocabulary::{Dimension, DimensionPart, Score, TrustProbed, TrustSet};
 
-use crate::answers::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordOrSum, TrustSetRequest};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
@@ -25,6 +24,7 @@ use crate::resources::govern::breakers::{write_breaker_state, write_breaker_stoo
 use crate::resources::govern::decision_json::{write_dimension, write_trust};
 use crate::resources::govern::trust_history::standing_at;
 use crate::resources::govern::trust_sum::{SummedParts, summed};
+use bitacora_api::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordOrSum, TrustSetRequest};
 
 /// The stream of operators' acts on trust.
 const STREAM: &str = "governance/trust";

@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, ClockAccepted, Dimension, EventData,
-    ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated, PolicyPublished, TrustObserved,
-    TrustRules, TrustSet,
-};
 use bitacora_formats::{After, Data, Micros, Position, format_time, parse_time};
 use bitacora_governance::{DimensionStanding, ObservedEvent, ReactorState, State as GovernedState, assess};
 use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::{BreakerStood, IndexedLedger, ReadModels, TrustAt, TrustAtError};
+use bitacora_vocabulary::{
+    BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, ClockAccepted, Dimension, EventData,
+    ImportAccepted, ImportBatch, LedgerClockJumped, PolicyActivated, PolicyPublished, TrustObserved,
+    TrustRules, TrustSet,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use crate::answers::TrustHistory;
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
@@ -30,6 +29,7 @@ use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
+use bitacora_api::TrustHistory;
 
 /// The model that is asked.
 const MODEL: &str = "trust";

@@ -7,7 +7,6 @@ use axum::response::Response;
 use bitacora_formats::format_usd;
 use bitacora_projector::TrustMonth;
 
-use crate::answers::{TrustMonthAnswer, TrustMonthList};
 use crate::api::Api;
 use crate::limits::MAX_LISTED;
 use crate::problem::Problem;
@@ -16,6 +15,7 @@ use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
+use bitacora_api::{TrustMonthAnswer, TrustMonthList};
 
 #[utoipa::path(
     get,

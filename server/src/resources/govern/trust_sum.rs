@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::BreakerCondition;
 use bitacora_governance::{DimensionFilter, TrustSum, WorkspaceFilter};
+use bitacora_vocabulary::BreakerCondition;
 
 use crate::api::Api;
 use crate::http::media::JSON;

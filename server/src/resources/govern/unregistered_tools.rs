@@ -5,9 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::format_time;
-use bitacora_formats::vocabulary::Name;
+use bitacora_vocabulary::Name;
 
-use crate::answers::UnregisteredToolList;
 use crate::api::Api;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
@@ -15,6 +14,7 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::UnregisteredToolList;
 
 /// The size of one tool in an answer, about, bytes.
 const TOOL_BYTES: usize = 256;

@@ -6,12 +6,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::Position;
-use bitacora_formats::vocabulary::{DecisionMade, EventData, Name, ToolRequested};
 use bitacora_governance::{DryRun, Policy, RecordedCall, Registry, StepsVerdict, WhatIf};
 use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{DecisionMade, EventData, Name, ToolRequested};
 
-use crate::answers::{PolicyRequest, WhatIfAnswer};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
@@ -25,6 +24,7 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{data_of, governance, json_bytes};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::policy::{compiled, published};
+use bitacora_api::{PolicyRequest, WhatIfAnswer};
 
 /// The size of one example in an answer, about, bytes.
 const EXAMPLE_BYTES: usize = 320;

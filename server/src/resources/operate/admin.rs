@@ -8,12 +8,12 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::access::caller::Caller;
-use crate::answers::{ReadOnlyRequest, SealRequest};
 use crate::api::Api;
 use crate::http::media::media_type;
 use crate::http::path::ledger_name;
 use crate::problem::{Code, Problem};
 use crate::resources::description::Refusals;
+use bitacora_api::{ReadOnlyRequest, SealRequest};
 
 /// Ends the service as a signal would: what is in flight is finished, every ledger is closed.
 #[utoipa::path(

@@ -10,7 +10,6 @@ use axum::response::IntoResponse;
 use bitacora_formats::LedgerName;
 
 use crate::access::caller::Caller;
-use crate::answers::ProblemAnswer;
 use crate::api::Api;
 use crate::ledgers::readiness::why_slot_is_not_ready;
 use crate::ledgers::required_models::{RequiredModel, why_models_are_not_ready};
@@ -18,6 +17,7 @@ use crate::ledgers::slot::Slot;
 use crate::metrics::archive_tallies::Tallies;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::PROBLEM;
+use bitacora_api::ProblemAnswer;
 
 type TextAnswer = ([(HeaderName, &'static str); 2], String);
 

@@ -11,7 +11,6 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::{Status, WriterState};
 
 use crate::access::caller::Caller;
-use crate::answers::{LedgerAnswer, LedgerCreation, LedgerList};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::path::{PathNames, ledger_name};
@@ -24,6 +23,7 @@ use crate::page::write_head;
 use crate::problem::{Code, Problem};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::operate::admin::json_body;
+use bitacora_api::{LedgerAnswer, LedgerCreation, LedgerList};
 
 /// The size of one ledger in an answer, about, bytes.
 const LEDGER_BYTES: usize = 384;

@@ -14,10 +14,6 @@ use utoipa::openapi::path::ParameterIn;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::answers::{
-    CheckpointCopyRequest, CheckpointForkRequest, CheckpointWritesRequest, EndLine, FaultAnswer,
-    ProblemAnswer,
-};
 use crate::resources::govern::{
     approvals, breakers, budgets, clock, contracts, decide, decisions, grants, imports, mode, outcome,
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
@@ -29,6 +25,10 @@ use crate::resources::read::{
     schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, ingest};
+use bitacora_api::{
+    CheckpointCopyRequest, CheckpointForkRequest, CheckpointWritesRequest, EndLine, FaultAnswer,
+    ProblemAnswer,
+};
 
 /// The document, for the copy that is committed in `docs/`.
 ///

@@ -10,7 +10,6 @@ use axum::response::Response;
 use bitacora_formats::{LedgerName, Position};
 use bitacora_projector::{IndexState, IndexStatus, ModelState, ModelStatus, ReadModels};
 
-use crate::answers::{ProjectionList, RebuildAnswer};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::path::ledger_name;
@@ -23,6 +22,7 @@ use crate::requests::act::no_such_verb;
 use crate::requests::read_model_query::read_models;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{InLedger, Refusals};
+use bitacora_api::{ProjectionList, RebuildAnswer};
 
 /// The name of the index among projections.
 const INDEX: &str = "index";

@@ -10,10 +10,6 @@ use bitacora_projector::{
     CallSummary, Outside,
 };
 
-use crate::answers::{
-    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
-    OutsideAnswer,
-};
 use crate::api::Api;
 use crate::http::query::take_word;
 use crate::problem::{Code, Problem};
@@ -22,6 +18,10 @@ use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::requests::time_spans::TimeParams;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{
+    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
+    OutsideAnswer,
+};
 
 /// The model that is asked.
 const MODEL: &str = "calls";

@@ -15,9 +15,6 @@ use bitacora_projector::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::answers::{
-    CheckpointAnswer, CheckpointList, CheckpointWriteAnswer, ContentValue, SavedCheckpoint,
-};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::limits::MAX_SHOWN_CONTENT_BYTES;
@@ -29,6 +26,7 @@ use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::write::checkpoint_acts::MODEL;
 use crate::resources::write::checkpoint_saves::told_version;
 use crate::resources::write::content_pieces::JSON_ENCODING;
+use bitacora_api::{CheckpointAnswer, CheckpointList, CheckpointWriteAnswer, ContentValue, SavedCheckpoint};
 
 /// The place at which a page of checkpoints goes on: id, subgraph, and place.
 type After = (String, String, u64, u64);

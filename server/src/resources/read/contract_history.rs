@@ -4,18 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{BlastRadius, ContractPhase, RollbackStatus, TrustOutcome};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_projector::{
     CheckQuery, ContractCheck, ContractDefinition, Execution, Rollback, RollbackAnswer, RollbackPart,
     RollbackQuery, RollbackState,
 };
+use bitacora_vocabulary::{BlastRadius, ContractPhase, RollbackStatus, TrustOutcome};
 use serde_json::{Value, json};
 
-use crate::answers::{
-    ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractShown, RollbackAnswered,
-    RollbackExecution, RollbackList, RollbackWord,
-};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
@@ -23,6 +19,10 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{
+    ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractShown, RollbackAnswered,
+    RollbackExecution, RollbackList, RollbackWord,
+};
 
 /// The model that is asked.
 const MODEL: &str = "contracts";

@@ -7,7 +7,6 @@ use axum::response::Response;
 use bitacora_formats::{Micros, format_time, format_usd, parse_time};
 use bitacora_projector::{CostQuery, CostsBy, SpendingSums, TokenSums};
 
-use crate::answers::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 use crate::api::Api;
 use crate::http::query::{Query, bad_query};
 use crate::problem::Problem;
@@ -15,6 +14,7 @@ use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use bitacora_api::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 
 /// The parts that costs are summed up and picked out by, but for days.
 const PARTS: [(&str, CostsBy); 8] = [

@@ -13,7 +13,6 @@ use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
 use crate::access::caller::Caller;
-use crate::answers::{StoredEvent as StoredEventAnswer, StoredEventPage as PageAnswer};
 use crate::api::Api;
 use crate::followers::event_follower::EventFollower;
 use crate::followers::follow_body::follow_body;
@@ -27,6 +26,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::ndjson_answer::NdjsonAnswer;
 use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use bitacora_api::{StoredEvent as StoredEventAnswer, StoredEventPage as PageAnswer};
 
 /// A question as a client asks it.
 struct ReadParams {

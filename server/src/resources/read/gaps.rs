@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::MissingHalf;
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_projector::{Gap, GapQuery};
+use bitacora_vocabulary::MissingHalf;
 
-use crate::answers::{GapAnswer, GapList};
 use crate::api::Api;
 use crate::problem::Problem;
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{GapAnswer, GapList};
 
 #[utoipa::path(
     get,

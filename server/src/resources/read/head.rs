@@ -6,13 +6,13 @@ use axum::extract::State;
 use axum::response::Response;
 use bitacora_formats::format_time;
 
-use crate::answers::HeadAnswer;
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{InLedger, Refusals};
+use bitacora_api::HeadAnswer;
 
 #[utoipa::path(
     get,

@@ -8,7 +8,6 @@ use axum::response::Response;
 use bitacora_formats::{After, TreeHash};
 use bitacora_ledger::{ConsistencyProof, InclusionProof};
 
-use crate::answers::{ConsistencyAnswer, InclusionAnswer};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
@@ -16,6 +15,7 @@ use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{IMMUTABLE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use bitacora_api::{ConsistencyAnswer, InclusionAnswer};
 
 #[utoipa::path(
     get,

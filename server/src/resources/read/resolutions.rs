@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{ApprovalAbout, Resolution};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_projector::{AnsweredApproval, AnsweredApprovalQuery, Answerer};
+use bitacora_vocabulary::{ApprovalAbout, Resolution};
 
-use crate::answers::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::Problem;
@@ -16,6 +15,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 
 /// The model that is asked.
 const MODEL: &str = "resolutions";

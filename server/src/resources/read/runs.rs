@@ -7,7 +7,6 @@ use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
 use bitacora_projector::{RunQuery, RunState, RunStep, RunSummary, StepContent};
 
-use crate::answers::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
@@ -15,6 +14,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
+use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 
 /// The model that is asked.
 const MODEL: &str = "runs";

@@ -7,13 +7,13 @@ use axum::body::Bytes;
 use axum::extract::{Path, RawQuery};
 use axum::http::header;
 use axum::response::IntoResponse;
-use bitacora_formats::vocabulary::EVENT_TYPES;
+use bitacora_vocabulary::EVENT_TYPES;
 
-use crate::answers::{ProblemAnswer, SchemaList};
 use crate::http::query::Query;
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::resources::description::PROBLEM;
+use bitacora_api::{ProblemAnswer, SchemaList};
 
 /// The media type of a schema.
 const SCHEMA_JSON: &str = "application/schema+json";

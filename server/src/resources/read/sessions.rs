@@ -9,15 +9,15 @@ use bitacora_projector::{
     SessionCounts, SessionEnd, SessionQuery, SessionState, SessionTotals, SessionWhole,
 };
 
-use crate::answers::{
-    SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
-    SessionRunAnswer, SessionShown, SessionTotalsAnswer,
-};
 use crate::api::Api;
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::read::calls::outside_answer;
 use crate::resources::read::costs::spending_answer;
+use bitacora_api::{
+    SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
+    SessionRunAnswer, SessionShown, SessionTotalsAnswer,
+};
 
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};

@@ -6,7 +6,6 @@ use axum::extract::State;
 use axum::response::Response;
 use bitacora_projector::{ToolQuery, ToolSum, ToolsBy};
 
-use crate::answers::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 use crate::api::Api;
 use crate::http::query::bad_query;
 use crate::problem::Problem;
@@ -15,6 +14,7 @@ use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::read::costs::{day_of, take_days};
+use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 
 /// The model that is asked.
 const MODEL: &str = "tools";

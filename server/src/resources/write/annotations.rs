@@ -5,16 +5,15 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
-    AnnotationAdded, AnnotationTarget, DecisionMade, EventData as _, Name, ToolBlocked, ToolCompleted,
-    ToolFailed, ToolRequested,
-};
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_ledger::{Filter, ReadError, ReadFrom, ReadQuery};
 use bitacora_projector::{Annotation, AnnotationQuery, IndexedLedger, ModelError, ReadModels, Tag};
+use bitacora_vocabulary::{
+    AnnotationAdded, AnnotationTarget, DecisionMade, EventData as _, Name, ToolBlocked, ToolCompleted,
+    ToolFailed, ToolRequested,
+};
 use serde_json::Value;
 
-use crate::answers::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 use crate::api::Api;
 use crate::background::suggestion_job::MODEL;
 use crate::http::query::{Query, bad_query};
@@ -26,6 +25,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::ServiceEvent;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::trust::take_dimension;
+use bitacora_api::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 
 /// The stream of annotations.
 const STREAM: &str = "annotations";

@@ -13,7 +13,6 @@ use bitacora_ledger::{
 use bitacora_projector::IndexedLedger;
 
 use crate::access::caller::Caller;
-use crate::answers::AppendAnswer;
 use crate::api::Api;
 use crate::http::body::HeldBody;
 use crate::http::media::{JSON, media_type};
@@ -26,6 +25,7 @@ use crate::requests::binary_mode::{MAX_WRITTEN_BYTES, is_binary, structured};
 use crate::requests::read_request::set_ledger_position;
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::preferences::Preference;
+use bitacora_api::AppendAnswer;
 
 /// The size of one event's receipt in an answer, about, bytes.
 const RECEIPT_BYTES: usize = 220;

@@ -2,15 +2,14 @@
 
 use axum::response::Response;
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
-use bitacora_formats::vocabulary::{
-    BoundedText, CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, EventData, Name, Namespace,
-};
 use bitacora_formats::{Data, Event, Json};
 use bitacora_ledger::{AppendReceipt, Filter, PendingAppend, ReadFrom, ReadQuery, ReceiptStatus};
 use bitacora_projector::IndexedLedger;
 use bitacora_projector::limits::{MAX_THREAD_BYTES, MAX_THREAD_ENTRIES};
+use bitacora_vocabulary::{
+    BoundedText, CHECKPOINT_SOURCE, CheckpointCopied, CheckpointDeleted, EventData, Name, Namespace,
+};
 
-use crate::answers::{CheckpointActAnswer, CheckpointSaveRequest};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::limits::REPEATED_REQUESTS;
@@ -23,6 +22,7 @@ use crate::requests::service_event::{CallContext, act_id, event_data};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::checkpoint_saves::{fork, save, write};
 use crate::resources::write::content_pieces::Contents;
+use bitacora_api::{CheckpointActAnswer, CheckpointSaveRequest};
 
 /// The model that is asked.
 pub(crate) const MODEL: &str = "checkpoints";

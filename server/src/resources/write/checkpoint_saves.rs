@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::response::Response;
-use bitacora_formats::vocabulary::{
+use bitacora_formats::{Json, Position};
+use bitacora_projector::{Checkpoint, IndexedLedger, Version};
+use bitacora_vocabulary::{
     BoundedList, BoundedMap, BoundedText, ChannelVersion, CheckpointBlob, CheckpointSaved, CheckpointSource,
     CheckpointStep, CheckpointTaskWrites, CheckpointWrites, JsonObject, MAX_CHECKPOINT_BLOBS,
     MAX_CHECKPOINT_CHANNELS, MAX_CHECKPOINT_TASKS, MAX_NAMESPACE_BYTES, Name, Namespace, WriteIndex,
 };
-use bitacora_formats::{Json, Position};
-use bitacora_projector::{Checkpoint, IndexedLedger, Version};
 use serde_json::Value;
 
-use crate::answers::{CheckpointActAnswer, CheckpointTaskRequest, CheckpointWriteRequest, ContentValue};
 use crate::api::asked_position;
 use crate::http::media::JSON;
 use crate::problem::{Code, Problem};
@@ -27,6 +26,7 @@ use crate::resources::write::checkpoint_acts::{
 };
 use crate::resources::write::content_pieces::Contents;
 use crate::strict_object::ObjectMembers;
+use bitacora_api::{CheckpointActAnswer, CheckpointTaskRequest, CheckpointWriteRequest, ContentValue};
 
 /// Values of one request, by their channels.
 type Values = BoundedMap<ContentValue, MAX_CHECKPOINT_CHANNELS>;
@@ -164,7 +164,7 @@ fn take_writes(
 /// A task's place in the graph; an empty one is none.
 fn task_path(
     path: Option<String>,
-) -> Result<Option<BoundedText<MAX_NAMESPACE_BYTES>>, bitacora_formats::vocabulary::TextError> {
+) -> Result<Option<BoundedText<MAX_NAMESPACE_BYTES>>, bitacora_vocabulary::TextError> {
     path.filter(|path| !path.is_empty()).map(TryFrom::try_from).transpose()
 }
 
@@ -274,7 +274,7 @@ fn told<T>(
 }
 
 /// An event that is saved with contents.
-trait CheckpointEvent: bitacora_formats::vocabulary::EventData {
+trait CheckpointEvent: bitacora_vocabulary::EventData {
     fn key(&self) -> (&Name, &Namespace, &Name);
     /// With these contents, of which each task has its share at the end.
     fn with(self, blobs: Vec<CheckpointBlob>, shares: &[usize]) -> Result<Self, Problem>;
@@ -367,7 +367,7 @@ fn must_not_be_deleted(ledger: &IndexedLedger, thread: &Name, id: &Name) -> Resu
     Err(Problem::new(Code::NoSuchCheckpoint, detail))
 }
 
-fn too_many(error: bitacora_formats::vocabulary::ListError) -> Problem {
+fn too_many(error: bitacora_vocabulary::ListError) -> Problem {
     Problem::new(Code::BadBody, format!("too many contents: {error}"))
 }
 

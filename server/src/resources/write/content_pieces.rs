@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use bitacora_formats::vocabulary::{
-    BoundedList, CHECKPOINT_BLOB, CHECKPOINT_SOURCE, CheckpointBlob, InlineContent, Name, Sha256Text,
-};
 use bitacora_formats::{Data, Event, MAX_CONTENT_BYTES, pieces};
 use bitacora_ledger::{AppendRequest, PendingAppend};
 use bitacora_projector::{ContentPiece, IndexedLedger};
+use bitacora_vocabulary::{
+    BoundedList, CHECKPOINT_BLOB, CHECKPOINT_SOURCE, CheckpointBlob, InlineContent, Name, Sha256Text,
+};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-use crate::answers::ContentValue;
 use crate::limits::CONTENT_APPEND_BYTES;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::read_model_query::read_models;
+use bitacora_api::ContentValue;
 
 /// The encoding of content that is sent as JSON.
 pub(crate) const JSON_ENCODING: &str = "application/json";

@@ -3,9 +3,8 @@
 
 use axum::response::Response;
 use bitacora_formats::MAX_CONTENT_BYTES;
-use bitacora_formats::vocabulary::Name;
+use bitacora_vocabulary::Name;
 
-use crate::answers::ContentStoredAnswer;
 use crate::http::media::{JSON, media_type};
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
@@ -14,6 +13,7 @@ use crate::requests::listing::unwritable;
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::content_pieces::Contents;
+use bitacora_api::ContentStoredAnswer;
 
 #[utoipa::path(
     post,

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::Response;
 
 use crate::access::caller::Caller;
-use crate::answers::IngestLine;
 use crate::api::Api;
 use crate::http::body::content_encoding;
 use crate::http::framing::LongBody;
@@ -19,6 +18,7 @@ use crate::http::preconditions::APPEND_CONDITION;
 use crate::ingest::Ingest;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::{InLedger, Refusals};
+use bitacora_api::IngestLine;
 
 #[utoipa::path(
     post,

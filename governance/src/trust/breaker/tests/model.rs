@@ -1,7 +1,7 @@
 //! The breaker compared with a plain model, which was written only to be obvious.
 
 use super::*;
-use crate::seeded_rng::SeededRng;
+use bitacora_testkit::SeededRng;
 
 /// Lists instead of bits, and nothing asked before it happens.
 struct Model {
@@ -91,7 +91,7 @@ impl Model {
 fn it_goes_through_whatever_happens_as_the_model_does() {
     let mut seen = [0; 3];
     for seed in 0..200 {
-        let mut rng = SeededRng(seed);
+        let mut rng = SeededRng::new(seed);
         let mut breaker = Breaker::default();
         let mut model =
             Model { settings: [20, 5, 3, 300], outcomes: Vec::new(), state: State::Closed, half_openings: 0 };

@@ -1,13 +1,13 @@
 //! An approval as a person sees it: with the action, so that nobody approves a mere digest.
 
-use bitacora_formats::vocabulary::{
-    ApprovalAbout, ApprovalResolved, CallArguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
-    ToolRequested,
-};
 use bitacora_formats::{After, Micros, Position, format_time};
 use bitacora_governance::{Approval, ApprovalStatus};
 use bitacora_ledger::{Filter, Head, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{
+    ApprovalAbout, ApprovalResolved, CallArguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
+    ToolRequested,
+};
 
 use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};

@@ -7,7 +7,7 @@
 )]
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use bitacora_formats::vocabulary::{TEXT_PATTERN, event_type};
+use bitacora_vocabulary::{TEXT_PATTERN, event_type};
 use serde_json::{Map, Value, json};
 
 use super::cloud_event::{BASE64, cloud_event};
@@ -296,7 +296,7 @@ fn named_by(shape: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::vocabulary::EventType;
+    use bitacora_vocabulary::EventType;
 
     use super::*;
 

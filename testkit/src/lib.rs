@@ -1,0 +1,11 @@
+//! What tests of several crates share: random values from a seed, damage, and the examples of documents.
+
+mod damage;
+mod random_event;
+mod seeded_rng;
+mod worked_example;
+
+pub use damage::damaged;
+pub use random_event::random_event;
+pub use seeded_rng::SeededRng;
+pub use worked_example::{hex_block, text_block};
