@@ -1,4 +1,4 @@
-//! What tests of several crates share: random values from a seed, damage, and the examples of documents.
+//! The test kit of all crates: random values from a seed, damage, and the examples of documents.
 
 mod damage;
 mod random_event;

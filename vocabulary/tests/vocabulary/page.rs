@@ -10,8 +10,8 @@ so is what was recorded elsewhere (`assurance`). Other types keep such members a
 taken for another one. `?` marks what may be left out, or, but for rules of policies, be `null`. Texts are counted in bytes of UTF-8, hold at least one, and no control character but tabs and line feeds.
 Money is in millionths of a US dollar, times of day in microseconds since 1970.
 
-Every event is held to this when it is appended (`schema`). Code: `formats/src/vocabulary/`; each struct gives its JSON Schema, draft 2020-12, too: `GET /v1/schemas/<type>`.
-This page is made from it: `BITACORA_WRITE_VOCABULARY=1 cargo test -p bitacora-formats --test vocabulary`.
+Every event is held to this when it is appended (`schema`). Code: `vocabulary/src/`; each struct gives its JSON Schema, draft 2020-12, too: `GET /v1/schemas/<type>`.
+This page is made from it: `BITACORA_WRITE_VOCABULARY=1 cargo test -p bitacora-vocabulary --test vocabulary`.
 
 A type that is not listed begins with `PREFIX` and holds what it likes, or has a schema of its own, registered by `schema.registered` ([how](EVENTS.md#types)); any other one is refused.
 
