@@ -11,14 +11,14 @@ use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 use crate::PROGRAM;
 
 /// A service in a folder of its own, and a shell beside it.
-struct Shell {
+pub(super) struct Shell {
     folder: tempfile::TempDir,
     _service: ServiceProcess,
     url: String,
 }
 
 impl Shell {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = ServiceFolder::new(PROGRAM, folder.path());
         let service = place.start_closed().unwrap();
@@ -30,11 +30,15 @@ impl Shell {
         Self { folder, _service: service, url }
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    fn run(&self, command: &str) -> Output {
+    pub(super) fn run(&self, command: &str) -> Output {
         let programs = format!("{}:{}", self.path().join("bin").display(), std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(self.path());
@@ -57,12 +61,12 @@ fn complaints(output: &Output) -> String {
 }
 
 /// A command of a document, and what it is said to print.
-struct DocumentedCommand {
-    command: String,
-    prints: Vec<String>,
+pub(super) struct DocumentedCommand {
+    pub(super) command: String,
+    pub(super) prints: Vec<String>,
 }
 
-fn document(name: &str) -> String {
+pub(super) fn document(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     fs::read_to_string(path).unwrap()
 }
@@ -76,8 +80,13 @@ fn blocks<'d>(document: &'d str, language: &str) -> Vec<&'d str> {
 
 /// The commands of blocks that show a console: each behind `$`, a loop to its `done`.
 fn shown(document: &str) -> Vec<DocumentedCommand> {
+    shown_in(&blocks(document, "console"))
+}
+
+/// The commands of these blocks.
+pub(super) fn shown_in(blocks: &[&str]) -> Vec<DocumentedCommand> {
     let mut all: Vec<DocumentedCommand> = Vec::new();
-    for line in blocks(document, "console").into_iter().flat_map(str::lines) {
+    for line in blocks.iter().flat_map(|block| block.lines()) {
         let open =
             all.last_mut().filter(|last| last.command.contains("; do\n") && !last.command.ends_with("done"));
         if let Some(command) = line.strip_prefix("$ ") {

@@ -13,6 +13,7 @@ mod ends;
 mod first_starts;
 mod forging;
 mod governing;
+mod guide_openings;
 mod heads;
 mod histories;
 mod importing;
