@@ -94,7 +94,7 @@ pub enum ColumnsError {
     #[error("the first bytes of a group of columns expected; the group is refused")]
     Magic,
     /// A format this version cannot read.
-    #[error("columns of format {COLUMNS_FORMAT} expected, {found} found; a newer version may read them")]
+    #[error("found columns of format {found}, expected {COLUMNS_FORMAT}; a newer version may read them")]
     Format {
         /// The format there is.
         found: u16,

@@ -24,7 +24,7 @@ pub enum ArchiveError {
         last: u64,
     },
     /// The bytes end within something.
-    #[error("{what} of an archive: {needed} bytes or more expected, {found} found; it was cut short")]
+    #[error("{what} of an archive: found {found} bytes, expected {needed} or more; it was cut short")]
     Truncated {
         /// The thing that is cut short.
         what: &'static str,
@@ -34,7 +34,7 @@ pub enum ArchiveError {
         found: u64,
     },
     /// Nothing of the kind begins or ends so.
-    #[error("{what} of an archive expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected {what} of an archive", hex::encode(.found))]
     Magic {
         /// The magic that is missing.
         what: &'static str,
@@ -60,7 +60,7 @@ pub enum ArchiveError {
         what: &'static str,
     },
     /// Two places of the archive say different things.
-    #[error("{field}: {expected} expected, {found} found; the archive contradicts itself")]
+    #[error("{field}: found {found}, expected {expected}; the archive contradicts itself")]
     Disagrees {
         /// The field that both places state.
         field: &'static str,

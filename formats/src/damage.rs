@@ -45,13 +45,13 @@ pub enum DamageKind {
     #[error(transparent)]
     Footer(#[from] FooterError),
     /// The file is larger than any segment.
-    #[error("a segment of at most {MAX_SEGMENT_BYTES} bytes expected, {found} found")]
+    #[error("found a segment of {found} bytes, expected at most {MAX_SEGMENT_BYTES}")]
     SegmentBytes {
         /// Bytes of the file.
         found: u64,
     },
     /// The segment is of another ledger.
-    #[error("ledger {expected} expected, {found} found")]
+    #[error("found ledger {found}, expected {expected}")]
     Ledger {
         /// This ledger.
         expected: LedgerId,
@@ -59,7 +59,7 @@ pub enum DamageKind {
         found: LedgerId,
     },
     /// The ledger's generation goes back.
-    #[error("generation {expected} or later expected, {found} found")]
+    #[error("found generation {found}, expected {expected} or later")]
     Generation {
         /// The generation of the segment before.
         expected: Generation,
@@ -67,7 +67,7 @@ pub enum DamageKind {
         found: Generation,
     },
     /// The ledger's epoch goes back.
-    #[error("epoch {expected} or later expected, {found} found")]
+    #[error("found epoch {found}, expected {expected} or later")]
     Epoch {
         /// The epoch of the segment before.
         expected: Epoch,
@@ -75,7 +75,7 @@ pub enum DamageKind {
         found: Epoch,
     },
     /// The segment is not the next one.
-    #[error("the segment after number {after} expected, number {found} found")]
+    #[error("found segment {found}, expected the one after {after}")]
     SegmentNumber {
         /// The number of the segment before.
         after: SegmentNumber,
@@ -83,7 +83,7 @@ pub enum DamageKind {
         found: SegmentNumber,
     },
     /// The frame is not the next one of its segment.
-    #[error("frame number {expected} expected, {found} found")]
+    #[error("found frame number {found}, expected {expected}")]
     FrameNumber {
         /// The next frame's number.
         expected: u64,
@@ -91,7 +91,7 @@ pub enum DamageKind {
         found: u64,
     },
     /// The footer counts other frames than there are.
-    #[error("a footer over {expected} frames expected, over {found} found")]
+    #[error("found a footer over {found} frames, expected {expected}")]
     FrameCount {
         /// The number of frames.
         expected: u64,
@@ -99,7 +99,7 @@ pub enum DamageKind {
         found: u64,
     },
     /// The first position is not the next one.
-    #[error("first position {expected} expected, {found} found")]
+    #[error("found first position {found}, expected {expected}")]
     FirstPosition {
         /// The next position.
         expected: Position,
@@ -107,7 +107,7 @@ pub enum DamageKind {
         found: Position,
     },
     /// The footer names another last position.
-    #[error("last position {expected} expected, {found} found")]
+    #[error("found last position {found}, expected {expected}")]
     LastPosition {
         /// The last position.
         expected: u64,
@@ -115,7 +115,7 @@ pub enum DamageKind {
         found: Position,
     },
     /// The link before is another.
-    #[error("previous chain hash {expected} expected, {found} found")]
+    #[error("found previous chain hash {found}, expected {expected}")]
     PreviousHash {
         /// The chain hash before this place.
         expected: ChainHash,
@@ -123,16 +123,16 @@ pub enum DamageKind {
         found: ChainHash,
     },
     /// The signature of the link before is another.
-    #[error("the signature of the segment before expected, another found over the same chain hash")]
+    #[error("found another over the same chain hash, expected the signature of the segment before")]
     PreviousSignature,
     /// The signature over the chain hash does not hold under the segment's key.
-    #[error("a signature of the segment's key over chain hash {hash} expected, another found")]
+    #[error("found another, expected a signature of the segment's key over chain hash {hash}")]
     Signature {
         /// The chain hash that should be signed.
         hash: ChainHash,
     },
     /// The tree does not grow by the count of events.
-    #[error("tree size {expected} expected, {found} found")]
+    #[error("found tree size {found}, expected {expected}")]
     TreeSize {
         /// The size of the tree before, and the count.
         expected: u64,
@@ -140,7 +140,7 @@ pub enum DamageKind {
         found: u64,
     },
     /// The root of the tree is another.
-    #[error("tree root {expected} expected, {found} found")]
+    #[error("found tree root {found}, expected {expected}")]
     TreeRoot {
         /// The root of the tree before this place.
         expected: TreeHash,
@@ -148,7 +148,7 @@ pub enum DamageKind {
         found: TreeHash,
     },
     /// Time goes back, or the footer names other times.
-    #[error("{what} of {expected} microseconds since 1970 expected, {found} found")]
+    #[error("found {what} of {found} microseconds since 1970, expected {expected}")]
     Time {
         /// The time's name.
         what: &'static str,

@@ -18,7 +18,7 @@ pub const FOOTER_BYTES: usize = 188;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FooterError {
     /// Fewer bytes than a footer has.
-    #[error("{needed} bytes of a footer expected, {found} found before the end")]
+    #[error("found {found} bytes of a footer before the end, expected {needed}")]
     Truncated {
         /// Bytes of a footer.
         needed: u64,
@@ -26,19 +26,19 @@ pub enum FooterError {
         found: u64,
     },
     /// No footer begins here.
-    #[error("a footer's first bytes expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected a footer's first bytes", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("footer format {FOOTER_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found footer format {found}, expected {FOOTER_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// The checksum is not that of the bytes.
-    #[error("footer checksum {expected:08x} expected, {found:08x} found")]
+    #[error("found footer checksum {found:08x}, expected {expected:08x}")]
     Crc {
         /// The checksum stored with the bytes.
         expected: u32,
@@ -46,13 +46,13 @@ pub enum FooterError {
         found: u32,
     },
     /// The flags of format 1 are all zero.
-    #[error("footer flags 0 expected, {found} found")]
+    #[error("found footer flags {found}, expected 0")]
     Flags {
         /// The flags there are.
         found: u16,
     },
     /// Positions begin at 1, and a segment that is closed holds a frame.
-    #[error("a footer of at least one frame and position expected, none found")]
+    #[error("found none, expected a footer of at least one frame and position")]
     Empty,
 }
 

@@ -40,7 +40,7 @@ const SEALED_BYTES_OFFSET: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Fewer bytes than the frame needs.
-    #[error("{needed} bytes of a frame expected, {found} found before the end")]
+    #[error("found {found} bytes of a frame before the end, expected {needed}")]
     Truncated {
         /// Bytes needed, as far as is known.
         needed: u64,
@@ -48,25 +48,25 @@ pub enum FrameError {
         found: u64,
     },
     /// Neither a frame nor a footer begins here.
-    #[error("a frame's or footer's first bytes expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected a frame's or footer's first bytes", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 4],
     },
     /// A format this version cannot read.
-    #[error("frame format {FRAME_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found frame format {found}, expected {FRAME_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// A codec this version cannot read.
-    #[error("a known codec expected, {found} found; a newer version may read it")]
+    #[error("found codec {found}, expected a known one; a newer version may read it")]
     Codec {
         /// The codec there is.
         found: u8,
     },
     /// A field outside of its limits.
-    #[error("{field} of {min} to {max} expected, {found} found")]
+    #[error("found {field} {found}, expected {min} to {max}")]
     OutOfRange {
         /// The field's name in the layout.
         field: &'static str,
@@ -78,7 +78,7 @@ pub enum FrameError {
         found: u64,
     },
     /// The checksum is not that of the bytes.
-    #[error("frame checksum {expected:08x} expected, {found:08x} found")]
+    #[error("found frame checksum {found:08x}, expected {expected:08x}")]
     Crc {
         /// The checksum stored with the bytes.
         expected: u32,

@@ -32,31 +32,31 @@ pub const MAX_HEAD_ENTRY_BYTES: usize = ENTRY_OVERHEAD_BYTES + MAX_HEADED_RECORD
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadsError {
     /// Fewer bytes than the header has, or nothing but zeros: a file that was never written.
-    #[error("{HEADS_HEADER_BYTES} bytes of a header of heads expected, {found} found; it holds no head")]
+    #[error("found {found} bytes of a header of heads, expected {HEADS_HEADER_BYTES}; it holds no head")]
     Unwritten {
         /// Bytes there are, without zeros to the end.
         found: usize,
     },
     /// No file of heads begins so.
-    #[error("the first bytes of a file of heads expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of a file of heads", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("heads of format {HEADS_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found heads of format {found}, expected {HEADS_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// The flags of format 1 are all zero.
-    #[error("flags 0 of heads expected, {found} found")]
+    #[error("found flags {found} of heads, expected 0")]
     Flags {
         /// The flags there are.
         found: u16,
     },
     /// Segments and positions count from 1.
-    #[error("a segment and a position from 1 on expected, 0 found")]
+    #[error("found segment or position 0, expected 1 or later")]
     Impossible,
     /// A part of an entry is longer than it may be.
     #[error("{part} of {bytes} bytes in an entry of heads; at most {max} are taken")]
@@ -73,7 +73,7 @@ pub enum HeadsError {
     Lengths,
     /// The checksum is another one.
     #[error(
-        "checksum {expected:08x} of an entry of heads expected, {found:08x} found; it is not what was written"
+        "found checksum {found:08x} of an entry of heads, expected {expected:08x}; it is not what was written"
     )]
     Checksum {
         /// The checksum of the bytes.

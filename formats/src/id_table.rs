@@ -42,19 +42,19 @@ const _: () = assert!(ID_BLOCK_ENTRIES * ENTRY_BYTES + BLOCK_TRAILER_BYTES == ID
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdTableError {
     /// No id table begins so.
-    #[error("the first bytes of an id table expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of an id table", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("id table format {ID_TABLE_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found id table format {found}, expected {ID_TABLE_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// A reserved byte is not zero.
-    #[error("reserved bytes of an id table that are zero expected, others found")]
+    #[error("found others, expected reserved bytes of an id table that are zero")]
     Reserved,
     /// The header's numbers cannot be those of a table.
     #[error("an id table of segments {first} to {last} with {entries} entries cannot be")]
@@ -67,7 +67,7 @@ pub enum IdTableError {
         entries: u64,
     },
     /// The file is longer or shorter than its header says.
-    #[error("an id table of {expected} bytes expected, {found} found")]
+    #[error("found an id table of {found} bytes, expected {expected}")]
     Length {
         /// Bytes by the header.
         expected: u64,

@@ -43,7 +43,7 @@ const TAG_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// Too few or too many bytes.
-    #[error("{expected} bytes of an index block expected, {found} found")]
+    #[error("found {found} bytes of an index block, expected {expected}")]
     Length {
         /// Bytes expected.
         expected: u64,
@@ -51,13 +51,13 @@ pub enum IndexError {
         found: u64,
     },
     /// No block begins so.
-    #[error("the first bytes of an index block expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of an index block", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("index format {INDEX_FORMAT} expected, {found} found")]
+    #[error("found index format {found}, expected {INDEX_FORMAT}")]
     Format {
         /// The format there is.
         found: u16,

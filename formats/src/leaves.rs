@@ -22,31 +22,31 @@ pub const LEAF_ENTRY_BYTES: usize = 8 + 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeavesError {
     /// Fewer bytes than the header has.
-    #[error("{LEAVES_HEADER_BYTES} bytes of a header of leaves expected, {found} found")]
+    #[error("found {found} bytes of a header of leaves, expected {LEAVES_HEADER_BYTES}")]
     Truncated {
         /// Bytes there are.
         found: u64,
     },
     /// No file of leaves begins so.
-    #[error("the first bytes of a file of leaves expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of a file of leaves", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("leaves of format {LEAVES_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found leaves of format {found}, expected {LEAVES_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// The flags of format 1 are all zero.
-    #[error("flags 0 of leaves expected, {found} found")]
+    #[error("found flags {found} of leaves, expected 0")]
     Flags {
         /// The flags there are.
         found: u16,
     },
     /// Segments and positions count from 1.
-    #[error("a segment and a first position from 1 on expected, 0 found")]
+    #[error("found segment or first position 0, expected 1 or later")]
     Impossible,
 }
 

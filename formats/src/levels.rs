@@ -22,31 +22,31 @@ const STORED_LEVEL: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LevelsError {
     /// Fewer bytes than the header has.
-    #[error("{LEVELS_HEADER_BYTES} bytes of a header of a level expected, {found} found")]
+    #[error("found {found} bytes of a header of a level, expected {LEVELS_HEADER_BYTES}")]
     Truncated {
         /// Bytes there are.
         found: u64,
     },
     /// No file of a level begins so.
-    #[error("the first bytes of a file of a level expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of a file of a level", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("a level of format {LEVELS_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found a level of format {found}, expected {LEVELS_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// The flags of format 1 are all zero.
-    #[error("flags 0 of a level expected, {found} found")]
+    #[error("found flags {found} of a level, expected 0")]
     Flags {
         /// The flags there are.
         found: u16,
     },
     /// Another level than the one that is kept.
-    #[error("level {STORED_LEVEL} expected, {found} found")]
+    #[error("found level {found}, expected {STORED_LEVEL}")]
     Level {
         /// The level there is.
         found: u32,

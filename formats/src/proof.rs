@@ -13,7 +13,7 @@ pub const MAX_INCLUSION_HASHES: usize = u64::BITS as usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// No tree of that size has that leaf.
-    #[error("a leaf below {size} expected, leaf {index} found")]
+    #[error("found leaf {index}, expected a leaf below {size}")]
     Index {
         /// The leaf, from 0.
         index: u64,
@@ -21,7 +21,7 @@ pub enum ProofError {
         size: u64,
     },
     /// A tree does not shrink.
-    #[error("a tree that grew from {from} leaves expected, one of {to} found")]
+    #[error("found a tree of {to} leaves, expected one that grew from {from}")]
     Shrunk {
         /// The size of the earlier tree.
         from: u64,
@@ -29,7 +29,7 @@ pub enum ProofError {
         to: u64,
     },
     /// A proof for these sizes has another number of hashes.
-    #[error("{expected} hashes of a proof expected, {found} found")]
+    #[error("found {found} hashes of a proof, expected {expected}")]
     Length {
         /// The number of hashes that a proof must have.
         expected: usize,

@@ -43,7 +43,7 @@ pub enum RowError {
     #[error("a row holds what is never written")]
     Malformed,
     /// Written by a later version, or an earlier one that is not read any more.
-    #[error("read model format {READ_MODEL_FORMAT} expected, {found} found")]
+    #[error("found read model format {found}, expected {READ_MODEL_FORMAT}")]
     Format {
         /// The format there is.
         found: u16,

@@ -59,7 +59,7 @@ pub struct ReleasedSignature {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReleasedError {
     /// Other bytes than the file's fields take.
-    #[error("{needed} bytes of a released segment expected, {found} found")]
+    #[error("found {found} bytes of a released segment, expected {needed}")]
     Length {
         /// Bytes its fields take, as far as is known.
         needed: u64,
@@ -67,27 +67,27 @@ pub enum ReleasedError {
         found: u64,
     },
     /// It begins otherwise.
-    #[error("a released segment's first bytes expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected a released segment's first bytes", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
     #[error(
-        "released segment format {UNSIGNED_FORMAT} or {RELEASED_FORMAT} expected, {found} found; a newer version may read it"
+        "found released segment format {found}, expected {UNSIGNED_FORMAT} or {RELEASED_FORMAT}; a newer version may read it"
     )]
     Format {
         /// The format there is.
         found: u16,
     },
     /// Flags that no format has.
-    #[error("flags 0 or {HAS_FOOTER} expected, {found} found")]
+    #[error("found flags {found}, expected 0 or {HAS_FOOTER}")]
     Flags {
         /// The flags there are.
         found: u16,
     },
     /// The checksum is not that of the bytes.
-    #[error("checksum {expected:08x} of a released segment expected, {found:08x} found")]
+    #[error("found checksum {found:08x} of a released segment, expected {expected:08x}")]
     Crc {
         /// The checksum stored with the bytes.
         expected: u32,
@@ -101,7 +101,7 @@ pub enum ReleasedError {
     #[error(transparent)]
     Footer(#[from] FooterError),
     /// A field that contradicts the header or the footer.
-    #[error("{field} {expected} expected, {found} found")]
+    #[error("found {field} {found}, expected {expected}")]
     Contradiction {
         /// The field's name in the layout.
         field: &'static str,
@@ -111,7 +111,7 @@ pub enum ReleasedError {
         found: u64,
     },
     /// None of the ledger's keys has the number that the file names.
-    #[error("a signing key of the ledger expected, number {found} found; the last one known is {known}")]
+    #[error("found number {found}, expected a signing key of the ledger; the last one known is {known}")]
     UnknownKey {
         /// The number of the last known key.
         known: u32,

@@ -37,7 +37,7 @@ pub const MAX_SEGMENT_HEADER_BYTES: usize = MIN_SEGMENT_HEADER_BYTES + Frontier:
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
     /// Fewer bytes than the header has.
-    #[error("{needed} bytes of a segment header expected, {found} found before the end")]
+    #[error("found {found} bytes of a segment header before the end, expected {needed}")]
     Truncated {
         /// Bytes needed, as far as is known.
         needed: u64,
@@ -45,27 +45,27 @@ pub enum SegmentError {
         found: u64,
     },
     /// No segment begins here.
-    #[error("a segment's first bytes expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected a segment's first bytes", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("segment format {SEGMENT_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found segment format {found}, expected {SEGMENT_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// A length that no header has.
     #[error(
-        "a segment header of {MIN_SEGMENT_HEADER_BYTES} to {MAX_SEGMENT_HEADER_BYTES} bytes expected, {found} found"
+        "found a segment header of {found} bytes, expected {MIN_SEGMENT_HEADER_BYTES} to {MAX_SEGMENT_HEADER_BYTES}"
     )]
     HeaderBytes {
         /// The length there is.
         found: u32,
     },
     /// The checksum is not that of the bytes.
-    #[error("segment header checksum {expected:08x} expected, {found:08x} found")]
+    #[error("found segment header checksum {found:08x}, expected {expected:08x}")]
     Crc {
         /// The checksum stored with the bytes.
         expected: u32,
@@ -73,7 +73,7 @@ pub enum SegmentError {
         found: u32,
     },
     /// A field that contradicts the others.
-    #[error("{field} {expected} expected, {found} found")]
+    #[error("found {field} {found}, expected {expected}")]
     Contradiction {
         /// The field's name in the layout.
         field: &'static str,

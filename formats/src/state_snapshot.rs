@@ -43,21 +43,21 @@ const TAG_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StateSnapshotError {
     /// No snapshot begins so.
-    #[error("the first bytes of a state snapshot expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of a state snapshot", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
     #[error(
-        "state snapshot format {STATE_SNAPSHOT_FORMAT} expected, {found} found; a newer version may read it"
+        "found state snapshot format {found}, expected {STATE_SNAPSHOT_FORMAT}; a newer version may read it"
     )]
     Format {
         /// The format there is.
         found: u16,
     },
     /// It ends within a field.
-    #[error("a state snapshot of {needed} bytes or more expected, {found} found")]
+    #[error("found a state snapshot of {found} bytes, expected {needed} or more")]
     Length {
         /// Bytes up to the end of that field.
         needed: u64,

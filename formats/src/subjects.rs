@@ -33,7 +33,7 @@ const TAG_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubjectFileError {
     /// Every file of a kind is of one length.
-    #[error("{expected} bytes expected, {found} found")]
+    #[error("found {found} bytes, expected {expected}")]
     Length {
         /// Bytes of such a file.
         expected: usize,
@@ -41,19 +41,19 @@ pub enum SubjectFileError {
         found: usize,
     },
     /// No file of the store begins so.
-    #[error("the first bytes of a subject's file expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of a subject's file", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("format {SUBJECT_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found format {found}, expected {SUBJECT_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// A key's file where a name's should be, or the other way round, or neither.
-    #[error("file of kind {expected} expected, {found} found")]
+    #[error("found file of kind {found}, expected {expected}")]
     Kind {
         /// The kind asked for.
         expected: u8,
@@ -61,13 +61,13 @@ pub enum SubjectFileError {
         found: u8,
     },
     /// The reserved byte of format 1 is zero.
-    #[error("reserved byte 0 expected, {found} found")]
+    #[error("found reserved byte {found}, expected 0")]
     Reserved {
         /// The byte there is.
         found: u8,
     },
     /// The file of another ledger.
-    #[error("a file of ledger {expected} expected, of {found} found")]
+    #[error("found a file of ledger {found}, expected {expected}")]
     Ledger {
         /// The ledger asked for.
         expected: LedgerId,

@@ -41,19 +41,19 @@ const TAG_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TipTableError {
     /// No tip table begins so.
-    #[error("the first bytes of a tip table expected, {} found", hex::encode(.found))]
+    #[error("found {}, expected the first bytes of a tip table", hex::encode(.found))]
     Magic {
         /// The bytes there are.
         found: [u8; 8],
     },
     /// A format this version cannot read.
-    #[error("tip table format {TIP_TABLE_FORMAT} expected, {found} found; a newer version may read it")]
+    #[error("found tip table format {found}, expected {TIP_TABLE_FORMAT}; a newer version may read it")]
     Format {
         /// The format there is.
         found: u16,
     },
     /// The file is longer or shorter than its header says.
-    #[error("a tip table of {expected} bytes expected, {found} found")]
+    #[error("found a tip table of {found} bytes, expected {expected}")]
     Length {
         /// Bytes by the header.
         expected: u64,

@@ -243,7 +243,7 @@ fn segment(
     })?;
     if !is_signed_by(&shared.keyring, &header) {
         let what =
-            format!("a signing key of the keyring expected, {} found", hex::encode(header.signing_public));
+            format!("found {}, expected a signing key of the keyring", hex::encode(header.signing_public));
         return Err(damage(number, 0, before, what));
     }
     let readers = shared.segments.holding(header.first_position);

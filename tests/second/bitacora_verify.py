@@ -164,7 +164,7 @@ def require(holds: bool, kind: str, what: str, offset: int = 0) -> None:
 
 def require_equal(found: object, expected: object, kind: str, what: str, offset: int) -> None:
     if found != expected:
-        raise Fault(kind, f"{what} {shown(expected)} expected, {shown(found)} found", offset)
+        raise Fault(kind, f"found {what} {shown(found)}, expected {shown(expected)}", offset)
 
 
 def shown(value: object) -> str:
@@ -593,7 +593,7 @@ class ManifestLines:
         line = self.lines[self.at] if self.at < len(self.lines) else ""
         match = re.fullmatch(form, line, re.ASCII)
         if match is None:
-            raise Fault("manifest", f"line {self.at + 1} of the form {form!r} expected, {line!r} found")
+            raise Fault("manifest", f"found {line!r}, expected line {self.at + 1} of the form {form!r}")
         self.at += 1
         return match
 
@@ -751,7 +751,7 @@ def check_archive(folder: str, name: str, keys: Optional[list[bytes]]) -> tuple[
     file, length = open_file(folder, name)
     with file:
         shortest = ARCHIVE_HEADER.bytes + ARCHIVE_TRAILER.bytes
-        require(length >= shortest, kind, f"{shortest} bytes and more expected, {length} found")
+        require(length >= shortest, kind, f"found {length} bytes, expected {shortest} and more")
         header = ARCHIVE_HEADER.read(read_at(file, 0, ARCHIVE_HEADER.bytes))
         begins = (header.magic, header.format, header.flags) == (ARCHIVE_MAGIC, FORMAT, 0)
         require(begins, kind, "the magic of an archive, format 1 and no flags expected")
@@ -965,7 +965,7 @@ def walk_segment(
 ) -> None:  # fmt: skip
     """Checks a segment against what is before it, all of its frames, its footer and its leaves."""
     log, written = answer.log, len(data.rstrip(b"\0"))
-    require(written > 0, "blank", "a written segment expected, only zeros found; a later one is written")
+    require(written > 0, "blank", "found only zeros, expected a written segment; a later one is written")
     offset, frames = 0, 0
     try:
         header = read_segment_header(data)
@@ -994,7 +994,7 @@ def walk_segment(
     except Broken as broken:
         torn = is_last and is_torn(data, offset, written, frames, log)
         raise Fault("torn" if torn else "corrupt", str(broken), offset) from None
-    require(frames > 0, "no-frame", "a frame behind the segment's header expected, none found", offset)
+    require(frames > 0, "no-frame", "found none, expected a frame behind the segment's header", offset)
 
 
 def read_segment_header(data: bytes) -> Any:
@@ -1002,7 +1002,7 @@ def read_segment_header(data: bytes) -> Any:
     if not data.startswith(SEGMENT_MAGIC):
         raise Broken("the magic of a segment expected")
     if len(data) < SEGMENT_HEADER.bytes:
-        raise Broken(f"a header of {SEGMENT_HEADER.bytes} bytes and more expected, {len(data)} found")
+        raise Broken(f"found a header of {len(data)} bytes, expected {SEGMENT_HEADER.bytes} and more")
     header = SEGMENT_HEADER.read(data)
     require(header.format <= FORMAT, "format", f"format {header.format} is not known", 8)
     peaks_bytes = header.header_bytes - SEGMENT_HEADER.bytes - SIGNATURE_BYTES - CRC_BYTES
@@ -1074,7 +1074,7 @@ def read_frame(data: bytes, offset: int) -> Any:
     frame = FRAME_HEADER.read(data, offset)
     require(frame.format <= FORMAT, "format", f"format {frame.format} is not known", offset + 4)
     if not 1 <= frame.sealed_bytes <= MAX_BODY_BYTES:
-        raise Broken(f"1 to {MAX_BODY_BYTES} bytes of ciphertext expected, {frame.sealed_bytes} found")
+        raise Broken(f"found {frame.sealed_bytes} bytes of ciphertext, expected 1 to {MAX_BODY_BYTES}")
     if len(data) - offset < frame_bytes(frame):
         raise Broken(f"a frame of {frame_bytes(frame)} bytes expected, the file has {len(data) - offset}")
     check_crc(data, offset, frame_bytes(frame))
@@ -1253,7 +1253,7 @@ class Leaves:
         for n in range(frame.count):
             entry = entries[LEAF_BYTES * n : LEAF_BYTES * (n + 1)]
             if not entry.startswith(time):
-                what = f"a leaf of time {frame.time} expected, another found"
+                what = f"found another, expected a leaf of time {frame.time}"
                 self.lost = Fault("leaves", what, begin + LEAF_BYTES * n, self.name)
                 if entries[LEAF_BYTES * n :].strip(b"\0"):
                     raise self.lost
@@ -1336,7 +1336,7 @@ class Level:
             self.lacks = self.lacks or (epoch, cut)
             return
         stored = read_at(self.file, offset, HASH_BYTES)
-        wrong = Fault("level", f"root {root.hex()} of group {index} expected, {stored.hex()} found", offset, self.NAME)
+        wrong = Fault("level", f"found {stored.hex()}, expected root {root.hex()} of group {index}", offset, self.NAME)
         if stored == NO_HASH != root:
             self.lost = self.lost or wrong
             self.lacks = self.lacks or (epoch, wrong)
@@ -1376,7 +1376,7 @@ def check_crc(data: bytes, offset: int, length: int) -> None:
     end = offset + length - CRC_BYTES
     found, expected = int.from_bytes(data[end : end + CRC_BYTES], "little"), zlib.crc32(memoryview(data)[offset:end])
     if found != expected:
-        raise Broken(f"checksum {expected:08x} expected, {found:08x} found")
+        raise Broken(f"found checksum {found:08x}, expected {expected:08x}")
 
 
 # The y coordinates of Ed25519's points of small order, and those that are the same modulo p.
@@ -1801,7 +1801,7 @@ class Heads:
         try:
             for entry in read_entries(heads_name(number), self.data, number, ledger):
                 if self.is_lost(read_tree_head(entry.note, self.keys or [])):
-                    raise Fault("heads-lost", "a segment with the events that a signed head covers expected, none found", entry.offset, entry.file)
+                    raise Fault("heads-lost", "found none, expected a segment with the events that a signed head covers", entry.offset, entry.file)
         except Fault as fault:
             if fault.kind == "heads-lost":
                 raise
@@ -1907,18 +1907,18 @@ class Heads:
     def compare_known_head(self, head: TreeHead) -> bool:
         """Whether it could be compared."""
         log = self.answer.log
-        require(head.ledger == log.ledger, "other-ledger", f"this ledger expected, {head.origin} found")
-        require(self.is_reached(head), "rolled-back", f"{head.size} events of {head.origin} expected, {log.tree_size} found")
+        require(head.ledger == log.ledger, "other-ledger", f"found {head.origin}, expected this ledger")
+        require(self.is_reached(head), "rolled-back", f"found {log.tree_size} events, expected {head.size} of {head.origin}")
         if 0 < head.size <= self.archives.through:
             root = self.archives.root_at(head.size)
             if root is None:
                 self.answer.gaps.append(Gap(f"a tree head of size {head.size}, where the tree lies within an archive"))
                 return False
-            require(root == head.root, "diverged", f"at {head.size} events root {head.root.hex()} expected, {root.hex()} found")
+            require(root == head.root, "diverged", f"found root {root.hex()} at {head.size} events, expected {head.root.hex()}")
             return True
         end = self.ends.at(head.size)
         same = head.size == 0 or (end is not None and end[1] == head.root)
-        require(same, "diverged", f"at {head.size} events root {head.root.hex()} expected, another or none found")
+        require(same, "diverged", f"found another root or none at {head.size} events, expected {head.root.hex()}")
         return True
 
 
@@ -2173,13 +2173,13 @@ def check_receipt(data: bytes, trusted: list[VerifierKey], policy: Optional[Poli
 
 def decimal(text: object, kind: str) -> int:
     if not isinstance(text, str) or not DECIMAL.fullmatch(text) or int(text) >= 2**64:
-        raise Fault(kind, f"a decimal number expected, {text!r} found")
+        raise Fault(kind, f"found {text!r}, expected a decimal number")
     return int(text)
 
 
 def hexadecimal(text: object, kind: str) -> bytes:
     if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{64}", text):
-        raise Fault(kind, f"64 hexadecimal digits expected, {text!r} found")
+        raise Fault(kind, f"found {text!r}, expected 64 hexadecimal digits")
     return bytes.fromhex(text)
 
 
@@ -2353,7 +2353,7 @@ def last_used(folder: str, numbers: set[int], first: int) -> tuple[int, Optional
 
 
 def missing(number: int) -> Fault:
-    return Fault("missing", "a segment expected, none found", file=segment_name(number))
+    return Fault("missing", "found none, expected a segment", file=segment_name(number))
 
 
 def open_file(folder: str, name: str) -> tuple[BinaryIO, int]:
@@ -2373,7 +2373,7 @@ def open_file(folder: str, name: str) -> tuple[BinaryIO, int]:
 
 def read_file(folder: str, name: str, limit: int) -> bytes:
     file, length = open_file(folder, name)
-    require(length <= limit, "size", f"at most {limit} bytes expected, {length} found")
+    require(length <= limit, "size", f"found {length} bytes, expected at most {limit}")
     with file:
         return read_at(file, 0, length)
 

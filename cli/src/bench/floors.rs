@@ -142,7 +142,7 @@ mod tests {
         ] {
             for (value, is_met) in [(met, true), (missed, false)] {
                 let floors = floors(&results(measurement, figure, value));
-                let [floor] = floors.as_slice() else { panic!("one floor expected, {floors:?} found") };
+                let [floor] = floors.as_slice() else { panic!("found {floors:?}, expected one floor") };
                 assert_eq!(floor.is_met, is_met, "{floor:?}");
             }
         }

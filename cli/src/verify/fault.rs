@@ -35,19 +35,19 @@ pub enum FaultKind {
     #[error(transparent)]
     Damage(#[from] DamageKind),
     /// A segment's file is missing, and a later one is there.
-    #[error("a segment expected, none found; {next} is there")]
+    #[error("found none, expected a segment; {next} is there")]
     Missing {
         /// The next file that is there.
         next: String,
     },
     /// A segment holds only zeros, and a later one is written.
-    #[error("a written segment expected, only zeros found; {next} is written")]
+    #[error("found only zeros, expected a written segment; {next} is written")]
     Blank {
         /// The next file.
         next: String,
     },
     /// There is not one written segment.
-    #[error("a ledger's first segment expected, none found")]
+    #[error("found none, expected a ledger's first segment")]
     Empty,
     /// The file of a released segment is invalid.
     #[error(transparent)]
@@ -56,14 +56,14 @@ pub enum FaultKind {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// A segment does not begin as the archives say.
-    #[error("{what} expected, another found")]
+    #[error("found another, expected {what}")]
     ArchivedSegment {
         /// The part that differs.
         what: &'static str,
     },
     /// A group of leaves is not the one in the archives.
     #[error(
-        "root {expected} of the leaves of positions {first} to {last} expected, as the archives have it, {found} found"
+        "found root {found} of the leaves of positions {first} to {last}, expected {expected}, which the archives have"
     )]
     ArchivedGroup {
         /// The position of the group's first leaf.
@@ -76,13 +76,13 @@ pub enum FaultKind {
         found: TreeHash,
     },
     /// A header that no frame follows.
-    #[error("a frame behind the segment's header expected, none found")]
+    #[error("found none, expected a frame behind the segment's header")]
     NoFrame,
     /// The note of signing keys is invalid.
     #[error(transparent)]
     Note(#[from] SigningChainError),
     /// The segment was certified with another key than the ledger's of that number.
-    #[error("signing key {number} to be {expected} expected, {found} found")]
+    #[error("found {found} as signing key {number}, expected {expected}")]
     Signer {
         /// The key's number in the chain.
         number: u32,
@@ -93,7 +93,7 @@ pub enum FaultKind {
     },
     /// The note has another key than the one that certified the ledger's first segment.
     #[error(
-        "signing key {number} to be {expected} expected, as {file} is certified by it, {found} found; the note is damaged, or the segments are another ledger's"
+        "found {found} as signing key {number} in {file}, expected {expected}; the note is damaged, or the segments are another ledger's"
     )]
     NoteKey {
         /// The key's number in the chain.
@@ -106,7 +106,7 @@ pub enum FaultKind {
         file: String,
     },
     /// The segment names a signing key that the ledger does not have.
-    #[error("a signing key numbered 1 to {known} expected, number {found} found")]
+    #[error("found signing key {found}, expected 1 to {known}")]
     UnknownSigner {
         /// The number of keys that the ledger has.
         known: u32,
@@ -114,7 +114,7 @@ pub enum FaultKind {
         found: u32,
     },
     /// The segment was certified with a key that an earlier segment had left behind.
-    #[error("signing key {expected} or a later one expected, number {found} found")]
+    #[error("found signing key {found}, expected {expected} or later")]
     RetiredSigner {
         /// The number in the segment before.
         expected: u32,
@@ -137,7 +137,7 @@ pub enum FaultKind {
     #[error("a sealed part expected, {0}")]
     PartRecord(RecordError),
     /// A record has a seal and no part, or the other way round.
-    #[error("{expected} expected, {found} found")]
+    #[error("found {found}, expected {expected}")]
     PartPresence {
         /// The record's claim.
         expected: &'static str,
@@ -145,7 +145,7 @@ pub enum FaultKind {
         found: &'static str,
     },
     /// The records give another tree.
-    #[error("tree root {expected} expected, {found} found in its records")]
+    #[error("found records that make tree root {found}, expected {expected}")]
     TreeRoot {
         /// The root that the frame names.
         expected: TreeHash,
@@ -156,7 +156,7 @@ pub enum FaultKind {
     #[error(transparent)]
     Leaves(#[from] LeavesError),
     /// The file of leaves is of another segment.
-    #[error("leaves of {what} {expected} expected, of {found} found")]
+    #[error("found leaves of {what} {found}, expected {expected}")]
     LeavesOf {
         /// The part of its header.
         what: &'static str,
@@ -166,7 +166,7 @@ pub enum FaultKind {
         found: String,
     },
     /// A leaf has another time than its frame.
-    #[error("a leaf of the frame's time {expected} expected, of {found} found")]
+    #[error("found a leaf of time {found}, expected the frame's time {expected}")]
     LeafTime {
         /// The frame's time, in microseconds since 1970.
         expected: u64,
@@ -174,7 +174,7 @@ pub enum FaultKind {
         found: u64,
     },
     /// A leaf does not commit to its record.
-    #[error("a leaf with commitment {expected} expected, with {found} found")]
+    #[error("found a leaf with commitment {found}, expected {expected}")]
     LeafCommitment {
         /// The commitment to the record.
         expected: Commitment,
@@ -182,7 +182,7 @@ pub enum FaultKind {
         found: Commitment,
     },
     /// The leaves give another tree.
-    #[error("leaves that make tree root {expected} expected, such as make {found} found")]
+    #[error("found leaves that make tree root {found}, expected {expected}")]
     LeavesRoot {
         /// The root that the frame names.
         expected: TreeHash,
@@ -190,7 +190,7 @@ pub enum FaultKind {
         found: TreeHash,
     },
     /// Something follows the last leaf of an ended segment.
-    #[error("{expected} bytes of leaves expected, {found} found")]
+    #[error("found {found} bytes of leaves, expected {expected}")]
     LeavesBytes {
         /// Bytes with the segment's last leaf.
         expected: u64,
@@ -206,7 +206,7 @@ pub enum FaultKind {
     #[error(transparent)]
     Level(#[from] LevelsError),
     /// The stored level is of another ledger.
-    #[error("a level of the tree of ledger {expected} expected, of {found} found")]
+    #[error("found a level of the tree of ledger {found}, expected {expected}")]
     LevelOf {
         /// The ledger.
         expected: String,
@@ -224,7 +224,7 @@ pub enum FaultKind {
         last: u64,
     },
     /// The stored level has another root for a group of leaves.
-    #[error("root {expected} of the leaves {first} to {last} expected, {found} found")]
+    #[error("found root {found} of the leaves {first} to {last}, expected {expected}")]
     LevelRoot {
         /// The position of the group's first leaf.
         first: u64,
@@ -250,7 +250,7 @@ pub enum FaultKind {
         problem: KeyProblem,
     },
     /// A stream has a gap, or a version twice.
-    #[error("version {expected} of its stream expected, {found} found")]
+    #[error("found version {found} of its stream, expected {expected}")]
     StreamVersion {
         /// The next version.
         expected: u64,
@@ -258,13 +258,13 @@ pub enum FaultKind {
         found: u64,
     },
     /// More streams than any ledger has.
-    #[error("at most {max} streams expected, one more found")]
+    #[error("found one more, expected at most {max} streams")]
     Streams {
         /// The limit.
         max: usize,
     },
     /// The first event is not the creation of this ledger.
-    #[error("ledger.created with {what} {expected} expected, {found} found")]
+    #[error("found ledger.created with {what} {found}, expected {expected}")]
     Genesis {
         /// The part of the event.
         what: &'static str,
@@ -274,7 +274,7 @@ pub enum FaultKind {
         found: String,
     },
     /// The first event of a generation does not declare the loss that it began with.
-    #[error("ledger.recovered with {what} {expected} expected, {found} found")]
+    #[error("found ledger.recovered with {what} {found}, expected {expected}")]
     Recovered {
         /// The part of the event.
         what: &'static str,

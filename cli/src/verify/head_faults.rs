@@ -11,7 +11,7 @@ pub enum HeadFault {
     #[error(transparent)]
     File(#[from] HeadsError),
     /// The file is of another ledger or segment.
-    #[error("heads of {what} {expected} expected, of {found} found")]
+    #[error("found heads of {what} {found}, expected {expected}")]
     Of {
         /// The part of its header.
         what: &'static str,
@@ -24,7 +24,7 @@ pub enum HeadFault {
     #[error(transparent)]
     Note(#[from] TreeHeadError),
     /// It is signed as another ledger, or in another generation.
-    #[error("a tree head of {expected} expected, of {found} found")]
+    #[error("found a tree head of {found}, expected {expected}")]
     Origin {
         /// The expected origin.
         expected: String,
@@ -33,7 +33,7 @@ pub enum HeadFault {
     },
     /// The heads do not grow: each covers its own event, which stands behind the head before it.
     #[error(
-        "a tree head whose event at position {position} lies behind size {before} and under its own expected, one of size {size} found"
+        "found one of size {size}, expected a tree head whose event at position {position} lies behind size {before} and under its own"
     )]
     Order {
         /// The position of its event.
@@ -45,14 +45,14 @@ pub enum HeadFault {
     },
     /// No frame of the segment ends where the head does.
     #[error(
-        "a frame that ends at position {size} expected, as a signed tree head says, none found; what it covers was cut off or is of another history"
+        "found no frame that ends at position {size}, expected one, as a signed tree head says; what it covers was cut off or is of another history"
     )]
     Size {
         /// The size of the head.
         size: u64,
     },
     /// The frame that ends there states another root.
-    #[error("tree root {expected} expected, a signed tree head with {found} found")]
+    #[error("found a signed tree head with root {found}, expected {expected}")]
     Root {
         /// The root that the frame states.
         expected: TreeHash,
@@ -60,7 +60,7 @@ pub enum HeadFault {
         found: TreeHash,
     },
     /// The event is not the one in the tree.
-    #[error("commitment {expected} of the event that heads the tree expected, {found} found")]
+    #[error("found commitment {found} of the event that heads the tree, expected {expected}")]
     Commitment {
         /// The commitment in the leaf.
         expected: Commitment,
@@ -71,7 +71,7 @@ pub enum HeadFault {
     #[error(transparent)]
     Event(#[from] HeadedError),
     /// The frame that the event names has another chain hash, or is none.
-    #[error("chain hash {expected} at position {size} expected, the event that heads the tree names {found}")]
+    #[error("found chain hash {found} in the event that heads the tree, expected {expected} at position {size}")]
     Hash {
         /// The position that it names.
         size: u64,
@@ -89,7 +89,7 @@ pub enum CosignedFault {
     #[error(transparent)]
     Head(#[from] HeadFault),
     /// The head is not a text.
-    #[error("a cosigned tree head expected, what is no UTF-8 found")]
+    #[error("found bytes that are not UTF-8, expected a cosigned tree head")]
     NoText,
     /// The line under a known witness's name was not made by that witness.
     #[error(transparent)]

@@ -30,7 +30,7 @@ pub enum RestoreError {
     #[error("{0} exists already; nothing was changed")]
     Exists(String),
     /// The frames do not follow one another.
-    #[error("a frame from position {expected} on expected, one from {found} on found")]
+    #[error("found a frame from position {found} on, expected one from {expected} on")]
     NotNext {
         /// The position at which the next frame should begin.
         expected: Position,
@@ -46,7 +46,7 @@ pub enum RestoreError {
         what: String,
     },
     /// They make another tree than the archives say.
-    #[error("tree root {expected} over {size} events expected, {found} found over {found_size}")]
+    #[error("found tree root {found} over {found_size} events, expected {expected} over {size}")]
     OtherTree {
         /// Events that the archives hold.
         size: u64,

@@ -44,7 +44,7 @@ impl Replay<'_> {
         })?;
         if !is_signed_by(self.keyring, &header) {
             let what = format!(
-                "a signing key of the keyring expected, {} found",
+                "found {}, expected a signing key of the keyring",
                 hex::encode(header.signing_public)
             );
             return Err(ReplayStop::Damage(self.fault(name, 0, progress.as_ref(), &what)));

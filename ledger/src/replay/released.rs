@@ -52,7 +52,7 @@ impl Replay<'_> {
         header.verify_certificate().map_err(|error| damage(&error))?;
         if !is_signed_by(self.keyring, header) {
             let found = hex::encode(header.signing_public);
-            return Err(damage(&format!("a signing key of the keyring expected, {found} found")));
+            return Err(damage(&format!("found {found}, expected a signing key of the keyring")));
         }
         let end_before = before.map_or_else(|| SegmentEnd::before_first(header.ledger), |before| before.end);
         end_before.check_next(header, released.first_time()).map_err(|error| damage(&error))?;
@@ -82,7 +82,7 @@ impl Replay<'_> {
             let frame = tier.frame(next).map_err(|error| ReplayStop::Open(OpenError::Archive(error)))?;
             let outline = FrameOutline::of_archived(&frame);
             if outline.first_position != next || outline.last_position() > released.last_position {
-                return Err(damaged(next, "a frame that begins there expected, another found".to_owned()));
+                return Err(damaged(next, "found another, expected a frame that begins there".to_owned()));
             }
             let taken = take_in(&outline, &frame.body, progress, ids.as_mut(), |_| {});
             progress.frontier = taken.map_err(|what| damaged(next, what))?;

@@ -196,7 +196,7 @@ fn the_readme_and_ci_run_the_same_tests() {
     let page = MarkdownPage::read(&readme);
     let (_, fence) = page.fences.iter().find(|(under, _)| *under == Some("Test")).unwrap();
     let [command] = fence.lines.as_slice() else {
-        panic!("README.md, Test: one command expected, {:?} found", fence.lines);
+        panic!("README.md, Test: found {:?}, expected one command", fence.lines);
     };
     let phase = format!("phase test {command}");
     assert!(

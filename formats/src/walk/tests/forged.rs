@@ -361,17 +361,17 @@ fn damage_says_where_what_was_expected_and_what_was_found() {
     let mut bytes = segment.bytes.clone();
     bytes[segment.frames[1] + 160] ^= 1;
     let text = corrupt(&bytes, None).to_string();
-    let begin = format!("byte {}, positions 3 to 4: frame checksum ", segment.frames[1]);
+    let begin = format!("byte {}, positions 3 to 4: found frame checksum ", segment.frames[1]);
     let rest = text.strip_prefix(&begin).unwrap();
-    assert!(rest.len() == "01234567 expected, 01234567 found".len() && rest.ends_with(" found"), "{text}");
+    assert!(rest.len() == "01234567, expected 01234567".len() && rest.contains(", expected "), "{text}");
     let text = corrupt(&rearranged(&segment, &[0, 2]), None).to_string();
     assert_eq!(
         text,
-        format!("byte {}, positions 3 to 6: frame number 2 expected, 3 found", segment.frames[1])
+        format!("byte {}, positions 3 to 6: found frame number 3, expected 2", segment.frames[1])
     );
     let text = corrupt(&rearranged(&segment, &[0, 0]), None).to_string();
     assert_eq!(
         text,
-        format!("byte {}, positions from 3: frame number 2 expected, 1 found", segment.frames[1])
+        format!("byte {}, positions from 3: found frame number 1, expected 2", segment.frames[1])
     );
 }

@@ -62,7 +62,7 @@ fn every_part_has_the_number_and_the_name_that_its_page_says() {
     let listed: Vec<_> = PAGE.lines().filter(|line| line.starts_with("| ") && line.contains("| `")).collect();
     assert_eq!(listed.len(), rows.0.len());
     for (row, line) in rows.0.iter().zip(listed) {
-        assert!(line.starts_with(row.as_str()), "{row} expected, {line} found");
+        assert!(line.starts_with(row.as_str()), "found {line}, expected {row}");
     }
 }
 
