@@ -1777,7 +1777,7 @@ class Heads:
         """The segment ends. A head that was not reached tells that frames are missing."""
         self.segments.append((number, self.answer.log.generation, self.answer.log.tree_size))
         for entry, head in self.pending:
-            raise entry.fault(f"a frame that ends at position {head.size} expected, as a signed head says, none found")
+            raise entry.fault(f"found no frame that ends at position {head.size}, expected one, as a signed head says")
         for entry in self.entries.values():
             if leaves_are_there:
                 raise entry.fault("an event of this segment expected")

@@ -71,7 +71,9 @@ pub enum HeadFault {
     #[error(transparent)]
     Event(#[from] HeadedError),
     /// The frame that the event names has another chain hash, or is none.
-    #[error("found chain hash {found} in the event that heads the tree, expected {expected} at position {size}")]
+    #[error(
+        "found chain hash {found} in the event that heads the tree, expected {expected} at position {size}"
+    )]
     Hash {
         /// The position that it names.
         size: u64,
