@@ -1,20 +1,21 @@
 //! Contracts: conditions that hold before and after a step.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Contracts.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ContractList {
     /// By their names.
     pub contracts: Vec<ContractAnswer>,
     /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// A contract, as it was defined last.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractAnswer {
     /// Its name.
