@@ -1,7 +1,7 @@
 //! Calls that wait for a person, and their words.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// Approvals that wait.
@@ -60,7 +60,7 @@ pub struct ApprovalAnswer {
     /// The arguments as they are recorded, where they are known and not too long.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub args: Option<Value>,
+    pub args: Option<Box<RawValue>>,
     /// The length of the arguments, bytes, where that is too long to show them here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args_bytes: Option<u64>,
@@ -119,7 +119,7 @@ pub struct ResolutionAnswer {
     /// Those arguments, as they are recorded.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub args: Option<Value>,
+    pub args: Option<Box<RawValue>>,
     /// The folder that they are relative to, where it is another than that of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -147,7 +147,7 @@ pub struct ResolutionRequest {
     /// With `:edit`: the arguments that are approved in the place of those asked for.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub args: Option<Value>,
+    pub args: Option<Box<RawValue>>,
     /// With `:edit`: the folder that their paths are relative to; that of the call where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,

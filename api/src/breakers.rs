@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::trust::DimensionAnswer;
+use bitacora_vocabulary::BreakerSettings;
 
 /// Circuit breakers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -49,6 +50,18 @@ pub struct BreakerSettingsAnswer {
     pub recovery_probes: u32,
     /// The time that it stays open before a request may be a probe, in seconds.
     pub cooldown_s: u32,
+}
+
+impl From<&BreakerSettings> for BreakerSettingsAnswer {
+    fn from(settings: &BreakerSettings) -> Self {
+        let BreakerSettings { window, failure_threshold, recovery_probes, cooldown_s } = settings;
+        Self {
+            window: window.get(),
+            failure_threshold: failure_threshold.get(),
+            recovery_probes: recovery_probes.get(),
+            cooldown_s: cooldown_s.get(),
+        }
+    }
 }
 
 /// The state of the circuit breaker of one dimension.

@@ -1,5 +1,6 @@
 //! Budgets: limits, and the amounts spent against them.
 
+use bitacora_vocabulary::{BudgetScope, Name};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,6 +83,23 @@ pub struct BudgetScopeAnswer {
     /// The project, as the workspace of a decision's dimension shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+}
+
+impl From<&BudgetScope> for BudgetScopeAnswer {
+    fn from(scope: &BudgetScope) -> Self {
+        let BudgetScope { agent, role, tool, model, task_type, session, run, workspace } = scope;
+        let text = |name: &Option<Name>| name.as_ref().map(ToString::to_string);
+        Self {
+            agent: text(agent),
+            role: text(role),
+            tool: text(tool),
+            model: text(model),
+            task_type: text(task_type),
+            session: text(session),
+            run: text(run),
+            workspace: workspace.as_ref().map(ToString::to_string),
+        }
+    }
 }
 
 /// Amounts; one that is not there is none, or of limits not limited.

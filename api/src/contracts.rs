@@ -1,7 +1,7 @@
 //! Contracts: conditions that hold before and after a step.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// Contracts.
@@ -23,13 +23,13 @@ pub struct ContractAnswer {
     pub contract: String,
     /// The preconditions: checks with a `type` and `params`.
     #[schema(value_type = Vec<Object>)]
-    pub pre: Vec<Value>,
+    pub pre: Vec<Box<RawValue>>,
     /// The postconditions, in the same form.
     #[schema(value_type = Vec<Object>)]
-    pub post: Vec<Value>,
+    pub post: Vec<Box<RawValue>>,
     /// The steps of the rollback, in order, for a breach.
     #[schema(value_type = Vec<Object>)]
-    pub rollback: Vec<Value>,
+    pub rollback: Vec<Box<RawValue>>,
     /// The damage that a breach can do.
     #[schema(example = "low")]
     pub blast_radius: String,

@@ -1,7 +1,7 @@
 //! The request before a call, and the decision that answers it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::trust::{DimensionAnswer, TrustAnswer};
@@ -22,7 +22,7 @@ pub struct DecideRequest {
     /// The arguments, any JSON; they are kept byte for byte.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub args: Option<Value>,
+    pub args: Option<Box<RawValue>>,
     /// In their place the SHA-256 of them, 64 hexadecimal digits. A tool that binds arguments is denied then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<String>,
@@ -77,7 +77,7 @@ pub struct DecideBatchRequest {
 pub struct DecideBatchAnswer {
     /// One for each request, in their order: a decision as it is answered alone, or `{"problem":{…}}`.
     #[schema(value_type = Vec<Object>)]
-    pub answers: Vec<Value>,
+    pub answers: Vec<Box<RawValue>>,
 }
 
 /// The decision about a call.
@@ -137,7 +137,7 @@ pub struct DecisionAnswer {
     /// With `explain=true`: each step with its verdict, in order.
     #[schema(value_type = Option<Vec<Object>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ladder: Option<Vec<Value>>,
+    pub ladder: Option<Vec<LadderStepAnswer>>,
     /// With `explain=true`: the dimension that trust is kept for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dimension: Option<DimensionAnswer>,
@@ -159,6 +159,18 @@ pub struct DecisionAnswer {
     /// With `explain=true`: the ledger's time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<String>,
+}
+
+/// A step of the ladder, and its verdict.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct LadderStepAnswer {
+    /// The step, in one word.
+    pub step: String,
+    /// `allow`, `review` or `deny`.
+    pub verdict: String,
+    /// The reason, in one word, where it is not `allow`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 /// An approval that is named.
@@ -183,7 +195,7 @@ pub struct ObligationsAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryAnswer>,
     /// `true`: the executor leaves out files that match `files.secret` or `files.reviewed`, and not `files.not_secret`, of the active policy.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclude_secret_files: bool,
 }
 

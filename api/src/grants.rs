@@ -1,5 +1,6 @@
 //! Standing consent.
 
+use bitacora_vocabulary::GrantScope;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -38,18 +39,33 @@ pub struct GrantScopeAnswer {
     /// In this context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Of this agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// In this session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
     /// In this project, as the workspace of a decision's dimension shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Of commands, the parts that they may have, as approvals show them; without them the context alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Vec<String>>,
+    /// Of this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// In this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl From<&GrantScope> for GrantScopeAnswer {
+    fn from(scope: &GrantScope) -> Self {
+        let GrantScope { tool, server, context, workspace, parts, agent, session } = scope;
+        Self {
+            tool: tool.to_string(),
+            server: server.as_ref().map(ToString::to_string),
+            context: context.as_ref().map(ToString::to_string),
+            workspace: workspace.as_ref().map(ToString::to_string),
+            parts: parts.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect()),
+            agent: agent.as_ref().map(ToString::to_string),
+            session: session.as_ref().map(ToString::to_string),
+        }
+    }
 }
 
 /// The body that gives a grant.

@@ -59,6 +59,15 @@ pub struct ImportAnswer {
     pub next: Option<String>,
 }
 
+/// An import that counts from here on.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ImportAcceptedAnswer {
+    /// The position of its `import.accepted`.
+    pub position: String,
+    /// The digest that names it.
+    pub digest: String,
+}
+
 /// The number of dimensions in each standing.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

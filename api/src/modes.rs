@@ -1,5 +1,6 @@
 //! The enforcement mode.
 
+use bitacora_vocabulary::ModeScope;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,6 +37,17 @@ pub struct ModeScopeAnswer {
     /// In this role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+}
+
+impl From<&ModeScope> for ModeScopeAnswer {
+    fn from(scope: &ModeScope) -> Self {
+        let ModeScope { tool, agent, role } = scope;
+        Self {
+            tool: tool.as_ref().map(ToString::to_string),
+            agent: agent.as_ref().map(ToString::to_string),
+            role: role.as_ref().map(ToString::to_string),
+        }
+    }
 }
 
 /// The body that sets a mode.

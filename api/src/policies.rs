@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// The body that publishes a policy.
@@ -99,7 +100,7 @@ pub struct PolicyAnswer {
     /// The version that was asked for, or the active one, as `policy.published` records it.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub document: Option<Value>,
+    pub document: Option<Box<RawValue>>,
 }
 
 /// A version of the policy.
@@ -133,7 +134,7 @@ pub struct PolicyDocumentAnswer {
     pub active: bool,
     /// As `policy.published` records it.
     #[schema(value_type = Object)]
-    pub document: Value,
+    pub document: Box<RawValue>,
 }
 
 /// The differences of one version from another.
@@ -171,12 +172,12 @@ pub struct PolicyDifferences {
     pub bounds_changed: bool,
     /// `true` if the times of people or calls differ.
     pub times_changed: bool,
-    /// `true` if the guarded files differ.
-    pub files_changed: bool,
     /// `true` if the exit codes that count, or their programs, differ.
     pub exit_codes_changed: bool,
     /// `true` if the verdict for tools that nobody registered differs.
     pub unregistered_changed: bool,
+    /// `true` if the guarded files differ.
+    pub files_changed: bool,
     /// `true` if the settings by which projects are told apart differ.
     pub workspaces_changed: bool,
 }

@@ -1,7 +1,7 @@
 //! The part of the state that concerns one executor.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// The part of the deciding state that concerns one executor.
@@ -24,7 +24,8 @@ pub struct PolicyCacheAnswer {
     /// The executor whose calls the pieces are about.
     pub executor: ExecutorAnswer,
     /// The state, in pieces that belong together; their form is the program's own.
-    pub pieces: Vec<Value>,
+    #[schema(value_type = Vec<serde_json::Value>)]
+    pub pieces: Vec<Box<RawValue>>,
 }
 
 /// An executor: the origin of calls.

@@ -1,7 +1,9 @@
 //! Rate limits for calls.
 
+use bitacora_vocabulary::{RateBy, RateLimit, RateScope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// Rate limits, and the buckets that are not full.
@@ -43,7 +45,7 @@ pub struct RollingRateAnswer {
     pub scope: RateScopeAnswer,
     /// As `rate.configured` records it.
     #[schema(value_type = Object)]
-    pub rolling: Value,
+    pub rolling: Box<RawValue>,
 }
 
 /// The calls that are counted together.
@@ -55,6 +57,17 @@ pub struct RateScopeAnswer {
     /// The one that is meant. Without it: each by itself that has no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl From<&RateScope> for RateScopeAnswer {
+    fn from(scope: &RateScope) -> Self {
+        let by = match scope.by {
+            RateBy::Tool => "tool",
+            RateBy::Agent => "agent",
+            RateBy::Role => "role",
+        };
+        Self { by: by.to_owned(), name: scope.name.as_ref().map(ToString::to_string) }
+    }
 }
 
 /// A bucket of tokens, of which each call takes one.
@@ -69,6 +82,12 @@ pub struct RateLimitAnswer {
     /// The period.
     #[schema(example = 1000)]
     pub period_ms: u64,
+}
+
+impl From<&RateLimit> for RateLimitAnswer {
+    fn from(limit: &RateLimit) -> Self {
+        Self { burst: limit.burst, refill: limit.refill, period_ms: limit.period_ms.get() }
+    }
 }
 
 /// The level of a bucket.

@@ -1,7 +1,7 @@
 //! The policy and the tools that come with the program, beside those of a ledger.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::PolicyDifferences;
@@ -16,7 +16,7 @@ pub struct StarterAnswer {
     pub digest: String,
     /// The starter's policy, as `bitacora policy starter` writes it.
     #[schema(value_type = Object)]
-    pub document: Value,
+    pub document: Box<RawValue>,
     /// The version that calls are judged by.
     #[schema(example = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,11 +42,11 @@ pub struct StarterToolAnswer {
     pub state: String,
     /// The starter's registration.
     #[schema(value_type = Object)]
-    pub document: Value,
+    pub document: Box<RawValue>,
     /// The ledger's registration, where it is another one.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub registered: Option<Value>,
+    pub registered: Option<Box<RawValue>>,
 }
 
 /// The record of an upgrade to the starter.

@@ -1,7 +1,6 @@
 //! The state that decides, by its digests.
 
-use std::collections::BTreeMap;
-
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,5 +15,6 @@ pub struct StateAnswer {
     /// Of all of it, hexadecimal; a replay of the log up to that position comes to the same.
     pub digest: String,
     /// Of each part that holds anything, by its name.
-    pub parts: BTreeMap<String, String>,
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    pub parts: IndexMap<String, String>,
 }

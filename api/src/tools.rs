@@ -1,7 +1,7 @@
 //! Tools that may be called.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// The tools of a ledger.
@@ -57,5 +57,5 @@ pub struct ToolAnswer {
     pub revision: String,
     /// The registration, as `tool.registered` records it.
     #[schema(value_type = Object)]
-    pub document: Value,
+    pub document: Box<RawValue>,
 }

@@ -104,8 +104,6 @@ pub struct TrustSumAnswer {
     pub dimension: DimensionAnswer,
     /// The number of dimensions that are summed.
     pub dimensions: u64,
-    /// Those of them whose breaker does not let every call pass.
-    pub breakers_not_closed: u64,
     /// Calls that went well.
     pub approvals: u64,
     /// Calls that a person rejected.
@@ -117,6 +115,8 @@ pub struct TrustSumAnswer {
     /// The time at which one of them last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
+    /// Those of them whose breaker does not let every call pass.
+    pub breakers_not_closed: u64,
 }
 
 /// One dimension, or the sum of many where a part is `*`.

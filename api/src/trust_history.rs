@@ -1,7 +1,7 @@
 //! The recorded history of the trust in one dimension.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// Outcomes of one dimension.
@@ -36,5 +36,5 @@ pub struct OutcomeRecord {
     pub counts: Option<bool>,
     /// Its data, as it is recorded.
     #[schema(value_type = Object)]
-    pub data: Value,
+    pub data: Box<RawValue>,
 }

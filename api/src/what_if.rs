@@ -1,7 +1,7 @@
 //! The verdicts that another policy would have given.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// The verdicts that another policy would have given for recorded calls, all else being as it was.
@@ -15,7 +15,7 @@ pub struct WhatIfAnswer {
     pub digest: String,
     /// Warnings of its probable mistakes: rules that never decide, one that denies everything.
     #[schema(value_type = Vec<Object>)]
-    pub warnings: Vec<Value>,
+    pub warnings: Vec<Box<RawValue>>,
     /// The number of calls that were judged, the newest ones.
     pub calls: u64,
     /// The number of those with another verdict.
