@@ -1,10 +1,10 @@
 //! The answer to an act.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The answer to an act.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ActAnswer {
     /// The position of its event.
     #[schema(example = "17")]

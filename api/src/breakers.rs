@@ -1,21 +1,23 @@
 //! Dimensions that fail.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::trust::DimensionAnswer;
+use bitacora_vocabulary::BreakerSettings;
 
 /// Circuit breakers.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BreakerList {
     /// By dimension.
     pub breakers: Vec<BreakerAnswer>,
     /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// A circuit breaker.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerAnswer {
     /// The dimension that it guards.
@@ -27,15 +29,17 @@ pub struct BreakerAnswer {
     /// Bad ones among them.
     pub bad: u32,
     /// The time from which a request may be a probe, where it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub good_probes: Option<u32>,
     /// Its settings, in the words that set it.
     pub settings: BreakerSettingsAnswer,
 }
 
 /// The settings of a breaker.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerSettingsAnswer {
     /// The number of outcomes that it looks back on.
@@ -48,26 +52,43 @@ pub struct BreakerSettingsAnswer {
     pub cooldown_s: u32,
 }
 
+impl From<&BreakerSettings> for BreakerSettingsAnswer {
+    fn from(settings: &BreakerSettings) -> Self {
+        let BreakerSettings { window, failure_threshold, recovery_probes, cooldown_s } = settings;
+        Self {
+            window: window.get(),
+            failure_threshold: failure_threshold.get(),
+            recovery_probes: recovery_probes.get(),
+            cooldown_s: cooldown_s.get(),
+        }
+    }
+}
+
 /// The state of the circuit breaker of one dimension.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerStateAnswer {
     /// `closed`, `open` or `half_open`.
     pub state: String,
     /// Outcomes in its window; absent of a record as it stood earlier, as are the numbers below.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<u32>,
     /// Bad ones among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bad: Option<u32>,
     /// The time from which a request may be a probe, where it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_until: Option<String>,
     /// Good probes so far, where it is half-open.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub good_probes: Option<u32>,
     /// Its settings, in the words that set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<BreakerSettingsAnswer>,
 }
 
 /// The body that sets a breaker.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerSettingsRequest {
     /// The dimension that it guards.
@@ -87,10 +108,11 @@ pub struct BreakerSettingsRequest {
 }
 
 /// The body that closes a breaker.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BreakerCloseRequest {
     /// The dimension.
     pub dimension: DimensionAnswer,
     /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

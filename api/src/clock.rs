@@ -1,10 +1,10 @@
 //! The trust in the ledger's time.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The trust in the ledger's time.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClockAnswer {
     /// `true` if calls are decided by it.
@@ -14,11 +14,12 @@ pub struct ClockAnswer {
     /// Microseconds that governed time is ahead of the clock, since a correction of it was accepted. 0 while a jump is not accepted.
     pub offset_us: u64,
     /// The jump that nobody has accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<ClockJumpAnswer>,
 }
 
 /// A jump of the clock.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ClockJumpAnswer {
     /// The position of its event.
     pub position: String,

@@ -1,19 +1,21 @@
 //! Standing consent.
 
-use serde::Deserialize;
+use bitacora_vocabulary::GrantScope;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Grants that hold.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantList {
     /// By their ids.
     pub grants: Vec<GrantAnswer>,
     /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// A grant.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantAnswer {
     /// Its id.
     pub grant: String,
@@ -22,43 +24,67 @@ pub struct GrantAnswer {
     /// The time until which it holds.
     pub expires: String,
     /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// The scope of a grant: calls that agree with every member. It names the agent, the workspace and the context.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantScopeAnswer {
     /// Of this tool.
     pub tool: String,
     /// Of this server; without it, of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// In this context.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Of this agent.
-    pub agent: Option<String>,
-    /// In this session.
-    pub session: Option<String>,
     /// In this project, as the workspace of a decision's dimension shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Of commands, the parts that they may have, as approvals show them; without them the context alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Vec<String>>,
+    /// Of this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// In this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl From<&GrantScope> for GrantScopeAnswer {
+    fn from(scope: &GrantScope) -> Self {
+        let GrantScope { tool, server, context, workspace, parts, agent, session } = scope;
+        Self {
+            tool: tool.to_string(),
+            server: server.as_ref().map(ToString::to_string),
+            context: context.as_ref().map(ToString::to_string),
+            workspace: workspace.as_ref().map(ToString::to_string),
+            parts: parts.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect()),
+            agent: agent.as_ref().map(ToString::to_string),
+            session: session.as_ref().map(ToString::to_string),
+        }
+    }
 }
 
 /// The body that gives a grant.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantRequest {
     /// Its id; one is made where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
     /// The scope of the consent.
     pub scope: GrantScopeAnswer,
     /// The time until which it holds, RFC 3339.
     pub expires: String,
     /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// A grant that was given.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantGivenAnswer {
     /// The position of its event.
     pub position: String,

@@ -1,40 +1,46 @@
 //! Imports of records from elsewhere, and the changes that accepting one would make.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::trust::{DimensionAnswer, TrustAnswer};
 
 /// Imports that ended.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ImportList {
     /// The last first.
     pub imports: Vec<ImportListed>,
     /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// An import.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ImportListed {
     /// The digest that names it.
     pub digest: String,
     /// The position of its `import.batch`.
     pub position: String,
     /// The position of its `import.accepted`, if it counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
     /// Dimensions that it has outcomes of. This and the three that follow are absent of one that counts where no read model tells them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<u64>,
     /// Those of the outcomes that were good.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub approvals: Option<u64>,
     /// Those that a person rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rejections: Option<u64>,
     /// Those that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<u64>,
 }
 
 /// The changes that an import would make.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportAnswer {
     /// The ledger's time that scores are of.
@@ -49,11 +55,21 @@ pub struct ImportAnswer {
     /// Dimension by dimension, those with the most outcomes first; none once it counts.
     pub changes: Vec<ImportedAnswer>,
     /// The `after` of the next page of changes; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
+/// An import that counts from here on.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ImportAcceptedAnswer {
+    /// The position of its `import.accepted`.
+    pub position: String,
+    /// The digest that names it.
+    pub digest: String,
+}
+
 /// The number of dimensions in each standing.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StandingsAnswer {
     /// Their calls are allowed, where a rule says so.
@@ -65,7 +81,7 @@ pub struct StandingsAnswer {
 }
 
 /// A dimension of an import.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedAnswer {
     /// The dimension.
@@ -79,7 +95,7 @@ pub struct ImportedAnswer {
 }
 
 /// The counts of one dimension in an import.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportCountsAnswer {
     /// Calls that went well.
@@ -89,5 +105,6 @@ pub struct ImportCountsAnswer {
     /// Calls that failed.
     pub failures: u64,
     /// The time at which the last of these calls ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
 }

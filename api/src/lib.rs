@@ -66,12 +66,13 @@ pub use contracts::{ContractAnswer, ContractList};
 pub use costs::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
 pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
-    ObligationsAnswer, RetryAnswer,
+    LadderStepAnswer, ObligationsAnswer, RetryAnswer,
 };
 pub use gaps::{GapAnswer, GapList};
 pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer};
 pub use imports::{
-    ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer, StandingsAnswer,
+    ImportAcceptedAnswer, ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer,
+    StandingsAnswer,
 };
 pub use ingests::{IngestAcknowledgement, IngestEnd, IngestLine};
 pub use modes::{ModeAnswer, ModeRequest, ModeScopeAnswer, ScopedMode};
@@ -83,7 +84,9 @@ pub use policies::{
     PolicyRequest, PolicyVersionAnswer, VersionAnswer,
 };
 pub use policy_cache::{ExecutorAnswer, PolicyCacheAnswer};
-pub use rates::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
+pub use rates::{
+    RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer, RollingRateAnswer,
+};
 pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
 pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 pub use sessions::{

@@ -1,11 +1,11 @@
 //! The part of the state that concerns one executor.
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// The part of the deciding state that concerns one executor.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyCacheAnswer {
     /// The ledger's id.
@@ -24,13 +24,15 @@ pub struct PolicyCacheAnswer {
     /// The executor whose calls the pieces are about.
     pub executor: ExecutorAnswer,
     /// The state, in pieces that belong together; their form is the program's own.
-    pub pieces: Vec<Value>,
+    #[schema(value_type = Vec<serde_json::Value>)]
+    pub pieces: Vec<Box<RawValue>>,
 }
 
 /// An executor: the origin of calls.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ExecutorAnswer {
     /// The agent whose calls they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The sender of the requests, as events name it.
     #[schema(example = "agent:0123456789ab")]

@@ -1,12 +1,11 @@
 //! The state that decides, by its digests.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The state that decides, by its digests.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StateAnswer {
     /// The version of the rules that folded it.
     pub version: u32,
@@ -16,5 +15,6 @@ pub struct StateAnswer {
     /// Of all of it, hexadecimal; a replay of the log up to that position comes to the same.
     pub digest: String,
     /// Of each part that holds anything, by its name.
-    pub parts: BTreeMap<String, String>,
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    pub parts: IndexMap<String, String>,
 }

@@ -1,30 +1,32 @@
 //! Stops: the panic, and suspended agents.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The body that stops agents, or lets them go on.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StopRequest {
     /// The reason.
     pub reason: String,
 }
 
 /// The stops that are in force.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StopsAnswer {
     /// `true` if everything is stopped.
     pub panic: bool,
     /// The reason for the panic.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The agents that are suspended.
     pub suspended: Vec<SuspendedAgent>,
     /// The `after` of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// An agent that is stopped.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SuspendedAgent {
     /// The agent.
     pub agent: String,

@@ -94,7 +94,7 @@ pub struct SuggestionAnswerRequest {
 }
 
 /// A suggestion that was taken.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SuggestionAccepted {
     /// The position of the event that accepts it.
     pub position: String,

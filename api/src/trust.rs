@@ -30,7 +30,7 @@ impl From<&Dimension> for DimensionAnswer {
 }
 
 /// The record of a dimension, its score and its standing.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustAnswer {
     /// From 0 to 1.
@@ -51,11 +51,12 @@ pub struct TrustAnswer {
     /// Calls that went well since the last that did not.
     pub streak: u64,
     /// The time at which it last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
 }
 
 /// Dimensions by score.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustList {
     /// The ledger's time that scores are of.
@@ -63,11 +64,12 @@ pub struct TrustList {
     /// Those that were asked for.
     pub dimensions: Vec<TrustDimension>,
     /// The `after` of the next page; absent at the end. Scores may change between two pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// A dimension, and what it has shown.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustDimension {
     /// The dimension.
@@ -80,7 +82,7 @@ pub struct TrustDimension {
 }
 
 /// One dimension.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustRecordAnswer {
     /// The ledger's time that the score is of.
@@ -93,7 +95,7 @@ pub struct TrustRecordAnswer {
 }
 
 /// The sum of many dimensions.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustSumAnswer {
     /// The ledger's time that it is of.
@@ -102,8 +104,6 @@ pub struct TrustSumAnswer {
     pub dimension: DimensionAnswer,
     /// The number of dimensions that are summed.
     pub dimensions: u64,
-    /// Those of them whose breaker does not let every call pass.
-    pub breakers_not_closed: u64,
     /// Calls that went well.
     pub approvals: u64,
     /// Calls that a person rejected.
@@ -113,11 +113,14 @@ pub struct TrustSumAnswer {
     /// The approvals that no person gave.
     pub auto_approvals: u64,
     /// The time at which one of them last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
+    /// Those of them whose breaker does not let every call pass.
+    pub breakers_not_closed: u64,
 }
 
 /// One dimension, or the sum of many where a part is `*`.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum TrustRecordOrSum {
     /// One dimension.
@@ -127,7 +130,7 @@ pub enum TrustRecordOrSum {
 }
 
 /// The body that puts counts in the place of a dimension's own.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TrustSetRequest {
     /// The dimension.
     pub dimension: DimensionAnswer,
@@ -138,7 +141,7 @@ pub struct TrustSetRequest {
 }
 
 /// The counts that trust is computed from.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TrustCountsRequest {
     /// Calls that went well.
     pub approvals: u64,
@@ -151,7 +154,7 @@ pub struct TrustCountsRequest {
 }
 
 /// The body that has a blocked dimension reviewed for a while.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TrustProbeRequest {
     /// The dimension.
     pub dimension: DimensionAnswer,

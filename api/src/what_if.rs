@@ -1,20 +1,21 @@
 //! The verdicts that another policy would have given.
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// The verdicts that another policy would have given for recorded calls, all else being as it was.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhatIfAnswer {
     /// The version that was tried, where it is a published one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its digest.
     pub digest: String,
     /// Warnings of its probable mistakes: rules that never decide, one that denies everything.
     #[schema(value_type = Vec<Object>)]
-    pub warnings: Vec<Value>,
+    pub warnings: Vec<Box<RawValue>>,
     /// The number of calls that were judged, the newest ones.
     pub calls: u64,
     /// The number of those with another verdict.
@@ -25,6 +26,7 @@ pub struct WhatIfAnswer {
     /// this program does not have.
     pub unjudged: u64,
     /// The position of the oldest decision that was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
     /// `true` if there are no older ones.
     pub complete: bool,
@@ -35,7 +37,7 @@ pub struct WhatIfAnswer {
 }
 
 /// A verdict, and what it would be.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ChangedVerdict {
     /// The verdict that all steps together gave.
     #[schema(example = "review")]
@@ -52,7 +54,7 @@ pub struct ChangedVerdict {
 }
 
 /// A call with another verdict.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ChangedCall {
     /// The position of its decision.
     pub position: String,
@@ -69,7 +71,7 @@ pub struct ChangedCall {
 }
 
 /// The verdict that all steps together give a call, before a person's word, a grant or the mode.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepsAnswer {
     /// `allow`, `review` or `deny`.
@@ -78,5 +80,6 @@ pub struct StepsAnswer {
     #[schema(example = "trust-require-review")]
     pub reason_code: String,
     /// The rule that matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
 }

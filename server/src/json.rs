@@ -1,6 +1,26 @@
-//! JSON answers, written straight into their bytes.
+//! JSON answers: of types of the interface, or written straight into their bytes where that is worth it.
 
 use bitacora_formats::write_json_text;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::problem::{Code, Problem};
+
+/// Returns an answer of the interface as JSON. None of ours fails to become that.
+pub(crate) fn json_of(answer: &impl Serialize) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(answer).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+}
+
+/// Returns a part of an answer that has a schema of its own. Its members keep their order.
+pub(crate) fn raw_json(part: &impl Serialize) -> Result<Box<RawValue>, Problem> {
+    to_raw_value(part).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+}
+
+/// Returns the word that a value without members is written as.
+pub(crate) fn word_of(value: &impl Serialize) -> Result<String, Problem> {
+    let word = serde_json::to_value(value).and_then(serde_json::from_value);
+    word.map_err(|error| Problem::new(Code::Internal, error.to_string()))
+}
 
 /// Writes one JSON value after another, with the commas between them.
 pub(crate) struct JsonWriter {

@@ -189,7 +189,7 @@ fn show(
     }
     if let Some(document) = &policy.document {
         output.line("")?;
-        rules(document, output)?;
+        rules(&differences::members(document), output)?;
     }
     Ok(())
 }

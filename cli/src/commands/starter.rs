@@ -3,6 +3,7 @@
 use bitacora_api::{PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer};
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::policy::differences;
 use crate::error::CommandError;
@@ -96,9 +97,10 @@ fn write_tools(tools: &[StarterToolAnswer], output: &mut Output) -> Result<(), O
 }
 
 /// Writes the members of a tool's registration that differ.
-fn write_members(tool: &str, before: &Value, after: &Value, table: &mut TextTable) {
+fn write_members(tool: &str, before: &RawValue, after: &RawValue, table: &mut TextTable) {
+    let [before, after] = [before, after].map(differences::members);
     let members = |document: &Value| document.as_object().cloned().unwrap_or_default();
-    let (before, after) = (members(before), members(after));
+    let (before, after) = (members(&before), members(&after));
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort_unstable();
     names.dedup();

@@ -6,12 +6,12 @@ mod usage;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitacora_api::{ActAnswer, ToolAnswer, ToolList};
+use bitacora_api::{ActAnswer, ToolList};
 use bitacora_governance::STARTER_TOOLS;
 use bitacora_vocabulary::{Name, ToolDocument};
 use clap::{Args, Subcommand};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use self::seen::SeenArguments;
 use self::usage::UsageArguments;
@@ -103,7 +103,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
         let mut table =
             TextTable::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
         for tool in pages.iter().flat_map(|page| &page.tools) {
-            let Ok(document) = serde_json::from_value::<ToolDocument>(tool.document.clone()) else {
+            let Ok(document) = serde_json::from_str::<ToolDocument>(tool.document.get()) else {
                 return Err(ServiceFailure::Strange.into());
             };
             let roles: Vec<&str> = document.allowed_roles.iter().map(Name::as_str).collect();
@@ -122,7 +122,7 @@ fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
     })
 }
 
-fn word(value: &serde_json::Value) -> &str {
+fn word(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
 }
 
@@ -155,10 +155,11 @@ fn register(
 ) -> Result<(), CommandError> {
     let mut known = BTreeMap::new();
     each_page(service, "tools", |_, page: ToolList| {
-        let name = |tool: &ToolAnswer, member| Some(tool.document.get(member)?.as_str()?.to_owned());
-        known.extend(
-            page.tools.iter().map(|tool| ((name(tool, "tool"), name(tool, "server")), tool.document.clone())),
-        );
+        known.extend(page.tools.iter().filter_map(|tool| {
+            let document: Value = serde_json::from_str(tool.document.get()).ok()?;
+            let name = |member| Some(document.get(member)?.as_str()?.to_owned());
+            Some(((name("tool"), name("server")), document))
+        }));
         Ok(())
     })?;
     for (text, document) in &file.0 {

@@ -322,15 +322,16 @@ fn others(dimension: &DimensionArguments) -> String {
 
 /// Describes a record: the outcome of a call, or the counts that somebody set.
 fn in_words(record: &OutcomeRecord) -> (String, String) {
-    let text = |member: &str| record.data.get(member).and_then(Value::as_str).map(str::to_owned);
-    if let Some(counts) = record.data.get("counts") {
+    let data: Value = serde_json::from_str(record.data.get()).unwrap_or_default();
+    let text = |member: &str| data.get(member).and_then(Value::as_str).map(str::to_owned);
+    if let Some(counts) = data.get("counts") {
         let count = |member: &str| counts.get(member).and_then(Value::as_u64).unwrap_or_default();
         let [approvals, rejections, failures, streak] =
             ["approvals", "rejections", "failures", "streak"].map(count);
         let set = format!("set to {approvals}, {rejections}, {failures}, streak {streak}");
         return (set, text("reason").unwrap_or_else(|| "-".to_owned()));
     }
-    let check = match record.data.get("post_check_passed").and_then(Value::as_bool) {
+    let check = match data.get("post_check_passed").and_then(Value::as_bool) {
         Some(true) => ", its check passed",
         Some(false) => ", its check failed",
         None => "",

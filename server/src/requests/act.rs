@@ -6,22 +6,22 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use bitacora_api::ActAnswer;
 use bitacora_formats::LedgerName;
 use bitacora_governance::Governance;
 use bitacora_ledger::AppendReceipt;
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{BoundedText, EventData};
+use serde::Serialize;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::body::HeldBody;
-use crate::http::media::JSON;
 use crate::http::path::PathNames;
 use crate::http::query::Query;
-use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
-use crate::requests::read_request::{NO_STORE, answer_at};
+use crate::requests::read_request::json_answer;
 use crate::requests::service_event::{ServiceEvent, governance, json_bytes, optional_body};
 use crate::strict_object::ObjectMembers;
 
@@ -189,19 +189,18 @@ pub(crate) struct RecordedAct(pub(crate) AppendReceipt);
 
 impl RecordedAct {
     /// Answers with the position of the act's event.
-    pub(crate) fn answer(&self) -> Response {
-        self.answer_with(StatusCode::OK, |_| ())
+    pub(crate) fn answer(&self) -> Result<Response, Problem> {
+        self.answer_as(StatusCode::OK, |position| ActAnswer { position })
     }
 
-    /// Answers with the position of the act's event, and with further members.
-    pub(crate) fn answer_with(&self, status: StatusCode, write: impl FnOnce(&mut JsonWriter)) -> Response {
-        let mut json = JsonWriter::with_capacity(256);
-        json.begin_object();
-        json.place_member("position", self.0.first.get());
-        write(&mut json);
-        json.end_object();
-        let mut response = answer_at(&self.0.head, JSON, NO_STORE, json.into_bytes().into());
+    /// Answers with more than the position of the act's event.
+    pub(crate) fn answer_as<T: Serialize>(
+        &self,
+        status: StatusCode,
+        answer: impl FnOnce(String) -> T,
+    ) -> Result<Response, Problem> {
+        let mut response = json_answer(&self.0.head, &answer(self.0.first.to_string()))?;
         *response.status_mut() = status;
-        response
+        Ok(response)
     }
 }

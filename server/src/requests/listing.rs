@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{ReadRequest, answer_at_position};
@@ -29,7 +29,7 @@ pub(crate) struct PageParams<K> {
 /// A page: its items, and where the next one begins.
 pub(crate) struct ListPage<T> {
     pub(crate) items: Vec<T>,
-    next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 impl<K: Serialize + DeserializeOwned> PageParams<K> {
@@ -73,31 +73,6 @@ pub(crate) fn take_limit(query: &mut Query<'_>, default: usize, most: usize) -> 
     Err(bad_query("limit", &format!("is not 1 to {most}")))
 }
 
-impl<T> ListPage<T> {
-    /// Writes the items as the array `name`, and `next`, where there are more, behind it.
-    pub(crate) fn write(
-        &self,
-        name: &'static str,
-        json: &mut JsonWriter,
-        mut write: impl FnMut(&T, &mut JsonWriter),
-    ) {
-        json.key(name);
-        json.begin_array();
-        for item in &self.items {
-            write(item, json);
-        }
-        json.end_array();
-        self.write_next(json);
-    }
-
-    /// Writes where the next page begins.
-    pub(crate) fn write_next(&self, json: &mut JsonWriter) {
-        if let Some(next) = &self.next {
-            json.text_member("next", next);
-        }
-    }
-}
-
 /// A page of the state at this head. Its entity tag names the head: as long as that stands, a client that has the page need not be sent it
 /// again.
 pub(crate) fn page_answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>) -> Response {
@@ -136,7 +111,7 @@ pub(crate) fn written_page_at<T: Serialize>(
     position: Position,
     page: &T,
 ) -> Result<Response, Problem> {
-    Ok(page_answer_at(request, position, serde_json::to_vec(page).map_err(|error| unwritable(&error))?))
+    Ok(page_answer_at(request, position, json_of(page)?))
 }
 
 /// An answer that does not become JSON, as none of ours should.

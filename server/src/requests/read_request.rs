@@ -10,11 +10,14 @@ use axum::response::Response;
 use bitacora_formats::Position;
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
+use serde::Serialize;
 
 use crate::access::caller::Caller;
 use crate::api::{Api, asked_position};
+use crate::http::media::JSON;
 use crate::http::path::PathNames;
 use crate::http::query::Query;
+use crate::json::json_of;
 use crate::problem::Problem;
 
 /// The position that an answer's state stands at.
@@ -72,6 +75,11 @@ impl ReadRequest {
 /// An answer that rests on the state at this head.
 pub(crate) fn answer_at(head: &Head, media_type: HeaderValue, cache: HeaderValue, body: Body) -> Response {
     answer_at_position(head.position, media_type, cache, body)
+}
+
+/// The same of an answer as JSON, which is not kept.
+pub(crate) fn json_answer(head: &Head, answer: &impl Serialize) -> Result<Response, Problem> {
+    Ok(answer_at(head, JSON, NO_STORE, json_of(answer)?.into()))
 }
 
 /// An answer that rests on the state at this position.

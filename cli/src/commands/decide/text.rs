@@ -1,7 +1,6 @@
 //! A decision, formatted for people.
 
-use bitacora_api::{DecisionAnswer, ObligationsAnswer, TrustAnswer};
-use serde_json::Value;
+use bitacora_api::{DecisionAnswer, LadderStepAnswer, ObligationsAnswer, TrustAnswer};
 
 use crate::options::dimension::dimension_words;
 use crate::terminal::output::{Output, OutputError, printable};
@@ -51,14 +50,17 @@ fn obligations(obligations: &ObligationsAnswer) -> String {
 }
 
 /// Writes every step, the deciding one marked, and the inputs of trust.
-fn explanation(decision: &DecisionAnswer, ladder: &[Value], output: &mut Output) -> Result<(), OutputError> {
-    let text = |step: &Value, member| step.get(member).and_then(Value::as_str).unwrap_or("-").to_owned();
-    let strictest = ladder.iter().map(|step| strictness(&text(step, "verdict"))).max().unwrap_or_default();
-    let first = ladder.iter().position(|step| strictness(&text(step, "verdict")) == strictest);
+fn explanation(
+    decision: &DecisionAnswer,
+    ladder: &[LadderStepAnswer],
+    output: &mut Output,
+) -> Result<(), OutputError> {
+    let strictest = ladder.iter().map(|step| strictness(&step.verdict)).max().unwrap_or_default();
+    let first = ladder.iter().position(|step| strictness(&step.verdict) == strictest);
     let mut table = TextTable::new(&["", "step", "verdict", "code"]);
     for (index, step) in ladder.iter().enumerate() {
         let mark = if Some(index) == first { ">" } else { "" };
-        table.row(&[mark, &text(step, "step"), &text(step, "verdict"), &text(step, "code")]);
+        table.row(&[mark, &step.step, &step.verdict, step.code.as_deref().unwrap_or("-")]);
     }
     output.line("")?;
     table.write("no step was recorded", output)?;

@@ -2,6 +2,7 @@
 
 use bitacora_api::PolicyDifferences;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::TextTable;
@@ -33,13 +34,19 @@ pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
         && !workspaces_changed
 }
 
+/// Returns the members of a policy or a tool as it is recorded, to look at one by one.
+pub(in crate::commands) fn members(document: &RawValue) -> Value {
+    serde_json::from_str(document.get()).unwrap_or_default()
+}
+
 /// Shows them for people: rule by rule, and the numbers of trust.
 pub(in crate::commands) fn write(
     told: &PolicyDifferences,
-    before: &Value,
-    after: &Value,
+    before: &RawValue,
+    after: &RawValue,
     output: &mut Output,
 ) -> Result<(), OutputError> {
+    let (before, after) = (&members(before), &members(after));
     let mut table = TextTable::new(&["", "rule", "is"]);
     for (sign, rules, document) in [("-", &told.removed, before), ("+", &told.added, after)] {
         rules.iter().for_each(|id| table.row(&[sign, id, &rule(document, id)]));

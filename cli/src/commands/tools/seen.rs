@@ -1,6 +1,7 @@
 //! `tools seen` and `tools register --seen`: tools that calls named and nobody registered.
 
 use bitacora_api::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
+use bitacora_vocabulary::ToolDocument;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -149,8 +150,9 @@ impl SeenTool<'_> {
         let mut is_registered = false;
         each_page(service, "tools", |_, page: ToolList| {
             let is_it = |one: &ToolAnswer| {
-                let member = |name| one.document.get(name).and_then(serde_json::Value::as_str);
-                member("tool") == Some(self.name) && member("server") == self.server
+                serde_json::from_str::<ToolDocument>(one.document.get()).is_ok_and(|document| {
+                    document.tool.as_str() == self.name && document.server.as_deref() == self.server
+                })
             };
             is_registered |= page.tools.iter().any(is_it);
             Ok(())

@@ -18,14 +18,13 @@ use tokio::time::Instant;
 use self::approval_view::{ApprovalView, is_over, request_of};
 use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::http::media::JSON;
 use crate::http::phase::Phase;
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::{PageParams, page_answer};
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::strict_object::ObjectMembers;
@@ -33,8 +32,6 @@ use bitacora_api::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 
 /// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";
-/// The size of one approval in an answer, about, bytes.
-const APPROVAL_BYTES: usize = 1_024;
 
 #[utoipa::path(
     get,
@@ -62,13 +59,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: ReadRequest) -> 
         .read(move || {
             let waiting = copy.state.pending_approvals(head.time, paging.after.unwrap_or_default());
             let page = paging.page(waiting.into_iter(), |approval| approval.position);
-            let mut json = JsonWriter::with_capacity(64 + APPROVAL_BYTES * page.items.len());
-            json.begin_object();
-            page.write("approvals", &mut json, |approval, json| {
-                ApprovalView::read(&ledger, (*approval).clone()).write_listed(&head, json);
-            });
-            json.end_object();
-            Ok(json.into_bytes())
+            let read = |approval: &Approval| ApprovalView::read(&ledger, approval.clone()).listed(&head);
+            let approvals = page.items.into_iter().map(read).collect::<Result<_, _>>()?;
+            json_of(&ApprovalList { approvals, next: page.next })
         })
         .await?;
     Ok(page_answer(&question, &head, bytes))
@@ -289,7 +282,5 @@ async fn approval_answer(
 ) -> Result<Response, Problem> {
     let ledger = ledger.clone();
     let view = api.read(move || Ok(ApprovalView::read(&ledger, approval))).await?;
-    let mut json = JsonWriter::with_capacity(APPROVAL_BYTES);
-    view.write_alone(head, &mut json);
-    Ok(answer_at(head, JSON, NO_STORE, json.into_bytes().into()))
+    json_answer(head, &view.alone(head)?)
 }

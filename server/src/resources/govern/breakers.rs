@@ -11,20 +11,20 @@ use bitacora_vocabulary::{BreakerClosed, BreakerCondition, BreakerConfigured, Br
 
 use crate::api::Api;
 use crate::http::query::bad_query;
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
 use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use crate::resources::govern::decision_json::{breaker_name, write_dimension};
-use bitacora_api::{ActAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
+use crate::resources::govern::decision_json::breaker_name;
+use bitacora_api::{
+    ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
+};
 
 /// The stream of operators' acts on breakers.
 const STREAM: &str = "governance/breakers";
-/// The size of one breaker in an answer, about, bytes.
-const BREAKER_BYTES: usize = 320;
 
 #[utoipa::path(
     get,
@@ -62,53 +62,49 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
                 .breakers_after(paging.after.as_ref())
                 .filter(|(_, breaker)| wanted.is_none_or(|wanted| breaker.condition() == wanted));
             let page = paging.page(meant, |(dimension, _)| (*dimension).clone());
-            let mut json = JsonWriter::with_capacity(64 + BREAKER_BYTES * page.items.len());
-            json.begin_object();
-            page.write("breakers", &mut json, |(dimension, breaker), json| {
-                write_breaker(dimension, breaker, json);
-            });
-            json.end_object();
-            Ok(json.into_bytes())
+            let breakers = page.items.into_iter().map(|(dimension, breaker)| listed(dimension, breaker));
+            json_of(&BreakerList { breakers: breakers.collect(), next: page.next })
         })
         .await?;
     Ok(page_answer(&request, &head, bytes))
 }
 
-fn write_breaker(dimension: &Dimension, breaker: &Breaker, json: &mut JsonWriter) {
-    json.begin_object();
-    write_dimension(dimension, json);
-    write_breaker_state(breaker, json);
-    json.end_object();
-}
-
-/// A breaker without its dimension, as members of the object that is being written.
-/// Writes how a breaker stood at an earlier position: what its window held and how it was set then is not told.
-pub(super) fn write_breaker_stood(stood: &BreakerStood, json: &mut JsonWriter) {
-    json.text_member("state", breaker_name(stood.condition));
-    if let Some(until) = stood.cooldown_until {
-        json.text_member("cooldownUntil", &format_time(Micros(until)));
-    }
-}
-
-pub(super) fn write_breaker_state(breaker: &Breaker, json: &mut JsonWriter) {
-    json.text_member("state", breaker_name(breaker.condition()));
+fn listed(dimension: &Dimension, breaker: &Breaker) -> BreakerAnswer {
     let window = breaker.window();
-    json.number_member("outcomes", u64::from(window.outcomes));
-    json.number_member("bad", u64::from(window.bad));
-    if let Some(until) = breaker.cooldown_until() {
-        json.text_member("cooldownUntil", &format_time(until));
+    BreakerAnswer {
+        dimension: dimension.into(),
+        state: breaker_name(breaker.condition()).to_owned(),
+        outcomes: window.outcomes,
+        bad: window.bad,
+        cooldown_until: breaker.cooldown_until().map(format_time),
+        good_probes: breaker.good_probes(),
+        settings: breaker.settings().into(),
     }
-    if let Some(good) = breaker.good_probes() {
-        json.number_member("goodProbes", u64::from(good));
+}
+
+/// A breaker as it stands now.
+pub(super) fn breaker_now(breaker: &Breaker) -> BreakerStateAnswer {
+    let window = breaker.window();
+    BreakerStateAnswer {
+        state: breaker_name(breaker.condition()).to_owned(),
+        outcomes: Some(window.outcomes),
+        bad: Some(window.bad),
+        cooldown_until: breaker.cooldown_until().map(format_time),
+        good_probes: breaker.good_probes(),
+        settings: Some(breaker.settings().into()),
     }
-    let BreakerSettings { window, failure_threshold, recovery_probes, cooldown_s } = breaker.settings();
-    json.key("settings");
-    json.begin_object();
-    json.number_member("window", window.get().into());
-    json.number_member("failureThreshold", failure_threshold.get().into());
-    json.number_member("recoveryProbes", recovery_probes.get().into());
-    json.number_member("cooldownS", cooldown_s.get().into());
-    json.end_object();
+}
+
+/// A breaker as it stood at an earlier position. Its window and its settings of then are not known.
+pub(super) fn breaker_then(stood: &BreakerStood) -> BreakerStateAnswer {
+    BreakerStateAnswer {
+        state: breaker_name(stood.condition).to_owned(),
+        outcomes: None,
+        bad: None,
+        cooldown_until: stood.cooldown_until.map(|until| format_time(Micros(until))),
+        good_probes: None,
+        settings: None,
+    }
 }
 
 #[utoipa::path(
@@ -137,7 +133,7 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
             })
         })
         .await?;
-    Ok(act.record(STREAM, &configured).await?.answer())
+    act.record(STREAM, &configured).await?.answer()
 }
 
 #[utoipa::path(
@@ -164,5 +160,5 @@ pub(crate) async fn close(mut act: Act) -> Result<Response, Problem> {
         let detail = "no call of this dimension was counted, so that its breaker is closed; `…/breakers` lists those there are";
         return Err(Problem::new(Code::NoSuchGoverned, detail));
     }
-    Ok(act.record(STREAM, &closed).await?.answer())
+    act.record(STREAM, &closed).await?.answer()
 }

@@ -14,7 +14,7 @@ use bitacora_vocabulary::{
 
 use crate::api::Api;
 use crate::http::query::Query;
-use crate::json::JsonWriter;
+use crate::json::{json_of, word_of};
 use crate::micro_usd::take_usd;
 use crate::problem::Problem;
 use crate::requests::act::Act;
@@ -23,12 +23,10 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{BudgetList, BudgetRequest, BudgetSetAnswer};
+use bitacora_api::{BudgetAnswer, BudgetList, BudgetRequest, BudgetSetAnswer, SpendAnswer};
 
 /// The stream of all budgets.
 const STREAM: &str = "governance/budgets";
-/// The size of one budget in an answer, about, bytes.
-const BUDGET_BYTES: usize = 384;
 
 #[utoipa::path(
     get,
@@ -73,12 +71,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
             let is_behind =
                 |one: &BudgetStanding<'_>| paging.after.as_ref().is_none_or(|after| key(one) > *after);
             let page = paging.page(found.filter(|one| is_named(one) && is_behind(one)), key);
-            let mut json = JsonWriter::with_capacity(128 + BUDGET_BYTES * page.items.len());
-            json.begin_object();
-            json.text_member("evaluatedAt", &format_time(head.time));
-            page.write("budgets", &mut json, write_budget);
-            json.end_object();
-            Ok(json.into_bytes())
+            let budgets = page.items.iter().map(listed).collect::<Result<_, _>>()?;
+            json_of(&BudgetList { evaluated_at: format_time(head.time), budgets, next: page.next })
         })
         .await?;
     Ok(page_answer(&request, &head, bytes))
@@ -150,49 +144,33 @@ impl Meant {
     }
 }
 
-fn write_budget(one: &BudgetStanding<'_>, json: &mut JsonWriter) {
+fn listed(one: &BudgetStanding<'_>) -> Result<BudgetAnswer, Problem> {
     let BudgetConfigured { budget, scope, limits, period, on_exceed, counted } = one.budget;
-    json.begin_object();
-    json.text_member("budget", budget);
-    json.serialized_member("scope", scope);
-    write_spend("limits", limits, json);
-    json.serialized_member("period", period);
-    json.serialized_member("onExceed", on_exceed);
-    json.serialized_member("counted", counted);
-    if let Some(agent) = one.agent {
-        json.text_member("agent", agent);
-    }
-    if let Some(window) = one.window {
-        json.text_member("window", window);
-    }
-    write_spend("spent", &one.spent.told(), json);
-    write_spend("reserved", &one.reserved.told(), json);
-    write_spend("left", &one.spent.and(one.reserved).left_to(limits), json);
-    json.bool_member("exhausted", one.is_exhausted());
-    if let Some(resets) = one.resets {
-        json.text_member("resetsAt", &format_time(resets));
-    }
-    json.end_object();
+    Ok(BudgetAnswer {
+        budget: budget.to_string(),
+        scope: scope.into(),
+        limits: spend(limits),
+        period: word_of(period)?,
+        on_exceed: word_of(on_exceed)?,
+        counted: word_of(counted)?,
+        agent: one.agent.map(str::to_owned),
+        window: one.window.map(str::to_owned),
+        spent: spend(&one.spent.told()),
+        reserved: spend(&one.reserved.told()),
+        left: spend(&one.spent.and(one.reserved).left_to(limits)),
+        exhausted: one.is_exhausted(),
+        resets_at: one.resets.map(format_time),
+    })
 }
 
-fn write_spend(name: &'static str, spend: &SpendLimits, json: &mut JsonWriter) {
-    json.key(name);
-    json.begin_object();
-    if let Some(cost) = spend.cost_micro_usd {
-        json.text_member("costUsd", &format_usd(cost.get().into()));
+fn spend(spend: &SpendLimits) -> SpendAnswer {
+    SpendAnswer {
+        cost_usd: spend.cost_micro_usd.map(|cost| format_usd(cost.get().into())),
+        tokens: spend.tokens.map(Tokens::get),
+        calls: spend.calls.map(Count::get),
+        steps: spend.steps.map(Count::get),
+        duration_ms: spend.duration_ms.map(Milliseconds::get),
     }
-    let numbers = [
-        ("tokens", spend.tokens.map(Tokens::get)),
-        ("calls", spend.calls.map(Count::get)),
-        ("steps", spend.steps.map(Count::get)),
-        ("durationMs", spend.duration_ms.map(Milliseconds::get)),
-    ];
-    for (name, number) in numbers {
-        if let Some(number) = number {
-            json.number_member(name, number);
-        }
-    }
-    json.end_object();
 }
 
 /// Reads the scope of a budget. A misspelt member would make it one for everything.
@@ -282,8 +260,9 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
     let mut standing =
         budgets.get(&configured.budget).into_iter().flat_map(|budget| budgets.standing(budget, time));
     let is_exhausted = standing.any(|one| one.is_exhausted());
-    Ok(recorded.answer_with(StatusCode::OK, |json| {
-        json.bool_member("exhausted", is_exhausted);
-        json.bool_member("begunAnew", begins_anew);
-    }))
+    recorded.answer_as(StatusCode::OK, |position| BudgetSetAnswer {
+        position,
+        exhausted: is_exhausted,
+        begun_anew: begins_anew,
+    })
 }

@@ -8,15 +8,13 @@ use bitacora_formats::{Micros, format_time};
 use bitacora_vocabulary::{ClockAccepted, JumpDirection};
 
 use crate::api::Api;
-use crate::http::media::JSON;
-use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::stops::read_reason;
-use bitacora_api::{ActAnswer, ClockAnswer, StopRequest};
+use bitacora_api::{ActAnswer, ClockAnswer, ClockJumpAnswer, StopRequest};
 
 /// The stream of all words about the clock.
 const STREAM: &str = "governance/clock";
@@ -40,23 +38,19 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let head = request.state(&api).await?;
     let (trust, governed) =
         governance(&request.ledger)?.read(|state| (*state.clock_trust(), state.governed_time()));
-    let jump = trust.jump();
-    let mut json = JsonWriter::with_capacity(192);
-    json.begin_object();
-    json.bool_member("trusted", jump.is_none());
-    json.text_member("governedTime", &format_time(governed));
-    json.number_member("offsetUs", trust.offset());
-    if let Some(jump) = jump {
-        json.key("jump");
-        json.begin_object();
-        json.text_member("position", &jump.position.to_string());
-        json.text_member("from", &format_time(Micros(jump.from.get())));
-        json.text_member("to", &format_time(Micros(jump.to.get())));
-        json.text_member("direction", direction_name(jump.direction));
-        json.end_object();
-    }
-    json.end_object();
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    let jump = trust.jump().map(|jump| ClockJumpAnswer {
+        position: jump.position.to_string(),
+        from: format_time(Micros(jump.from.get())),
+        to: format_time(Micros(jump.to.get())),
+        direction: direction_name(jump.direction).to_owned(),
+    });
+    let answer = ClockAnswer {
+        trusted: jump.is_none(),
+        governed_time: format_time(governed),
+        offset_us: trust.offset(),
+        jump,
+    };
+    json_answer(&head, &answer)
 }
 
 const fn direction_name(direction: JumpDirection) -> &'static str {
@@ -80,5 +74,5 @@ const fn direction_name(direction: JumpDirection) -> &'static str {
 )]
 pub(crate) async fn accept(mut act: Act) -> Result<Response, Problem> {
     let reason = read_reason(&mut act).await?;
-    Ok(act.record(STREAM, &ClockAccepted { by: None, reason }).await?.answer())
+    act.record(STREAM, &ClockAccepted { by: None, reason }).await?.answer()
 }

@@ -4,19 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_vocabulary::{ContractDefined, Name};
+use bitacora_vocabulary::{ContractDefined, ContractPart, Name};
 
 use crate::api::Api;
-use crate::json::JsonWriter;
+use crate::json::{json_of, raw_json, word_of};
 use crate::problem::Problem;
 use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::ContractList;
-
-/// The size of one contract in an answer, about, bytes.
-const CONTRACT_BYTES: usize = 1_024;
+use bitacora_api::{ContractAnswer, ContractList};
 
 #[utoipa::path(
     get,
@@ -43,23 +40,21 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         .read(move || {
             let defined = copy.state.all_contracts().defined(paging.after.as_ref());
             let page = paging.page(defined, |contract| contract.contract.clone());
-            let mut json = JsonWriter::with_capacity(64 + CONTRACT_BYTES * page.items.len());
-            json.begin_object();
-            page.write("contracts", &mut json, |contract, json| write_contract(contract, json));
-            json.end_object();
-            Ok(json.into_bytes())
+            let contracts = page.items.into_iter().map(listed).collect::<Result<_, _>>()?;
+            json_of(&ContractList { contracts, next: page.next })
         })
         .await?;
     Ok(page_answer(&request, &head, bytes))
 }
 
-fn write_contract(defined: &ContractDefined, json: &mut JsonWriter) {
+fn listed(defined: &ContractDefined) -> Result<ContractAnswer, Problem> {
     let ContractDefined { contract, pre, post, rollback, blast_radius } = defined;
-    json.begin_object();
-    json.text_member("contract", contract);
-    json.serialized_member("pre", pre);
-    json.serialized_member("post", post);
-    json.serialized_member("rollback", rollback);
-    json.serialized_member("blastRadius", blast_radius);
-    json.end_object();
+    let parts = |parts: &[ContractPart]| parts.iter().map(raw_json).collect::<Result<_, _>>();
+    Ok(ContractAnswer {
+        contract: contract.to_string(),
+        pre: parts(pre)?,
+        post: parts(post)?,
+        rollback: parts(rollback)?,
+        blast_radius: word_of(blast_radius)?,
+    })
 }

@@ -1,11 +1,12 @@
 //! Decisions and trust as JSON in answers.
 
 use bitacora_formats::{Micros, Position, format_time};
-use bitacora_governance::{Assessment, State, TrustInputs, judge};
-use bitacora_vocabulary::{BreakerCondition, DecisionMade, Dimension, Mode, TrustRules, Verdict};
+use bitacora_governance::{State, TrustInputs, judge};
+use bitacora_vocabulary::{BreakerCondition, DecisionMade, Mode, TrustRules, Verdict};
 use serde::Serialize;
 
 use crate::json::JsonWriter;
+use crate::resources::govern::trust::trust_answer;
 
 /// The size of a decision in an answer, about, bytes.
 const DECISION_BYTES: usize = 1_024;
@@ -154,29 +155,7 @@ fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
     let mut assessment = judge(&trust, &answer.rules, answer.time);
     // The facts of the decision, even where it was decided at another time than that of its frame.
     assessment.score = inputs.score;
-    json.key("trust");
-    json.begin_object();
-    write_trust(&trust, &assessment, json);
-    json.end_object();
-}
-
-/// Writes the trust in a dimension, its score and standing, as members of the object that is being written.
-pub(crate) fn write_trust(inputs: &TrustInputs, assessment: &Assessment, json: &mut JsonWriter) {
-    json.text_member("score", &assessment.score.to_string());
-    json.text_member("standing", assessment.standing.as_str());
-    json.text_member("standingReason", assessment.reason.as_str());
-    json.number_member("approvals", inputs.approvals);
-    json.number_member("rejections", inputs.rejections);
-    json.number_member("failures", inputs.failures);
-    json.number_member("recentFailures", inputs.recent_failures);
-    json.number_member("streak", inputs.streak);
-    if let Some(updated) = inputs.last_updated {
-        json.text_member("lastUpdated", &format_time(updated));
-    }
-}
-
-pub(crate) fn write_dimension(dimension: &Dimension, json: &mut JsonWriter) {
-    json.serialized_member("dimension", dimension);
+    json.serialized_member("trust", &trust_answer(&trust, &assessment));
 }
 
 pub(crate) const fn breaker_name(condition: BreakerCondition) -> &'static str {

@@ -9,20 +9,17 @@ use bitacora_formats::{Micros, format_time, parse_time};
 use bitacora_vocabulary::{GrantGiven, GrantRevoked, GrantScope, Name};
 
 use crate::api::Api;
-use crate::json::JsonWriter;
 use crate::limits::MAX_TOLD_TIME;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::{act_id, governance};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ActAnswer, GrantGivenAnswer, GrantList, GrantRequest};
+use bitacora_api::{ActAnswer, GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest};
 
 /// The stream of all grants.
 const STREAM: &str = "governance/grants";
-/// The size of one grant in an answer, about, bytes.
-const GRANT_BYTES: usize = 256;
 
 #[utoipa::path(
     get,
@@ -48,22 +45,17 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let held = copy.state.all_grants().holding(head.time);
     let behind = held.filter(|held| paging.after.as_ref().is_none_or(|after| held.grant > *after));
     let page = paging.page(behind, |held| held.grant.clone());
-    let mut json = JsonWriter::with_capacity(64 + GRANT_BYTES * page.items.len());
-    json.begin_object();
-    page.write("grants", &mut json, |held, json| write_grant(held, json));
-    json.end_object();
-    Ok(page_answer(&request, &head, json.into_bytes()))
+    let grants = page.items.into_iter().map(listed).collect();
+    written_page_at(&request, head.position, &GrantList { grants, next: page.next })
 }
 
-fn write_grant(held: &GrantGiven, json: &mut JsonWriter) {
-    json.begin_object();
-    json.text_member("grant", &held.grant);
-    json.serialized_member("scope", &held.scope);
-    json.text_member("expires", &format_time(Micros(held.expires)));
-    if let Some(note) = &held.note {
-        json.text_member("note", note);
+fn listed(held: &GrantGiven) -> GrantAnswer {
+    GrantAnswer {
+        grant: held.grant.to_string(),
+        scope: (&held.scope).into(),
+        expires: format_time(Micros(held.expires)),
+        note: held.note.as_ref().map(ToString::to_string),
     }
-    json.end_object();
 }
 
 #[utoipa::path(
@@ -108,7 +100,8 @@ pub(crate) async fn give(mut act: Act) -> Result<Response, Problem> {
         })
         .await?;
     let recorded = act.record(STREAM, &given).await?;
-    Ok(recorded.answer_with(StatusCode::CREATED, |json| json.text_member("grant", &given.grant)))
+    let grant = given.grant.to_string();
+    recorded.answer_as(StatusCode::CREATED, |position| GrantGivenAnswer { position, grant })
 }
 
 #[utoipa::path(
@@ -129,5 +122,5 @@ pub(crate) async fn revoke(mut act: Act) -> Result<Response, Problem> {
     let grant = Name::new(act.named())
         .map_err(|_| Problem::new(Code::NoSuchGoverned, "there is no such grant; `…/grants` lists them"))?;
     let note = act.note("note").await?;
-    Ok(act.record(STREAM, &GrantRevoked { grant, note }).await?.answer())
+    act.record(STREAM, &GrantRevoked { grant, note }).await?.answer()
 }

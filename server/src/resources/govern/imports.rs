@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::http::media::JSON;
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::{PageParams, page_answer};
@@ -23,17 +23,16 @@ use crate::requests::read_model_query::come_where_asked;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use crate::resources::govern::decision_json::{write_dimension, write_trust};
-use bitacora_api::{ActAnswer, ImportAnswer, ImportList};
+use crate::resources::govern::trust::trust_answer;
+use bitacora_api::{
+    ActAnswer, ImportAcceptedAnswer, ImportAnswer, ImportCountsAnswer, ImportList, ImportListed,
+    ImportedAnswer, StandingsAnswer,
+};
 
 /// The model that tells what imports showed that count.
 const MODEL: &str = "trust";
 /// The stream of imports.
 const STREAM: &str = "imports";
-/// The size of one import in an answer, about, bytes.
-const IMPORT_BYTES: usize = 256;
-/// The size of one dimension in an answer, about, bytes.
-const DIMENSION_BYTES: usize = 512;
 
 #[utoipa::path(
     get,
@@ -62,7 +61,6 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let ledger = request.ledger.clone();
     let (bytes, is_whole) = api
         .read(move || {
-            let mut is_whole = true;
             let behind = copy
                 .state
                 .imports()
@@ -70,15 +68,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
             let mut behind: Vec<_> = behind.collect();
             behind.sort_unstable_by_key(|(_, import)| Reverse(import.position));
             let page = paging.page(behind.into_iter(), |(_, import)| import.position);
-            let mut json = JsonWriter::with_capacity(64 + IMPORT_BYTES * page.items.len());
-            json.begin_object();
-            page.write("imports", &mut json, |(digest, import), json| {
-                json.begin_object();
-                is_whole &= write_import(digest, import, &ledger, json);
-                json.end_object();
-            });
-            json.end_object();
-            Ok((json.into_bytes(), is_whole))
+            let imports = page.items.into_iter().map(|(digest, import)| listed(digest, import, &ledger));
+            let list = ImportList { imports: imports.collect(), next: page.next };
+            Ok((json_of(&list)?, list.imports.iter().all(is_known)))
         })
         .await?;
     Ok(answer(&request, &head, bytes, is_whole))
@@ -126,15 +118,15 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
                 })
             });
             let page = paging.page(behind, |of| (outcomes(of), of.dimension.clone()));
-            let mut json = JsonWriter::with_capacity(512 + DIMENSION_BYTES * page.items.len());
-            json.begin_object();
-            json.text_member("evaluatedAt", &format_time(head.time));
-            let is_whole = write_import(&digest, import, &ledger, &mut json);
-            write_standings("now", changes.iter().map(|of| &of.now), &mut json);
-            write_standings("onceAccepted", changes.iter().map(|of| &of.accepted), &mut json);
-            page.write("changes", &mut json, |of, json| write_change(of, json));
-            json.end_object();
-            Ok((json.into_bytes(), is_whole))
+            let answer = ImportAnswer {
+                evaluated_at: format_time(head.time),
+                import: listed(&digest, import, &ledger),
+                now: standings(changes.iter().map(|of| &of.now)),
+                once_accepted: standings(changes.iter().map(|of| &of.accepted)),
+                changes: page.items.into_iter().map(change).collect(),
+                next: page.next,
+            };
+            Ok((json_of(&answer)?, is_known(&answer.import)))
         })
         .await?;
     Ok(answer(&request, &head, bytes, is_whole))
@@ -169,7 +161,8 @@ pub(crate) async fn accept(mut act: Act) -> Result<Response, Problem> {
     let note = act.note("note").await?;
     let accepted = ImportAccepted { digest, by: None, note };
     let recorded = act.record(STREAM, &accepted).await?;
-    Ok(recorded.answer_with(StatusCode::OK, |json| json.text_member("digest", accepted.digest.as_str())))
+    let digest = accepted.digest.as_str().to_owned();
+    recorded.answer_as(StatusCode::OK, |position| ImportAcceptedAnswer { position, digest })
 }
 
 /// A text that is no digest names no import.
@@ -189,19 +182,23 @@ fn answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>, is_whole: bool) ->
     answer_at_position(head.position, JSON, NO_STORE, bytes.into())
 }
 
-/// Writes an import; says whether all of it is known.
-fn write_import(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger, json: &mut JsonWriter) -> bool {
-    json.text_member("digest", digest.as_str());
-    json.place_member("position", import.position);
-    if let Some(accepted) = import.accepted {
-        json.place_member("accepted", accepted);
+fn listed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> ImportListed {
+    let showed = showed(digest, import, ledger);
+    let count = |of: fn(&ImportShowed) -> u64| showed.as_ref().map(of);
+    ImportListed {
+        digest: digest.as_str().to_owned(),
+        position: import.position.to_string(),
+        accepted: import.accepted.map(|position| position.to_string()),
+        dimensions: count(|showed| showed.dimensions),
+        approvals: count(|showed| showed.approvals),
+        rejections: count(|showed| showed.rejections),
+        failures: count(|showed| showed.failures),
     }
-    let Some(showed) = showed(digest, import, ledger) else { return false };
-    json.number_member("dimensions", showed.dimensions);
-    json.number_member("approvals", showed.approvals);
-    json.number_member("rejections", showed.rejections);
-    json.number_member("failures", showed.failures);
-    true
+}
+
+/// Returns `true` if the sums of an import are known.
+fn is_known(import: &ImportListed) -> bool {
+    import.dimensions.is_some()
 }
 
 /// Returns the sums of an import. Of one that counts, the deciding state keeps them no longer, but a read model does.
@@ -221,48 +218,30 @@ fn showed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Optio
     })
 }
 
-/// Writes the number of dimensions in each standing.
-fn write_standings<'a>(
-    name: &'static str,
-    assessments: impl Iterator<Item = &'a Assessment>,
-    json: &mut JsonWriter,
-) {
-    let (mut allowed, mut reviewed, mut blocked) = (0, 0, 0);
+/// Counts the dimensions in each standing.
+fn standings<'a>(assessments: impl Iterator<Item = &'a Assessment>) -> StandingsAnswer {
+    let mut counts = StandingsAnswer { auto_approve: 0, require_review: 0, blocked: 0 };
     for assessment in assessments {
         match assessment.standing {
-            TrustStanding::AutoApprove => allowed += 1,
-            TrustStanding::RequireReview => reviewed += 1,
-            TrustStanding::Blocked => blocked += 1,
+            TrustStanding::AutoApprove => counts.auto_approve += 1,
+            TrustStanding::RequireReview => counts.require_review += 1,
+            TrustStanding::Blocked => counts.blocked += 1,
         }
     }
-    json.key(name);
-    json.begin_object();
-    json.number_member("autoApprove", allowed);
-    json.number_member("requireReview", reviewed);
-    json.number_member("blocked", blocked);
-    json.end_object();
+    counts
 }
 
-fn write_change(of: &ImportedDimension, json: &mut JsonWriter) {
-    json.begin_object();
-    write_dimension(&of.dimension, json);
-    json.key("imported");
-    json.begin_object();
+fn change(of: &ImportedDimension) -> ImportedAnswer {
     let record = TrustInputs::from(&of.record);
-    json.number_member("approvals", record.approvals);
-    json.number_member("rejections", record.rejections);
-    json.number_member("failures", record.failures);
-    if let Some(updated) = record.last_updated {
-        json.text_member("lastUpdated", &format_time(updated));
+    ImportedAnswer {
+        dimension: (&of.dimension).into(),
+        imported: ImportCountsAnswer {
+            approvals: record.approvals,
+            rejections: record.rejections,
+            failures: record.failures,
+            last_updated: record.last_updated.map(format_time),
+        },
+        now: trust_answer(&of.inputs_now, &of.now),
+        once_accepted: trust_answer(&of.inputs_accepted, &of.accepted),
     }
-    json.end_object();
-    for (name, inputs, assessment) in
-        [("now", &of.inputs_now, &of.now), ("onceAccepted", &of.inputs_accepted, &of.accepted)]
-    {
-        json.key(name);
-        json.begin_object();
-        write_trust(inputs, assessment, json);
-        json.end_object();
-    }
-    json.end_object();
 }

@@ -7,21 +7,18 @@ use axum::response::Response;
 use bitacora_vocabulary::{ModeConfigured, ModeScope};
 
 use crate::api::Api;
-use crate::json::JsonWriter;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::mode_name;
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{ActAnswer, ModeAnswer, ModeRequest};
+use bitacora_api::{ActAnswer, ModeAnswer, ModeRequest, ScopedMode};
 
 /// The stream of all modes.
 const STREAM: &str = "governance/mode";
-/// The size of one scope in an answer, about, bytes.
-const SCOPE_BYTES: usize = 128;
 
 #[utoipa::path(
     get,
@@ -47,17 +44,16 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let modes = copy.state.all_modes();
     let behind = modes.scoped().filter(|(scope, _)| paging.after.as_ref().is_none_or(|after| *scope > after));
     let page = paging.page(behind, |(scope, _)| (*scope).clone());
-    let mut json = JsonWriter::with_capacity(64 + SCOPE_BYTES * page.items.len());
-    json.begin_object();
-    json.text_member("mode", mode_name(modes.default_mode()));
-    page.write("scopes", &mut json, |(scope, mode), json| {
-        json.begin_object();
-        json.serialized_member("scope", scope);
-        json.text_member("mode", mode_name(*mode));
-        json.end_object();
-    });
-    json.end_object();
-    Ok(page_answer(&request, &head, json.into_bytes()))
+    let scopes = page
+        .items
+        .into_iter()
+        .map(|(scope, mode)| ScopedMode { scope: scope.into(), mode: mode_name(mode).to_owned() });
+    let answer = ModeAnswer {
+        mode: mode_name(modes.default_mode()).to_owned(),
+        scopes: scopes.collect(),
+        next: page.next,
+    };
+    written_page_at(&request, head.position, &answer)
 }
 
 #[utoipa::path(
@@ -82,7 +78,7 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
             })
         })
         .await?;
-    Ok(act.record(STREAM, &configured).await?.answer())
+    act.record(STREAM, &configured).await?.answer()
 }
 
 /// Takes the scope of the calls. Each part that is named is a name, and no `*`, which would be one like any other here.

@@ -14,19 +14,19 @@ use serde::Deserialize;
 
 use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::http::media::JSON;
-use crate::json::JsonWriter;
+use crate::json::word_of;
 use crate::micro_usd::take_usd;
 use crate::problem::Problem;
 use crate::requests::act::Act;
-use crate::requests::read_request::{NO_STORE, answer_at};
+use crate::requests::read_request::json_answer;
 use crate::requests::service_event::{
     CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance, said_by,
 };
 use crate::resources::description::{InLedger, Refusals};
-use crate::resources::govern::decision_json::{breaker_name, write_dimension, write_trust};
+use crate::resources::govern::decision_json::breaker_name;
+use crate::resources::govern::trust::trust_answer;
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{OutcomeAnswer, OutcomeRequest};
+use bitacora_api::{ObservedAnswer, OutcomeAnswer, OutcomeRequest, TransitionAnswer};
 
 /// The status of an outcome.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -60,24 +60,24 @@ pub(crate) async fn report(mut act: Act) -> Result<Response, Problem> {
     let (call, kind) = (outcome.about.call.clone(), outcome.kind);
     caller.still_holds(&api.authenticator)?;
     let appended = outcome.append(&api, &ledger).await?;
-    let mut json = JsonWriter::with_capacity(512);
-    json.begin_object();
-    if let Some(call) = &call {
-        json.text_member("call", call);
-    }
-    json.text_member("type", kind);
-    json.place_member("position", appended.first.get());
-    write_caused(&api, &ledger, &appended, &mut json).await?;
-    json.end_object();
-    Ok(answer_at(&appended.head, JSON, NO_STORE, json.into_bytes().into()))
+    let mut answer = OutcomeAnswer {
+        call: call.map_or_else(String::new, |call| call.to_string()),
+        r#type: kind.to_owned(),
+        position: appended.first.to_string(),
+        trust: None,
+        breaker: None,
+        transition: None,
+    };
+    add_effects(&api, &ledger, &appended, &mut answer).await?;
+    json_answer(&appended.head, &answer)
 }
 
-/// Writes the effect of the outcome on trust and on the breaker, where it had one. Trust is as it stands now.
-async fn write_caused(
+/// Adds the effect of the outcome on trust and on the breaker, where it had one. Trust is as it stands now.
+async fn add_effects(
     api: &Api,
     ledger: &IndexedLedger,
     appended: &AppendReceipt,
-    json: &mut JsonWriter,
+    answer: &mut OutcomeAnswer,
 ) -> Result<(), Problem> {
     let Some(made) = appended.derived.iter().find(|derived| derived.kind == TrustObserved::KIND) else {
         return Ok(());
@@ -86,22 +86,19 @@ async fn write_caused(
     let (standing, breaker) = governance(ledger)?.read(|state| {
         (state.standing(&observed.dimension, appended.head.time), state.breaker_of(&observed.dimension))
     });
-    json.key("trust");
-    json.begin_object();
-    json.place_member("position", made.position.get());
-    json.serialized_member("outcome", &observed.outcome);
-    write_dimension(&observed.dimension, json);
-    write_trust(&TrustInputs::from(&standing.record), &standing.assessment, json);
-    json.end_object();
-    json.text_member("breaker", breaker_name(breaker.condition()));
+    answer.trust = Some(ObservedAnswer {
+        position: made.position.to_string(),
+        outcome: word_of(&observed.outcome)?,
+        dimension: (&observed.dimension).into(),
+        trust: trust_answer(&TrustInputs::from(&standing.record), &standing.assessment),
+    });
+    answer.breaker = Some(breaker_name(breaker.condition()).to_owned());
     let transitions = [BreakerOpened::KIND, BreakerHalfOpened::KIND, BreakerClosed::KIND];
-    if let Some(turned) = appended.derived.iter().find(|derived| transitions.contains(&&*derived.kind)) {
-        json.key("transition");
-        json.begin_object();
-        json.text_member("type", &turned.kind);
-        json.place_member("position", turned.position.get());
-        json.end_object();
-    }
+    let turned = appended.derived.iter().find(|derived| transitions.contains(&&*derived.kind));
+    answer.transition = turned.map(|turned| TransitionAnswer {
+        r#type: turned.kind.to_string(),
+        position: turned.position.to_string(),
+    });
     Ok(())
 }
 

@@ -13,17 +13,18 @@ use bitacora_vocabulary::{
 };
 
 use crate::api::Api;
-use crate::http::media::{JSON, single_header};
-use crate::json::JsonWriter;
+use crate::http::media::single_header;
+use crate::json::raw_json;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::PageParams;
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::ObjectMembers;
 use bitacora_api::{
-    PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer, PolicyRequest, VersionAnswer,
+    PolicyAnswer, PolicyDiffAnswer, PolicyDifferences, PolicyDocumentAnswer, PolicyPublishedAnswer,
+    PolicyRequest, PolicyVersionAnswer, VersionAnswer,
 };
 
 /// The stream of all versions.
@@ -61,41 +62,31 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     }
     let behind = policies.iter().filter(|(version, _)| paging.after.is_none_or(|after| *version > after));
     let page = paging.page(behind, |(version, _)| *version);
-    let mut json = JsonWriter::with_capacity(4_096);
-    json.begin_object();
-    if let Some(active) = active {
-        json.place_member("active", active);
-    }
-    json.text_member("starter", copy.state.starter_state().as_str());
-    page.write("versions", &mut json, |(_, version), json| {
-        json.begin_object();
-        write_version(version, json);
-        json.end_object();
-    });
-    if let Some(shown) = shown {
-        json.serialized_member("document", &*shown.document);
-    }
-    json.end_object();
-    let mut response = answer_at(&head, JSON, NO_STORE, json.into_bytes().into());
+    let answer = PolicyAnswer {
+        active: active.map(|version| version.to_string()),
+        starter: copy.state.starter_state().as_str().to_owned(),
+        versions: page.items.into_iter().map(|(_, version)| version_answer(version)).collect(),
+        next: page.next,
+        document: shown.map(|shown| raw_json(&*shown.document)).transpose()?,
+    };
+    let mut response = json_answer(&head, &answer)?;
     if let Ok(tag) = HeaderValue::try_from(policies_tag(policies)) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     Ok(response)
 }
 
-fn write_version(version: &PolicyVersion, json: &mut JsonWriter) {
+fn version_answer(version: &PolicyVersion) -> PolicyVersionAnswer {
     let document = &version.document;
-    json.place_member("version", document.version);
-    json.text_member("digest", &document.digest);
-    json.text_member("author", &document.author);
-    if let Some(parent) = document.parent {
-        json.place_member("parent", parent);
+    PolicyVersionAnswer {
+        version: document.version.to_string(),
+        digest: document.digest.to_string(),
+        author: document.author.to_string(),
+        parent: document.parent.map(|parent| parent.to_string()),
+        note: document.note.as_ref().map(ToString::to_string),
+        rules: document.rules.len() as u64,
+        retired: version.retired,
     }
-    if let Some(note) = &document.note {
-        json.text_member("note", note);
-    }
-    json.number_member("rules", document.rules.len() as u64);
-    json.bool_member("retired", version.retired);
 }
 
 /// The entity tag of all versions: the newest, the active one, and the number of retired ones. Each of them changes with the answer.
@@ -129,13 +120,12 @@ pub(crate) async fn show_version(
     let head = request.state(&api).await?;
     let found = version_of(&request.ledger, version)?;
     let active = governance(&request.ledger)?.read(|state| state.all_policies().active_version());
-    let mut json = JsonWriter::with_capacity(4_096);
-    json.begin_object();
-    write_version(&found, &mut json);
-    json.bool_member("active", active == Some(version));
-    json.serialized_member("document", &*found.document);
-    json.end_object();
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    let answer = PolicyDocumentAnswer {
+        about: version_answer(&found),
+        active: active == Some(version),
+        document: raw_json(&*found.document)?,
+    };
+    json_answer(&head, &answer)
 }
 
 #[utoipa::path(
@@ -161,38 +151,31 @@ pub(crate) async fn diff(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let to = named_version(request.names.named.as_deref().unwrap_or_default())?;
     let head = request.state(&api).await?;
     let ledger = request.ledger.clone();
-    let bytes = api
-        .read(move || {
-            let parent = version_of(&ledger, to)?.document.parent;
-            let from = asked.or(parent).unwrap_or_else(|| to.saturating_sub(1));
-            let (earlier, later) = (published(&ledger, from)?, published(&ledger, to)?);
-            let diff = PolicyDiff::between(&earlier, &later);
-            let mut json = JsonWriter::with_capacity(1_024);
-            json.begin_object();
-            json.place_member("from", from);
-            json.place_member("to", to);
-            write_differences(&diff, &mut json);
-            json.end_object();
-            Ok(json.into_bytes())
-        })
-        .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    let answer = api.read(move || {
+        let parent = version_of(&ledger, to)?.document.parent;
+        let from = asked.or(parent).unwrap_or_else(|| to.saturating_sub(1));
+        let (earlier, later) = (published(&ledger, from)?, published(&ledger, to)?);
+        let differences = differences(PolicyDiff::between(&earlier, &later));
+        Ok(PolicyDiffAnswer { from: from.to_string(), to: to.to_string(), differences })
+    });
+    json_answer(&head, &answer.await?)
 }
 
-/// Writes the members that tell what is written differently.
-pub(super) fn write_differences(diff: &PolicyDiff, json: &mut JsonWriter) {
-    json.serialized_member("added", &diff.added);
-    json.serialized_member("removed", &diff.removed);
-    json.serialized_member("changed", &diff.changed);
-    json.serialized_member("moved", &diff.moved);
-    json.bool_member("trustChanged", diff.trust_changed);
-    json.bool_member("keyLifeChanged", diff.key_life_changed);
-    json.bool_member("boundsChanged", diff.bounds_changed);
-    json.bool_member("timesChanged", diff.times_changed);
-    json.bool_member("exitCodesChanged", diff.exit_codes_changed);
-    json.bool_member("unregisteredChanged", diff.unregistered_changed);
-    json.bool_member("filesChanged", diff.files_changed);
-    json.bool_member("workspacesChanged", diff.workspaces_changed);
+pub(super) fn differences(diff: PolicyDiff) -> PolicyDifferences {
+    PolicyDifferences {
+        added: diff.added,
+        removed: diff.removed,
+        changed: diff.changed,
+        moved: diff.moved,
+        trust_changed: diff.trust_changed,
+        key_life_changed: diff.key_life_changed,
+        bounds_changed: diff.bounds_changed,
+        times_changed: diff.times_changed,
+        exit_codes_changed: diff.exit_codes_changed,
+        unregistered_changed: diff.unregistered_changed,
+        files_changed: diff.files_changed,
+        workspaces_changed: diff.workspaces_changed,
+    }
 }
 
 /// A version as a path names it.
@@ -333,10 +316,8 @@ pub(crate) async fn publish(mut act: Act) -> Result<Response, Problem> {
         note: submission.note,
     };
     let recorded = act.record(STREAM, &published).await?;
-    Ok(recorded.answer_with(StatusCode::CREATED, |json| {
-        json.place_member("version", next);
-        json.text_member("digest", &digest);
-    }))
+    let (version, digest) = (next.to_string(), digest.to_string());
+    recorded.answer_as(StatusCode::CREATED, |position| PolicyPublishedAnswer { position, version, digest })
 }
 
 /// The version that a body is, ready to judge. Nothing that could not is published.
@@ -381,5 +362,6 @@ pub(crate) async fn change(mut act: Act) -> Result<Response, Problem> {
     } else {
         act.record(STREAM, &PolicyRetired { version, note }).await?
     };
-    Ok(recorded.answer_with(StatusCode::OK, |json| json.place_member("version", version)))
+    let version = version.to_string();
+    recorded.answer_as(StatusCode::OK, |position| VersionAnswer { position, version })
 }

@@ -15,13 +15,13 @@ use crate::followers::watcher::{WatchedState, Watcher};
 use crate::http::media::{EVENT_STREAM, ListForm, list_form};
 use crate::http::query::bad_query;
 use crate::http::resume::LEDGER_ID;
-use crate::json::JsonWriter;
+use crate::json::{json_of, raw_json};
 use crate::problem::{Code, Problem};
-use crate::requests::listing::{answer_tagged, unwritable};
+use crate::requests::listing::answer_tagged;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{PlaceName, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::PolicyCacheAnswer;
+use bitacora_api::{ExecutorAnswer, PolicyCacheAnswer};
 
 #[utoipa::path(
     get,
@@ -50,25 +50,21 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let bytes = api
         .read(move || {
             let state = &watched.copy.state;
-            let mut json = JsonWriter::with_capacity(16 * 1024);
-            json.begin_object();
-            json.text_member("ledger", &begin.ledger);
-            json.place_member("position", position.get());
-            json.text_member("time", &format_time(watched.time));
-            json.text_member("governedTime", &format_time(state.governed_time()));
-            json.number_member("rules", begin.rules.into());
-            json.number_member("form", begin.form.into());
-            json.serialized_member("executor", &executor);
-            json.key("pieces");
-            json.begin_array();
+            let mut answer = PolicyCacheAnswer {
+                ledger: begin.ledger.to_string(),
+                position: position.to_string(),
+                time: format_time(watched.time),
+                governed_time: format_time(state.governed_time()),
+                rules: begin.rules,
+                form: begin.form,
+                executor: ExecutorAnswer { agent: executor.agent.clone(), actor: executor.actor.clone() },
+                pieces: Vec::new(),
+            };
             let mut progress = CutProgress::default();
             while let Some(piece) = state.next_piece(None, &executor, &mut progress) {
-                let piece = serde_json::to_vec(&piece).map_err(|error| unwritable(&error))?;
-                json.value(|out| out.extend_from_slice(&piece));
+                answer.pieces.push(raw_json(&piece)?);
             }
-            json.end_array();
-            json.end_object();
-            Ok(json.into_bytes())
+            json_of(&answer)
         })
         .await?;
     let bytes = api.hold_answer(bytes).await?;

@@ -4,25 +4,23 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::format_time;
+use bitacora_formats::{Micros, format_time};
 use bitacora_governance::{RateLevel, ZONE_DATA, has_zone};
-use bitacora_vocabulary::{RateBy, RateConfigured, RateLimit, RateScope, RollingRate};
+use bitacora_vocabulary::{Milliseconds, RateBy, RateConfigured, RateLimit, RateScope, RollingRate};
 
 use crate::api::Api;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::{json_of, raw_json};
 use crate::problem::Problem;
 use crate::requests::act::Act;
 use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ActAnswer, RateList, RateRequest};
+use bitacora_api::{ActAnswer, RateBucketAnswer, RateList, RateRequest, RollingRateAnswer};
 
 /// The stream of all limits.
 const STREAM: &str = "governance/rates";
-/// The size of one limit or bucket in an answer, about, bytes.
-const RATE_BYTES: usize = 192;
 
 #[utoipa::path(
     get,
@@ -59,24 +57,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
                     && paging.after.as_ref().is_none_or(|after| listed.key() > *after)
             };
             let page = paging.page(limits.chain(rolling).chain(buckets).filter(behind), RateItem::key);
-            let mut json = JsonWriter::with_capacity(128 + RATE_BYTES * page.items.len());
-            json.begin_object();
-            json.text_member("evaluatedAt", &format_time(head.time));
-            json.key("limits");
-            json.begin_array();
-            page.items.iter().for_each(|listed| listed.write_limit(&mut json));
-            json.end_array();
-            json.key("rolling");
-            json.begin_array();
-            page.items.iter().for_each(|listed| listed.write_rolling(&mut json));
-            json.end_array();
-            json.key("buckets");
-            json.begin_array();
-            page.items.iter().for_each(|listed| listed.write_bucket(&mut json));
-            json.end_array();
-            page.write_next(&mut json);
-            json.end_object();
-            Ok(json.into_bytes())
+            json_of(&list_of(&page.items, head.time, page.next)?)
         })
         .await?;
     Ok(page_answer(&request, &head, bytes))
@@ -107,27 +88,33 @@ impl RateItem<'_> {
         };
         (list, self.scope().clone())
     }
+}
 
-    fn write_limit(&self, json: &mut JsonWriter) {
-        if let Self::Limit(scope, limit) = self {
-            write_limit(scope, limit, json);
+/// Lists the items of a page, each kind in an array of its own.
+fn list_of(items: &[RateItem<'_>], time: Micros, next: Option<String>) -> Result<RateList, Problem> {
+    let evaluated_at = format_time(time);
+    let (limits, rolling, buckets) = (Vec::new(), Vec::new(), Vec::new());
+    let mut list = RateList { evaluated_at, limits, rolling, buckets, next };
+    for item in items {
+        match item {
+            RateItem::Limit(scope, limit) => list.limits.push(RateRequest {
+                scope: (*scope).into(),
+                limit: Some((*limit).into()),
+                rolling: None,
+            }),
+            RateItem::Rolling(scope, rolling) => {
+                list.rolling.push(RollingRateAnswer { scope: (*scope).into(), rolling: raw_json(rolling)? })
+            }
+            RateItem::Bucket(scope, level) => list.buckets.push(RateBucketAnswer {
+                scope: (*scope).into(),
+                left: level.left,
+                burst: level.limit.burst,
+                retry_after_ms: level.retry_after.map(Milliseconds::get),
+                full_at: level.full_at.map(format_time),
+            }),
         }
     }
-
-    fn write_rolling(&self, json: &mut JsonWriter) {
-        if let Self::Rolling(scope, rolling) = self {
-            json.begin_object();
-            json.serialized_member("scope", scope);
-            json.serialized_member("rolling", rolling);
-            json.end_object();
-        }
-    }
-
-    fn write_bucket(&self, json: &mut JsonWriter) {
-        if let Self::Bucket(scope, level) = self {
-            write_bucket(scope, level, json);
-        }
-    }
+    Ok(list)
 }
 
 /// The limits and buckets that are asked for.
@@ -156,27 +143,6 @@ impl Meant {
         self.by.is_none_or(|by| by == scope.by)
             && self.name.as_deref().is_none_or(|name| scope.name.as_deref() == Some(name))
     }
-}
-
-fn write_limit(scope: &RateScope, limit: &RateLimit, json: &mut JsonWriter) {
-    json.begin_object();
-    json.serialized_member("scope", scope);
-    json.serialized_member("limit", limit);
-    json.end_object();
-}
-
-fn write_bucket(scope: &RateScope, level: &RateLevel, json: &mut JsonWriter) {
-    json.begin_object();
-    json.serialized_member("scope", scope);
-    json.number_member("left", u64::from(level.left));
-    json.number_member("burst", u64::from(level.limit.burst));
-    if let Some(wait) = level.retry_after {
-        json.number_member("retryAfterMs", wait.get());
-    }
-    if let Some(full) = level.full_at {
-        json.text_member("fullAt", &format_time(full));
-    }
-    json.end_object();
 }
 
 #[utoipa::path(
@@ -211,5 +177,5 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
             Ok(RateConfigured { scope, limit, rolling })
         })
         .await?;
-    Ok(act.record(STREAM, &configured).await?.answer())
+    act.record(STREAM, &configured).await?.answer()
 }

@@ -13,18 +13,14 @@ use bitacora_vocabulary::{
 
 use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::http::media::JSON;
-use crate::json::JsonWriter;
+use crate::json::raw_json;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::{ServiceEvent, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::{policy, tools};
-use bitacora_api::{StarterAnswer, StarterUpgradeAnswer};
-
-/// The size of a starter in an answer, about, bytes.
-const STARTER_BYTES: usize = 64 * 1_024;
+use bitacora_api::{StarterAnswer, StarterToolAnswer, StarterToolUpgrade, StarterUpgradeAnswer};
 
 #[utoipa::path(
     get,
@@ -41,49 +37,36 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     request.takes_no_parameters()?;
     let head = request.state(&api).await?;
     let ledger = request.ledger.clone();
-    let bytes = api
-        .read(move || {
-            let starter = shipped()?;
-            let copy = governance(&ledger)?.copy();
-            let active = copy.state.all_policies().active_version();
-            let mut json = JsonWriter::with_capacity(STARTER_BYTES);
-            json.begin_object();
-            json.text_member("state", copy.state.starter_state().as_str());
-            json.text_member("digest", &starter.policy.digest().to_string());
-            json.serialized_member("document", &starter.document);
-            if let Some(active) = active {
-                let diff = PolicyDiff::between(&policy::published(&ledger, active)?, &starter.policy);
-                json.place_member("active", active);
-                json.key("differences");
-                json.begin_object();
-                policy::write_differences(&diff, &mut json);
-                json.end_object();
-            }
-            write_tools(&copy.state, &mut json);
-            json.end_object();
-            Ok(json.into_bytes())
+    let answer = api.read(move || {
+        let starter = shipped()?;
+        let copy = governance(&ledger)?.copy();
+        let active = copy.state.all_policies().active_version();
+        let differs = |active| {
+            let active = policy::published(&ledger, active)?;
+            Ok::<_, Problem>(policy::differences(PolicyDiff::between(&active, &starter.policy)))
+        };
+        Ok(StarterAnswer {
+            state: copy.state.starter_state().as_str().to_owned(),
+            digest: starter.policy.digest().to_string(),
+            document: raw_json(&starter.document)?,
+            active: active.map(|version| version.to_string()),
+            differences: active.map(differs).transpose()?,
+            tools: copy.state.starter_tools().into_iter().map(tool_answer).collect::<Result<_, _>>()?,
         })
-        .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    });
+    json_answer(&head, &answer.await?)
 }
 
-fn write_tools(state: &Governing, json: &mut JsonWriter) {
-    json.key("tools");
-    json.begin_array();
-    for StarterTool { document, registered, state } in state.starter_tools() {
-        json.begin_object();
-        json.text_member("tool", &document.tool);
-        if let Some(server) = &document.server {
-            json.text_member("server", server);
-        }
-        json.text_member("state", state.as_str());
-        json.serialized_member("document", document);
-        if let Some(registered) = registered.filter(|_| state != StarterToolState::Current) {
-            json.serialized_member("registered", &registered.document);
-        }
-        json.end_object();
-    }
-    json.end_array();
+fn tool_answer(tool: StarterTool) -> Result<StarterToolAnswer, Problem> {
+    let StarterTool { document, registered, state } = tool;
+    let other = registered.filter(|_| state != StarterToolState::Current);
+    Ok(StarterToolAnswer {
+        tool: document.tool.to_string(),
+        server: document.server.as_ref().map(ToString::to_string),
+        state: state.as_str().to_owned(),
+        document: raw_json(&document)?,
+        registered: other.map(|registered| raw_json(&registered.document)).transpose()?,
+    })
 }
 
 #[utoipa::path(
@@ -103,29 +86,20 @@ pub(crate) async fn upgrade(mut act: Act) -> Result<Response, Problem> {
     let upgrade = act.governance().read(Upgrade::of)?;
     let events = upgrade.events(starter, &act)?;
     let recorded = if events.is_empty() { None } else { Some(act.record_together(events).await?.0) };
-    let mut json = JsonWriter::with_capacity(1_024);
-    json.begin_object();
-    if let Some(recorded) = &recorded {
-        json.place_member("position", recorded.first.get());
-    }
-    json.place_member("version", upgrade.version);
-    json.bool_member("published", upgrade.publishes);
-    json.bool_member("activated", upgrade.activates.is_some());
-    json.key("tools");
-    json.begin_array();
-    for tool in &upgrade.tools {
-        json.begin_object();
-        json.text_member("tool", &tool.document.tool);
-        if let Some(server) = &tool.document.server {
-            json.text_member("server", server);
-        }
-        json.text_member("status", if tool.registered.is_some() { "changed" } else { "registered" });
-        json.end_object();
-    }
-    json.end_array();
-    json.end_object();
+    let tools = upgrade.tools.iter().map(|tool| StarterToolUpgrade {
+        tool: tool.document.tool.to_string(),
+        server: tool.document.server.as_ref().map(ToString::to_string),
+        status: if tool.registered.is_some() { "changed" } else { "registered" }.to_owned(),
+    });
+    let answer = StarterUpgradeAnswer {
+        position: recorded.as_ref().map(|recorded| recorded.first.to_string()),
+        version: upgrade.version.to_string(),
+        published: upgrade.publishes,
+        activated: upgrade.activates.is_some(),
+        tools: tools.collect(),
+    };
     let head = recorded.map_or_else(|| act.ledger.head(), |recorded| recorded.head);
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    json_answer(&head, &answer)
 }
 
 /// The record of an upgrade: nothing, where it was done before.

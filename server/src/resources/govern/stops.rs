@@ -8,19 +8,16 @@ use axum::response::Response;
 use bitacora_vocabulary::{AgentName, AgentResumed, AgentSuspended, PanicEngaged, PanicReleased, Words};
 
 use crate::api::Api;
-use crate::json::JsonWriter;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ActAnswer, StopRequest, StopsAnswer};
+use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, SuspendedAgent};
 
 /// The stream of all stops.
 const STREAM: &str = "governance/stops";
-/// The size of one agent in an answer, about, bytes.
-const SUSPENDED_BYTES: usize = 128;
 
 #[utoipa::path(
     get,
@@ -47,20 +44,17 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let from = paging.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
     let page = paging
         .page(stops.suspended.range::<AgentName, _>((from, Bound::Unbounded)), |(agent, _)| (*agent).clone());
-    let mut json = JsonWriter::with_capacity(64 + SUSPENDED_BYTES * page.items.len());
-    json.begin_object();
-    json.bool_member("panic", stops.panic.is_some());
-    if let Some(reason) = &stops.panic {
-        json.text_member("reason", reason);
-    }
-    page.write("suspended", &mut json, |(agent, reason), json| {
-        json.begin_object();
-        json.text_member("agent", agent);
-        json.text_member("reason", reason);
-        json.end_object();
-    });
-    json.end_object();
-    Ok(page_answer(&request, &head, json.into_bytes()))
+    let suspended = page
+        .items
+        .into_iter()
+        .map(|(agent, reason)| SuspendedAgent { agent: agent.to_string(), reason: reason.to_string() });
+    let answer = StopsAnswer {
+        panic: stops.panic.is_some(),
+        reason: stops.panic.as_ref().map(ToString::to_string),
+        suspended: suspended.collect(),
+        next: page.next,
+    };
+    written_page_at(&request, head.position, &answer)
 }
 
 #[utoipa::path(
@@ -77,7 +71,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 )]
 pub(crate) async fn engage(mut act: Act) -> Result<Response, Problem> {
     let reason = read_reason(&mut act).await?;
-    Ok(act.record(STREAM, &PanicEngaged { by: None, reason }).await?.answer())
+    act.record(STREAM, &PanicEngaged { by: None, reason }).await?.answer()
 }
 
 #[utoipa::path(
@@ -94,7 +88,7 @@ pub(crate) async fn engage(mut act: Act) -> Result<Response, Problem> {
 )]
 pub(crate) async fn release(mut act: Act) -> Result<Response, Problem> {
     let reason = read_reason(&mut act).await?;
-    Ok(act.record(STREAM, &PanicReleased { by: None, reason }).await?.answer())
+    act.record(STREAM, &PanicReleased { by: None, reason }).await?.answer()
 }
 
 #[utoipa::path(
@@ -127,7 +121,7 @@ pub(crate) async fn change(mut act: Act) -> Result<Response, Problem> {
     } else {
         act.record(STREAM, &AgentResumed { agent, by: None, reason }).await?
     };
-    Ok(recorded.answer())
+    recorded.answer()
 }
 
 pub(crate) async fn read_reason(act: &mut Act) -> Result<Words, Problem> {

@@ -17,13 +17,12 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::background::suggestion_job::{MODEL, STREAM, is_news, make_new};
-use crate::http::media::JSON;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::{ask_model, ask_model_of_now};
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::policy::STREAM as POLICY_STREAM;
@@ -204,13 +203,8 @@ pub(crate) async fn refresh(mut act: Act) -> Result<Response, Problem> {
     let _nothing = act.read_if_any(|_| Ok(())).await?;
     act.caller.still_holds(&act.api.authenticator)?;
     let made = make_new(&act.api, &act.ledger).await?;
-    let made = made_answer(&made.suggestions, made.more)?;
-    Ok(answer_at(&act.ledger.head(), JSON, NO_STORE, made.into()))
-}
-
-fn made_answer(suggestions: &[Name], more: bool) -> Result<Vec<u8>, Problem> {
-    let made = SuggestionsMade { made: suggestions.iter().map(ToString::to_string).collect(), more };
-    serde_json::to_vec(&made).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+    let suggestions = made.suggestions.iter().map(ToString::to_string).collect();
+    json_answer(&act.ledger.head(), &SuggestionsMade { made: suggestions, more: made.more })
 }
 
 #[utoipa::path(
@@ -242,7 +236,7 @@ pub(crate) async fn answer(mut act: Act) -> Result<Response, Problem> {
         let answers = format!("{id}#{}", open(&act.api, &act.ledger, &id).await?.position);
         let rejected = SuggestionRejected { suggestion: id, by: None, note };
         let event = act.event(answers, STREAM, &rejected)?;
-        return Ok(act.record_together(vec![event]).await.map_err(answered)?.answer());
+        return act.record_together(vec![event]).await.map_err(answered)?.answer();
     }
     let (note, cwd) =
         act.read_if_any(|members| Ok((members.take("note")?, take_cwd(members)?))).await?.unwrap_or_default();
@@ -260,17 +254,16 @@ pub(crate) async fn answer(mut act: Act) -> Result<Response, Problem> {
     let policy = act.event(format!("{answers}#policy"), POLICY_STREAM, &published)?;
     let accepted = act.event(answers, STREAM, &SuggestionAccepted { suggestion: id, by: None, note })?;
     let recorded = act.record_together(vec![accepted, policy]).await.map_err(answered)?;
-    Ok(recorded.answer_with(StatusCode::OK, |json| {
-        json.place_member("version", published.version);
-        json.text_member("digest", &published.digest);
-        json.number_member("place", place as u64);
-        json.number_member("rules", published.rules.len() as u64);
-        json.place_member("parent", published.parent.unwrap_or(0));
-        if let Some(behind) = &behind {
-            json.text_member("behind", behind);
-        }
-        json.serialized_member("decidedBefore", &decided_before);
-    }))
+    recorded.answer_as(StatusCode::OK, |position| AcceptedAnswer {
+        position,
+        version: published.version.to_string(),
+        digest: published.digest.to_string(),
+        place: place as u64,
+        rules: published.rules.len() as u64,
+        parent: published.parent.unwrap_or(0).to_string(),
+        behind: behind.map(|rule| rule.to_string()),
+        decided_before: decided_before.iter().map(ToString::to_string).collect(),
+    })
 }
 
 /// The ids of both events follow from the suggestion: the second answer finds the first one's.

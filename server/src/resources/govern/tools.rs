@@ -9,21 +9,19 @@ use bitacora_vocabulary::{DimensionPart, Name, ToolChanged, ToolDocument, ToolRe
 
 use crate::api::Api;
 use crate::http::query::bad_query;
-use crate::json::JsonWriter;
+use crate::json::raw_json;
 use crate::limits::MAX_PAGE_TOOLS;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::read_known;
-use bitacora_api::{ActAnswer, ToolList};
+use bitacora_api::{ActAnswer, ToolAnswer, ToolList};
 
 /// The stream of the registry.
 pub(super) const STREAM: &str = "governance/tools";
-/// The size of one tool in an answer, about, bytes.
-const TOOL_BYTES: usize = 1_024;
 
 /// The place of a tool in the registry: its name, and its server.
 type ToolKey = (Name, Option<Name>);
@@ -56,17 +54,12 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         paging.after.as_ref().is_none_or(|(tool, server)| place > (tool.as_str(), server.as_deref()))
     });
     let page = paging.page(behind, |tool| (tool.document.tool.clone(), tool.document.server.clone()));
-    let mut json = JsonWriter::with_capacity(64 + TOOL_BYTES * page.items.len());
-    json.begin_object();
-    json.place_member("revision", registry.revision());
-    page.write("tools", &mut json, |tool, json| {
-        json.begin_object();
-        json.place_member("revision", tool.revision);
-        json.serialized_member("document", &tool.document);
-        json.end_object();
+    let tools = page.items.into_iter().map(|tool| {
+        Ok(ToolAnswer { revision: tool.revision.to_string(), document: raw_json(&tool.document)? })
     });
-    json.end_object();
-    Ok(page_answer(&request, &head, json.into_bytes()))
+    let tools = tools.collect::<Result<_, Problem>>()?;
+    let list = ToolList { revision: registry.revision().to_string(), tools, next: page.next };
+    written_page_at(&request, head.position, &list)
 }
 
 #[utoipa::path(
@@ -109,7 +102,7 @@ pub(crate) async fn put(mut act: Act) -> Result<Response, Problem> {
     } else {
         (StatusCode::CREATED, act.record(STREAM, &ToolRegistered(document)).await?)
     };
-    Ok(recorded.answer_with(status, |_| ()))
+    recorded.answer_as(status, |position| ActAnswer { position })
 }
 
 fn is_registered(act: &Act, tool: &str, server: Option<&str>) -> bool {
@@ -143,5 +136,5 @@ pub(crate) async fn revoke(mut act: Act) -> Result<Response, Problem> {
     let tool = Name::new(act.named()).ok().filter(|_| is_known);
     let tool = tool
         .ok_or_else(|| Problem::new(Code::NoSuchGoverned, "there is no such tool; `…/tools` lists them"))?;
-    Ok(act.record(STREAM, &ToolRevoked { tool, server, reason }).await?.answer())
+    act.record(STREAM, &ToolRevoked { tool, server, reason }).await?.answer()
 }

@@ -11,25 +11,24 @@ use bitacora_governance::{
 use bitacora_vocabulary::{Dimension, DimensionPart, Score, TrustProbed, TrustSet};
 
 use crate::api::Api;
-use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::problem::Problem;
 use crate::requests::act::Act;
 use crate::requests::listing::{PageParams, page_answer};
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use crate::resources::govern::breakers::{write_breaker_state, write_breaker_stood};
-use crate::resources::govern::decision_json::{write_dimension, write_trust};
+use crate::resources::govern::breakers::{breaker_now, breaker_then};
 use crate::resources::govern::trust_history::standing_at;
 use crate::resources::govern::trust_sum::{SummedParts, summed};
-use bitacora_api::{ActAnswer, TrustList, TrustProbeRequest, TrustRecordOrSum, TrustSetRequest};
+use bitacora_api::{
+    ActAnswer, TrustAnswer, TrustDimension, TrustList, TrustProbeRequest, TrustRecordAnswer,
+    TrustRecordOrSum, TrustSetRequest,
+};
 
 /// The stream of operators' acts on trust.
 const STREAM: &str = "governance/trust";
-/// The size of one dimension in an answer, about, bytes.
-const RECORD_BYTES: usize = 384;
 
 #[utoipa::path(
     get,
@@ -74,16 +73,15 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
             let first = ranking.first(meant, after, paging.limit + 1);
             let page =
                 paging.page(first.into_iter(), |ranked| (ranked.assessment.score, ranked.dimension.clone()));
-            let mut json = JsonWriter::with_capacity(64 + RECORD_BYTES * page.items.len());
-            json.begin_object();
-            json.text_member("evaluatedAt", &format_time(head.time));
-            page.write("dimensions", &mut json, |ranked, json| {
-                json.begin_object();
-                write_standing(ranked.dimension, ranked.record, &ranked.assessment, json);
-                json.end_object();
-            });
-            json.end_object();
-            Ok(json.into_bytes())
+            let dimensions = page
+                .items
+                .into_iter()
+                .map(|ranked| dimension_answer(ranked.dimension, ranked.record, &ranked.assessment));
+            json_of(&TrustList {
+                evaluated_at: format_time(head.time),
+                dimensions: dimensions.collect(),
+                next: page.next,
+            })
         })
         .await?;
     Ok(page_answer(&request, &head, bytes))
@@ -122,27 +120,22 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, request: ReadRequest) ->
     query.finish()?;
     let head = request.state(&api).await?;
     let governance = governance(&request.ledger)?;
-    let (time, standing, now, stood) = match at {
+    let (time, standing, breaker) = match at {
         Some(at) => {
             let (time, standing, stood) = standing_at(&api, &request, dimension, at).await?;
-            (time, standing, None, Some(stood))
+            (time, standing, breaker_then(&stood))
         }
         None => governance.read(|state| {
-            let breaker = state.breaker_of(&dimension);
-            (head.time, state.standing(&dimension, head.time), Some(breaker), None)
+            let breaker = breaker_now(&state.breaker_of(&dimension));
+            (head.time, state.standing(&dimension, head.time), breaker)
         }),
     };
-    let mut json = JsonWriter::with_capacity(RECORD_BYTES);
-    json.begin_object();
-    json.text_member("evaluatedAt", &format_time(time));
-    write_standing(&standing.dimension, &standing.record, &standing.assessment, &mut json);
-    json.key("breaker");
-    json.begin_object();
-    now.iter().for_each(|breaker| write_breaker_state(breaker, &mut json));
-    stood.iter().for_each(|stood| write_breaker_stood(stood, &mut json));
-    json.end_object();
-    json.end_object();
-    Ok(answer_at(&head, JSON, NO_STORE, json.into_bytes().into()))
+    let answer = TrustRecordAnswer {
+        evaluated_at: format_time(time),
+        record: dimension_answer(&standing.dimension, &standing.record, &standing.assessment),
+        breaker,
+    };
+    json_answer(&head, &answer)
 }
 
 #[utoipa::path(
@@ -168,7 +161,7 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
             })
         })
         .await?;
-    Ok(act.record(STREAM, &set).await?.answer())
+    act.record(STREAM, &set).await?.answer()
 }
 
 #[utoipa::path(
@@ -192,18 +185,30 @@ pub(crate) async fn probe(mut act: Act) -> Result<Response, Problem> {
             Ok(TrustProbed { dimension, expires, by: None, reason: members.require("reason")? })
         })
         .await?;
-    Ok(act.record(STREAM, &probed).await?.answer())
+    act.record(STREAM, &probed).await?.answer()
 }
 
-fn write_standing(
-    dimension: &Dimension,
-    record: &TrustRecord,
-    assessment: &Assessment,
-    json: &mut JsonWriter,
-) {
-    write_dimension(dimension, json);
-    write_trust(&TrustInputs::from(record), assessment, json);
-    json.number_member("autoApprovals", record.auto_approvals);
+fn dimension_answer(dimension: &Dimension, record: &TrustRecord, assessment: &Assessment) -> TrustDimension {
+    TrustDimension {
+        dimension: dimension.into(),
+        trust: trust_answer(&TrustInputs::from(record), assessment),
+        auto_approvals: record.auto_approvals,
+    }
+}
+
+/// The trust in a dimension, its score and its standing.
+pub(super) fn trust_answer(inputs: &TrustInputs, assessment: &Assessment) -> TrustAnswer {
+    TrustAnswer {
+        score: assessment.score.to_string(),
+        standing: assessment.standing.as_str().to_owned(),
+        standing_reason: assessment.reason.as_str().to_owned(),
+        approvals: inputs.approvals,
+        rejections: inputs.rejections,
+        failures: inputs.failures,
+        recent_failures: inputs.recent_failures,
+        streak: inputs.streak,
+        last_updated: inputs.last_updated.map(format_time),
+    }
 }
 
 /// Takes the filter of the dimensions that are asked for.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::api::Api;
 use crate::http::media::JSON;
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::limits::{DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_TIME};
 use crate::page::is_forgettable;
 use crate::problem::{Code, Problem};
@@ -29,12 +29,10 @@ use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
-use bitacora_api::TrustHistory;
+use bitacora_api::{OutcomeRecord, TrustHistory};
 
 /// The model that is asked.
 const MODEL: &str = "trust";
-/// The size of one outcome in an answer, about, bytes.
-const OUTCOME_BYTES: usize = 320;
 
 #[utoipa::path(
     get,
@@ -66,19 +64,19 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, request: ReadRequest) -
     let head = request.state(&api).await?;
     let imports = Imports::of(&governance(&request.ledger)?.copy().state);
     let ledger = request.ledger.clone();
-    let (bytes, may_change, position) = if request.ledger.read_models().is_some() {
+    let (history, may_change, position) = if request.ledger.read_models().is_some() {
         let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
         ask_model_and_log(&api, &request, MODEL, ask).await?
     } else {
         let from = ReadFrom::Before(until.unwrap_or(head.position).next());
         let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
-        let (bytes, may_change) = api.read(ask).await?;
-        (bytes, may_change, head.position)
+        let (history, may_change) = api.read(ask).await?;
+        (history, may_change, head.position)
     };
     // The history up to a position that is there stays as it is.
     let is_settled = until.is_some_and(|until| until <= position) && !may_change;
     let cache = if is_settled { IMMUTABLE } else { NO_STORE };
-    Ok(answer_at_position(position, JSON, cache, bytes.into()))
+    Ok(answer_at_position(position, JSON, cache, json_of(&history)?.into()))
 }
 
 /// Imports that have come to their end.
@@ -110,8 +108,7 @@ impl Imports {
     }
 }
 
-/// A page of a dimension's history, whose places a read model knows: written, whether it may change, and the position up to which the
-/// history is known.
+/// A page of a dimension's history, whose places a read model knows; whether it may change, and the position up to which it is known.
 fn told(
     models: &ReadModels,
     ledger: &IndexedLedger,
@@ -119,24 +116,15 @@ fn told(
     dimension: &Dimension,
     until: Option<Position>,
     limit: usize,
-) -> Result<(Vec<u8>, bool, Position), TrustAtError> {
+) -> Result<(TrustHistory, bool, Position), TrustAtError> {
     let found = models.trust_told(dimension, until, limit)?;
-    let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * found.items.len());
-    json.begin_object();
-    json.key("outcomes");
-    json.begin_array();
-    let mut may_change = false;
+    let mut page = HistoryPage::default();
     for position in &found.items {
-        let stored = ledger.event(*position)?;
-        may_change |= is_forgettable(&stored) | !write_outcome(&stored, imports, &mut json);
+        page.add(&ledger.event(*position)?, imports);
     }
-    json.end_array();
-    let last = found.items.last().map(|last| last.get()).filter(|last| found.more && *last > 1);
-    if let Some(last) = last {
-        json.place_member("next", last - 1);
-    }
-    json.end_object();
-    Ok((json.into_bytes(), may_change, found.position))
+    let last = found.items.last().copied().filter(|_| found.more);
+    let may_change = page.may_change;
+    Ok((page.behind(last), may_change, found.position))
 }
 
 /// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It comes from the
@@ -166,19 +154,16 @@ pub(super) async fn standing_at(
     Ok((time, standing, breaker))
 }
 
-/// A page of a dimension's history, written, and whether it may change.
+/// A page of a dimension's history, and whether it may change.
 fn outcomes(
     ledger: &IndexedLedger,
     imports: &Imports,
     dimension: &Dimension,
     from: ReadFrom,
     limit: usize,
-) -> Result<(Vec<u8>, bool), Problem> {
-    let mut json = JsonWriter::with_capacity(64 + OUTCOME_BYTES * limit.min(DEFAULT_OUTCOMES));
-    json.begin_object();
-    json.key("outcomes");
-    json.begin_array();
-    let (mut found, mut read, mut from, mut last, mut may_change) = (0, 0, Some(from), None, false);
+) -> Result<(TrustHistory, bool), Problem> {
+    let mut history = HistoryPage::default();
+    let (mut found, mut read, mut from, mut last) = (0, 0, Some(from), None);
     while let Some(next) = from.filter(|_| found < limit && read < MAX_HISTORY_READ) {
         let filter = of_kinds(&[TrustObserved::KIND, TrustSet::KIND]);
         let page = ledger.read(&ReadQuery { from: next, until: None, limit: HISTORY_PAGE_EVENTS, filter })?;
@@ -190,20 +175,39 @@ fn outcomes(
                 break;
             }
             last = Some(stored.position);
-            may_change |= is_forgettable(stored);
+            history.may_change |= is_forgettable(stored);
             if dimension_of(stored).as_ref() == Some(dimension) {
                 found += 1;
-                may_change |= !write_outcome(stored, imports, &mut json);
+                history.add(stored, imports);
             }
         }
     }
-    json.end_array();
-    let before = last.map(Position::get).filter(|last| from.is_some() && *last > 1);
-    if let Some(last) = before {
-        json.place_member("next", last - 1);
+    let last = last.filter(|_| from.is_some());
+    let may_change = history.may_change;
+    Ok((history.behind(last), may_change))
+}
+
+/// A page of a dimension's history.
+#[derive(Default)]
+struct HistoryPage {
+    outcomes: Vec<OutcomeRecord>,
+    /// `true` if an event of it may be erased, or an import of it accepted.
+    may_change: bool,
+}
+
+impl HistoryPage {
+    fn add(&mut self, stored: &StoredEvent<'_>, imports: &Imports) {
+        self.may_change |= is_forgettable(stored);
+        let Some(outcome) = outcome(stored, imports) else { return };
+        self.may_change |= outcome.counts == Some(false);
+        self.outcomes.push(outcome);
     }
-    json.end_object();
-    Ok((json.into_bytes(), may_change))
+
+    /// Ends it; the next page begins behind this position.
+    fn behind(self, last: Option<Position>) -> TrustHistory {
+        let next = last.map(Position::get).filter(|last| *last > 1);
+        TrustHistory { outcomes: self.outcomes, next: next.map(|last| (last - 1).to_string()) }
+    }
 }
 
 /// Says whether it was recorded elsewhere.
@@ -224,32 +228,23 @@ fn dimension_of(stored: &StoredEvent<'_>) -> Option<Dimension> {
     data_of::<TrustObserved>(stored).ok().map(|observed| observed.dimension)
 }
 
-/// Writes an outcome, and returns `true` if it stays as it is. An imported one does once somebody has accepted its import.
-fn write_outcome(stored: &StoredEvent<'_>, imports: &Imports, json: &mut JsonWriter) -> bool {
-    let Data::Json(data) = &stored.event.data else { return true };
+/// Returns an outcome, if its data is JSON. An imported one counts once somebody has accepted its import.
+fn outcome(stored: &StoredEvent<'_>, imports: &Imports) -> Option<OutcomeRecord> {
+    let Data::Json(data) = &stored.event.data else { return None };
     let is_imported = data_of::<ImportMark>(stored).is_ok_and(|brought| brought.assurance.is_some());
     let own = stored.event.time.as_deref().filter(|_| is_imported);
     let happened = own.and_then(|time| parse_time(time).ok()).unwrap_or(stored.time);
     let import = imports.that_brought(stored.position).filter(|_| is_imported);
-    let counts = !is_imported || import.is_some_and(|import| import.is_accepted);
-    json.begin_object();
-    json.place_member("position", stored.position.get());
-    json.text_member("time", &format_time(happened));
-    json.text_member("recorded", &format_time(stored.time));
-    json.text_member("type", &stored.event.kind);
-    if let Some(actor) = stored.event.actor.as_deref().filter(|_| !stored.derived) {
-        json.text_member("actor", actor);
-    }
-    if let Some(import) = import {
-        json.text_member("import", &import.digest);
-    }
-    if is_imported {
-        json.bool_member("counts", counts);
-    }
-    json.key("data");
-    json.value(|out| out.extend_from_slice(data.as_bytes()));
-    json.end_object();
-    counts
+    Some(OutcomeRecord {
+        position: stored.position.to_string(),
+        time: format_time(happened),
+        recorded: format_time(stored.time),
+        r#type: stored.event.kind.to_string(),
+        actor: stored.event.actor.as_deref().filter(|_| !stored.derived).map(str::to_owned),
+        import: import.map(|import| import.digest.clone()),
+        counts: is_imported.then(|| import.is_some_and(|import| import.is_accepted)),
+        data: serde_json::from_slice(data.as_bytes()).ok()?,
+    })
 }
 
 /// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It is folded from

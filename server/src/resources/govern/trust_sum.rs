@@ -8,19 +8,16 @@ use bitacora_governance::{DimensionFilter, TrustSum, WorkspaceFilter};
 use bitacora_vocabulary::BreakerCondition;
 
 use crate::api::Api;
-use crate::http::media::JSON;
 use crate::http::query::bad_query;
-use crate::json::JsonWriter;
 use crate::problem::Problem;
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
+use bitacora_api::{DimensionAnswer, TrustSumAnswer};
 
 /// Every one.
 const EVERY: &str = "*";
 /// The text for a part that is not known, and for one that is left out.
 const UNKNOWN: &str = "-";
-/// The size of a sum in an answer, about, bytes.
-const SUM_BYTES: usize = 384;
 
 /// The parts of dimensions that are asked for, one of them `*` at least.
 pub(super) struct SummedParts {
@@ -64,16 +61,10 @@ impl SummedParts {
         Ok(Some(Self { parts, workspace, filter }))
     }
 
-    fn write(&self, json: &mut JsonWriter) {
-        json.key("dimension");
-        json.begin_object();
-        for (name, part) in ["tool", "context", "model", "task_type"].iter().zip(&self.parts) {
-            json.text_member(name, part);
-        }
-        if let Some(workspace) = &self.workspace {
-            json.text_member("workspace", workspace);
-        }
-        json.end_object();
+    /// Returns the parts as they were asked for.
+    fn answer(self) -> DimensionAnswer {
+        let [tool, context, model, task_type] = self.parts;
+        DimensionAnswer { tool, context, model, task_type, workspace: self.workspace }
     }
 }
 
@@ -85,36 +76,25 @@ pub(super) async fn summed(
 ) -> Result<Response, Problem> {
     let head = request.state(api).await?;
     let copy = governance(&request.ledger)?.copy();
-    let evaluated_at = format_time(head.time);
-    let bytes = api
-        .read(move || {
-            let meant = copy.state.dimensions(None).filter(|(dimension, _)| parts.filter.matches(dimension));
-            let (mut sum, mut not_closed) = (TrustSum::default(), 0);
-            for (dimension, record) in meant {
-                let condition = copy.state.breaker_of(dimension).condition();
-                not_closed += u64::from(condition != BreakerCondition::Closed);
-                sum.add(record);
-            }
-            let mut json = JsonWriter::with_capacity(SUM_BYTES);
-            json.begin_object();
-            json.text_member("evaluatedAt", &evaluated_at);
-            parts.write(&mut json);
-            write_sum(&sum, &mut json);
-            json.number_member("breakersNotClosed", not_closed);
-            json.end_object();
-            Ok(json.into_bytes())
+    let answer = api.read(move || {
+        let meant = copy.state.dimensions(None).filter(|(dimension, _)| parts.filter.matches(dimension));
+        let (mut sum, mut not_closed) = (TrustSum::default(), 0);
+        for (dimension, record) in meant {
+            let condition = copy.state.breaker_of(dimension).condition();
+            not_closed += u64::from(condition != BreakerCondition::Closed);
+            sum.add(record);
+        }
+        Ok(TrustSumAnswer {
+            evaluated_at: format_time(head.time),
+            dimension: parts.answer(),
+            dimensions: sum.dimensions,
+            approvals: sum.approvals,
+            rejections: sum.rejections,
+            failures: sum.failures,
+            auto_approvals: sum.auto_approvals,
+            last_updated: sum.last_updated.map(format_time),
+            breakers_not_closed: not_closed,
         })
-        .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
-}
-
-fn write_sum(sum: &TrustSum, json: &mut JsonWriter) {
-    json.number_member("dimensions", sum.dimensions);
-    json.number_member("approvals", sum.approvals);
-    json.number_member("rejections", sum.rejections);
-    json.number_member("failures", sum.failures);
-    json.number_member("autoApprovals", sum.auto_approvals);
-    if let Some(updated) = sum.last_updated {
-        json.text_member("lastUpdated", &format_time(updated));
-    }
+    });
+    json_answer(&head, &answer.await?)
 }

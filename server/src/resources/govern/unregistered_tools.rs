@@ -8,16 +8,13 @@ use bitacora_formats::format_time;
 use bitacora_vocabulary::Name;
 
 use crate::api::Api;
-use crate::json::JsonWriter;
 use crate::problem::Problem;
-use crate::requests::listing::{PageParams, page_answer};
+use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::UnregisteredToolList;
+use bitacora_api::{UnregisteredToolAnswer, UnregisteredToolList};
 
-/// The size of one tool in an answer, about, bytes.
-const TOOL_BYTES: usize = 256;
 /// The agent of calls that name none.
 const NOBODY: &str = "-";
 
@@ -48,23 +45,15 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     });
     let page = paging
         .page(behind, |(agent, tool, server, _)| ((*agent).to_owned(), (*tool).clone(), server.cloned()));
-    let mut json = JsonWriter::with_capacity(64 + TOOL_BYTES * page.items.len());
-    json.begin_object();
-    page.write("tools", &mut json, |(agent, tool, server, sighting), json| {
-        json.begin_object();
-        json.text_member("tool", tool);
-        if let Some(server) = server {
-            json.text_member("server", server);
-        }
-        if *agent != NOBODY {
-            json.text_member("agent", agent);
-        }
-        json.number_member("calls", sighting.calls);
-        json.place_member("first", sighting.first);
-        json.place_member("last", sighting.last);
-        json.text_member("lastTime", &format_time(sighting.time));
-        json.end_object();
+    let tools = page.items.into_iter().map(|(agent, tool, server, sighting)| UnregisteredToolAnswer {
+        tool: tool.to_string(),
+        server: server.map(ToString::to_string),
+        agent: Some(agent).filter(|agent| *agent != NOBODY).map(str::to_owned),
+        calls: sighting.calls,
+        first: sighting.first.to_string(),
+        last: sighting.last.to_string(),
+        last_time: format_time(sighting.time),
     });
-    json.end_object();
-    Ok(page_answer(&request, &head, json.into_bytes()))
+    let list = UnregisteredToolList { tools: tools.collect(), next: page.next };
+    written_page_at(&request, head.position, &list)
 }

@@ -12,22 +12,18 @@ use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{DecisionMade, EventData, Name, ToolRequested};
 
 use crate::api::Api;
-use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::raw_json;
 use crate::limits::{
     DEFAULT_WHAT_IF_CALLS, MAX_WHAT_IF_CALLS, MAX_WHAT_IF_EXAMPLES, MAX_WHAT_IF_READ, WHAT_IF_PAGE_EVENTS,
 };
 use crate::problem::Problem;
 use crate::requests::listing::take_limit;
-use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::{data_of, governance, json_bytes};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::policy::{compiled, published};
-use bitacora_api::{PolicyRequest, WhatIfAnswer};
-
-/// The size of one example in an answer, about, bytes.
-const EXAMPLE_BYTES: usize = 320;
+use bitacora_api::{ChangedCall, ChangedVerdict, PolicyRequest, StepsAnswer, WhatIfAnswer};
 
 #[utoipa::path(
     post,
@@ -109,14 +105,11 @@ async fn answer(
 ) -> Result<Response, Problem> {
     let head = question.state(api).await?;
     let ledger = question.ledger.clone();
-    let bytes = api
-        .read(move || {
-            let policy = policy()?;
-            let trial = Trial::of(&policy, &ledger, &asked, head.position)?;
-            Ok(trial.to_json(&policy, version))
-        })
-        .await?;
-    Ok(answer_at(&head, JSON, NO_STORE, bytes.into()))
+    let answer = api.read(move || {
+        let policy = policy()?;
+        Trial::of(&policy, &ledger, &asked, head.position)?.answer(&policy, version)
+    });
+    json_answer(&head, &answer.await?)
 }
 
 /// The result of trying a policy.
@@ -206,45 +199,29 @@ impl Trial {
         Ok(true)
     }
 
-    fn to_json(&self, policy: &Policy, version: Option<u64>) -> Vec<u8> {
+    fn answer(&self, policy: &Policy, version: Option<u64>) -> Result<WhatIfAnswer, Problem> {
         let changes = &self.run.changes;
-        let mut json = JsonWriter::with_capacity(512 + EXAMPLE_BYTES * self.examples.len());
-        json.begin_object();
-        if let Some(version) = version {
-            json.place_member("version", version);
-        }
-        json.text_member("digest", &policy.digest().to_string());
-        json.serialized_member("warnings", &policy.warnings());
-        json.number_member("calls", changes.iter().map(|change| change.calls).sum());
         let changed = changes.iter().filter(|change| change.earlier != change.later);
-        json.number_member("changed", changed.map(|change| change.calls).sum());
-        json.number_member("uncertain", changes.iter().map(|change| change.uncertain).sum());
-        json.number_member("unjudged", self.unjudged);
-        if let Some(oldest) = self.oldest {
-            json.place_member("oldest", oldest.get());
-        }
-        json.bool_member("complete", self.complete);
-        json.key("verdicts");
-        json.begin_array();
-        for change in changes {
-            json.begin_object();
-            json.text_member("before", change.earlier.as_str());
-            json.text_member("after", change.later.as_str());
-            json.number_member("calls", change.calls);
-            json.number_member("uncertain", change.uncertain);
-            json.key("examples");
-            json.begin_array();
-            change.examples.iter().for_each(|position| json.text(&position.to_string()));
-            json.end_array();
-            json.end_object();
-        }
-        json.end_array();
-        json.key("examples");
-        json.begin_array();
-        self.examples.iter().for_each(|example| example.write(&mut json));
-        json.end_array();
-        json.end_object();
-        json.into_bytes()
+        let verdicts = changes.iter().map(|change| ChangedVerdict {
+            before: change.earlier.as_str().to_owned(),
+            after: change.later.as_str().to_owned(),
+            calls: change.calls,
+            uncertain: change.uncertain,
+            examples: change.examples.iter().map(ToString::to_string).collect(),
+        });
+        Ok(WhatIfAnswer {
+            version: version.map(|version| version.to_string()),
+            digest: policy.digest().to_string(),
+            warnings: policy.warnings().iter().map(raw_json).collect::<Result<_, _>>()?,
+            calls: changes.iter().map(|change| change.calls).sum(),
+            changed: changed.map(|change| change.calls).sum(),
+            uncertain: changes.iter().map(|change| change.uncertain).sum(),
+            unjudged: self.unjudged,
+            oldest: self.oldest.map(|oldest| oldest.to_string()),
+            complete: self.complete,
+            verdicts: verdicts.collect(),
+            examples: self.examples.iter().map(Example::answer).collect(),
+        })
     }
 }
 
@@ -259,26 +236,22 @@ impl Ground<'_> {
 }
 
 impl Example {
-    fn write(&self, json: &mut JsonWriter) {
-        json.begin_object();
-        json.place_member("position", self.position.get());
-        json.text_member("call", &self.call);
-        json.text_member("tool", &self.found.tool);
-        for (name, steps) in [("before", &self.found.recorded), ("after", &self.found.otherwise)] {
-            json.key(name);
-            write_steps(steps, json);
+    fn answer(&self) -> ChangedCall {
+        ChangedCall {
+            position: self.position.to_string(),
+            call: self.call.to_string(),
+            tool: self.found.tool.to_string(),
+            before: steps_answer(&self.found.recorded),
+            after: steps_answer(&self.found.otherwise),
+            certain: self.found.certain,
         }
-        json.bool_member("certain", self.found.certain);
-        json.end_object();
     }
 }
 
-fn write_steps(steps: &StepsVerdict, json: &mut JsonWriter) {
-    json.begin_object();
-    json.text_member("verdict", steps.verdict.as_str());
-    json.serialized_member("reasonCode", &steps.code);
-    if let Some(rule) = &steps.rule {
-        json.text_member("rule", rule);
+fn steps_answer(steps: &StepsVerdict) -> StepsAnswer {
+    StepsAnswer {
+        verdict: steps.verdict.as_str().to_owned(),
+        reason_code: steps.code.as_str(),
+        rule: steps.rule.as_ref().map(ToString::to_string),
     }
-    json.end_object();
 }

@@ -146,7 +146,7 @@ pub(crate) async fn add(mut act: Act) -> Result<Response, Problem> {
     if let AnnotationTarget::Call(call) = &added.on {
         event.about.call = Some(call.clone());
     }
-    Ok(act.record_together(vec![event]).await?.answer_with(StatusCode::CREATED, |_| ()))
+    act.record_together(vec![event]).await?.answer_as(StatusCode::CREATED, |position| ActAnswer { position })
 }
 
 /// Refuses a call that never was: a note on it would be found with nothing. Events that tell of a call name it in their label.

@@ -5,13 +5,14 @@ use bitacora_governance::{Approval, ApprovalStatus};
 use bitacora_ledger::{Filter, Head, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
-    ApprovalAbout, ApprovalResolved, CallArguments, EventData, ToolBlocked, ToolCompleted, ToolFailed,
+    ApprovalAbout, ApprovalResolved, CallArguments, Count, EventData, ToolBlocked, ToolCompleted, ToolFailed,
     ToolRequested,
 };
 
-use crate::json::JsonWriter;
+use crate::json::{raw_json, word_of};
 use crate::problem::{Code, Problem};
 use crate::requests::service_event::data_of;
+use bitacora_api::{ApprovalAnswer, ConsumedAnswer, ResolutionAnswer};
 
 /// Bytes of arguments that are shown of one approval alone.
 const SHOWN_ARGS_BYTES: usize = 256 * 1024;
@@ -43,99 +44,71 @@ impl ApprovalView {
         Self { args, approval, call_ended, unread }
     }
 
-    /// Writes it as one of a list.
-    pub(super) fn write_listed(&self, head: &Head, json: &mut JsonWriter) {
-        self.write(head, LISTED_ARGS_BYTES, json);
+    /// The approval as one of a list.
+    pub(super) fn listed(self, head: &Head) -> Result<ApprovalAnswer, Problem> {
+        self.answer(head, LISTED_ARGS_BYTES)
     }
 
-    /// Writes it as an answer of its own.
-    pub(super) fn write_alone(&self, head: &Head, json: &mut JsonWriter) {
-        self.write(head, SHOWN_ARGS_BYTES, json);
+    /// The approval as an answer of its own.
+    pub(super) fn alone(self, head: &Head) -> Result<ApprovalAnswer, Problem> {
+        self.answer(head, SHOWN_ARGS_BYTES)
     }
 
-    fn write(&self, head: &Head, most: usize, json: &mut JsonWriter) {
-        let approval = &self.approval;
-        let request = &approval.request;
-        json.begin_object();
-        json.text_member("id", &request.approval);
-        json.text_member("status", status_name(approval, head));
-        json.serialized_member("about", &request.about);
-        json.text_member("call", &request.call);
-        if self.call_ended {
-            json.bool_member("callEnded", true);
-        }
-        if let Some(why) = &self.unread {
-            json.text_member("unread", why);
-        }
-        self.write_action(most, json);
-        if let Some(version) = request.policy_version {
-            json.place_member("policyVersion", version);
-        }
-        json.serialized_member("approvers", &request.approvers);
-        if let Some(by) = &request.requested_by {
-            json.text_member("requestedBy", by);
-        }
-        if let Some(agent) = &request.agent {
-            json.text_member("agent", agent);
-        }
-        if let Some(codes) = &request.reason_codes {
-            json.serialized_member("reasonCodes", codes);
-        }
-        if let Some(contract) = &request.contract {
-            json.text_member("contract", contract);
-        }
-        json.text_member("asked", &format_time(approval.asked));
-        json.text_member("expires", &format_time(Micros(request.expires)));
-        if let Some(end) = &request.at_end {
-            json.serialized_member("atEnd", end);
-        }
-        match &approval.status {
-            ApprovalStatus::Pending => (),
-            ApprovalStatus::Resolved { resolution, at } => write_resolution(resolution, Some(*at), json),
-            ApprovalStatus::Consumed { call, resolution, at } => {
-                write_resolution(resolution, None, json);
-                json.key("consumed");
-                json.begin_object();
-                json.text_member("call", call);
-                json.text_member("at", &format_time(*at));
-                json.end_object();
+    fn answer(self, head: &Head, most: usize) -> Result<ApprovalAnswer, Problem> {
+        let Self { approval, args, call_ended, unread } = self;
+        let status = status_name(&approval, head).to_owned();
+        let (resolution, consumed) = match &approval.status {
+            ApprovalStatus::Pending => (None, None),
+            ApprovalStatus::Resolved { resolution, at } => {
+                (Some(resolution_answer(resolution, Some(*at))?), None)
             }
-        }
-        json.place_member("position", approval.position);
-        json.end_object();
+            ApprovalStatus::Consumed { call, resolution, at } => {
+                let consumed = ConsumedAnswer { call: call.to_string(), at: format_time(*at) };
+                (Some(resolution_answer(resolution, None)?), Some(consumed))
+            }
+        };
+        let request = approval.request;
+        let args_bytes = args.as_ref().map(|args| args.as_json().len());
+        let args = args.filter(|args| args.as_json().len() <= most);
+        Ok(ApprovalAnswer {
+            id: request.approval.to_string(),
+            status,
+            about: Some(word_of(&request.about)?),
+            call: request.call.to_string(),
+            call_ended: call_ended.then_some(true),
+            unread,
+            tool: request.tool.to_string(),
+            server: text(request.server.as_ref()),
+            cwd: text(request.cwd.as_ref()),
+            context: request.dimension.as_ref().map(|dimension| dimension.context().to_owned()),
+            destinations: texts(request.destinations.as_deref()),
+            parts: texts(request.parts.as_deref()),
+            more_parts: request.more_parts.map(Count::get),
+            args_bytes: args_bytes.filter(|_| args.is_none()).map(|bytes| bytes as u64),
+            args: args.as_ref().map(raw_json).transpose()?,
+            action_digest: request.action_digest.map(|digest| digest.as_str().to_owned()),
+            policy_version: text(request.policy_version.as_ref()),
+            approvers: request.approvers.iter().map(ToString::to_string).collect(),
+            requested_by: text(request.requested_by.as_ref()),
+            agent: text(request.agent.as_ref()),
+            reason_codes: request.reason_codes.map(|codes| codes.iter().map(|code| code.as_str()).collect()),
+            contract: text(request.contract.as_ref()),
+            asked: format_time(approval.asked),
+            expires: format_time(Micros(request.expires)),
+            at_end: request.at_end.as_ref().map(word_of).transpose()?,
+            resolution,
+            consumed,
+            position: approval.position.to_string(),
+        })
     }
+}
 
-    /// Writes the action of the call, its place, and the digest that it is bound to.
-    fn write_action(&self, most: usize, json: &mut JsonWriter) {
-        let request = &self.approval.request;
-        json.text_member("tool", &request.tool);
-        if let Some(server) = &request.server {
-            json.text_member("server", server);
-        }
-        if let Some(cwd) = &request.cwd {
-            json.text_member("cwd", cwd);
-        }
-        if let Some(dimension) = &request.dimension {
-            json.text_member("context", dimension.context());
-        }
-        if let Some(destinations) = &request.destinations {
-            json.serialized_member("destinations", destinations);
-        }
-        if let Some(parts) = &request.parts {
-            json.serialized_member("parts", parts);
-        }
-        if let Some(more) = request.more_parts {
-            json.number_member("moreParts", more.get());
-        }
-        match &self.args {
-            Some(args) if args.as_json().len() <= most => json.serialized_member("args", args),
-            Some(args) => json.number_member("argsBytes", args.as_json().len() as u64),
-            None => (),
-        }
-        if let Some(digest) = &request.action_digest {
-            json.text_member("actionDigest", digest.as_str());
-        }
-    }
+fn text(value: Option<&impl ToString>) -> Option<String> {
+    value.map(ToString::to_string)
+}
+
+fn texts(values: Option<&[impl ToString]>) -> Option<Vec<String>> {
+    values.map(|values| values.iter().map(ToString::to_string).collect())
 }
 
 /// The request that an approval was asked for on: it caused the decision, and with it the approval.
@@ -190,27 +163,17 @@ pub(super) fn is_over(approval: &Approval, head: &Head) -> bool {
     approval.status == ApprovalStatus::Pending && head.time.0 >= approval.request.expires
 }
 
-fn write_resolution(resolution: &ApprovalResolved, at: Option<Micros>, json: &mut JsonWriter) {
-    json.key("resolution");
-    json.begin_object();
-    json.text_member("resolution", resolution.resolution.as_str());
-    json.text_member("by", &resolution.by);
-    if let Some(note) = &resolution.note {
-        json.text_member("note", note);
-    }
-    if let Some(digest) = &resolution.action_digest {
-        json.text_member("actionDigest", digest.as_str());
-    }
-    if let Some(args) = &resolution.args {
-        json.serialized_member("args", args);
-    }
-    if let Some(cwd) = &resolution.cwd {
-        json.text_member("cwd", cwd);
-    }
-    if let Some(at) = at {
-        json.text_member("at", &format_time(at));
-    }
-    json.end_object();
+fn resolution_answer(resolved: &ApprovalResolved, at: Option<Micros>) -> Result<ResolutionAnswer, Problem> {
+    let ApprovalResolved { approval: _, resolution, by, note, action_digest, args, cwd } = resolved;
+    Ok(ResolutionAnswer {
+        resolution: resolution.as_str().to_owned(),
+        by: by.to_string(),
+        note: text(note.as_ref()),
+        action_digest: action_digest.as_ref().map(|digest| digest.as_str().to_owned()),
+        args: args.as_ref().map(raw_json).transpose()?,
+        cwd: text(cwd.as_ref()),
+        at: at.map(format_time),
+    })
 }
 
 fn status_name(approval: &Approval, head: &Head) -> &'static str {
