@@ -90,7 +90,7 @@ fn event(dice: &mut Dice, id: &mut u64) -> Event<'static> {
     event
 }
 
-fn append(ledger: &Ledger, dice: &mut Dice, id: &mut u64, events: u64) {
+fn append(ledger: &IndexedLedger, dice: &mut Dice, id: &mut u64, events: u64) {
     let last = *id + events;
     while *id < last {
         let many = (1 + dice.below(60)).min(last - *id);
@@ -136,7 +136,7 @@ fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
 
 /// Asks both at one head. Returns how many events were compared.
 fn compare(indexed: &IndexedLedger, dice: &mut Dice, rounds: u64) -> usize {
-    let ledger: &Ledger = indexed;
+    let ledger = indexed.ledger();
     let head = ledger.head().position;
     let all =
         ReadQuery { from: ReadFrom::Before(None), until: None, limit: 1_000, filter: Filter::default() };
@@ -244,7 +244,7 @@ fn an_index_made_again_is_the_same_to_the_byte() {
     append(&ledger, &mut dice, &mut id, 700);
     caught_up(&ledger);
     let elsewhere = tempfile::tempdir().unwrap();
-    let again = Ledger::clone(&ledger);
+    let again = ledger.ledger().clone();
     let again =
         IndexedLedger::open(again, &bench.environment, elsewhere.path(), &bench.keyring, &bench.options);
     caught_up(&again);

@@ -114,7 +114,7 @@ struct DecideContext {
 impl DecideContext {
     /// With the body that says for which.
     async fn of(mut act: Act) -> Result<(Self, HeldBody), Problem> {
-        let received = act.api.ledgers.time_in(&act.ledger);
+        let received = act.api.ledgers.time_in(act.ledger.ledger());
         let explain = act.query(take_explain)?;
         let body = act.body().await?;
         let Act { api, caller, ledger, .. } = act;
@@ -138,7 +138,7 @@ impl DecideContext {
             let made = decision_in(&appended)?;
             let DerivedReceipt { position, time, .. } = *made;
             let decision = said_by(made, DerivedValue::decision, api, ledger).await?.into_owned();
-            let now = api.ledgers.time_in(ledger);
+            let now = api.ledgers.time_in(ledger.ledger());
             let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
             let anew = first
                 .anew(position)
@@ -147,7 +147,7 @@ impl DecideContext {
             request = Arc::new(anew);
             tries += 1;
         };
-        let now = api.ledgers.time_in(ledger);
+        let now = api.ledgers.time_in(ledger.ledger());
         if appended.only_duplicates() {
             if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
                 take_back(&mut decision, ReasonCode::Repeated, ENDED);
