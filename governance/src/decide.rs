@@ -1,36 +1,37 @@
 //! The decision made from the steps' verdicts, and the events that it causes.
 
+pub(crate) mod approval_request;
 pub(crate) mod charging;
+mod draft;
 pub(crate) mod finding;
 pub(crate) mod ladder;
 pub(crate) mod local_time;
 pub(crate) mod measured;
 pub(crate) mod precheck;
 pub(crate) mod reasons;
+mod review;
 pub(crate) mod session_folder;
 pub(crate) mod times;
 
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{
-    ApprovalAbout, ApprovalConsumed, ApprovalRequested, BoundedList, BudgetCharged, BudgetExceeded,
-    ClockOffset, Count, DecisionInputs, DecisionMade, DimensionPart, LoopDetected, LoopKind,
-    MAX_COMMAND_PARTS, Mode, Name, Obligations, OnExceed, OutcomeRules, ReasonCode, Risk, RunAborted, Step,
-    Verdict, Words,
+    ApprovalConsumed, ApprovalRequested, BudgetCharged, BudgetExceeded, ClockOffset, Count, DecisionInputs,
+    DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, OnExceed, OutcomeRules, ReasonCode,
+    ReasonText, Risk, RunAborted, Verdict, Words,
 };
 
-use crate::calls::approval_ids::id_of_position;
-use crate::calls::approvals::Claim;
-use crate::calls::grants::{GrantSubject, may_lift};
-use crate::decide::ladder::{Evaluation, claim, evaluate, mode_of};
+use crate::decide::approval_request::{approval_to_ask_for, request_approval};
+use crate::decide::draft::DecisionDraft;
+use crate::decide::ladder::{Evaluation, evaluate, mode_of};
 use crate::decide::reasons::{ReasonNames, words};
+use crate::decide::review::review_outcome;
 use crate::decide::times::CallTimes;
 use crate::loop_guard::{Objection, OngoingLoop};
 use crate::reactor::examination::CallFacts;
-use crate::refusal::{ReactorRefusal, RefusalCode};
+use crate::refusal::ReactorRefusal;
 use crate::state::State;
-use crate::tools::arguments::PlaceText;
 use crate::trust::breaker::Transition;
-use crate::version::{has_no_dead_ends, is_isolated, is_strict, needs_room_for_approvals};
+use crate::version::has_no_dead_ends;
 
 /// A decision, and the events that stand with it in the same request.
 #[derive(Debug, Clone)]
@@ -50,24 +51,6 @@ pub(crate) struct DecisionEvents {
     pub(crate) aborted: Option<RunAborted>,
 }
 
-/// The effect of a person's word on a call that the steps would have reviewed.
-enum ReviewOutcome {
-    /// The approval that the call brought is for this very call.
-    Approved(Name),
-    /// A standing grant covers it.
-    Granted(Name),
-    /// The approval that it brought does not help, and another one is not asked for.
-    Refused(ReasonCode, Name),
-    /// It waits for this approval, which was asked for before.
-    Waits(Name, u64),
-    /// It waits for an approval that is asked for now; the one that it brought, if any, did not help.
-    Asks(Option<ReasonCode>),
-    /// A person said no to this very call, or nobody answered in time and that is a no.
-    No(Name, ReasonCode),
-    /// It would have to wait for another approval, and of these there are too many.
-    Full(&'static str),
-}
-
 /// Decides about a call whose request stands at this position; 0 is for a prediction, which records nothing. A recorded decision
 /// notes the facts that it rests on.
 pub(crate) fn decide(
@@ -77,87 +60,39 @@ pub(crate) fn decide(
     time: Micros,
 ) -> Result<DecisionEvents, ReactorRefusal> {
     let mut evaluation = evaluate(state, facts, time)?;
-    let deciding = evaluation.deciding();
-    let (mut verdict, mut code) =
-        deciding.map_or((Verdict::Allow, ReasonCode::Allowed), |finding| (finding.verdict, finding.code));
-    let mut detail = deciding.and_then(|finding| finding.detail.clone());
-    let mode = mode(state, facts, code);
-    let is_allowed = |verdict| verdict == Verdict::Allow || mode == Mode::Observe;
-    let mut decided = ReviewParts::default();
+    let mut draft = DecisionDraft::new(&evaluation);
+    let mode = mode(state, facts, draft.code);
     let tool = state.registry().get(&facts.tool, facts.server.as_deref());
     let times = state.times_of(tool.map(AsRef::as_ref));
-    if verdict == Verdict::Review && mode == Mode::Enforce {
-        match review_outcome(state, facts, &evaluation, time) {
-            ReviewOutcome::Approved(approval) => {
-                (verdict, code) = (Verdict::Allow, ReasonCode::Approved);
-                decided.consumed =
-                    Some(ApprovalConsumed { approval: approval.clone(), call: facts.call.clone() });
-                decided.approval = Some(approval);
-            }
-            ReviewOutcome::Granted(grant) => {
-                (verdict, code) = (Verdict::Allow, ReasonCode::Granted);
-                decided.grant = Some(grant);
-            }
-            ReviewOutcome::Refused(refused, approval) => {
-                code = refused;
-                decided.approval = Some(approval);
-            }
-            ReviewOutcome::Waits(approval, expires) => {
-                decided.waits = Some(approval.clone());
-                decided.approval = Some(approval);
-                decided.expires = Some(expires);
-            }
-            ReviewOutcome::No(approval, no) => {
-                (verdict, code, detail) = (Verdict::Deny, no, None);
-                evaluation.deny_reviewed(code);
-                decided.approval = Some(approval);
-            }
-            ReviewOutcome::Full(what) => {
-                evaluation.deny(Step::Clock, ReasonCode::StateFull, what);
-                (verdict, code, detail) = (Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()));
-            }
-            ReviewOutcome::Asks(refused) => {
-                code = refused.unwrap_or(code);
-                decided.expires = Some(time.0.saturating_add(times.approval.0));
-                if let Some(id) = approval_to_ask_for(facts, position)? {
-                    let request = request_approval(state, facts, &evaluation, (id, &times), time);
-                    decided.waits = Some(request.approval.clone());
-                    decided.approval = Some(request.approval.clone());
-                    decided.requested = Some(request);
-                }
-            }
+    // A person is asked about what would be enforced, and about nothing else. A deny is no person's to lift.
+    if draft.verdict == Verdict::Review && mode == Mode::Enforce {
+        let outcome = review_outcome(state, facts, &evaluation, time);
+        let ends = time.0.saturating_add(times.approval.0);
+        draft.settle_review(outcome, facts, &mut evaluation, ends);
+        if draft.asks_person
+            && let Some(id) = approval_to_ask_for(facts, position)?
+        {
+            draft.request(request_approval(state, facts, &evaluation, (id, &times), time));
         }
     }
-    if is_allowed(verdict) {
-        decided.expires = Some(time.0.saturating_add(times.start.0));
+    let is_allowed = draft.verdict == Verdict::Allow || mode == Mode::Observe;
+    // An approval's end gives way to the time in which an allowed call has to begin.
+    if is_allowed {
+        draft.expires = Some(time.0.saturating_add(times.start.0));
     }
-    // A prediction asks nobody: no approval waits yet.
-    let waits = decided.waits.as_deref().filter(|_| position > 0 || decided.requested.is_none());
-    let measured = state.measured(facts, &evaluation, (verdict, code), time);
-    let reason = words(
-        code,
-        &ReasonNames {
-            tool: &facts.tool,
-            context: facts.dimension.context(),
-            agent: facts.agent.as_deref(),
-            detail: detail.as_deref(),
-            approval: waits,
-            measured,
-        },
-    );
     let decision = DecisionMade {
         call: facts.call.clone(),
-        verdict,
+        verdict: draft.verdict,
         mode,
-        reason_code: code,
-        reason,
+        reason_code: draft.code,
+        reason: reason(state, facts, (&evaluation, &draft), position, time),
         rule: evaluation.rule.clone(),
         ladder: evaluation.ladder(),
-        approval: decided.approval,
-        grant: decided.grant,
-        expires: decided.expires,
-        deadline: deadline(&times, facts, (verdict, mode), time),
-        obligations: (verdict == Verdict::Allow)
+        approval: draft.approval,
+        grant: draft.grant,
+        expires: draft.expires,
+        deadline: deadline(&times, facts, (draft.verdict, mode), time),
+        obligations: (draft.verdict == Verdict::Allow)
             .then(|| obligations(state, facts, evaluation.excludes_secrets))
             .flatten(),
         earlier_outcome: evaluation.earlier_outcome,
@@ -165,17 +100,40 @@ pub(crate) fn decide(
         examined: None,
         inputs: inputs(state, facts, &evaluation),
     };
-    let aborted = aborted(&decision, facts, &evaluation);
     Ok(DecisionEvents {
-        aborted,
+        aborted: aborted(&decision, facts, &evaluation),
         transition: evaluation.transition,
         decision,
-        consumed: decided.consumed,
-        requested: decided.requested,
-        reserved: if is_allowed(verdict) { evaluation.budgets.reserved } else { Vec::new() },
+        consumed: draft.consumed,
+        requested: draft.requested,
+        // Budgets reserve nothing for a call that may not run; that they are spent is told all the same.
+        reserved: if is_allowed { evaluation.budgets.reserved } else { Vec::new() },
         exceeded: evaluation.budgets.exceeded,
         round: evaluation.round.and_then(|objection| detected(facts, objection)),
     })
+}
+
+/// Returns the reason of a decision in words.
+fn reason(
+    state: &State,
+    facts: &CallFacts,
+    (evaluation, draft): (&Evaluation, &DecisionDraft),
+    position: u64,
+    time: Micros,
+) -> ReasonText {
+    // A prediction asks nobody: no approval waits yet.
+    let waits = draft.waits.as_deref().filter(|_| position > 0 || draft.requested.is_none());
+    words(
+        draft.code,
+        &ReasonNames {
+            tool: &facts.tool,
+            context: facts.dimension.context(),
+            agent: facts.agent.as_deref(),
+            detail: draft.detail.as_deref(),
+            approval: waits,
+            measured: state.measured(facts, evaluation, (draft.verdict, draft.code), time),
+        },
+    )
 }
 
 /// Returns the end of the run of a call that met a budget which aborts it.
@@ -210,151 +168,10 @@ fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
     })
 }
 
-/// The additions of a person's word to a decision.
-#[derive(Default)]
-struct ReviewParts {
-    approval: Option<Name>,
-    /// The approval that a person has to give first.
-    waits: Option<Name>,
-    grant: Option<Name>,
-    expires: Option<u64>,
-    consumed: Option<ApprovalConsumed>,
-    requested: Option<ApprovalRequested>,
-}
-
 /// Returns the mode of a decision. Panic and suspension hold in every mode, and nothing is allowed by a state that cannot be read.
 fn mode(state: &State, facts: &CallFacts, code: ReasonCode) -> Mode {
     let always = matches!(code, ReasonCode::Panic | ReasonCode::AgentSuspended | ReasonCode::StateUnreadable);
     if always && !facts.imported { Mode::Enforce } else { mode_of(state, facts) }
-}
-
-fn review_outcome(state: &State, facts: &CallFacts, evaluation: &Evaluation, time: Micros) -> ReviewOutcome {
-    let reviews = evaluation.reviews();
-    // The first versions of the rules had an approval lift whatever the call was reviewed for.
-    let lifted = is_strict(facts.reactor_version).then_some(reviews.as_slice());
-    let claim = Claim { reviews: lifted, ..claim(facts, state.policy_version()) };
-    let mut refused = None;
-    if let Some(approval) = &facts.approval {
-        match state.approvals().check(approval, &claim, time) {
-            Ok(()) => return ReviewOutcome::Approved(approval.clone()),
-            Err(ReasonCode::ApprovalRejected) if has_no_dead_ends(facts.reactor_version) => {
-                return ReviewOutcome::No(approval.clone(), ReasonCode::ApprovalRejected);
-            }
-            Err(code @ (ReasonCode::ApprovalRejected | ReasonCode::ApprovalPending)) => {
-                return ReviewOutcome::Refused(code, approval.clone());
-            }
-            Err(code) => refused = Some(code),
-        }
-    }
-    let reviews = evaluation.findings.iter().filter(|finding| finding.verdict == Verdict::Review);
-    let covered = GrantSubject {
-        tool: &facts.tool,
-        server: facts.server.as_deref(),
-        context: facts.dimension.context(),
-        agent: facts.agent.as_deref(),
-        session: facts.session.as_deref(),
-        workspace: facts.dimension.workspace(),
-        examined: facts.examined.as_ref(),
-        rules: facts.reactor_version,
-    };
-    if reviews.into_iter().all(|finding| may_lift(finding.code))
-        && !(is_isolated(facts.reactor_version) && evaluation.asks_each_time)
-        && let Some(grant) = state.grants().covering(&covered, time)
-    {
-        return ReviewOutcome::Granted(grant.clone());
-    }
-    if has_no_dead_ends(facts.reactor_version)
-        && let Some(rejected) = state.approvals().rejected_for(&claim, time)
-    {
-        return ReviewOutcome::No(rejected.request.approval.clone(), ReasonCode::ApprovalRejected);
-    }
-    if let Some(lapsed) = state.approvals().lapsed_for(&claim, facts.approval.as_deref(), time) {
-        return ReviewOutcome::No(lapsed.request.approval.clone(), ReasonCode::ApprovalLapsed);
-    }
-    match state.approvals().waiting_for(&claim, time) {
-        Some(waiting) => ReviewOutcome::Waits(waiting.request.approval.clone(), waiting.request.expires),
-        None => match no_room(state, facts, time) {
-            Some(what) => ReviewOutcome::Full(what),
-            None => ReviewOutcome::Asks(refused),
-        },
-    }
-}
-
-/// Returns the kind of entry that leaves no room for another approval. The first versions of the rules have denied such a call
-/// before.
-fn no_room(state: &State, facts: &CallFacts, time: Micros) -> Option<&'static str> {
-    let is_looked_at = !needs_room_for_approvals(facts.reactor_version);
-    is_looked_at.then(|| state.approvals().full_for(facts.agent.as_deref(), time)).flatten()
-}
-
-/// Returns the id of the approval that a call asks for; `None` for a prediction.
-fn approval_to_ask_for(facts: &CallFacts, position: u64) -> Result<Option<Name>, ReactorRefusal> {
-    if !is_isolated(facts.reactor_version) {
-        return Ok(Some(id_of_position(position)));
-    }
-    if facts.drawn_approval.is_none() && position > 0 {
-        return Err(undrawn());
-    }
-    Ok(facts.drawn_approval.clone())
-}
-
-/// Returns the refusal for an approval whose id was not drawn.
-pub(crate) fn undrawn() -> ReactorRefusal {
-    ReactorRefusal::new(RefusalCode::Moved, "no id was drawn for its approval; send it again")
-}
-
-fn request_approval(
-    state: &State,
-    facts: &CallFacts,
-    evaluation: &Evaluation,
-    (approval, times): (Name, &CallTimes),
-    time: Micros,
-) -> ApprovalRequested {
-    let destinations = facts.examined.as_ref().map(|found| found.destinations.clone());
-    let (parts, more_parts) =
-        if is_isolated(facts.reactor_version) { shown_parts(facts) } else { (None, None) };
-    ApprovalRequested {
-        approval,
-        about: ApprovalAbout::Call,
-        call: facts.call.clone(),
-        tool: facts.tool.clone(),
-        server: facts.server.clone(),
-        cwd: facts.cwd.clone(),
-        // Nothing is counted for a call that could not be read.
-        dimension: (!facts.is_uncounted()).then(|| facts.dimension.clone()),
-        destinations: destinations.and_then(|places| BoundedList::new(places).ok()),
-        tool_revision: facts.tool_revision,
-        action_digest: facts.action_digest().cloned(),
-        policy_version: state.policy_version(),
-        approvers: approvers(),
-        requested_by: facts.actor.clone(),
-        agent: facts.agent.clone(),
-        expires: time.0.saturating_add(times.approval.0),
-        at_end: times.recorded_end(),
-        reason_codes: is_strict(facts.reactor_version)
-            .then(|| BoundedList::new(evaluation.reviews()).ok())
-            .flatten(),
-        contract: None,
-        more_parts,
-        parts,
-    }
-}
-
-/// Returns the parts of a command that an approval shows, and how many there are besides.
-fn shown_parts(facts: &CallFacts) -> (Option<BoundedList<PlaceText, 1, MAX_COMMAND_PARTS>>, Option<Count>) {
-    let examined =
-        facts.examined.as_ref().filter(|found| found.reach.as_ref().is_some_and(|reach| reach.is_command));
-    let mut parts = examined.map(|found| found.parts.clone()).unwrap_or_default();
-    // That there may be others is never among those that are left out.
-    parts.sort_by_key(|part| part.as_str() != DimensionPart::OPAQUE);
-    let (shown, more) = parts.split_at(parts.len().min(MAX_COMMAND_PARTS));
-    let more = u64::try_from(more.len()).ok().filter(|more| *more > 0).and_then(|more| Count::new(more).ok());
-    (BoundedList::new(shown.to_vec()).ok(), more)
-}
-
-/// Roles that may resolve an approval.
-pub(crate) fn approvers() -> Vec<Name> {
-    ["operator", "admin"].into_iter().filter_map(|role| Name::new(role).ok()).collect()
 }
 
 fn inputs(state: &State, facts: &CallFacts, evaluation: &Evaluation) -> DecisionInputs {

@@ -46,7 +46,7 @@ fn main() {
     let ledger = open(&path, &keyring);
     let began = Instant::now();
     for step in 0..steps {
-        let appended = ledger.append(AppendRequest::of(events(&ledger, step))).unwrap();
+        let appended = ledger.append(AppendRequest::of(events(ledger.ledger(), step))).unwrap();
         if step % 64 == 0 || step + 1 == steps {
             appended.wait().unwrap();
         }

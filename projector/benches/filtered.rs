@@ -85,7 +85,7 @@ fn load(folder: &Path, events: u64) {
     let began = Instant::now();
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| {
-            let (ledger, next) = (Ledger::clone(&ledger), Arc::clone(&next));
+            let (ledger, next) = (Ledger::clone(ledger.ledger()), Arc::clone(&next));
             runtime.spawn(async move {
                 loop {
                     let stream = next.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,8 @@
 //! A ledger with its index: the handle that the rooms above hold.
 
-use std::ops::{Deref, RangeInclusive};
+mod delegation;
+
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -53,7 +55,7 @@ pub fn model_names() -> impl Iterator<Item = &'static str> {
 /// A ledger whose filtered reads look only at events that may match. Cheap to clone; the last clone that goes ends the
 /// follower.
 ///
-/// Everything else is the ledger's own, which it stands for.
+/// The ledger below answers the rest, by the methods in `delegation.rs`.
 #[derive(Clone)]
 pub struct IndexedLedger {
     inner: Arc<Inner>,
@@ -190,14 +192,6 @@ fn look(
             doubt(&found);
             page.scan(bound)
         }
-    }
-}
-
-impl Deref for IndexedLedger {
-    type Target = Ledger;
-
-    fn deref(&self) -> &Ledger {
-        &self.inner.index.ledger
     }
 }
 

@@ -8,6 +8,7 @@
 mod builds_tests;
 mod clean_close;
 mod event_views;
+mod fold;
 mod lenient;
 mod log;
 mod manifests;

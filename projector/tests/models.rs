@@ -244,9 +244,9 @@ fn rows_folded_piece_by_piece_are_those_that_are_folded_at_once() {
     let mut bench = ReadModelsBench::new();
     for _ in 0..6 {
         let ledger = bench.open();
-        bench.append(&ledger, 20);
+        bench.append(ledger.ledger(), 20);
         settled(&ledger);
-        bench.append(&ledger, 7);
+        bench.append(ledger.ledger(), 7);
         ledger.close().unwrap();
     }
     let (grown, said) = (digests(&bench), answered(&bench));
@@ -261,7 +261,7 @@ fn rows_folded_piece_by_piece_are_those_that_are_folded_at_once() {
 fn deleting_the_folder_of_derived_state_loses_nothing() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 50);
+    bench.append(ledger.ledger(), 50);
     settled(&ledger);
     let said = answers(ledger.read_models().unwrap());
     ledger.close().unwrap();
@@ -273,7 +273,7 @@ fn deleting_the_folder_of_derived_state_loses_nothing() {
 fn a_flipped_bit_anywhere_in_the_store_changes_no_answer() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 120);
+    bench.append(ledger.ledger(), 120);
     settled(&ledger);
     let said = answers(ledger.read_models().unwrap());
     ledger.close().unwrap();
@@ -304,7 +304,7 @@ fn a_flipped_bit_anywhere_in_the_store_changes_no_answer() {
 fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 60);
+    bench.append(ledger.ledger(), 60);
     settled(&ledger);
     let said = answers(ledger.read_models().unwrap());
     // As a killed process leaves it.
@@ -327,7 +327,7 @@ fn a_store_cut_off_anywhere_or_missing_files_changes_no_answer() {
 fn a_store_whose_opening_never_came_back_is_put_aside() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 20);
+    bench.append(ledger.ledger(), 20);
     settled(&ledger);
     ledger.close().unwrap();
     let said = answered(&bench);
@@ -343,7 +343,7 @@ fn a_store_of_another_history_is_not_believed() {
     let (mut one, mut other) = (ReadModelsBench::new(), ReadModelsBench::new());
     for (bench, sessions) in [(&mut one, 30), (&mut other, 40)] {
         let ledger = bench.open();
-        bench.append(&ledger, sessions);
+        bench.append(ledger.ledger(), sessions);
         settled(&ledger);
         ledger.close().unwrap();
     }
@@ -353,7 +353,7 @@ fn a_store_of_another_history_is_not_believed() {
     // An older copy of its own is gone on with.
     let early = Image::take(&one.store());
     let ledger = one.open();
-    one.append(&ledger, 5);
+    one.append(ledger.ledger(), 5);
     ledger.close().unwrap();
     let said = answered(&one);
     early.lay(&one.store(), None);
@@ -364,7 +364,7 @@ fn a_store_of_another_history_is_not_believed() {
 fn folding_again_beside_what_answers_gives_the_same_and_takes_its_place() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 80);
+    bench.append(ledger.ledger(), 80);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let said = answers(models);
@@ -373,7 +373,7 @@ fn folding_again_beside_what_answers_gives_the_same_and_takes_its_place() {
         assert_eq!(answers(models), said);
         std::thread::sleep(Duration::from_millis(5));
     }
-    bench.append(&ledger, 3);
+    bench.append(ledger.ledger(), 3);
     let status = settled(&ledger);
     assert!(status.iter().all(|model| model.doubts == 0), "{status:?}");
     assert_ne!(answers(models), said);
@@ -384,7 +384,7 @@ fn folding_again_beside_what_answers_gives_the_same_and_takes_its_place() {
 fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 40);
+    bench.append(ledger.ledger(), 40);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let all = models.calls(&CallQuery { limit: 1_000, ..CallQuery::default() }).unwrap().calls;
@@ -433,7 +433,7 @@ fn calls_are_found_by_all_that_is_asked_and_page_by_page() {
 fn runs_stand_as_their_last_events_say() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 20);
+    bench.append(ledger.ledger(), 20);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let of = |run: &str| models.run(run).unwrap().0.unwrap();
@@ -475,13 +475,13 @@ fn runs_stand_as_their_last_events_say() {
 fn a_store_of_a_history_that_was_given_up_is_not_believed() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 10);
+    bench.append(ledger.ledger(), 10);
     settled(&ledger);
     ledger.close().unwrap();
     let before = Image::take(&bench.path());
     // One history goes on, and another one from the same place, further.
     let ledger = bench.open();
-    bench.append(&ledger, 5);
+    bench.append(ledger.ledger(), 5);
     settled(&ledger);
     ledger.close().unwrap();
     let given_up = Image::take(&bench.store());
@@ -491,7 +491,7 @@ fn a_store_of_a_history_that_was_given_up_is_not_believed() {
     }
     bench.written += 100;
     let ledger = bench.open();
-    bench.append(&ledger, 20);
+    bench.append(ledger.ledger(), 20);
     settled(&ledger);
     ledger.close().unwrap();
     let said = answered(&bench);

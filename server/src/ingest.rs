@@ -229,7 +229,7 @@ impl Ingest {
     /// Parses and seals where it may block.
     fn submit(&self, chunk: Chunk) -> JoinHandle<Submission> {
         let (caller, ledger, stream) = (self.caller.clone(), self.ledger.clone(), self.stream.clone());
-        tokio::task::spawn_blocking(move || submit(&caller, &ledger, stream.as_deref(), &chunk))
+        tokio::task::spawn_blocking(move || submit(&caller, ledger.ledger(), stream.as_deref(), &chunk))
     }
 
     async fn next(&mut self) -> Result<IngestEvent, Problem> {

@@ -214,7 +214,7 @@ impl Ledgers {
     pub(crate) fn without_tokens(&self) -> Vec<LedgerName> {
         let slots = self.slots.load();
         let open = slots.iter().filter(|(_, slot)| match slot {
-            Slot::Open(ledger) => !is_closed(ledger),
+            Slot::Open(ledger) => !is_closed(ledger.ledger()),
             Slot::Failed(_) | Slot::Waiting(_) => false,
         });
         open.map(|(name, _)| name.clone()).collect()
@@ -253,10 +253,10 @@ impl Ledgers {
     fn give_first_admin(&self, name: &LedgerName, ledger: &IndexedLedger) -> Result<(), FirstAdminError> {
         let maker = self.makers.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         if let Some(maker) = maker {
-            return Ok(record_admin(ledger, &maker.actor(), &maker)?);
+            return Ok(record_admin(ledger.ledger(), &maker.actor(), &maker)?);
         }
         let Some(first_tokens) = &self.first_tokens else { return Ok(()) };
-        give_first_admin(name, ledger, &*self.config.environment.entropy, &**first_tokens)
+        give_first_admin(name, ledger.ledger(), &*self.config.environment.entropy, &**first_tokens)
     }
 
     /// Makes a ledger that was not there and opens it. Its maker, if known by a token, is its first admin.
@@ -404,8 +404,10 @@ impl Ledgers {
 }
 
 fn say_outdated_starter(name: &LedgerName, ledger: &IndexedLedger) {
-    let state =
-        ledger.governance().map(|governance| governance.read(bitacora_governance::State::starter_state));
+    let state = ledger
+        .ledger()
+        .governance()
+        .map(|governance| governance.read(bitacora_governance::State::starter_state));
     if state == Some(StarterState::Outdated) {
         tracing::warn!(
             ledger = %name,

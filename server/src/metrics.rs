@@ -322,7 +322,7 @@ fn register_clocks(registry: &mut Registry, ledgers: &BTreeMap<LedgerName, Slot>
     let trusted = Gauges::default();
     for (name, slot) in ledgers {
         let Slot::Open(ledger) = slot else { continue };
-        let Some(governance) = ledger.governance() else { continue };
+        let Some(governance) = ledger.ledger().governance() else { continue };
         let is_trusted = governance.read(|state| state.clock_trust().jump().is_none());
         trusted.get_or_create(&LedgerLabel { ledger: name.to_string() }).set(is_trusted.into());
     }

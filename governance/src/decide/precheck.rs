@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitacora_formats::Event;
+use bitacora_formats::{Event, Micros, parse_time};
 use bitacora_vocabulary::{BoundedText, Dimension, DimensionPart, Name, ToolRequested};
 
 use crate::command::{is_imported, read};
@@ -13,7 +13,7 @@ use crate::policy::{ArgumentMatches, Policy};
 use crate::reactor::examination::CallFacts;
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::tools::arguments::{
-    ArgumentFindings, examine, examine_digest, examine_nothing, examine_unregistered,
+    ArgumentFindings, PlaceText, examine, examine_digest, examine_nothing, examine_unregistered,
     examine_unregistered_digest, recorded_context,
 };
 use crate::tools::compiled_cache::CompiledCache;
@@ -50,30 +50,11 @@ impl Precheck<'_> {
         }
         let tool = self.registry.get(&request.tool, request.server.as_deref());
         let compiled = tool.and_then(|tool| self.compiled(tool));
-        let examined = compiled.as_ref().map(|compiled| match (&request.args, &request.args_digest) {
-            (Some(args), _) => examine(compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
-            (None, Some(digest)) => examine_digest(compiled, digest),
-            (None, None) => examine_nothing(),
-        });
         let examined = match tool {
-            None if !imported => Some(match &request.args {
-                Some(args) => examine_unregistered(args.as_json().as_bytes()),
-                None => examine_unregistered_digest(),
-            }),
-            _ => examined,
+            None if !imported => Some(examined_unregistered(&request)),
+            _ => compiled.as_deref().map(|compiled| examined_registered(compiled, &request)),
         };
-        let context = match &request.args {
-            Some(args) if imported => {
-                let args = args.as_json().as_bytes();
-                // Arguments that fit were read for it already; of others a recording tells as much as can be read.
-                let fitting = examined.as_ref().filter(|found| found.refusal.is_none());
-                Some(fitting.map_or_else(
-                    || recorded_context(compiled.as_deref(), args, request.cwd.as_deref()),
-                    |found| found.context.clone(),
-                ))
-            }
-            _ => examined.as_ref().map(|examined| examined.context.clone()),
-        };
+        let context = context(&request, compiled.as_deref(), examined.as_ref(), imported);
         let policy = self.policies.active();
         let matches = policy.map_or_else(ArgumentMatches::hidden, |policy| matches_of(policy, &request));
         let guarded = policy
@@ -114,15 +95,48 @@ impl Precheck<'_> {
             matches,
             guarded,
             imported,
-            imported_time: event
-                .time
-                .as_deref()
-                .filter(|_| imported)
-                .and_then(|time| bitacora_formats::parse_time(time).ok()),
+            imported_time: imported_time(event).filter(|_| imported),
             local_times: LocalSource::Zones,
             reactor_version: REACTOR_VERSION,
         })
     }
+}
+
+/// Examines the arguments of a call of a registered tool. A digest stands for arguments that stay with the caller; an imported call
+/// may have neither.
+fn examined_registered(compiled: &CompiledTool, request: &ToolRequested) -> ArgumentFindings {
+    match (&request.args, &request.args_digest) {
+        (Some(args), _) => examine(compiled, args.as_json().as_bytes(), request.cwd.as_deref()),
+        (None, Some(digest)) => examine_digest(compiled, digest),
+        (None, None) => examine_nothing(),
+    }
+}
+
+fn examined_unregistered(request: &ToolRequested) -> ArgumentFindings {
+    match &request.args {
+        Some(args) => examine_unregistered(args.as_json().as_bytes()),
+        None => examine_unregistered_digest(),
+    }
+}
+
+/// Returns the context of a call. Of imported arguments that do not fit their schema, as much is read as can be: the call happened, and
+/// its context is part of what it taught.
+fn context(
+    request: &ToolRequested,
+    compiled: Option<&CompiledTool>,
+    examined: Option<&ArgumentFindings>,
+    imported: bool,
+) -> Option<PlaceText> {
+    match &request.args {
+        Some(args) if imported && examined.is_none_or(|found| found.refusal.is_some()) => {
+            Some(recorded_context(compiled, args.as_json().as_bytes(), request.cwd.as_deref()))
+        }
+        _ => examined.map(|found| found.context.clone()),
+    }
+}
+
+fn imported_time(event: &Event<'_>) -> Option<Micros> {
+    event.time.as_deref().and_then(|time| parse_time(time).ok())
 }
 
 /// Returns the conditions on arguments that a request meets.

@@ -1,7 +1,9 @@
 //! The preconditions of an operator's acts, and the right to write each type.
 
 use bitacora_formats::Micros;
-use bitacora_vocabulary::{BudgetPeriod, Dimension, GrantScope, OnExceed, RunOverdue, TrustProbed};
+use bitacora_vocabulary::{
+    BudgetConfigured, BudgetPeriod, Dimension, GrantGiven, GrantScope, OnExceed, RunOverdue, TrustProbed,
+};
 
 use crate::budgets::BudgetError;
 use crate::budgets::run_budget::RUN_BUDGET;
@@ -44,10 +46,8 @@ impl State {
         Err(no_such(&format_args!("run `{}` whose end is overdue", overdue.run)))
     }
 
+    /// Checks an act against the state that it would change.
     pub(super) fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
-        let invalid =
-            |error: &dyn std::fmt::Display| ReactorRefusal::new(RefusalCode::InvalidData, error.to_string());
-        let is_isolated = is_isolated(self.rules.get().version());
         match act {
             Act::Registered(registered) => {
                 self.registry().clone().apply_registered(&registered.0).map_err(|error| invalid(&error))
@@ -65,93 +65,92 @@ impl State {
             Act::RateConfigured(configured) => {
                 self.rates().check(configured).map_err(|error| invalid(&error))
             }
-            Act::BudgetConfigured(configured)
-                if configured.on_exceed == OnExceed::Abort && configured.period != BudgetPeriod::Run =>
-            {
-                let reason =
-                    "only a budget that each run has anew aborts a run; set the period `run`, or `deny`";
-                Err(ReactorRefusal::new(RefusalCode::InvalidData, reason))
-            }
-            Act::BudgetConfigured(configured)
-                if holds_run_budgets(self.rules.get().version()) && configured.budget == *RUN_BUDGET =>
-            {
-                let reason = format!("`{}` names what runs say of themselves; use another name", *RUN_BUDGET);
-                Err(ReactorRefusal::new(RefusalCode::InvalidData, reason))
-            }
-            Act::BudgetConfigured(configured) => {
-                self.budgets().check(configured, self.rules.get().version()).map_err(|error| {
-                    let code = match error {
-                        BudgetError::TooManyOfCall => RefusalCode::StateFull,
-                        BudgetError::TooMany | BudgetError::NoSuchBudget(_) => RefusalCode::InvalidData,
-                    };
-                    ReactorRefusal::new(code, error.to_string())
-                })
-            }
-            Act::ContractDefined(defined) => {
-                if self.contracts.has_room_for(&defined.contract) {
-                    Ok(())
-                } else {
-                    Err(ReactorRefusal::too_many("contracts"))
-                }
-            }
+            Act::BudgetConfigured(configured) => self.may_configure_budget(configured),
             Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
             Act::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
-            Act::GrantGiven(given) if self.grants().contains(&given.grant) => Err(ReactorRefusal::new(
-                RefusalCode::InvalidData,
-                format!("grant `{}` was given before; use a new id", given.grant),
-            )),
-            Act::GrantGiven(given) if given.scope.session.is_some() && given.scope.agent.is_none() => {
-                Err(ReactorRefusal::new(
-                    RefusalCode::InvalidData,
-                    "whoever likes may name a session: a grant for one names its agent too",
-                ))
-            }
-            Act::GrantGiven(given) if is_isolated && !names_all(&given.scope) => Err(ReactorRefusal::new(
-                RefusalCode::InvalidData,
-                "a grant names an agent, its workspace and a context, as decisions show them",
-            )),
-            Act::GrantGiven(given) if is_isolated && given.expires <= time.0 => Err(ReactorRefusal::new(
-                RefusalCode::InvalidData,
-                "the grant's end has passed; name a later time",
-            )),
-            Act::GrantGiven(_) if self.grants().holding(time).count() >= MAX_GRANTS => {
-                Err(ReactorRefusal::too_many("grants"))
-            }
+            Act::GrantGiven(given) => self.may_give_grant(given, time),
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
-            }
-            Act::Suspended(suspended)
-                if self.stops().suspended.len() >= MAX_SUSPENDED
-                    && !self.stops().suspended.contains_key(&suspended.agent) =>
-            {
-                Err(ReactorRefusal::too_many("suspended agents"))
             }
             Act::Resumed(resumed) if !self.stops().suspended.contains_key(&resumed.agent) => {
                 Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
             }
-            Act::ModeConfigured(configured)
-                if self.modes().would_grow(configured) && self.modes().len() >= MAX_MODE_SCOPES =>
-            {
-                Err(ReactorRefusal::too_many("modes"))
-            }
             Act::ClockAccepted(_) if self.clock().jump().is_none() => {
                 Err(no_such(&"jump of the clock to be accepted"))
             }
-            Act::TrustSet(set)
-                if self.trust.len() >= MAX_DIMENSIONS && self.trust.get(&set.dimension).is_none() =>
-            {
-                Err(ReactorRefusal::too_many("dimensions of trust"))
-            }
-            Act::Observed(observed)
-                if observed.assurance.is_some()
-                    && self.imported.len() >= MAX_DIMENSIONS
-                    && self.imported.get(&observed.dimension).is_none() =>
-            {
-                Err(ReactorRefusal::too_many("imported dimensions of trust"))
-            }
             Act::Closed(closed) => self.may_begin_breaker(&closed.dimension),
-            _ => Ok(()),
+            _ => self.has_room_for(act),
         }
+    }
+
+    fn may_configure_budget(&self, configured: &BudgetConfigured) -> Result<(), ReactorRefusal> {
+        let rules = self.rules.get().version();
+        if configured.on_exceed == OnExceed::Abort && configured.period != BudgetPeriod::Run {
+            let reason = "only a budget that each run has anew aborts a run; set the period `run`, or `deny`";
+            return Err(invalid(&reason));
+        }
+        if holds_run_budgets(rules) && configured.budget == *RUN_BUDGET {
+            let reason =
+                format_args!("`{}` names what runs say of themselves; use another name", *RUN_BUDGET);
+            return Err(invalid(&reason));
+        }
+        self.budgets().check(configured, rules).map_err(|error| {
+            let code = match error {
+                BudgetError::TooManyOfCall => RefusalCode::StateFull,
+                BudgetError::TooMany | BudgetError::NoSuchBudget(_) => RefusalCode::InvalidData,
+            };
+            ReactorRefusal::new(code, error.to_string())
+        })
+    }
+
+    fn may_give_grant(&self, given: &GrantGiven, time: Micros) -> Result<(), ReactorRefusal> {
+        let is_isolated = is_isolated(self.rules.get().version());
+        if self.grants().contains(&given.grant) {
+            let reason = format_args!("grant `{}` was given before; use a new id", given.grant);
+            return Err(invalid(&reason));
+        }
+        if given.scope.session.is_some() && given.scope.agent.is_none() {
+            return Err(invalid(&"whoever likes may name a session: a grant for one names its agent too"));
+        }
+        if is_isolated && !names_all(&given.scope) {
+            let reason = "a grant names an agent, its workspace and a context, as decisions show them";
+            return Err(invalid(&reason));
+        }
+        if is_isolated && given.expires <= time.0 {
+            return Err(invalid(&"the grant's end has passed; name a later time"));
+        }
+        if self.grants().holding(time).count() >= MAX_GRANTS {
+            return Err(ReactorRefusal::too_many("grants"));
+        }
+        Ok(())
+    }
+
+    /// Refuses an act that adds an entry to a table that is full. Entries that are there may always be changed.
+    fn has_room_for(&self, act: &Act) -> Result<(), ReactorRefusal> {
+        let full = match act {
+            Act::ContractDefined(defined) => {
+                (!self.contracts.has_room_for(&defined.contract)).then_some("contracts")
+            }
+            Act::Suspended(suspended) => {
+                let suspended_agents = &self.stops().suspended;
+                let is_new = !suspended_agents.contains_key(&suspended.agent);
+                (is_new && suspended_agents.len() >= MAX_SUSPENDED).then_some("suspended agents")
+            }
+            Act::ModeConfigured(configured) => {
+                let is_new = self.modes().would_grow(configured);
+                (is_new && self.modes().len() >= MAX_MODE_SCOPES).then_some("modes")
+            }
+            Act::TrustSet(set) => {
+                let is_new = self.trust.get(&set.dimension).is_none();
+                (is_new && self.trust.len() >= MAX_DIMENSIONS).then_some("dimensions of trust")
+            }
+            Act::Observed(observed) if observed.assurance.is_some() => {
+                let is_new = self.imported.get(&observed.dimension).is_none();
+                (is_new && self.imported.len() >= MAX_DIMENSIONS).then_some("imported dimensions of trust")
+            }
+            _ => None,
+        };
+        full.map_or(Ok(()), |what| Err(ReactorRefusal::too_many(what)))
     }
 }
 
@@ -201,6 +200,10 @@ impl State {
 /// Returns `true` if a grant names the agent, the workspace and the context of its calls.
 fn names_all(scope: &GrantScope) -> bool {
     scope.agent.is_some() && scope.workspace.is_some() && scope.context.is_some()
+}
+
+fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::InvalidData, error.to_string())
 }
 
 fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {

@@ -294,110 +294,154 @@ impl State {
     }
 
     fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
-        self.pass_to_rules(self.rules.get().decided(decision.reactor_version));
-        let dimension = &*decision.dimension;
-        let agent = placed.event.agent.as_deref();
-        // The keys of a recording are no keys of calls that are made now; nor is one this call's that stands for another, also where
-        // it was allowed all the same.
-        let key = decision.idempotency_key.as_ref().filter(|_| !decision.imported && !decision.is_key_reused);
-        let server = decision.server.as_ref().map(BoundedRef::as_str);
-        let key = key.map(|key| ScopedKey::new(agent, dimension.tool(), server, key.as_str()));
-        let call = decision.call.to_text();
-        let approval = decision.approval.as_ref().map(BoundedRef::to_text);
-        let session = placed.event.session.as_deref();
-        let verdict = decision.effective_verdict();
-        let deadline = Micros(decision.deadline);
-        if !decision.imported && decision.took_token {
-            let question = RateQuestion {
-                tool: dimension.tool(),
-                agent: placed.event.agent.as_deref().unwrap_or(NOBODY),
-                role: decision.role.as_str(),
-            };
-            self.rates.apply_taken(&question, decision.local_times.as_ref(), placed.time);
-        }
-        if !decision.imported && has_budgets(decision.reactor_version) {
-            let run = decision.run.as_ref().map(BoundedRef::as_str);
-            let open = self.calls.get(&call);
-            let question = RoundQuestion {
-                call: &call,
-                is_open: open.is_some(),
-                is_reviewed: open.is_some_and(|open| open.verdict == Verdict::Review),
-                rules: decision.reactor_version,
-                tool: dimension.tool(),
-                args: decision.compared_digest(),
-                poll: decision.poll,
-                agent,
-                session,
-                run,
-                session_folder: decision.session_folder.as_deref(),
-                alone: times::alone(&self.policies.get().times()),
-            };
-            let bounds = self.policies.get().bounds();
-            self.rounds.apply_decided(&question, bounds, verdict == Verdict::Allow, placed.time);
-        }
-        if !is_patient(decision.reactor_version) || self.clock().jump().is_none() {
-            self.forget_what_is_over(is_strict(decision.reactor_version), placed.time);
-        }
-        if let Some(key) = &key {
-            let digest = decision.action_digest.clone().map(Cow::into_owned);
-            let times = (placed.time, self.policies.get().key_life_s());
-            self.keys.apply_decided(key, call.clone(), digest, verdict, times, deadline);
-        }
         let rules = decision.reactor_version;
-        let has_own = || self.rounds.own_budget(agent, decision.run.as_ref().map(BoundedRef::as_str), rules);
-        let has_budget = !self.budgets.is_empty() || has_own().is_some();
-        let may_be_a_gap = is_strict(rules) && verdict != Verdict::Allow && has_budget;
-        let asked = (may_be_a_gap && !decision.imported).then(|| {
-            let run = decision.run.as_ref().map(|run| run.as_str().to_owned());
-            let (role, session) = (decision.role.as_str().to_owned(), session.map(str::to_owned));
-            Box::new(AskedIn { role, session, run })
-        });
+        self.pass_to_rules(self.rules.get().decided(rules));
+        let call = decision.call.to_text();
+        // An imported call took its tokens and its steps where it was made.
+        if !decision.imported {
+            self.take_token(&decision, placed);
+            self.count_step(&decision, &call, placed);
+        }
+        if !is_patient(rules) || self.clock().jump().is_none() {
+            self.forget_what_is_over(is_strict(rules), placed.time);
+        }
+        let key = self.use_key(&decision, &call, placed);
         if has_no_dead_ends(rules) && decision.is_unregistered {
             self.see_tool(&decision, placed);
         }
-        let dimension = &*decision.dimension;
-        let trial = self.breaker(dimension).and_then(|breaker| breaker.trial());
-        let trial = trial.filter(|_| !decision.imported && !decision.outcome.uncounted);
-        let open = OpenCall {
+        let imported = decision.imported;
+        let open = self.open_call(decision, &call, key, placed);
+        if imported {
+            self.take_imported_time(placed);
+            self.imported_calls.apply_imported(imported_key(placed.event, &call), open);
+            return;
+        }
+        if let Some(session) = placed.event.session.as_deref() {
+            self.live_sessions.apply_decided(session, placed.position.get());
+        }
+        // The table of calls has a limit. The call that leaves for this one holds its reservations no longer.
+        let let_go = self.calls.apply_decided(call, open);
+        if let Some(call) = let_go.filter(|_| is_strict(rules)) {
+            self.budgets.let_go(&call, placed.time);
+        }
+    }
+
+    fn take_token(&mut self, decision: &RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
+        if !decision.took_token {
+            return;
+        }
+        let question = RateQuestion {
+            tool: decision.dimension.tool(),
+            agent: placed.event.agent.as_deref().unwrap_or(NOBODY),
+            role: decision.role.as_str(),
+        };
+        self.rates.apply_taken(&question, decision.local_times.as_ref(), placed.time);
+    }
+
+    /// Counts a call as a step of its session and of its run.
+    fn count_step(&mut self, decision: &RecordedDecision<'_>, call: &Name, placed: &ObservedEvent<'_>) {
+        if !has_budgets(decision.reactor_version) {
+            return;
+        }
+        let open = self.calls.get(call);
+        let question = RoundQuestion {
+            call,
+            is_open: open.is_some(),
+            is_reviewed: open.is_some_and(|open| open.verdict == Verdict::Review),
+            rules: decision.reactor_version,
+            tool: decision.dimension.tool(),
+            args: decision.compared_digest(),
+            poll: decision.poll,
+            agent: placed.event.agent.as_deref(),
+            session: placed.event.session.as_deref(),
+            run: decision.run.as_ref().map(BoundedRef::as_str),
+            session_folder: decision.session_folder.as_deref(),
+            alone: times::alone(&self.policies.get().times()),
+        };
+        let bounds = self.policies.get().bounds();
+        let is_allowed = decision.effective_verdict() == Verdict::Allow;
+        self.rounds.apply_decided(&question, bounds, is_allowed, placed.time);
+    }
+
+    /// Notes the idempotency key of a call, and returns it. The keys of a recording are no keys of calls that are made now. A key that
+    /// stands for another call is not this one's, also where this one was allowed all the same.
+    fn use_key(
+        &mut self,
+        decision: &RecordedDecision<'_>,
+        call: &Name,
+        placed: &ObservedEvent<'_>,
+    ) -> Option<ScopedKey> {
+        let key = decision.idempotency_key.as_ref();
+        let key = key.filter(|_| !decision.imported && !decision.is_key_reused)?;
+        let (agent, server) =
+            (placed.event.agent.as_deref(), decision.server.as_ref().map(BoundedRef::as_str));
+        let key = ScopedKey::new(agent, decision.dimension.tool(), server, key.as_str());
+        let digest = decision.action_digest.clone().map(Cow::into_owned);
+        let times = (placed.time, self.policies.get().key_life_s());
+        let (verdict, deadline) = (decision.effective_verdict(), Micros(decision.deadline));
+        self.keys.apply_decided(&key, call.clone(), digest, verdict, times, deadline);
+        Some(key)
+    }
+
+    /// Returns the entry of a call that waits for its outcome.
+    fn open_call(
+        &self,
+        decision: RecordedDecision<'_>,
+        call: &Name,
+        key: Option<ScopedKey>,
+        placed: &ObservedEvent<'_>,
+    ) -> OpenCall {
+        let session = placed.event.session.as_deref();
+        let approval = decision.approval.as_ref().map(BoundedRef::to_text);
+        let trial = self.breaker(&decision.dimension).and_then(|breaker| breaker.trial());
+        // A decision made here has counted here, or was not to count; a person's rejection counts once.
+        let is_counted = if decision.imported {
+            session.is_some_and(|session| self.live_sessions.contains(session))
+        } else {
+            approval.as_ref().is_some_and(|approval| self.approvals.is_counted(approval, call))
+        };
+        let again_from = decision.retry_after_ms.map(|wait| {
+            Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
+        });
+        OpenCall {
             position: placed.position.get(),
             stream: placed.event.stream.to_string(),
             agent: placed.event.agent.as_deref().map(str::to_owned),
-            dimension: decision.dimension.into_owned(),
-            verdict,
+            verdict: decision.effective_verdict(),
             mode: decision.mode,
             by_person: is_by_person(decision.reason_code),
-            trial,
+            trial: trial.filter(|_| !decision.imported && !decision.outcome.uncounted),
             key,
-            // A decision made here has counted here, or was not to count; a person's rejection counts once.
-            is_counted: if decision.imported {
-                session.is_some_and(|session| self.live_sessions.contains(session))
-            } else {
-                approval.as_ref().is_some_and(|approval| self.approvals.is_counted(approval, &call))
-            },
+            is_counted,
             approval,
             imported: decision.imported,
-            deadline,
+            deadline: Micros(decision.deadline),
             is_late: false,
-            rules,
-            asked,
+            rules: decision.reactor_version,
+            asked: self.asked_in(&decision, placed).map(Box::new),
             rollbacks: Rollbacks::default(),
+            again_from,
+            dimension: decision.dimension.into_owned(),
             outcome: decision.outcome,
-            again_from: decision.retry_after_ms.map(|wait| {
-                Micros(placed.time.0.saturating_add(wait.get().saturating_mul(MICROS_A_MILLISECOND)))
-            }),
-        };
-        if decision.imported {
-            self.take_imported_time(placed);
-            self.imported_calls.apply_imported(imported_key(placed.event, &call), open);
-        } else {
-            if let Some(session) = session {
-                self.live_sessions.apply_decided(session, placed.position.get());
-            }
-            let let_go = self.calls.apply_decided(call, open);
-            if let Some(call) = let_go.filter(|_| is_strict(rules)) {
-                self.budgets.let_go(&call, placed.time);
-            }
         }
+    }
+
+    /// Returns the place that a call was asked in, where it may have cost something that no budget was charged with: it was not allowed,
+    /// and budgets hold for it.
+    fn asked_in(&self, decision: &RecordedDecision<'_>, placed: &ObservedEvent<'_>) -> Option<AskedIn> {
+        let (rules, run) = (decision.reactor_version, decision.run.as_ref().map(BoundedRef::as_str));
+        if !is_strict(rules) || decision.effective_verdict() == Verdict::Allow || decision.imported {
+            return None;
+        }
+        let agent = placed.event.agent.as_deref();
+        if self.budgets.is_empty() && self.rounds.own_budget(agent, run, rules).is_none() {
+            return None;
+        }
+        Some(AskedIn {
+            role: decision.role.as_str().to_owned(),
+            session: placed.event.session.as_deref().map(str::to_owned),
+            run: run.map(str::to_owned),
+        })
     }
 
     /// Notes a tool that nobody registered. Its name is its dimension's, behind that of its server.

@@ -4,7 +4,7 @@ use bitacora_vocabulary::{ApprovalAbout, ApprovalRequested, BoundedText, Name};
 
 use crate::calls::approval_ids::id_of_position;
 use crate::calls::ended_calls::CheckedCall;
-use crate::decide::{approvers, undrawn};
+use crate::decide::approval_request::{approvers, undrawn};
 use crate::reactor::ObservedEvent;
 use crate::refusal::ReactorRefusal;
 use crate::state::State;

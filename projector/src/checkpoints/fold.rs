@@ -11,7 +11,7 @@ use bitacora_vocabulary::{
 use super::ContentPiece;
 use super::event_views::{Blob, CheckpointCopyView, CheckpointDeletionView, CheckpointSaveView, Writes};
 use super::order::OrderEntry;
-use super::row::{ChannelLocation, CheckpointRow, Write, channel_name};
+use super::row::{ChannelLocation, CheckpointRow, TaskWrites, Write, channel_name};
 use super::thread::{TaskWriteBatch, Thread};
 use super::whose::Sender;
 use crate::models::{FoldError, FoldEvent, Model, Rows};
@@ -202,49 +202,65 @@ fn copied(
     if told.thread == told.to {
         return Ok(());
     }
-    let mut from = Thread::open(rows, &told.thread)?;
-    let mut chosen = Vec::new();
-    match &told.checkpoint {
-        Some(checkpoint) => {
-            let namespace = told.namespace.as_deref().unwrap_or_default();
-            let mut next = Some(checkpoint.as_ref().to_owned());
-            // Each is taken once, also where somebody made a circle of them.
-            let mut left = from.entries()?.len();
-            while let Some(id) = next.take().filter(|_| left > 0) {
-                left -= 1;
-                let entry = OrderEntry::new(&id, namespace);
-                let found = from.checkpoint(&entry)?;
-                next = found.and_then(|found| found.parent);
-                chosen.push(entry);
-            }
-        }
-        None => {
-            let all = from.entries()?;
-            let is_meant = |entry: &OrderEntry| {
-                told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
-            };
-            chosen.extend(all.into_iter().filter(is_meant));
-        }
-    }
-    let mut copies = Vec::with_capacity(chosen.len());
-    for entry in chosen {
-        if let Some(checkpoint) = from.checkpoint(&entry)? {
-            let writes = from.writes(&entry)?;
-            copies.push((entry, checkpoint, writes));
-        }
-    }
+    let copies = CheckpointCopy::all(&mut Thread::open(rows, &told.thread)?, told)?;
     let mut to = Thread::open(rows, &told.to)?;
     if copies.is_empty() || !to.takes(&Sender::of(event)) {
         return Ok(());
     }
-    for (number, (entry, checkpoint, writes)) in (0_u64..).zip(copies) {
+    for (number, CheckpointCopy { entry, row, writes }) in (0_u64..).zip(copies) {
+        // A checkpoint that the thread has already stays as it is.
         if to.checkpoint(&entry)?.is_some() {
             continue;
         }
-        let copy = CheckpointRow { copied: Some(told.to.as_ref().to_owned()), ..checkpoint };
-        if to.put(&entry, &copy, event.position.get(), number)? {
+        let row = CheckpointRow { copied: Some(told.to.as_ref().to_owned()), ..row };
+        if to.put(&entry, &row, event.position.get(), number)? {
             to.put_writes(&entry, writes)?;
         }
     }
     to.close()
+}
+
+/// A checkpoint of one thread that another thread gets.
+struct CheckpointCopy {
+    entry: OrderEntry,
+    row: CheckpointRow,
+    writes: Vec<TaskWrites>,
+}
+
+impl CheckpointCopy {
+    /// Reads all that a copy takes from a thread. Both threads are rows of one table, so one is read whole before the other is opened.
+    fn all(from: &mut Thread<'_, '_>, told: &CheckpointCopyView<'_>) -> Result<Vec<Self>, FoldError> {
+        let entries = match &told.checkpoint {
+            Some(checkpoint) => ancestry(from, checkpoint, told.namespace.as_deref().unwrap_or_default())?,
+            None => {
+                let mut entries = from.entries()?;
+                entries.retain(|entry| {
+                    told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
+                });
+                entries
+            }
+        };
+        let mut copies = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if let Some(row) = from.checkpoint(&entry)? {
+                let writes = from.writes(&entry)?;
+                copies.push(Self { entry, row, writes });
+            }
+        }
+        Ok(copies)
+    }
+}
+
+/// Returns a checkpoint and those before it, the newest first.
+fn ancestry(from: &mut Thread<'_, '_>, newest: &str, namespace: &str) -> Result<Vec<OrderEntry>, FoldError> {
+    let mut chain = Vec::new();
+    let mut next = Some(newest.to_owned());
+    // Parents are what senders say, so they may form a circle: no more are followed than the thread has.
+    for _ in 0..from.entries()?.len() {
+        let Some(id) = next.take() else { break };
+        let entry = OrderEntry::new(&id, namespace);
+        next = from.checkpoint(&entry)?.and_then(|found| found.parent);
+        chain.push(entry);
+    }
+    Ok(chain)
 }

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use bitacora_formats::RowSum;
+
+use super::fold::Fold;
+use super::model_tree::Build;
 use super::published_model::PublishedModel;
 use super::store::RowIntegrityError;
-use super::worker::{Fold, Worker};
+use super::worker::Worker;
 use crate::limits::FOLD_EVENTS;
 
 /// Of each model there is at most one build that answers, and one that does not yet.
@@ -81,36 +85,17 @@ impl Worker<'_> {
         gone.iter().try_for_each(|fold| self.store.remove(&fold.build))
     }
 
-    /// A build that has come to where the one before it stands takes its place; a first one once it is near the head.
+    /// Shows the builds that have caught up. Each takes the place of the build that answered until now.
     fn show_what_caught_up(&mut self) -> Result<(), RowIntegrityError> {
         let head = self.inner.ledger.head().position.get();
-        let stands = |number: usize, fold: &Fold| {
-            let before = self
-                .folds
-                .iter()
-                .enumerate()
-                .find(|(at, other)| *at != number && Arc::ptr_eq(&other.published, &fold.published));
-            (
-                before.map(|(at, _)| at),
-                before.map_or(head.saturating_sub(fold.position) < FOLD_EVENTS, |(_, before)| {
-                    before.position == fold.position
-                }),
-            )
-        };
-        let ready: Vec<(usize, Option<usize>)> = (self.folds.iter().enumerate())
-            .filter(|(_, fold)| !fold.shown && fold.stored.is_some())
-            .filter_map(|(number, fold)| match stands(number, fold) {
-                (before, true) => Some((number, before)),
-                _ => None,
-            })
-            .collect();
+        let ready: Vec<Replacement> =
+            (0..self.folds.len()).filter_map(|number| self.replacement(number, head)).collect();
         let mut replaced = Vec::new();
-        for (number, before) in ready {
-            let before = before
-                .and_then(|before| self.folds.get(before))
-                .map(|before| (before.sum, Arc::clone(&before.build)));
+        for Replacement { number, before } in ready {
             let Some(fold) = self.folds.get_mut(number) else { continue };
-            if before.as_ref().is_some_and(|(sum, _)| *sum != fold.sum) {
+            // Both have folded the same events, so their rows must come to the same sum. Where they do not, the new ones are taken:
+            // they were folded from the log just now.
+            if before.as_ref().is_some_and(|(sum, _)| *sum != fold.cursor.sum()) {
                 fold.published.count_doubt(&RowIntegrityError::Digest);
             }
             replaced.extend(before.map(|(_, build)| build));
@@ -118,4 +103,27 @@ impl Worker<'_> {
         }
         self.let_go(|fold| replaced.iter().any(|build| Arc::ptr_eq(build, &fold.build)))
     }
+
+    /// Returns a fold that may be shown now, and what it replaces. A first build may be shown near the head, where it is soon
+    /// complete. A second one must stand exactly where the build stands that answers, or answers would go back.
+    fn replacement(&self, number: usize, head: u64) -> Option<Replacement> {
+        let fold = self.folds.get(number).filter(|fold| !fold.shown && fold.cursor.is_stored())?;
+        let is_other =
+            |(at, other): &(usize, &Fold)| *at != number && Arc::ptr_eq(&other.published, &fold.published);
+        let before = self.folds.iter().enumerate().find(is_other).map(|(_, other)| other);
+        let has_caught_up = match before {
+            Some(before) => before.cursor.folded() == fold.cursor.folded(),
+            None => head.saturating_sub(fold.cursor.folded()) < FOLD_EVENTS,
+        };
+        let before = before.map(|before| (before.cursor.sum(), Arc::clone(&before.build)));
+        has_caught_up.then_some(Replacement { number, before })
+    }
+}
+
+/// A build that is shown next.
+struct Replacement {
+    /// Its number among the folds.
+    number: usize,
+    /// The build that answered until now, and the sum of its rows.
+    before: Option<(RowSum, Arc<Build>)>,
 }

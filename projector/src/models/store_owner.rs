@@ -10,11 +10,12 @@ use tokio::runtime::Builder;
 
 use super::ReadModelsInner;
 use super::clean_close::{CleanClose, remove_all};
+use super::fold::Fold;
 use super::manifests;
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
 use super::store::{RowIntegrityError, Store, guarded};
-use super::worker::{Fold, Worker};
+use super::worker::Worker;
 use crate::limits::{FOLD_THREADS, MAX_STORE_DEPTH, RETRY_PAUSE};
 
 /// Starts the thread.

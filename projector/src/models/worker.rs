@@ -1,21 +1,30 @@
 //! The folding thread: reads durable events once for several models, and stores the rows of each.
+//!
+//! A round has these phases, in this order:
+//!
+//! 1. `look_after_builds` (`rebuilds.rs`): begins, shows and removes builds.
+//! 2. `next_portion`: the range of events that a group of builds reads next, up to the durable head.
+//! 3. `read_portion`: each event is read once, and given to the builds that its kind concerns.
+//! 4. `settle_halted`: a build that could not take in an event ends, or is begun again.
+//! 5. `store`: rows and cursors go into the store, and readers learn how far each build has come.
+//!
+//! Phases 2 to 5 repeat until every group has come to the head. Then the thread waits for news.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bitacora_formats::{After, ModelCursor, Position, RowSum};
+use bitacora_formats::{After, ModelCursor, Position};
 use bitacora_ledger::{Head, ReadError, VisitedRecord};
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
 
 use super::ReadModelsInner;
+use super::fold::Fold;
 use super::model::{EVERY_KIND, FoldError, FoldEvent};
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
-use super::rows::{Changes, Rows};
-use super::store::{RowIntegrityError, Store, guarded};
-use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, FOLLOW_PAUSE, IDLE_COMMIT_EVENTS, RETRY_PAUSE};
+use super::store::{RowIntegrityError, Store};
+use crate::limits::{FOLD_EVENTS, FOLLOW_PAUSE, RETRY_PAUSE};
 
 /// The reasons for which folding does not go on for now.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +51,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) waiting: Runtime,
 }
 
-/// The two parts of a thread's builds; each is read from where it stands.
+/// The two groups of a thread's builds. Each has its own place in the log, so that a rebuild from the first event never holds up the
+/// builds that answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BuildGroup {
     /// The builds that answer, mostly near the head.
@@ -54,12 +64,16 @@ enum BuildGroup {
 impl BuildGroup {
     const ALL: [Self; 2] = [Self::Shown, Self::Unshown];
 
+    fn of(fold: &Fold) -> Self {
+        if fold.shown { Self::Shown } else { Self::Unshown }
+    }
+
     fn has(self, fold: &Fold) -> bool {
-        fold.shown == (self == Self::Shown)
+        Self::of(fold) == self
     }
 }
 
-/// The reasons for which each part's events could not be read from the log.
+/// The reasons for which each group's events could not be read from the log.
 #[derive(Default)]
 struct ReadFailures {
     shown: Option<String>,
@@ -67,16 +81,16 @@ struct ReadFailures {
 }
 
 impl ReadFailures {
-    fn of(&self, part: BuildGroup) -> Option<&str> {
-        match part {
+    fn of(&self, group: BuildGroup) -> Option<&str> {
+        match group {
             BuildGroup::Shown => self.shown.as_deref(),
             BuildGroup::Unshown => self.unshown.as_deref(),
         }
     }
 
-    fn set(&mut self, part: BuildGroup, error: &ReadError) {
+    fn set(&mut self, group: BuildGroup, error: &ReadError) {
         let why = Some(format!("the log could not be read: {error}"));
-        match part {
+        match group {
             BuildGroup::Shown => self.shown = why,
             BuildGroup::Unshown => self.unshown = why,
         }
@@ -87,82 +101,37 @@ impl ReadFailures {
     }
 }
 
-/// One build on its way.
-pub(crate) struct Fold {
-    pub(crate) published: Arc<PublishedModel>,
-    pub(crate) build: Arc<Build>,
-    /// The last event that is folded.
-    pub(super) position: u64,
-    pub(super) sum: RowSum,
-    /// The cursor that is stored.
-    pub(super) stored: Option<ModelCursor>,
-    changes: Changes,
-    /// `true` if readers were answered from it.
-    pub(super) shown: bool,
-    /// The event that it could not take in, and why: it takes none any more.
-    halted: Option<(Position, FoldError)>,
+/// The events that a group reads next. No more than [`FOLD_EVENTS`], because they are stored together.
+#[derive(Debug, Clone, Copy)]
+struct Portion {
+    first: u64,
+    last: Position,
 }
 
-impl Fold {
-    /// Goes on with a build that is believed.
-    pub(crate) fn new(
-        published: Arc<PublishedModel>,
-        build: Arc<Build>,
-        cursor: Option<ModelCursor>,
-    ) -> Self {
-        let (position, sum) =
-            cursor.map_or((0, RowSum::default()), |cursor| (cursor.position.get(), cursor.sum));
-        let changes = if cursor.is_none() { Changes::of_new_build() } else { Changes::default() };
-        Self { published, build, position, sum, stored: cursor, changes, shown: false, halted: None }
-    }
+/// The folds that each kind of event concerns, by their numbers in [`Worker::folds`].
+struct FoldsByKind {
+    of_kind: HashMap<&'static str, Vec<usize>>,
+    /// The folds that take every kind.
+    of_any: Vec<usize>,
+}
 
-    /// Readers are answered from it from now on.
-    pub(crate) fn show(&mut self) {
-        if let Some(position) = Position::new(self.position) {
-            self.shown = true;
-            self.changes.forget_seen();
-            self.published.show(&self.build, position, self.stored);
-        }
-    }
-
-    /// Returns `true` if a reader found rows in it that are not to be believed.
-    pub(super) fn is_doubted(&self) -> bool {
-        self.shown && !self.published.is_live(&self.build)
-    }
-
-    fn next(&self) -> u64 {
-        self.position + 1
-    }
-
-    /// Takes in an event; one that it cannot take in halts it there.
-    fn take(&mut self, event: &FoldEvent<'_>) {
-        if self.halted.is_some() || self.changes.bytes() > COMMIT_BYTES {
-            return;
-        }
-        let mut rows = Rows::new(&self.build, &mut self.changes);
-        let model = self.build.model;
-        match catch_unwind(AssertUnwindSafe(|| model.fold(event, &mut rows))) {
-            Ok(Ok(())) if self.changes.lack_a_row() => {
-                self.halt(event.position, FoldError::Contradiction("its fold kept a row that it took"));
+impl FoldsByKind {
+    fn new(folds: &[Fold], group: BuildGroup) -> Self {
+        let mut of_kind: HashMap<&'static str, Vec<usize>> = HashMap::new();
+        for (number, fold) in folds.iter().enumerate().filter(|(_, fold)| group.has(fold)) {
+            for kind in fold.build.model.kinds() {
+                of_kind.entry(kind).or_default().push(number);
             }
-            Ok(Ok(())) => self.position = event.position.get(),
-            Ok(Err(error)) => self.halt(event.position, error),
-            Err(_) => self.halt(event.position, FoldError::Contradiction("its fold panicked")),
         }
+        let of_any = of_kind.remove(EVERY_KIND).unwrap_or_default();
+        for numbers in of_kind.values_mut() {
+            numbers.extend(&of_any);
+        }
+        Self { of_kind, of_any }
     }
 
-    /// It stands where it was stored last: what it made of the event that halted it, it may have made in part.
-    fn halt(&mut self, at: Position, error: FoldError) {
-        self.halted = Some((at, error));
-        self.changes.clear();
-        self.position = self.stored.map_or(0, |stored| stored.position.get());
-    }
-
-    /// All events up to here are not its own, or are folded.
-    fn pass(&mut self, until: Position) {
-        if self.halted.is_none() && self.changes.bytes() <= COMMIT_BYTES {
-            self.position = self.position.max(until.get());
-        }
+    fn of(&self, kind: &str) -> &[usize] {
+        self.of_kind.get(kind).unwrap_or(&self.of_any)
     }
 }
 
@@ -173,113 +142,99 @@ impl Worker<'_> {
     /// A [`RowIntegrityError`] of the store, which has to be opened again.
     pub(crate) fn run(&mut self) -> Result<(), RowIntegrityError> {
         while !self.inner.is_ending() {
+            // Before the log is read: a head that is published meanwhile ends the wait at once.
             self.heads.mark_unchanged();
-            let failing = self.round()?;
-            self.tell(&failing);
+            let failures = self.catch_up()?;
+            self.publish_failures(&failures);
             if !self.inner.is_ending() {
-                self.wait(&failing);
+                self.wait_for_news(&failures);
             }
         }
-        BuildGroup::ALL.into_iter().try_for_each(|part| match self.store_all(part, true) {
-            Err(FoldRunError::Store(doubt)) => Err(doubt),
-            // Events whose rows are not stored are folded again by the next opening.
-            Err(FoldRunError::Read(_)) | Ok(()) => Ok(()),
-        })
+        self.store_at_the_end()
     }
 
-    /// Folds up to the durable head: what answers, and beside it what does not yet, so that neither waits for the other.
-    fn round(&mut self) -> Result<ReadFailures, RowIntegrityError> {
-        let mut failing = ReadFailures::default();
+    /// Folds every group up to the durable head. Groups take turns, one portion each, so that neither waits for the other.
+    fn catch_up(&mut self) -> Result<ReadFailures, RowIntegrityError> {
+        let mut failures = ReadFailures::default();
         while !self.inner.is_ending() {
             self.look_after_builds()?;
             let head = self.inner.ledger.head().position;
-            let mut goes_on = false;
-            for part in BuildGroup::ALL {
-                let Some(until) = self.portion(part, head).filter(|_| failing.of(part).is_none()) else {
+            let mut has_progress = false;
+            for group in BuildGroup::ALL {
+                // A group whose events could not be read rests until the next round. The other one may stand where the log is whole.
+                let Some(portion) = self.next_portion(group, head).filter(|_| failures.of(group).is_none())
+                else {
                     continue;
                 };
-                goes_on = true;
-                match self.read(part, until).and_then(|()| self.settle(part)) {
+                has_progress = true;
+                match self.fold_portion(group, portion) {
                     Ok(()) => {}
+                    Err(FoldRunError::Read(error)) => failures.set(group, &error),
+                    // Rows of all models are in one store, so that nothing goes on without it.
                     Err(FoldRunError::Store(doubt)) => return Err(doubt),
-                    Err(FoldRunError::Read(error)) => failing.set(part, &error),
                 }
             }
-            if !goes_on {
+            if !has_progress {
                 break;
             }
         }
-        Ok(failing)
+        Ok(failures)
     }
 
-    /// Up to where a part is read next; `None` where it has come to the head.
-    fn portion(&self, part: BuildGroup, head: Position) -> Option<Position> {
-        let first = self.first(part).filter(|first| *first <= head.get())?;
-        Some(Position::new(first + FOLD_EVENTS - 1).map_or(head, |portion| portion.min(head)))
+    /// Returns the events that a group reads next; `None` where it has come to the head.
+    fn next_portion(&self, group: BuildGroup, head: Position) -> Option<Portion> {
+        let of_group = self.folds.iter().filter(|fold| group.has(fold));
+        let first = of_group.map(|fold| fold.cursor.next()).min().filter(|first| *first <= head.get())?;
+        let last = Position::new(first + FOLD_EVENTS - 1).map_or(head, |last| last.min(head));
+        Some(Portion { first, last })
     }
 
-    /// The first event that one of a part has not folded.
-    fn first(&self, part: BuildGroup) -> Option<u64> {
-        self.folds.iter().filter(|fold| part.has(fold)).map(Fold::next).min()
+    fn fold_portion(&mut self, group: BuildGroup, portion: Portion) -> Result<(), FoldRunError> {
+        self.read_portion(group, portion)?;
+        self.settle_halted()?;
+        self.store(group, false)
     }
 
-    /// Says of each model whether it can be folded now. One that answers is judged by that alone, whatever is folded beside it.
-    fn tell(&self, failing: &ReadFailures) {
-        let answers = |published: &Arc<PublishedModel>| {
-            self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.published, published))
-        };
-        for fold in self.folds.iter().filter(|fold| fold.shown || !answers(&fold.published)) {
-            let part = if fold.shown { BuildGroup::Shown } else { BuildGroup::Unshown };
-            fold.published.set_failure(failing.of(part));
-        }
-    }
-
-    /// Shows each model the events of its types.
-    fn read(&mut self, part: BuildGroup, until: Position) -> Result<(), FoldRunError> {
-        let Some(first) = self.first(part) else { return Ok(()) };
-        let mut of_kind: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (number, fold) in self.folds.iter().enumerate().filter(|(_, fold)| part.has(fold)) {
-            for kind in fold.build.model.kinds() {
-                of_kind.entry(kind).or_default().push(number);
-            }
-        }
-        let every = of_kind.remove(EVERY_KIND).unwrap_or_default();
-        for numbers in of_kind.values_mut() {
-            numbers.extend(&every);
-        }
-        let folds = &mut self.folds;
-        let ledger = &self.inner.ledger;
-        ledger.visit(After::new(first - 1), until, &mut |seen: &VisitedRecord<'_>| {
-            let numbers = of_kind.get(&*seen.record.kind).unwrap_or(&every);
+    /// Gives each event of a portion to the builds that its kind concerns.
+    fn read_portion(&mut self, group: BuildGroup, portion: Portion) -> Result<(), FoldRunError> {
+        let by_kind = FoldsByKind::new(&self.folds, group);
+        let (ledger, folds) = (&self.inner.ledger, &mut self.folds);
+        ledger.visit(After::new(portion.first - 1), portion.last, &mut |seen: &VisitedRecord<'_>| {
+            let numbers = by_kind.of(&seen.record.kind);
+            // Reading the data costs more than this look, and most events concern no model.
             if numbers.is_empty() {
                 return;
             }
             let event = FoldEvent::new(seen.position, seen.time, &seen.record);
             for number in numbers {
-                if let Some(fold) = folds.get_mut(*number).filter(|fold| fold.position < seen.position.get())
-                {
+                if let Some(fold) = folds.get_mut(*number) {
                     fold.take(&event);
                 }
             }
         })?;
-        for fold in folds.iter_mut().filter(|fold| part.has(fold)) {
-            fold.pass(until);
+        // Only now: after a read error, no build may pass events that it has not seen.
+        for fold in folds.iter_mut().filter(|fold| group.has(fold)) {
+            fold.pass(portion.last);
         }
         Ok(())
     }
 
-    /// Stores what each made of the events, shows it, and ends those that halted.
-    fn settle(&mut self, part: BuildGroup) -> Result<(), FoldRunError> {
+    /// Takes out the builds that an event halted, and does with each what its error asks for.
+    fn settle_halted(&mut self) -> Result<(), FoldRunError> {
         let halted: Vec<_> = self.folds.extract_if(.., |fold| fold.halted.is_some()).collect();
         for mut fold in halted {
             match fold.halted.take() {
+                // The store itself fails: it would fail for every build.
                 Some((_, FoldError::Row(doubt))) if doubt.is_of_the_store() => {
                     return Err(FoldRunError::Store(doubt));
                 }
+                // Rows that were damaged in the store: they are folded again from the log.
                 Some((_, FoldError::Row(doubt))) if !fold.build.is_defect(&doubt) => {
                     fold.published.count_doubt(&doubt);
                     self.begin_instead_of(&fold).map_err(FoldRunError::Store)?;
                 }
+                // A defect of the model, or an event that contradicts it. It would halt there again, so the model stops, and its
+                // rows stay as evidence.
                 Some((at, error)) => {
                     fold.published.stop(format!("position {at}: {error}"));
                     self.stopped.push((fold.published, fold.build));
@@ -287,49 +242,71 @@ impl Worker<'_> {
                 None => {}
             }
         }
-        self.store_all(part, false)
+        Ok(())
     }
 
-    fn store_all(&mut self, part: BuildGroup, at_the_end: bool) -> Result<(), FoldRunError> {
-        let inner = self.inner;
-        for fold in self.folds.iter_mut().filter(|fold| part.has(fold)) {
-            let Some(position) = Position::new(fold.position) else { continue };
-            let behind = fold.position - fold.stored.map_or(0, |stored| stored.position.get());
-            let idle = fold.changes.is_empty();
-            if idle && (behind == 0 || behind < IDLE_COMMIT_EVENTS && !at_the_end && fold.stored.is_some()) {
-                fold.changes.clear();
+    /// Stores the builds of a group, each with its cursor, and publishes how far each has come.
+    fn store(&mut self, group: BuildGroup, at_the_end: bool) -> Result<(), FoldRunError> {
+        let ledger = &self.inner.ledger;
+        for fold in self.folds.iter_mut().filter(|fold| group.has(fold)) {
+            let Some(position) = Position::new(fold.cursor.folded()) else { continue };
+            if fold.must_commit(at_the_end) {
+                // The frame's hashes tie the cursor to this history: a log that took another way does not take up the rows.
+                let frame = ledger.frame_of(position)?;
+                let cursor = ModelCursor {
+                    ledger: ledger.id(),
+                    position,
+                    previous: frame.previous,
+                    tree_root: frame.tree_root,
+                    sum: fold.cursor.sum(),
+                };
+                fold.commit(cursor).map_err(FoldRunError::Store)?;
             } else {
-                let frame = inner.ledger.frame_of(position)?;
-                let (ledger, previous, tree_root) = (inner.ledger.id(), frame.previous, frame.tree_root);
-                let cursor = ModelCursor { ledger, position, previous, tree_root, sum: fold.sum };
-                let stored = guarded(|| fold.build.commit(&mut fold.changes, cursor));
-                let stored = stored.map_err(FoldRunError::Store)?;
-                (fold.sum, fold.stored) = (stored.sum, Some(stored));
+                fold.forget_reads();
             }
-            if fold.shown {
-                fold.published.show_further(&fold.build, position, fold.stored);
-            } else {
-                fold.published.set_under_way(position);
-            }
+            // Behind the commit: what readers may ask for is stored, or changed no row.
+            fold.publish_progress(position);
         }
         Ok(())
     }
 
-    fn wait(&mut self, failing: &ReadFailures) {
+    fn store_at_the_end(&mut self) -> Result<(), RowIntegrityError> {
+        BuildGroup::ALL.into_iter().try_for_each(|group| match self.store(group, true) {
+            Err(FoldRunError::Store(doubt)) => Err(doubt),
+            // Events whose rows are not stored are folded again by the next opening.
+            Err(FoldRunError::Read(_)) | Ok(()) => Ok(()),
+        })
+    }
+
+    /// Publishes for each model the failure that keeps it from being folded, or that there is none. A model with a build that answers
+    /// is judged by that build alone, whatever is folded beside it.
+    fn publish_failures(&self, failures: &ReadFailures) {
+        let answers = |published: &Arc<PublishedModel>| {
+            self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.published, published))
+        };
+        for fold in self.folds.iter().filter(|fold| fold.shown || !answers(&fold.published)) {
+            fold.published.set_failure(failures.of(BuildGroup::of(fold)));
+        }
+    }
+
+    /// Waits for a new head, for a wish of a reader or an operator, or for the next attempt after a failure.
+    fn wait_for_news(&mut self, failures: &ReadFailures) {
         let (wake, heads) = (&self.wake, &mut self.heads);
         self.waiting.block_on(async {
             let retry = async {
-                match failing.is_any() {
+                match failures.is_any() {
                     true => tokio::time::sleep(RETRY_PAUSE).await,
                     false => std::future::pending().await,
                 }
             };
-            let news = tokio::select! {
-                changed = heads.changed(), if failing.of(BuildGroup::Shown).is_none() => changed.is_ok(),
+            let has_new_head = tokio::select! {
+                // A new head does not mend what cannot be read, and a busy log would turn each one into an attempt.
+                changed = heads.changed(), if failures.of(BuildGroup::Shown).is_none() => changed.is_ok(),
                 () = wake.notified() => false,
                 () = retry => false,
             };
-            if news {
+            // Heads gather for a moment, which makes one batch of many. A reader that waits ends the pause.
+            if has_new_head {
                 tokio::select! {
                     () = tokio::time::sleep(FOLLOW_PAUSE) => {}
                     () = wake.notified() => {}

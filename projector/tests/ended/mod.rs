@@ -18,10 +18,10 @@ fn end_calls(bench: &ReadModelsBench, calls: std::ops::Range<u64>) {
         let asked = event("tool.requested", 1, 2 * call, asked);
         let ended = event("tool.completed", 1, 2 * call + 1, ended);
         if call.is_multiple_of(2) {
-            append(&ledger, vec![asked, ended]);
+            append(ledger.ledger(), vec![asked, ended]);
         } else {
-            append(&ledger, vec![asked]);
-            append(&ledger, vec![ended]);
+            append(ledger.ledger(), vec![asked]);
+            append(ledger.ledger(), vec![ended]);
         }
     }
     ledger.close().unwrap();

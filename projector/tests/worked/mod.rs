@@ -188,12 +188,12 @@ fn counted(ledger: &Ledger) -> BTreeMap<String, SessionCounts> {
 fn sessions_come_to_what_their_events_say() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 60);
+    bench.append(ledger.ledger(), 60);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let all = models.sessions(&SessionQuery { limit: 1_000, ..SessionQuery::default() }).unwrap();
     assert!(all.sessions.is_sorted_by(|one, next| one.session.position > next.session.position));
-    let expected = counted(&ledger);
+    let expected = counted(ledger.ledger());
     assert_eq!(all.sessions.len(), expected.len());
     for SessionWhole { session, counts } in &all.sessions {
         let told =
@@ -217,7 +217,7 @@ fn sessions_come_to_what_their_events_say() {
 fn sessions_are_found_by_all_that_is_asked_and_page_by_page() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 60);
+    bench.append(ledger.ledger(), 60);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let asked = |query: SessionQuery| models.sessions(&query).unwrap();
@@ -262,7 +262,7 @@ fn sessions_are_found_by_all_that_is_asked_and_page_by_page() {
 fn checks_hold_by_the_definition_of_their_time_and_rollbacks_stand_where_they_were_made() {
     let mut bench = ReadModelsBench::new();
     let ledger = bench.open();
-    bench.append(&ledger, 40);
+    bench.append(ledger.ledger(), 40);
     settled(&ledger);
     let models = ledger.read_models().unwrap();
     let query = CheckQuery { contract: "k".to_owned(), limit: 100, ..CheckQuery::default() };

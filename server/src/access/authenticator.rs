@@ -78,7 +78,7 @@ impl Authenticator {
     ) -> Result<Identity, Problem> {
         let Some(name) = ledger else { return self.of_service(credentials) };
         match self.ledgers.all().get(name) {
-            Some(Slot::Open(ledger)) => self.of_ledger(ledger, credentials),
+            Some(Slot::Open(ledger)) => self.of_ledger(ledger.ledger(), credentials),
             // The tokens of that ledger are not known, so none of them is refused for good. A reader of the service is told why it is not
             // open.
             Some(Slot::Failed(_) | Slot::Waiting(_)) if self.of_service(credentials).is_err() => {
@@ -103,10 +103,11 @@ impl Authenticator {
     fn of_service(&self, credentials: &Credentials) -> Result<Identity, Problem> {
         let slots = self.ledgers.all();
         if let Some(ledger) = deciding(&slots) {
-            return self.of_ledger(ledger, credentials);
+            return self.of_ledger(ledger.ledger(), credentials);
         }
-        let all =
-            open(&slots).map(|ledger| self.of_ledger(ledger, credentials)).collect::<Result<Vec<_>, _>>();
+        let all = open(&slots)
+            .map(|ledger| self.of_ledger(ledger.ledger(), credentials))
+            .collect::<Result<Vec<_>, _>>();
         match (all, &credentials.token) {
             (Ok(all), Some(_)) => {
                 let least = all
@@ -126,7 +127,7 @@ impl Authenticator {
         let slots = self.ledgers.all();
         let mut found: Result<Identity, Problem> = self.of_service(credentials);
         for ledger in open(&slots) {
-            if let Ok(other) = self.of_ledger(ledger, credentials)
+            if let Ok(other) = self.of_ledger(ledger.ledger(), credentials)
                 && found.as_ref().map_or(true, |found| suffices(other.role, found.role))
             {
                 found = Ok(other);
@@ -156,8 +157,8 @@ impl Authenticator {
         must_suffice(&self.of_service(credentials)?, Role::Admin)?;
         let (slots, now) = (self.ledgers.all(), self.ledgers.now());
         let found: Vec<_> = match deciding(&slots) {
-            Some(ledger) => principal_of(ledger, token, now).into_iter().collect(),
-            None => open(&slots).filter_map(|ledger| principal_of(ledger, token, now)).collect(),
+            Some(ledger) => principal_of(ledger.ledger(), token, now).into_iter().collect(),
+            None => open(&slots).filter_map(|ledger| principal_of(ledger.ledger(), token, now)).collect(),
         };
         Ok(found.into_iter().min_by_key(|principal| principal.expires.unwrap_or(u64::MAX)))
     }

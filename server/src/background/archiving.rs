@@ -166,7 +166,7 @@ fn look(api: &Api, archiving: &ArchiveSettings, name: &LedgerName, ledger: &Inde
 fn archiver(api: &Api, archiving: &ArchiveSettings, name: &LedgerName, ledger: &IndexedLedger) -> Archiver {
     let (folder, environment) = api.ledgers.place(name);
     let archiver = Archiver::new(
-        (**ledger).clone(),
+        ledger.ledger().clone(),
         &folder,
         &environment,
         api.ledgers.keyring(),

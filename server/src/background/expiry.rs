@@ -40,7 +40,7 @@ pub(crate) async fn run(api: Arc<Api>) {
         }
         for slot in api.ledgers.all().values() {
             if let Slot::Open(ledger) = slot {
-                record_ended(ledger, api.ledgers.time_in(ledger)).await;
+                record_ended(ledger.ledger(), api.ledgers.time_in(ledger.ledger())).await;
             }
         }
     }

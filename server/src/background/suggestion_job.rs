@@ -42,7 +42,7 @@ pub(crate) async fn run(api: Arc<Api>) {
         }
         for (name, slot) in api.ledgers.all().iter() {
             let Slot::Open(ledger) = slot else { continue };
-            if ledger.governance().is_none() || ledger.read_models().is_none() {
+            if ledger.ledger().governance().is_none() || ledger.read_models().is_none() {
                 continue;
             }
             match make_new(&api, ledger).await {

@@ -72,7 +72,7 @@ impl EventFollower {
         after: After,
     ) -> Result<Self, Problem> {
         let place = api.place_to_wait(&caller).await?;
-        let tail = api.tails.of(&ledger);
+        let tail = api.tails.of(ledger.ledger());
         Ok(Self {
             reached: tail.watch(),
             tail,

@@ -45,7 +45,7 @@ impl WatchedState {
     /// There is more of it than is handed out.
     pub(crate) fn now(api: &Api, ledger: &IndexedLedger, governance: &Governance) -> Result<Self, Problem> {
         // In this order: what was durable at that time, and up to that position, is in the copy.
-        let (time, head) = (api.ledgers.time_in(ledger), ledger.head().position);
+        let (time, head) = (api.ledgers.time_in(ledger.ledger()), ledger.head().position);
         let copy = governance.copy();
         let position = copy.through.map_or(head, |through| through.max(head));
         let counts = copy.state.counts();

@@ -67,7 +67,7 @@ impl ReadRequest {
 
     /// Waits for the state that the client asks for with `Ledger-Min-Position`; the head that the answer rests on.
     pub(crate) async fn state(&self, api: &Api) -> Result<Head, Problem> {
-        api.wait_for_asked_state(&self.ledger, &self.headers).await?;
+        api.wait_for_asked_state(self.ledger.ledger(), &self.headers).await?;
         Ok(self.ledger.head())
     }
 }

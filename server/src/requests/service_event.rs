@@ -167,7 +167,7 @@ async fn append_all(
             Err(AppendError::Reactor { code, .. }) if code.is_passing() && moves < MOVED_RETRIES => {
                 moves += 1;
                 let next = before.next().unwrap_or(before);
-                api.wait_for_head(ledger, next, Instant::now() + MOVED_WAIT).await;
+                api.wait_for_head(ledger.ledger(), next, Instant::now() + MOVED_WAIT).await;
             }
             done => {
                 let appended = done?;
@@ -204,7 +204,7 @@ pub(crate) fn act_id(ledger: &IndexedLedger) -> String {
 
 /// Returns the governance of the ledger.
 pub(crate) fn governance(ledger: &IndexedLedger) -> Result<&Arc<Governance>, Problem> {
-    ledger.governance().ok_or_else(|| {
+    ledger.ledger().governance().ok_or_else(|| {
         Problem::new(Code::NotGoverned, "the ledger was opened as a log alone; nothing decides about it")
     })
 }

@@ -70,9 +70,9 @@ fn models_of_governed_agents_are_the_same_however_they_were_folded() {
     let mut crashes = Vec::new();
     for opening in 0..3 {
         let ledger = open(&path, &keyring);
-        let agents = agents.get_or_insert_with(|| Agents::begin(&ledger, 2));
+        let agents = agents.get_or_insert_with(|| Agents::begin(ledger.ledger(), 2));
         for round in 0..3 {
-            agents.work(&ledger);
+            agents.work(ledger.ledger());
             std::thread::sleep(Duration::from_millis(random.below(20)));
             // The models may be anywhere by now; the log itself lies still.
             let crash = folder.path().join(format!("crash-{opening}-{round}"));

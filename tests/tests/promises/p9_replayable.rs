@@ -17,7 +17,7 @@ type Digests = BTreeMap<Position, [u8; 32]>;
 /// Appends these events one by one, and notes the digests on the way.
 fn follow(ledger: &IndexedLedger, memory: &mut Memory, numbers: std::ops::Range<u64>, digests: &mut Digests) {
     for number in numbers {
-        memory.append(ledger, number).unwrap();
+        memory.append(ledger.ledger(), number).unwrap();
         wait_until_caught_up(ledger);
         note(ledger, digests);
     }
@@ -36,8 +36,10 @@ fn check_answers(ledger: &IndexedLedger, what: &str) {
         for from in [ReadFrom::After(After::START), ReadFrom::Before(None)] {
             let filter = Filter { stream: Some(format!("stream-{stream}")), ..Filter::default() };
             let query = ReadQuery { from, until: None, limit: 1_000, filter };
-            let (found, scanned) =
-                (ledger.read(&query).unwrap(), bitacora_ledger::Ledger::read(ledger, &query).unwrap());
+            let (found, scanned) = (
+                ledger.read(&query).unwrap(),
+                bitacora_ledger::Ledger::read(ledger.ledger(), &query).unwrap(),
+            );
             assert!(!found.events.is_empty() && found.events == scanned.events, "{what}: stream {stream}");
         }
     }

@@ -155,13 +155,13 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     let path = folder.path().join("main");
     Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &options()).unwrap();
     let ledger = open(&path, &keyring);
-    let mut agents = Agents::begin(&ledger, 1);
-    agents.work(&ledger);
+    let mut agents = Agents::begin(ledger.ledger(), 1);
+    agents.work(ledger.ledger());
     let (mut random, mut ended) = (SeededRandom::new(77), Vec::new());
     for number in 0..ACTS {
         if number == ACTS / 2 {
-            judge_otherwise(&ledger, &mut random);
-            work_on_one(&ledger, &mut random);
+            judge_otherwise(ledger.ledger(), &mut random);
+            work_on_one(ledger.ledger(), &mut random);
         }
         let (kind, data) = act(&mut random, number, &mut ended);
         let said = event(number, kind, &data, &mut random);
@@ -175,7 +175,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     }
     let seen: Vec<Dimension> = {
         let mut state = State::default();
-        each(&ledger, |stored| fold(&mut state, stored));
+        each(ledger.ledger(), |stored| fold(&mut state, stored));
         // The dimensions of agents, and those that others speak of.
         let shown = state.dimensions(None).map(|(dimension, _)| dimension.clone()).step_by(5);
         shown.chain((0..SPOKEN_OF).map(dimension)).chain([one()]).collect()
@@ -184,7 +184,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     assert!(told as u64 > CALLS, "each call told of it, and an operator");
     assert!(seen.len() > 6, "{seen:?}");
     let (mut state, mut compared, mut by) = (State::default(), 0, BTreeSet::new());
-    each(&ledger, |stored| {
+    each(ledger.ledger(), |stored| {
         fold(&mut state, stored);
         let is_late = stored.position.get() + ACTS + 9 > head.get();
         if !is_late && stored.position.get() % 29 != 0 {
@@ -204,7 +204,7 @@ fn trust_at_any_position_is_what_the_fold_of_the_log_says() {
     assert!(compared > 1_000, "{compared}");
     assert_eq!(by.len(), 2, "by the numbers of both policies");
     let mut told: Vec<Position> = Vec::new();
-    each(&ledger, |stored| {
+    each(ledger.ledger(), |stored| {
         let Data::Json(data) = &stored.event.data else { return };
         let data: Value = serde_json::from_slice(data.as_bytes()).unwrap();
         let is_told = matches!(&*stored.event.kind, "trust.observed" | "trust.set");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::{After, LedgerName, Micros};
-use bitacora_ledger::{Environment, Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEvent};
+use bitacora_ledger::{Environment, Filter, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
     ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
@@ -42,7 +42,7 @@ impl NoticeFollower {
     /// Tells of every event from where it was left off, until the service ends. If no sealed file says that, it tells of events no older
     /// than [`NOTICE_LIFE`]: a removed file must not hide events that nobody was told of.
     pub(super) async fn run(mut self) {
-        let now = self.api.ledgers.time_in(&self.ledger);
+        let now = self.api.ledgers.time_in(self.ledger.ledger());
         let head = After::new(self.ledger.head().position.get());
         let mut after = match self.read_cursor().await {
             // A position that the ledger lacks is of a generation whose end was lost.
@@ -97,7 +97,7 @@ impl NoticeFollower {
     async fn deliver(&mut self, notice: &Notice) -> Result<(), ShutdownBegan> {
         let mut pause = MIN_NOTICE_PAUSE;
         loop {
-            let now = self.api.ledgers.time_in(&self.ledger);
+            let now = self.api.ledgers.time_in(self.ledger.ledger());
             if age(notice.time, now) > NOTICE_LIFE {
                 self.webhook.give_up(notice, "nobody took it for too long");
                 return Ok(());
@@ -174,7 +174,7 @@ impl NoticeFollower {
         work: impl FnOnce(&Cursor, &Environment) -> std::io::Result<T> + Send + 'static,
     ) -> std::io::Result<T> {
         let (folder, environment) = self.api.ledgers.place(&self.name);
-        let ledger = Ledger::clone(&self.ledger);
+        let ledger = self.ledger.ledger().clone();
         let worked =
             tokio::task::spawn_blocking(move || work(&Cursor::new(folder, ledger), &environment)).await;
         worked.unwrap_or_else(|error| Err(std::io::Error::other(error)))

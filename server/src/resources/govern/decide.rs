@@ -1,18 +1,20 @@
 //! `POST …/decide`, `…/decide:batch`: a decision before a tool is called, recorded before it is given.
 
+mod decision_chain;
+
 use std::sync::Arc;
 
 use axum::response::Response;
-use bitacora_formats::limits::MAX_ID_BYTES;
-use bitacora_formats::{Micros, Position};
-use bitacora_governance::{ApprovalStatus, DerivedValue, State as GovernanceState, take_call};
-use bitacora_ledger::{AppendReceipt, DerivedReceipt, Head};
+use bitacora_formats::Micros;
+use bitacora_governance::{Governance, take_call};
+use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
-    DecisionMade, EventData, Milliseconds, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
+    DecisionMade, EventData, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
 };
 use serde_json::value::RawValue;
 
+use self::decision_chain::{ChainLink, DecisionChain};
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::body::HeldBody;
@@ -24,7 +26,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{
-    CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance, said_by,
+    CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance,
 };
 use crate::resources::description::{InLedger, PROBLEM};
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
@@ -114,7 +116,7 @@ struct DecideContext {
 impl DecideContext {
     /// With the body that says for which.
     async fn of(mut act: Act) -> Result<(Self, HeldBody), Problem> {
-        let received = act.api.ledgers.time_in(&act.ledger);
+        let received = act.api.ledgers.time_in(act.ledger.ledger());
         let explain = act.query(take_explain)?;
         let body = act.body().await?;
         let Act { api, caller, ledger, .. } = act;
@@ -124,58 +126,33 @@ impl DecideContext {
     /// Has a request decided, and writes the decision as it is answered. A caller asks no more once its token has ended: while the body
     /// came, or while others of a batch were decided.
     async fn answer_to(&self, request: ServiceEvent) -> Result<(Head, Vec<u8>), Problem> {
-        let Self { api, ledger, .. } = self;
-        let governance = governance(ledger)?;
-        self.caller.still_holds(&api.authenticator)?;
-        let first = Arc::new(request);
-        let mut request = Arc::clone(&first);
-        let mut tries = 0;
-        let (appended, (position, time), mut decision) = loop {
-            let appended = match request.append_shared(api, ledger).await {
-                Err(problem) if problem.is(Code::IdReused) => return Err(self.taken(problem, &first).await),
-                appended => appended?,
-            };
-            let made = decision_in(&appended)?;
-            let DerivedReceipt { position, time, .. } = *made;
-            let decision = said_by(made, DerivedValue::decision, api, ledger).await?.into_owned();
-            let now = api.ledgers.time_in(ledger);
-            let is_over = |state: &_| is_passing_no_over(&decision, time, now, state);
-            let anew = first
-                .anew(position)
-                .filter(|_| tries < MAX_TRIES && appended.only_duplicates() && governance.read(is_over));
-            let Some(anew) = anew else { break (appended, (position, time), decision) };
-            request = Arc::new(anew);
-            tries += 1;
-        };
-        let now = api.ledgers.time_in(ledger);
-        if appended.only_duplicates() {
-            if !governance.read(|state| state.may_still_begin(&decision, position, now)) {
-                take_back(&mut decision, ReasonCode::Repeated, ENDED);
-            }
-        } else if decision.mode == Mode::Enforce && is_late(&decision, time, now, self.received) {
-            take_back(&mut decision, ReasonCode::DeadlinePassed, LATE);
-        }
+        let governance = governance(&self.ledger)?;
+        self.caller.still_holds(&self.api.authenticator)?;
+        let mut last = DecisionChain::new(self, governance, request).last().await?;
+        self.take_back_if_over(&mut last, governance);
+        let ChainLink { head, position, time, decision, .. } = last;
         let rules = governance.read(|state| rules_of(&decision, state));
         let answer = DecisionAnswer { decision: &decision, position, time, rules, explain: self.explain };
-        Ok((appended.head, answer.to_json()))
+        Ok((head, answer.to_json()))
     }
-}
 
-impl DecideContext {
-    /// Tells an id that another agent's call has from one that the caller used before. Of the other call nothing is told.
-    async fn taken(&self, problem: Problem, asked: &ServiceEvent) -> Problem {
-        let position = problem.member("position").and_then(|position| position.parse().ok());
-        let Some(position) = position.and_then(Position::new) else { return problem };
-        let ledger = self.ledger.clone();
-        let stored = self.api.read(move || Ok(ledger.event(position)?)).await;
-        let own = asked.about.agent.as_deref();
-        if !stored.is_ok_and(|stored| stored.event.agent.as_deref() != own) {
-            return problem;
+    /// Takes back an allow that no call may begin on any more. The recorded decision stays as it is.
+    fn take_back_if_over(&self, last: &mut ChainLink, governance: &Governance) {
+        let now = self.now();
+        let ChainLink { is_duplicate, position, time, decision, .. } = last;
+        if *is_duplicate {
+            // The answer repeats an earlier one, and the call may have run since.
+            if !governance.read(|state| state.may_still_begin(decision, *position, now)) {
+                take_back(decision, ReasonCode::Repeated, ENDED);
+            }
+        } else if decision.mode == Mode::Enforce && is_late(decision, *time, now, self.received) {
+            take_back(decision, ReasonCode::DeadlinePassed, LATE);
         }
-        let call = asked.about.call.as_deref().unwrap_or_default();
-        let detail =
-            format!("call `{call}` was asked for by another caller; use an id that nobody can guess");
-        Problem::new(Code::CallTaken, detail)
+    }
+
+    /// Returns the time in the ledger.
+    fn now(&self) -> Micros {
+        self.api.ledgers.time_in(self.ledger.ledger())
     }
 }
 
@@ -189,44 +166,6 @@ async fn read_aside<T: Send + 'static>(
     }
     let done = tokio::task::spawn_blocking(move || read(body.as_slice())).await;
     done.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "reading the request failed on a defect")))
-}
-
-/// The most tries to decide one call anew, for any caller.
-const MAX_TRIES: usize = 32;
-
-impl ServiceEvent {
-    /// The same request once more, behind the decision at `position`, which was a no for the time being. Its id follows from that, so
-    /// that it too is accepted once. `None` where the id would be too long.
-    fn anew(&self, position: Position) -> Option<Self> {
-        let id = format!("{}@{position}", self.id);
-        (id.len() <= MAX_ID_BYTES).then(|| Self { id, ..self.clone() })
-    }
-}
-
-/// Returns `true` if a decision denied for the time being, and that time is over. Either it waited for a person who has answered since, or
-/// it came too early.
-fn is_passing_no_over(
-    decision: &DecisionMade,
-    decided: Micros,
-    now: Micros,
-    state: &GovernanceState,
-) -> bool {
-    if decision.effective_verdict() == Verdict::Allow {
-        return false;
-    }
-    match decision.reason_code {
-        ReasonCode::RateLimited => {
-            let wait = decision.retry_after_ms.map_or(0, Milliseconds::get).saturating_mul(1_000);
-            now.0 >= decided.0.saturating_add(wait)
-        }
-        ReasonCode::ApprovalPending => {
-            let approval = decision.approval.as_ref().and_then(|approval| state.approval(approval));
-            approval.is_none_or(|approval| {
-                approval.status != ApprovalStatus::Pending || now.0 >= approval.request.expires
-            })
-        }
-        _ => false,
-    }
 }
 
 /// Returns `true` if an answer given now comes too late for the call to begin. `decided` is the time of the decision's frame, from which on
@@ -299,17 +238,5 @@ fn read_request(mut members: ObjectMembers<'_>, caller: &Caller) -> Result<Servi
         actor: caller.caller().to_owned(),
         about,
         data: event_data(&request)?,
-    })
-}
-
-/// Returns the decision of an append. A request that was recorded before anything decided has none.
-fn decision_in(appended: &AppendReceipt) -> Result<&DerivedReceipt, Problem> {
-    let made = appended.derived.iter().find(|derived| derived.kind == DecisionMade::KIND);
-    made.ok_or_else(|| {
-        let detail = format!(
-            "the request stands at position {} without a decision; use a new id for the call",
-            appended.first
-        );
-        Problem::new(Code::CallReused, detail).with("position", appended.first)
     })
 }

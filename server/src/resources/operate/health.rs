@@ -29,6 +29,7 @@ fn text(body: String) -> TextAnswer {
 fn clock_jumped(slot: &Slot) -> bool {
     let Slot::Open(ledger) = slot else { return false };
     ledger
+        .ledger()
         .governance()
         .is_some_and(|governance| governance.read(|state| state.clock_trust().jump().is_some()))
 }

@@ -79,7 +79,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     }
     request.state(&api).await?;
     let ledger = request.ledger;
-    check_begins_in_the_ledger(&asked.query, &ledger)?;
+    check_begins_in_the_ledger(&asked.query, ledger.ledger())?;
     let wanted = asked.limit.unwrap_or(match form {
         ListForm::Page => DEFAULT_PAGE_EVENTS as u64,
         ListForm::Lines | ListForm::Follow => u64::MAX,
@@ -199,7 +199,10 @@ async fn follow(api: Arc<Api>, request: ReadRequest, asked: ReadParams) -> Resul
     let after = last_event_id(&request.headers, id)?.unwrap_or(after);
     let head = request.state(&api).await?;
     let ledger = request.ledger;
-    check_begins_in_the_ledger(&ReadQuery { from: ReadFrom::After(after), ..query.clone() }, &ledger)?;
+    check_begins_in_the_ledger(
+        &ReadQuery { from: ReadFrom::After(after), ..query.clone() },
+        ledger.ledger(),
+    )?;
     let follower = EventFollower::new(api, request.caller, ledger, query.filter, after).await?;
     let body = follow_body(follower);
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
@@ -310,7 +313,7 @@ async fn first_page(
             };
             // A caller that gives way is answered as if the time were over.
             let has_news = tokio::select! {
-                has_news = api.wait_for_head(ledger, news, until) => has_news,
+                has_news = api.wait_for_head(ledger.ledger(), news, until) => has_news,
                 () = place.asked() => false,
             };
             if !has_news {

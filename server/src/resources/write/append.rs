@@ -95,7 +95,7 @@ pub(crate) async fn append(
     let appended = pending.await?;
     api.metrics.count_append(&appended);
     let mut answer = answer(&appended, of_one_stream);
-    preference.apply(&api, &of_ledger, appended.last, &mut answer).await;
+    preference.apply(&api, of_ledger.ledger(), appended.last, &mut answer).await;
     Ok(answer)
 }
 
