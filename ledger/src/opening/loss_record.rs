@@ -75,7 +75,7 @@ impl LossProgress {
         known_heads: Option<&KnownHeads>,
     ) -> Result<bool, OpenError> {
         let Self::Declared(declared) = self else { return Ok(false) };
-        let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
+        let is_whole = !replayed.tail.is_corrupt();
         if !declared.restored || !is_whole || replayed.head.position != declared.retained {
             return Ok(false);
         }
@@ -101,7 +101,7 @@ pub(crate) fn begin_generation(
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
     let lost = known_heads.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
-    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
+    let is_damaged = replayed.tail.is_corrupt();
     if lost.is_none() && !is_damaged && matches!(begun, LossProgress::Nothing) {
         return Err(OpenError::NothingLost);
     }
@@ -182,7 +182,7 @@ fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
 /// Returns `true` if the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
 fn is_back(replayed: &ReplayedLog, declared: &LossDeclaration) -> bool {
     let is_longer = replayed.head.position > declared.retained;
-    let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
+    let is_whole = !replayed.tail.is_corrupt();
     is_longer && is_whole && declared.lost.as_ref().is_none_or(|lost| known_heads::is_reached(replayed, lost))
 }
 

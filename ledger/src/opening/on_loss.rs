@@ -24,7 +24,7 @@ pub(crate) fn face_loss(
     (on_loss, progress): (OnLoss, &LossProgress),
 ) -> Result<(Option<KnownHeads>, Option<DeclaredLoss>), OpenError> {
     let disk = &*environment.disk;
-    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
+    let is_damaged = replayed.tail.is_corrupt();
     let asks = !is_damaged || on_loss == OnLoss::Declare;
     let heads = options.heads.as_ref();
     let recall = |heads| KnownHeads::recall(disk, folder, keyring, heads, replayed);

@@ -242,7 +242,7 @@ fn replay(
 ) -> Result<Option<ReplayedLog>, OpenError> {
     let decompressor = Decompressor::new().map_err(io::Error::other).map_err(looking)?;
     match Replay::new(environment, ledger, keyring, decompressor).of_trial().run() {
-        Ok(replayed) if matches!(replayed.tail, TailState::Corrupt(_)) => Ok(None),
+        Ok(replayed) if replayed.tail.is_corrupt() => Ok(None),
         Ok(replayed) => Ok(Some(replayed)),
         // Not a log that goes on, or none of this ledger's.
         Err(OpenError::Corrupt(_) | OpenError::Keyring { .. } | OpenError::Missing(_)) => Ok(None),

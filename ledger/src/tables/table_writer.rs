@@ -34,7 +34,7 @@ pub(crate) struct TableWriter {
 struct State {
     news: bool,
     /// The newest end of a segment that no tip table holds yet.
-    untold: Option<EndedState>,
+    unsaved: Option<EndedState>,
     /// The newest snapshot that there is.
     newest: Option<KeptSnapshot>,
     /// One that is to be written.
@@ -59,10 +59,10 @@ impl TableWriter {
     pub(crate) fn new(
         ids: Arc<IdTables>,
         tips: TipTables,
-        untold: Option<EndedState>,
+        unsaved: Option<EndedState>,
         snapshots: Option<Snapshots>,
     ) -> Self {
-        let state = State { news: untold.is_some() || ids.unwritten() > 0, untold, ..State::default() };
+        let state = State { news: unsaved.is_some() || ids.unwritten() > 0, unsaved, ..State::default() };
         let (pace, tips) = (ids.pace(), Mutex::new(tips));
         Self { ids, pace, tips, snapshots, state: Mutex::new(state), wake: Condvar::new() }
     }
@@ -104,9 +104,9 @@ impl TableWriter {
     pub(crate) fn segment_ended(&self, ended: EndedState) {
         let mut state = self.lock();
         state.news = true;
-        match &mut state.untold {
-            Some(untold) => untold.absorb(ended),
-            None => state.untold = Some(ended),
+        match &mut state.unsaved {
+            Some(unsaved) => unsaved.absorb(ended),
+            None => state.unsaved = Some(ended),
         }
         drop(state);
         self.wake.notify_all();
@@ -229,14 +229,14 @@ impl TableWriter {
 
     fn write(&self) -> io::Result<()> {
         self.write_ids()?;
-        let Some(untold) = self.lock().untold.take() else { return Ok(()) };
-        let written = self.with_tips(|tips| tips.write(&untold).map(|()| true));
+        let Some(unsaved) = self.lock().unsaved.take() else { return Ok(()) };
+        let written = self.with_tips(|tips| tips.write(&unsaved).map(|()| true));
         if written.is_err() {
             let mut state = self.lock();
-            let later = state.untold.take();
-            let mut untold = untold;
-            later.into_iter().for_each(|later| untold.absorb(later));
-            state.untold = Some(untold);
+            let later = state.unsaved.take();
+            let mut unsaved = unsaved;
+            later.into_iter().for_each(|later| unsaved.absorb(later));
+            state.unsaved = Some(unsaved);
         }
         written.map(|_| ())
     }
