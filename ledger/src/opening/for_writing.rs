@@ -21,7 +21,7 @@ use self::recording::{HeadsBegun, RecordedOpening};
 use self::repair::{DurableLog, RepairedFolder};
 use self::threads::RunningLedger;
 use crate::host::environment::Environment;
-use crate::loss::{DeclaredLoss, OnLoss};
+use crate::loss::{DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::opening::open_ledger::OpenLedger;
 use crate::options::Options;
@@ -32,7 +32,7 @@ pub(crate) fn open(
     keyring: Arc<Keyring>,
     options: Options,
 ) -> Result<OpenLedger, OpenError> {
-    open_with(environment, folder, keyring, options, OnLoss::Refuse).map(|(ledger, _)| ledger)
+    open_with(environment, folder, keyring, options, LossPolicy::Refuse).map(|(ledger, _)| ledger)
 }
 
 /// Opens a ledger that lost what others remember, in a new generation. Returned `Ok` ⇒ its first event, which says what was
@@ -43,7 +43,7 @@ pub(crate) fn declare_loss(
     keyring: Arc<Keyring>,
     options: Options,
 ) -> Result<(OpenLedger, DeclaredLoss), OpenError> {
-    let (ledger, loss) = open_with(environment, folder, keyring, options, OnLoss::Declare)?;
+    let (ledger, loss) = open_with(environment, folder, keyring, options, LossPolicy::Declare)?;
     loss.map(|loss| (ledger, loss)).ok_or(OpenError::NothingLost)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn put_back(
     keyring: Arc<Keyring>,
     options: Options,
 ) -> Result<OpenLedger, OpenError> {
-    open_with(environment, folder, keyring, options, OnLoss::PutBack).map(|(ledger, _)| ledger)
+    open_with(environment, folder, keyring, options, LossPolicy::PutBack).map(|(ledger, _)| ledger)
 }
 
 fn open_with(
@@ -63,11 +63,11 @@ fn open_with(
     folder: &Path,
     keyring: Arc<Keyring>,
     options: Options,
-    on_loss: OnLoss,
+    loss_policy: LossPolicy,
 ) -> Result<(OpenLedger, Option<DeclaredLoss>), OpenError> {
     options.check()?;
     // No other process writes from here on, and the folder stays the same whatever takes its name later.
-    let folder = LockedFolder::lock(environment, folder, keyring, options, on_loss)?;
+    let folder = LockedFolder::lock(environment, folder, keyring, options, loss_policy)?;
     // Before anything is removed or made again: a wrong keyring would find all derived state unfit.
     let folder = KeyedFolder::check(folder)?;
     let log = match FirstRead::read(folder)? {

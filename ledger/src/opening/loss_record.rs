@@ -17,7 +17,7 @@ use crate::host::index_folder::{INDEX, remove_tables};
 use crate::host::replacement::replace;
 use crate::known_heads::{self, KnownHeads};
 use crate::log_fault::LogFault;
-use crate::loss::{self, DeclaredLoss, OnLoss};
+use crate::loss::{self, DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segment_list::segment_header;
@@ -97,7 +97,7 @@ pub(crate) fn begin_generation(
     ledger: &Path,
     replayed: &mut ReplayedLog,
     known_heads: Option<&mut KnownHeads>,
-    (on_loss, begun): (OnLoss, &LossProgress),
+    (loss_policy, begun): (LossPolicy, &LossProgress),
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
     let lost = known_heads.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
@@ -119,7 +119,7 @@ pub(crate) fn begin_generation(
     let anchored = anchored.or_else(|| declared?.anchored.clone());
     let restored = declared.is_some_and(|declared| declared.restored);
     let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored, restored };
-    if on_loss == OnLoss::Declare {
+    if loss_policy == LossPolicy::Declare {
         remove_tables(disk, &ledger.join(INDEX)).map_err(in_step(ledger, "removing the tables"))?;
     }
     if declared != Some(&declaration) {

@@ -9,7 +9,7 @@ use bitacora_formats::{Decompressor, Keyring};
 use crate::host::disk::{Disk, FolderLock};
 use crate::host::environment::Environment;
 use crate::known_heads::KnownHeads;
-use crate::loss::OnLoss;
+use crate::loss::LossPolicy;
 use crate::open_error::OpenError;
 use crate::opening::creation::LOCK;
 use crate::options::Options;
@@ -24,7 +24,7 @@ pub(super) struct OpeningContext<'a> {
     pub(super) folder: &'a Path,
     pub(super) keyring: Arc<Keyring>,
     pub(super) options: Options,
-    pub(super) on_loss: OnLoss,
+    pub(super) loss_policy: LossPolicy,
     pub(super) lock: Box<dyn FolderLock>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> LockedFolder<'a> {
         folder: &'a Path,
         keyring: Arc<Keyring>,
         options: Options,
-        on_loss: OnLoss,
+        loss_policy: LossPolicy,
     ) -> Result<Self, OpenError> {
         if !outside.disk.exists(folder).map_err(in_step(folder, "looking for the folder"))? {
             return Err(OpenError::Missing(folder.display().to_string()));
@@ -81,7 +81,7 @@ impl<'a> LockedFolder<'a> {
             io::ErrorKind::WouldBlock => OpenError::Locked(folder.display().to_string()),
             _ => in_step(folder, "taking the lock")(source),
         })?;
-        Ok(Self(OpeningContext { outside, environment, folder, keyring, options, on_loss, lock }))
+        Ok(Self(OpeningContext { outside, environment, folder, keyring, options, loss_policy, lock }))
     }
 }
 

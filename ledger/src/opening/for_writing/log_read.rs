@@ -3,12 +3,12 @@
 
 use crate::host::index_folder::{INDEX, TrialTables, remove_tables};
 use crate::known_heads::{KnownHeads, refuse_other_name};
-use crate::loss::{DeclaredLoss, OnLoss};
+use crate::loss::{DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::opening::for_writing::folder::{KeyedFolder, OpeningContext};
 use crate::opening::for_writing::next_numbers::NextNumbers;
+use crate::opening::loss_policy::{face_loss, refuse_unknown_end};
 use crate::opening::loss_record::LossProgress;
-use crate::opening::on_loss::{face_loss, refuse_unknown_end};
 use crate::opening::open_ledger::OpenLedger;
 use crate::opening::put_back;
 use crate::opening::released_files;
@@ -39,7 +39,7 @@ impl<'a> FirstRead<'a> {
         let context = folder.into_context();
         match context.replay(None) {
             Ok(replayed) => Ok(Self::Log(Box::new(CandidateLog(LogRead { context, replayed, trial: None })))),
-            Err(OpenError::Corrupt(fault)) if context.on_loss == OnLoss::Refuse => {
+            Err(OpenError::Corrupt(fault)) if context.loss_policy == LossPolicy::Refuse => {
                 let OpeningContext { outside, folder, keyring, options, lock, .. } = context;
                 let served = snapshot_open::open_damaged(outside, folder, &keyring, &options, fault)?;
                 served.keep_locked(lock);
@@ -65,7 +65,7 @@ impl<'a> DiskLog<'a> {
         let LogRead { context, replayed, trial } = &mut log;
         let (disk, folder) = (context.disk(), context.folder);
         let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
-        if context.on_loss == OnLoss::Declare {
+        if context.loss_policy == LossPolicy::Declare {
             let tables = TrialTables::new(&context.environment.disk, folder)
                 .map_err(context.failed("trying the log"))?;
             *replayed = context.replay(Some(tables.folder()))?;
@@ -88,7 +88,7 @@ impl<'a> NamedLog<'a> {
         let LogRead { context, replayed, .. } = &mut log;
         let (disk, folder, keyring) = (context.disk(), context.folder, &context.keyring);
         refuse_other_name(context.options.name.as_ref(), || replayed.name(disk, folder, keyring))?;
-        if context.on_loss == OnLoss::Refuse && !replayed.tail.is_corrupt() {
+        if context.loss_policy == LossPolicy::Refuse && !replayed.tail.is_corrupt() {
             let unsigned = released_files::unsigned_again(disk, folder, keyring, replayed);
             let unsigned = unsigned.map_err(context.failed("reading what is left of released segments"))?;
             if let Some(fault) = unsigned {
@@ -106,8 +106,8 @@ pub(super) struct CompleteLog<'a>(LogRead<'a>);
 impl<'a> CompleteLog<'a> {
     pub(super) fn put_back(NamedLog(mut log): NamedLog<'a>) -> Result<Self, OpenError> {
         let LogRead { context, replayed, .. } = &mut log;
-        let OpeningContext { environment, folder, keyring, options, on_loss, .. } = &*context;
-        put_back::face(environment, folder, keyring, options, replayed, *on_loss)?;
+        let OpeningContext { environment, folder, keyring, options, loss_policy, .. } = &*context;
+        put_back::face(environment, folder, keyring, options, replayed, *loss_policy)?;
         Ok(Self(log))
     }
 }
@@ -132,10 +132,10 @@ pub(super) struct ComparedParts<'a> {
 impl<'a> ComparedLog<'a> {
     pub(super) fn compare(CompleteLog(mut log): CompleteLog<'a>) -> Result<Self, OpenError> {
         let LogRead { context, replayed, .. } = &mut log;
-        let OpeningContext { environment, folder, keyring, options, on_loss, .. } = &*context;
+        let OpeningContext { environment, folder, keyring, options, loss_policy, .. } = &*context;
         let progress = LossProgress::look(context.disk(), folder, replayed)?;
         let (known_heads, loss) =
-            face_loss(environment, folder, keyring, options, replayed, (*on_loss, &progress))?;
+            face_loss(environment, folder, keyring, options, replayed, (*loss_policy, &progress))?;
         Ok(Self { log, known_heads, loss })
     }
 

@@ -20,7 +20,7 @@ use crate::append::sequencer::Sequencer;
 use crate::background_scrub;
 use crate::dedup::id_tables::IdTables;
 use crate::host::index_folder::INDEX;
-use crate::host::threads::named;
+use crate::host::threads::LedgerThread;
 use crate::known_heads::{KnownHeads, first_segment};
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
@@ -43,7 +43,7 @@ use crate::subjects::Subjects;
 use crate::submission::inbox::Inbox;
 use crate::submission::messages::IncompleteAnswer;
 use crate::submission::prepare::Preparer;
-use crate::tables::reactor_state::HotState;
+use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::Snapshots;
 use crate::tables::table_writer::TableWriter;
 use crate::tree::Tree;
@@ -105,7 +105,7 @@ impl RunningLedger {
 fn start(context: &OpeningContext<'_>, replayed: ReplayedLog, next: NextNumbers) -> io::Result<OpenLedger> {
     let end = replayed.end;
     let (reactor, governance) = context.options.governing.begin();
-    let mut state = reactor.as_ref().map(HotState::new);
+    let mut state = reactor.as_ref().map(ReactorProjection::new);
     let (shared, writer) = build(context, replayed, next, (reactor, governance))?;
     // Damage that a read finds ends appends; the reads of this opening are among them.
     shared.hear_of_damage();
@@ -208,7 +208,7 @@ fn build(
 }
 
 /// Brings the state that decides to the head: what a snapshot holds, then what came after it.
-fn catch_up(shared: &SharedState, state: &mut HotState, end: &SegmentEnd) -> io::Result<()> {
+fn catch_up(shared: &SharedState, state: &mut ReactorProjection, end: &SegmentEnd) -> io::Result<()> {
     let folder = segments_folder(&shared.folder);
     let end_of = |number| end_of_segment(&*shared.environment.disk, &folder, number, end);
     let mut after = shared.table_writer.restore(state, end_of);
@@ -229,12 +229,12 @@ impl WriterStart {
     fn start_threads(
         self,
         shared: &Arc<SharedState>,
-        state: Option<HotState>,
+        state: Option<ReactorProjection>,
         options: &Options,
     ) -> io::Result<Vec<JoinHandle<()>>> {
         let Self { staged, ids, preparer, live, unread } = self;
         // The sequencer's state runs ahead of the committer's, which is durable.
-        let staged_state = state.as_ref().map(HotState::fork);
+        let staged_state = state.as_ref().map(ReactorProjection::fork);
         let admission = Admission::new(staged, ids, staged_state, preparer, options.derived_bytes());
         let compressor = || Compressor::new(options.compression_level).map_err(io::Error::other);
         let (commits, sealed) = mpsc::channel();
@@ -269,7 +269,7 @@ impl WriterStart {
 
 fn start_sequencer(shared: &Arc<SharedState>, sequencer: Sequencer) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("sequencer").spawn(move || {
+    LedgerThread::Sequencer.builder().spawn(move || {
         if catch_unwind(AssertUnwindSafe(|| sequencer.run())).is_err() {
             shared.poison("the sequencer panicked".to_owned());
         }
@@ -285,7 +285,7 @@ fn start_compressor(
     bodies: Receiver<Vec<u8>>,
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("packer").spawn(move || compressor::run(&shared, compressor, &bodies))
+    LedgerThread::Compressor.builder().spawn(move || compressor::run(&shared, compressor, &bodies))
 }
 
 fn start_committer(
@@ -294,7 +294,7 @@ fn start_committer(
     sealed: Receiver<Commit>,
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("committer").spawn(move || {
+    LedgerThread::Committer.builder().spawn(move || {
         if catch_unwind(AssertUnwindSafe(|| committer.run(&sealed))).is_err() {
             shared.poison("the committer panicked".to_owned());
             committer::refuse_all(&shared, &sealed);
@@ -306,7 +306,9 @@ fn start_committer(
 
 fn start_preallocator(shared: &Arc<SharedState>) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("supply").spawn(move || shared.preallocator.run(&*shared.environment.disk, &shared.inbox))
+    LedgerThread::SegmentPreallocator
+        .builder()
+        .spawn(move || shared.preallocator.run(&*shared.environment.disk, &shared.inbox))
 }
 
 fn start_duplicate_receipts(
@@ -314,12 +316,12 @@ fn start_duplicate_receipts(
     incomplete: Receiver<IncompleteAnswer>,
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("recall").spawn(move || duplicate_receipts::run(&shared, &incomplete))
+    LedgerThread::DuplicateReceipts.builder().spawn(move || duplicate_receipts::run(&shared, &incomplete))
 }
 
 fn start_table_writer(shared: &Arc<SharedState>) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("keeper").spawn(move || {
+    LedgerThread::TableWriter.builder().spawn(move || {
         let written = || shared.table_writer.run(&|| settle_tree(&shared));
         if catch_unwind(AssertUnwindSafe(written)).is_err() {
             shared.table_writer.give_up();
@@ -329,5 +331,5 @@ fn start_table_writer(shared: &Arc<SharedState>) -> io::Result<JoinHandle<()>> {
 
 fn start_scrub(shared: &Arc<SharedState>, unread: SegmentEnd, delay: Duration) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    named("prover").spawn(move || background_scrub::run(&shared, &unread, delay))
+    LedgerThread::BackgroundScrub.builder().spawn(move || background_scrub::run(&shared, &unread, delay))
 }
