@@ -38,13 +38,13 @@ pub(crate) fn keep(disk: &dyn Disk, ledger: &Path, number: SegmentNumber, note: 
 }
 
 /// A cosigned head as it lies beside a segment.
-pub(crate) struct KeptCosigned {
+pub(crate) struct CosignedFile {
     pub(crate) segment: SegmentNumber,
     /// Signed by the ledger. Its cosignatures are not verified.
     pub(crate) head: SignedTreeHead,
 }
 
-impl KeptCosigned {
+impl CosignedFile {
     /// Its file, from the ledger's folder.
     pub(crate) fn file(&self) -> String {
         format!("{TREE}/{}", cosigned_file_name(self.segment))
@@ -80,7 +80,7 @@ pub(crate) fn kept(
     ledger_folder: &Path,
     (ledger, generation): (LedgerId, Generation),
     signers: &SigningChain,
-) -> Vec<KeptCosigned> {
+) -> Vec<CosignedFile> {
     let Ok(names) = names(disk, ledger_folder) else { return Vec::new() };
     let read = |(segment, name): (SegmentNumber, String)| {
         let note = read(disk, &ledger_folder.join(TREE).join(&name));
@@ -94,7 +94,7 @@ pub(crate) fn kept(
             .inspect_err(|error| tracing::warn!(file = name, %error, "a cosigned tree head is not believed"))
             .ok()?;
         let origin = &head.head().origin;
-        (origin.ledger == ledger && origin.generation == generation).then_some(KeptCosigned { segment, head })
+        (origin.ledger == ledger && origin.generation == generation).then_some(CosignedFile { segment, head })
     };
     names.into_iter().rev().filter_map(read).collect()
 }

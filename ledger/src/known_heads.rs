@@ -9,7 +9,7 @@ use bitacora_formats::{
     SignedTreeHead, TreeHead, UnverifiedTreeHead,
 };
 
-use crate::cosigned::{self, KeptCosigned};
+use crate::cosigned::{self, CosignedFile};
 use crate::heads;
 use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
 use crate::host::disk::Disk;
@@ -37,7 +37,7 @@ pub(crate) struct KnownHeads {
     /// The difference from the head beside the segments: its kind, the head and the file.
     kept_differs: Option<(Rollback, String, String)>,
     /// The last cosigned head beside the segments that still is the ledger's.
-    pub(crate) cosigned: Option<KeptCosigned>,
+    pub(crate) cosigned: Option<CosignedFile>,
     /// The witnesses' memory.
     pub(crate) witnessed: WitnessMemory,
     /// `true` if tree heads of it were signed before, in any generation.

@@ -19,14 +19,14 @@ pub const FRAME_TARGET_BYTES: usize = 512 * 1024;
 
 /// A body of at least this many bytes is compressed by a thread of its own; for a smaller one the hand-over costs more
 /// than it saves.
-pub const PACK_AHEAD_BYTES: usize = 128 * 1024;
+pub const COMPRESS_AHEAD_BYTES: usize = 128 * 1024;
 
 /// Bodies that the compressor may have: one that it compresses, and one that waits, so that the sequencer goes on staging.
-pub const MAX_PACKS_AHEAD: usize = 2;
+pub const MAX_BODIES_AHEAD: usize = 2;
 
 /// A body of at least this many bytes goes to the compressor as soon as that has nothing to do, even while a frame syncs: what
 /// waits for the sync would be compressed after it otherwise, with nothing left to stage meanwhile.
-pub const EARLY_PACK_BYTES: usize = 192 * 1024;
+pub const EARLY_COMPRESSION_BYTES: usize = 192 * 1024;
 
 /// Frames that the committer may have: one that it syncs, and one that waits.
 pub const MAX_COMMITS_AHEAD: usize = 2;
@@ -141,8 +141,8 @@ pub const SURVEY_TRIAL_BYTES: usize = 4 * MAX_SEGMENT_BYTES;
 /// Frames of a segment of which is remembered that their headers are authentic.
 pub const MAX_KNOWN_FRAMES: usize = 64;
 
-/// After a refusal for space, the next segment is tried again this often, in milliseconds.
-pub const SUPPLY_RETRY_MS: u64 = 500;
+/// Time between two tries to make the next segment, or to write tables, after the disk refused it, in milliseconds.
+pub const FILE_RETRY_MS: u64 = 500;
 
 /// Interval at which witnesses are shown the last tree head.
 pub const WITNESS_EVERY: Duration = Duration::from_secs(10);

@@ -25,7 +25,7 @@ const MANIFEST: &str = ".manifest";
 
 /// The handling of a loss that others remember, at an opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnLoss {
+pub(crate) enum LossPolicy {
     /// Nothing is opened for writing.
     Refuse,
     /// Frames that the disk did not have go back to their places.

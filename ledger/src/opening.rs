@@ -2,8 +2,8 @@
 
 pub(crate) mod creation;
 pub(crate) mod for_writing;
+pub(crate) mod loss_policy;
 pub(crate) mod loss_record;
-pub(crate) mod on_loss;
 pub(crate) mod open_ledger;
 pub(crate) mod put_back;
 pub(crate) mod reading;

@@ -1,6 +1,8 @@
 //! The replay of the log at an opening: walks segments, opens frames, and grows the tree again.
 
+mod cursor;
 mod frames;
+mod keyring_check;
 mod released;
 
 use std::io;
@@ -9,13 +11,13 @@ use std::sync::Arc;
 
 use bitacora_formats::{
     ChainHash, ChainTip, Decompressor, Epoch, Frontier, Generation, Keyring, LedgerId, LedgerKeys, Position,
-    SegmentEnd, SegmentHeader, SegmentNumber, StreamKey,
+    SegmentEnd, SegmentHeader, SegmentNumber, StreamKey, is_all_zeros,
 };
 
+use self::cursor::{Progress, ReplayCursor};
+pub(crate) use self::keyring_check::refuse_wrong_keyring;
 use crate::archive_tier::{ColdAccess, ColdArchives, ColdTier};
-use crate::blinding_key;
 use crate::dedup::id_tables::IdTables;
-use crate::derived_key;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
@@ -24,9 +26,9 @@ use crate::leaves::SegmentLeaves;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::receipt::Head;
-use crate::segment_file::{is_signed_by, load_segment};
+use crate::segment_file::load_segment;
 use crate::segment_index::SegmentIndex;
-use crate::segment_list::{SegmentList, segment_header};
+use crate::segment_list::SegmentList;
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::stream_tips::Tip;
 use crate::tables::tip_tables::{EndedState, TipTables};
@@ -58,7 +60,7 @@ pub(crate) struct ReplayedLog {
     /// The leaves of the last segment that was read, to be settled once it is durable itself.
     pub(crate) leaves: Option<SegmentLeaves>,
     /// The state that tables do not hold yet.
-    pub(crate) untold: Option<EndedState>,
+    pub(crate) unsaved: Option<EndedState>,
     /// Files of zeros, made ahead and never used.
     pub(crate) unwritten: Vec<PathBuf>,
     pub(crate) tail: TailState,
@@ -80,6 +82,12 @@ pub(crate) enum TailState {
     Corrupt(LogFault),
 }
 
+impl TailState {
+    pub(crate) fn is_corrupt(&self) -> bool {
+        matches!(self, Self::Corrupt(_))
+    }
+}
+
 /// Reads a ledger's segments in order.
 pub(crate) struct Replay<'a> {
     disk: Arc<dyn Disk>,
@@ -92,25 +100,9 @@ pub(crate) struct Replay<'a> {
     keyring: &'a Arc<Keyring>,
     decompressor: Decompressor,
     /// `false`: nothing is made again beside the segments.
-    mends: bool,
+    repairs: bool,
     /// Loaded as soon as the ledger's keys are known.
     tables: Option<(Arc<IdTables>, TipTables)>,
-}
-
-/// The state of a replay after some segments.
-struct Progress {
-    keys: LedgerKeys,
-    end: SegmentEnd,
-    frontier: Frontier,
-    segments: Vec<Arc<Segment>>,
-    tips: KeyMap<StreamKey, Tip>,
-    ids: Arc<IdTables>,
-    /// The state of the log at the end of the segments that tables cover.
-    told: Option<SegmentEnd>,
-    /// Tips of the streams in the segments after those.
-    untold_tips: KeyMap<StreamKey, Tip>,
-    growth: TreeGrowth,
-    leaves: Option<SegmentLeaves>,
 }
 
 /// The end of one segment's replay.
@@ -128,12 +120,12 @@ impl<'a> Replay<'a> {
     ) -> Self {
         let (disk, archives) = (Arc::clone(&environment.disk), Arc::clone(&environment.archives));
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
-        Self { disk, archives, folder, index, ledger, keyring, decompressor, mends: true, tables: None }
+        Self { disk, archives, folder, index, ledger, keyring, decompressor, repairs: true, tables: None }
     }
 
     /// The same for a look at what the log would be: nothing beside it is written.
     pub(crate) fn of_trial(self) -> Self {
-        Self { mends: false, ..self }
+        Self { repairs: false, ..self }
     }
 
     /// The same with the tables of another folder.
@@ -142,134 +134,122 @@ impl<'a> Replay<'a> {
     }
 
     /// Changes nothing on the disk but tables, which can be made again.
+    ///
+    /// The walk goes forward over the files and ends at the first damage. Only a walk without damage asks for missing files: what is
+    /// lost behind damage is not known anyway.
     pub(crate) fn run(mut self) -> Result<ReplayedLog, OpenError> {
         let list = SegmentList::read(&*self.disk, &self.folder)?;
-        let disk = Arc::clone(&self.disk);
-        let folder = self.folder.clone();
-        // Where a file is missing, what is served is read before, as after any damage that is known.
-        let SegmentList { numbers, released, gap, .. } = &list;
-        let resumed = match gap {
-            None => self.resume(SegmentIndex::read(&*disk, &folder, self.keyring, &list)),
-            Some(_) => None,
+        let mut cursor = self.begin(&list);
+        let fault = match self.walk(&list, &mut cursor) {
+            Ok(()) => self.missing_file(&list, &cursor),
+            Err(ReplayStop::Damage(fault)) => Some(fault),
+            Err(ReplayStop::Open(error)) => return Err(error),
         };
-        let (mut progress, mut tail) = resumed.unzip();
-        let mut tail = tail.take().flatten();
-        let first = progress.as_ref().map_or(0, Progress::unread_segments);
-        let mut before_last = None;
-        let mut unwritten = Vec::new();
-        for (index, number) in numbers.iter().enumerate().skip(first) {
-            if index < *released {
-                match self.released_segment(*number, &mut progress) {
-                    Ok(()) => continue,
-                    Err(ReplayStop::Damage(fault)) => {
-                        tail = Some(TailState::Corrupt(fault));
-                        break;
-                    }
-                    Err(ReplayStop::Open(error)) => return Err(error),
-                }
-            }
-            let name = segment_file_name(*number);
-            let bytes = self.load(&name)?;
-            if bytes.iter().all(|byte| *byte == 0) {
-                unwritten.push(self.folder.join(&name));
-                continue;
-            }
-            before_last = whole_end(tail.take()).or(before_last);
-            if let Some(blank) = unwritten.first() {
-                let what = format!("{name} is written, {} before it is not", blank.display());
-                tail = Some(TailState::Corrupt(self.fault(&name, 0, progress.as_ref(), &what)));
-                break;
-            }
-            match self.segment(&name, &bytes, &mut progress) {
-                Ok(Outcome::Whole { end }) => {
-                    tail = Some(TailState::Whole { path: self.folder.join(&name), end, durable: false });
-                }
-                Ok(Outcome::Torn { at, until }) => {
-                    tail = Some(TailState::Torn {
-                        path: self.folder.join(&name),
-                        name: name.clone(),
-                        at,
-                        until,
-                    });
-                    if gap.is_some()
-                        || !self.only_blank_after(numbers.get(index + 1..).unwrap_or_default())?
-                    {
-                        let what = "a damaged frame, with written segments after it";
-                        tail = Some(TailState::Corrupt(self.fault(&name, at, progress.as_ref(), &what)));
-                        break;
-                    }
-                }
-                Err(ReplayStop::Damage(fault)) => {
-                    tail = Some(TailState::Corrupt(fault));
-                    break;
-                }
-                Err(ReplayStop::Open(error)) => return Err(error),
-            }
+        if let Some(fault) = fault {
+            cursor.end_at(fault);
         }
-        if let Some(gap) = gap.filter(|_| !matches!(tail, Some(TailState::Corrupt(_)))) {
-            before_last = whole_end(tail).or(before_last);
-            let next = progress.as_ref().map_or(Position::FIRST, |progress| progress.end.next_position);
-            tail = Some(TailState::Corrupt(gap.fault(&*disk, &folder, next)));
-        }
-        let is_whole = matches!(tail, Some(TailState::Whole { .. }));
-        if let Some(fault) = progress.as_ref().filter(|_| is_whole).and_then(|now| list.missing_end(&now.end))
-        {
-            before_last = whole_end(tail).or(before_last);
-            tail = Some(TailState::Corrupt(fault));
-        }
-        let mut replayed = self.finish(progress, tail, unwritten)?;
-        replayed.before_last = before_last;
-        Ok(replayed)
+        self.finish(cursor)
     }
 
-    fn finish(
-        &mut self,
-        progress: Option<Progress>,
-        tail: Option<TailState>,
-        unwritten: Vec<PathBuf>,
-    ) -> Result<ReplayedLog, OpenError> {
+    /// Begins behind the segments that tables cover. Where a file is missing, all is read: what is served before a gap is read first, as
+    /// after any damage that is known.
+    fn begin(&mut self, list: &SegmentList) -> ReplayCursor {
+        if list.gap.is_some() {
+            return ReplayCursor::default();
+        }
+        let (disk, folder) = (Arc::clone(&self.disk), self.folder.clone());
+        let index = SegmentIndex::read(&*disk, &folder, self.keyring, list);
+        self.resume(index).unwrap_or_default()
+    }
+
+    /// Reads the segments in front of the cursor, in their order.
+    fn walk(&mut self, list: &SegmentList, cursor: &mut ReplayCursor) -> Result<(), ReplayStop> {
+        for (index, number) in list.numbers.iter().enumerate().skip(cursor.segments()) {
+            if index < list.released {
+                self.released_segment(*number, &mut cursor.progress)?;
+                continue;
+            }
+            let name = segment_file_name(*number);
+            let path = self.folder.join(&name);
+            let bytes = self.load(&name)?;
+            if is_all_zeros(&bytes) {
+                // Made ahead. It is no part of the log, as long as none behind it is written.
+                cursor.blank.push(path);
+                continue;
+            }
+            cursor.pass_tail();
+            if let Some(blank) = cursor.blank.first() {
+                let what = format!("{name} is written, {} before it is not", blank.display());
+                return Err(damage(&name, 0, cursor.progress.as_ref(), &what));
+            }
+            cursor.tail = Some(match self.segment(&name, &bytes, &mut cursor.progress)? {
+                Outcome::Whole { end } => TailState::Whole { path, end, durable: false },
+                Outcome::Torn { at, until } => {
+                    // One write is cut short at most, and nothing was written after it.
+                    let behind = list.numbers.get(index + 1..).unwrap_or_default();
+                    if list.gap.is_some() || !self.only_blank(behind)? {
+                        let what = "a damaged frame, with written segments after it";
+                        return Err(damage(&name, at, cursor.progress.as_ref(), &what));
+                    }
+                    TailState::Torn { path, name, at, until }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the fault of a file that others show to be missing behind a walk without damage. A torn last segment is no such file: the
+    /// write that would have made it was never acknowledged.
+    fn missing_file(&self, list: &SegmentList, cursor: &ReplayCursor) -> Option<LogFault> {
+        if let Some(gap) = &list.gap {
+            return Some(gap.fault(&*self.disk, &self.folder, cursor.next_position()));
+        }
+        let is_whole = matches!(cursor.tail, Some(TailState::Whole { .. }));
+        let progress = cursor.progress.as_ref().filter(|_| is_whole)?;
+        list.missing_end(&progress.end)
+    }
+
+    /// Makes the result. Damage before the first whole frame, or a folder without one, is an error: there is no log to speak of.
+    fn finish(mut self, cursor: ReplayCursor) -> Result<ReplayedLog, OpenError> {
         let folder = self.folder.display().to_string();
         let missing = || OpenError::Missing(folder.clone());
+        let ReplayCursor { progress, tail, before_last, blank } = cursor;
         let (mut progress, tail) = match (progress, tail) {
             (None, Some(TailState::Corrupt(fault))) => return Err(OpenError::Corrupt(fault)),
             (progress, tail) => (progress.ok_or_else(missing)?, tail.ok_or_else(missing)?),
         };
         let position = Position::new(progress.end.next_position.get() - 1).ok_or_else(missing)?;
         let (_, tip_tables) = self.tables.take().ok_or_else(missing)?;
-        let untold = progress.untold(&tail);
-        if self.mends && !matches!(tail, TailState::Corrupt(_)) {
+        let unsaved = progress.unsaved(&tail);
+        if self.repairs && !tail.is_corrupt() {
             progress.ids.remove_unfit();
             tip_tables.remove_unfit();
         }
+        let end = progress.end;
         Ok(ReplayedLog {
-            ledger: progress.end.ledger,
-            tier: self.tier(progress.end.ledger),
-            generation: progress.end.generation,
-            epoch: progress.end.epoch,
-            last_segment: progress.end.number,
-            tip: progress.end.tip,
-            end: progress.end,
-            head: Head {
-                position,
-                hash: progress.end.tip.hash,
-                time: progress.end.time,
-                tree_root: progress.end.tree_root,
-            },
+            ledger: end.ledger,
+            tier: self.tier(end.ledger),
+            generation: end.generation,
+            epoch: end.epoch,
+            last_segment: end.number,
+            tip: end.tip,
+            end,
+            head: Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root },
             frontier: progress.frontier,
             keys: progress.keys,
             segments: progress.segments,
             tips: progress.tips,
             ids: progress.ids,
             tip_tables,
-            unread: progress.told,
+            unread: progress.covered,
             growth: progress.growth,
             leaves: progress.leaves,
-            untold,
-            unwritten,
+            unsaved,
+            unwritten: blank,
             tail,
             behind: None,
             lost_end: None,
-            before_last: None,
+            before_last,
         })
     }
 }
@@ -278,6 +258,12 @@ impl<'a> Replay<'a> {
 enum ReplayStop {
     Damage(LogFault),
     Open(OpenError),
+}
+
+impl From<OpenError> for ReplayStop {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
 }
 
 impl Replay<'_> {
@@ -304,14 +290,15 @@ impl Replay<'_> {
         (keys, Arc::clone(ids), tips)
     }
 
-    /// Returns the progress that tables allow to go on from, and the log's end if they cover all of it. `None` if the log has to be read
-    /// from its first byte.
-    fn resume(&mut self, index: SegmentIndex<'_>) -> Option<(Progress, Option<TailState>)> {
+    /// Returns the place that tables allow to go on from: behind the segments that they cover. `None` if the log has to be read from its
+    /// first byte.
+    fn resume(&mut self, index: SegmentIndex<'_>) -> Option<ReplayCursor> {
         let header = index.last()?.clone();
         let tier = self.tier(header.ledger);
         let (keys, ids, tip_tables) = self.load_tables(&header, |number| index.end_of(number));
-        let covered = ids.covered_from_first().unwrap_or(SegmentNumber(0));
-        let state = tip_tables.state_through(covered)?;
+        let through = ids.covered_from_first().unwrap_or(SegmentNumber(0));
+        let state = tip_tables.state_through(through)?;
+        // Where tables cover all segments, the last one has to be whole, and to end where they say.
         let is_all = state.end.number == header.number;
         let whole = is_all.then(|| index.last_end().filter(|whole| whole.end == state.end));
         let segments = index.segments_through(state.end.number, &tier);
@@ -320,15 +307,10 @@ impl Replay<'_> {
             tip_tables.forget_all();
             return None;
         };
-        let EndedState { end, frontier, tips, .. } = state;
         let path = self.folder.join(segment_file_name(header.number));
         let tail = whole.flatten().map(|whole| TailState::Whole { path, end: whole.offset, durable: true });
-        let growth = TreeGrowth { base: frontier.clone(), groups: Vec::new() };
-        let untold_tips = KeyMap::default();
-        let told = Some(end);
-        let progress =
-            Progress { keys, end, frontier, segments, tips, ids, told, untold_tips, growth, leaves: None };
-        Some((progress, tail))
+        let progress = Progress::behind_tables(keys, state, segments, ids);
+        Some(ReplayCursor { progress: Some(progress), tail, ..ReplayCursor::default() })
     }
 
     /// The archives of the ledger, of which nothing is asked before an event is.
@@ -336,9 +318,9 @@ impl Replay<'_> {
         self.archives.of_ledger(self.ledger, ledger, self.keyring, ColdAccess::Writing)
     }
 
-    fn only_blank_after(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {
+    fn only_blank(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {
         for number in numbers {
-            if self.load(&segment_file_name(*number))?.iter().any(|byte| *byte != 0) {
+            if !is_all_zeros(&self.load(&segment_file_name(*number))?) {
                 return Ok(false);
             }
         }
@@ -346,79 +328,16 @@ impl Replay<'_> {
     }
 }
 
-impl Progress {
-    /// Returns the number of segments before the first that is to be read.
-    fn unread_segments(&self) -> usize {
-        usize::try_from(self.end.number.0).unwrap_or(usize::MAX)
-    }
-
-    /// Returns the state that tables do not hold yet, for them to write; `None` for a damaged log.
-    fn untold(&mut self, tail: &TailState) -> Option<EndedState> {
-        let told = self.told.map_or(SegmentNumber(0), |told| told.number);
-        if self.end.number <= told || matches!(tail, TailState::Corrupt(_)) {
-            return None;
-        }
-        let (first, tips) = (told.next()?, std::mem::take(&mut self.untold_tips));
-        Some(EndedState { first, end: self.end, frontier: self.frontier.clone(), tips })
-    }
-
-    fn before_first(keys: LedgerKeys, header: &SegmentHeader, ids: Arc<IdTables>) -> Self {
-        Self {
-            keys,
-            end: SegmentEnd::before_first(header.ledger),
-            frontier: Frontier::new(),
-            segments: Vec::new(),
-            tips: KeyMap::default(),
-            ids,
-            told: None,
-            untold_tips: KeyMap::default(),
-            growth: TreeGrowth { base: Frontier::new(), groups: Vec::new() },
-            leaves: None,
-        }
-    }
-}
-
-/// Refuses a keyring that opens neither the first segment nor the last one. It does so before anything in the folder is removed or made
-/// anew that the right keyring would keep. A header that cannot be read is left to the replay.
-///
-/// Syscalls: `getdents64` of the segments; for each of both `openat`, `statx`, `pread64`.
-pub(crate) fn refuse_wrong_keyring(
-    disk: &dyn Disk,
-    ledger: &Path,
-    keyring: &Keyring,
-) -> Result<(), OpenError> {
-    /// Files of zeros that may lie behind the last segment, made ahead, and are passed over.
-    const MADE_AHEAD: usize = 4;
-    let folder = segments_folder(ledger);
-    let numbers = SegmentList::read(disk, &folder)?.numbers;
-    let header = |number: &SegmentNumber| {
-        let header = segment_header(disk, &folder, *number).ok().flatten()?;
-        Some((*number, header))
-    };
-    let first = numbers.first().and_then(header);
-    let last = numbers.iter().rev().take(MADE_AHEAD).find_map(header);
-    let mut refused = None;
-    for (number, header) in first.into_iter().chain(last) {
-        let what = match header.unwrap_key(keyring) {
-            Ok(_) if is_signed_by(keyring, &header) => {
-                blinding_key::refuse_another(disk, ledger, keyring, &header)?;
-                return derived_key::refuse_another(disk, ledger, keyring, header.ledger);
-            }
-            Ok(_) => "the ledger's signing key is not its own".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let file = format!("segments/{}", segment_file_name(number));
-        refused.get_or_insert(OpenError::Keyring { file, what });
-    }
-    refused.map_or(Ok(()), Err)
-}
-
-/// Returns the end of the last written segment, if it is whole.
-fn whole_end(tail: Option<TailState>) -> Option<(PathBuf, u64)> {
-    match tail {
-        Some(TailState::Whole { path, end, .. }) => Some((path, end)),
-        _ => None,
-    }
+/// Returns the stop at damage in a segment's file, behind the events that were read.
+fn damage(name: &str, offset: u64, before: Option<&Progress>, what: &dyn std::fmt::Display) -> ReplayStop {
+    let first_position = before.map_or(1, |before| before.end.next_position.get());
+    ReplayStop::Damage(LogFault {
+        file: format!("segments/{name}"),
+        offset,
+        first_position,
+        last_position: None,
+        what: what.to_string(),
+    })
 }
 
 fn disk_error(what: &str, source: io::Error) -> OpenError {

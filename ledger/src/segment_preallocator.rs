@@ -8,7 +8,7 @@ use std::time::Duration;
 use bitacora_formats::SegmentNumber;
 
 use crate::host::disk::{Disk, DiskFile, OpenMode};
-use crate::limits::{FILL_SLICE_BYTES, SUPPLY_RETRY_MS};
+use crate::limits::{FILE_RETRY_MS, FILL_SLICE_BYTES};
 use crate::segments::{segment_file_name, segments_folder};
 use crate::submission::inbox::Inbox;
 use crate::writer_state::ReadOnlyReason;
@@ -95,7 +95,7 @@ impl SegmentPreallocator {
             let failed = matches!(state.stage, Stage::Failed(..));
             drop(state);
             if !(failed && failed_before) {
-                inbox.supply_has_news();
+                inbox.segment_has_news();
             }
         }
         self.remove_unused(disk);
@@ -114,7 +114,7 @@ impl SegmentPreallocator {
                     state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 Stage::Failed(number, _) => {
-                    let pause = Duration::from_millis(SUPPLY_RETRY_MS);
+                    let pause = Duration::from_millis(FILE_RETRY_MS);
                     let (guard, timeout) =
                         self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
                     state = guard;

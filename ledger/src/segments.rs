@@ -65,11 +65,11 @@ pub(crate) fn segments_folder(ledger: &Path) -> PathBuf {
 pub(crate) struct Segment {
     pub(crate) number: SegmentNumber,
     pub(crate) first: Position,
-    home: Home,
+    storage: SegmentStorage,
 }
 
 /// The place of a segment's frames.
-enum Home {
+enum SegmentStorage {
     File(StoredSegment),
     Archives(ArchivedSegment),
     /// Nowhere: a read there returns the damage by which they are lost.
@@ -83,7 +83,7 @@ impl Segment {
         file: Arc<dyn DiskFile>,
         opener: FrameOpener,
     ) -> Self {
-        Self { number, first, home: Home::File(StoredSegment::new(number, first, file, opener)) }
+        Self { number, first, storage: SegmentStorage::File(StoredSegment::new(number, first, file, opener)) }
     }
 
     /// A segment that ended, of which only the header was read. Its frames stand there, and hold the events up to `last`, where that is
@@ -95,31 +95,31 @@ impl Segment {
         frames: Range<u64>,
         last: Option<Position>,
     ) -> Self {
-        let home = Home::File(StoredSegment::ended(header, file, opener, frames, last));
-        Self { number: header.number, first: header.first_position, home }
+        let storage = SegmentStorage::File(StoredSegment::ended(header, file, opener, frames, last));
+        Self { number: header.number, first: header.first_position, storage }
     }
 
     /// A segment that was released; `end_root` is the root of the tree after its last event.
     pub(crate) fn released(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
-        let home = Home::Archives(ArchivedSegment::new(released, end_root, tier));
-        Self { number: released.header.number, first: released.header.first_position, home }
+        let storage = SegmentStorage::Archives(ArchivedSegment::new(released, end_root, tier));
+        Self { number: released.header.number, first: released.header.first_position, storage }
     }
 
     /// Positions that are lost, from segment `number` on; `fault` says which. Whole segments stand before and behind them.
     pub(crate) fn lost(number: SegmentNumber, first: Position, fault: LogFault) -> Self {
-        Self { number, first, home: Home::Lost(LostSegment::new(fault)) }
+        Self { number, first, storage: SegmentStorage::Lost(LostSegment::new(fault)) }
     }
 
     /// Returns `true` where nothing of it can be read.
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(self.home, Home::Lost(_))
+        matches!(self.storage, SegmentStorage::Lost(_))
     }
 
     /// The frames of a segment in its file that open, and where they stand. From now on they are found by that.
     pub(crate) fn whole_frames(&self) -> Result<Vec<(u64, FrameOutline)>, ReadError> {
-        match &self.home {
-            Home::File(stored) => stored.whole_frames(),
-            Home::Archives(_) | Home::Lost(_) => Ok(Vec::new()),
+        match &self.storage {
+            SegmentStorage::File(stored) => stored.whole_frames(),
+            SegmentStorage::Archives(_) | SegmentStorage::Lost(_) => Ok(Vec::new()),
         }
     }
 
@@ -131,32 +131,32 @@ impl Segment {
         tier: Arc<dyn ColdTier>,
     ) -> Option<Self> {
         let archived = ArchivedSegment::standing_in(first, last, end_root, tier)?;
-        Some(Self { number, first, home: Home::Archives(archived) })
+        Some(Self { number, first, storage: SegmentStorage::Archives(archived) })
     }
 
     /// Returns `true` where it was let go.
     pub(crate) fn is_released(&self) -> bool {
-        matches!(&self.home, Home::Archives(archived) if !archived.stands_in())
+        matches!(&self.storage, SegmentStorage::Archives(archived) if !archived.stands_in())
     }
 
     /// Returns `true` where its frames are read from archives.
     pub(crate) fn is_archived(&self) -> bool {
-        matches!(self.home, Home::Archives(_))
+        matches!(self.storage, SegmentStorage::Archives(_))
     }
 
     /// A frame is durable there. Called in order.
     pub(crate) fn note_frame(&self, first: Position, offset: u64, stored_bytes: u64) {
-        if let Home::File(stored) = &self.home {
+        if let SegmentStorage::File(stored) = &self.storage {
             stored.note_frame(first, offset, stored_bytes);
         }
     }
 
     /// The frame that holds `position`, or the first one after it.
     pub(crate) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
-        match &self.home {
-            Home::File(stored) => stored.find(position),
-            Home::Archives(archived) => archived.find(position),
-            Home::Lost(lost) => Err(lost.error()),
+        match &self.storage {
+            SegmentStorage::File(stored) => stored.find(position),
+            SegmentStorage::Archives(archived) => archived.find(position),
+            SegmentStorage::Lost(lost) => Err(lost.error()),
         }
     }
 
@@ -167,66 +167,66 @@ impl Segment {
         positions: &[Position],
         max_bytes: usize,
     ) -> Result<Option<Vec<ColdEvent>>, ReadError> {
-        match &self.home {
-            Home::File(_) | Home::Lost(_) => Ok(None),
-            Home::Archives(archived) => archived.events(positions, max_bytes).map(Some),
+        match &self.storage {
+            SegmentStorage::File(_) | SegmentStorage::Lost(_) => Ok(None),
+            SegmentStorage::Archives(archived) => archived.events(positions, max_bytes).map(Some),
         }
     }
 
     /// Positions around this one without any event that has the filter's labels, as archives tell without giving the events; `None` where
     /// they do not tell it, and of a segment that was not released.
     pub(crate) fn gap_around(&self, filter: &Filter, position: Position) -> Option<RangeInclusive<Position>> {
-        match &self.home {
-            Home::File(_) | Home::Lost(_) => None,
-            Home::Archives(archived) => archived.gap_around(filter, position),
+        match &self.storage {
+            SegmentStorage::File(_) | SegmentStorage::Lost(_) => None,
+            SegmentStorage::Archives(archived) => archived.gap_around(filter, position),
         }
     }
 
     /// The time of the first frame.
     fn first_time(&self) -> Result<Option<Micros>, ReadError> {
-        match &self.home {
-            Home::File(stored) => stored.first_time(),
-            Home::Archives(archived) => Ok(Some(archived.first_time())),
-            Home::Lost(lost) => Err(lost.error()),
+        match &self.storage {
+            SegmentStorage::File(stored) => stored.first_time(),
+            SegmentStorage::Archives(archived) => Ok(Some(archived.first_time())),
+            SegmentStorage::Lost(lost) => Err(lost.error()),
         }
     }
 
     /// The first position of the first frame at `time` or later; `None` where the segment ends before. Where damage hides which one
     /// that is, the side of the damage that is asked for.
     fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
-        match &self.home {
-            Home::File(stored) => stored.first_at(time, side),
-            Home::Archives(archived) => archived.first_at(time),
-            Home::Lost(_) => Ok(Some(self.first).filter(|_| side == Side::Before)),
+        match &self.storage {
+            SegmentStorage::File(stored) => stored.first_at(time, side),
+            SegmentStorage::Archives(archived) => archived.first_at(time),
+            SegmentStorage::Lost(_) => Ok(Some(self.first).filter(|_| side == Side::Before)),
         }
     }
 
     /// A frame stands there, as was seen in passing: the next search begins nearer to what it looks for.
     pub(crate) fn note_passed(&self, first: Position, offset: u64) {
-        if let Home::File(stored) = &self.home {
+        if let SegmentStorage::File(stored) = &self.storage {
             stored.note_passed(first, offset);
         }
     }
 
     /// The frame right behind this one; `None` at the durable end.
     pub(crate) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
-        match &self.home {
-            Home::File(stored) => stored.following(place),
-            Home::Archives(archived) => archived.following(place),
-            Home::Lost(lost) => Err(lost.error()),
+        match &self.storage {
+            SegmentStorage::File(stored) => stored.following(place),
+            SegmentStorage::Archives(archived) => archived.following(place),
+            SegmentStorage::Lost(lost) => Err(lost.error()),
         }
     }
 
     /// The frame with this position is looked for soon: the disk may begin, as far as is known where it stands.
     pub(crate) fn expect_search(&self, position: Position) {
-        if let Home::File(stored) = &self.home {
+        if let SegmentStorage::File(stored) = &self.storage {
             stored.expect_search(position);
         }
     }
 
     /// The frame is opened soon: the disk may begin.
     pub(crate) fn expect_read(&self, place: &FramePlace) {
-        if let Home::File(stored) = &self.home {
+        if let SegmentStorage::File(stored) = &self.storage {
             stored.expect_read(place);
         }
     }
@@ -237,16 +237,16 @@ impl Segment {
         place: &FramePlace,
         decompressor: &mut Decompressor,
     ) -> Result<Arc<Vec<u8>>, ReadError> {
-        match (&place.body, &self.home) {
+        match (&place.body, &self.storage) {
             (Some(body), _) => Ok(Arc::clone(body)),
-            (None, Home::File(stored)) => stored.open(place, decompressor).map(Arc::new),
-            (None, Home::Archives(archived)) => {
+            (None, SegmentStorage::File(stored)) => stored.open(place, decompressor).map(Arc::new),
+            (None, SegmentStorage::Archives(archived)) => {
                 let found = archived.find(place.header.first_position)?;
                 found
                     .and_then(|found| found.body)
                     .ok_or_else(|| self.corrupt(0, Some(place), &"the archives no longer hold the frame"))
             }
-            (None, Home::Lost(lost)) => Err(lost.error()),
+            (None, SegmentStorage::Lost(lost)) => Err(lost.error()),
         }
     }
 
@@ -254,7 +254,7 @@ impl Segment {
     /// in a segment that the opening did not read, the background scrub compares it with the chain; of a released one only the root at its
     /// end is known.
     pub(crate) fn root_after(&self, last: Position) -> Option<TreeHash> {
-        if let Home::Archives(archived) = &self.home {
+        if let SegmentStorage::Archives(archived) = &self.storage {
             return archived.root_after(last);
         }
         let place = self.find(last).ok()??;
@@ -264,10 +264,10 @@ impl Segment {
 
     /// Its file, relative to the ledger's folder.
     pub(crate) fn file(&self) -> String {
-        match &self.home {
-            Home::File(_) => shown(self.number),
-            Home::Archives(_) => format!("{SEGMENTS}/{}", released_file_name(self.number)),
-            Home::Lost(lost) => lost.file().to_owned(),
+        match &self.storage {
+            SegmentStorage::File(_) => shown(self.number),
+            SegmentStorage::Archives(_) => format!("{SEGMENTS}/{}", released_file_name(self.number)),
+            SegmentStorage::Lost(lost) => lost.file().to_owned(),
         }
     }
 
@@ -280,7 +280,7 @@ impl Segment {
         what: &dyn std::fmt::Display,
     ) -> ReadError {
         let error = corrupt(&self.file(), self.first, (offset, place), what);
-        if let (Home::File(stored), ReadError::Corrupt(fault)) = (&self.home, &error) {
+        if let (SegmentStorage::File(stored), ReadError::Corrupt(fault)) = (&self.storage, &error) {
             stored.tell(fault);
         }
         error
@@ -382,7 +382,7 @@ pub(crate) struct Segments {
 impl Segments {
     /// Takes in a segment. From now on it tells of damage that reads find in it.
     pub(crate) fn add(&self, segment: Arc<Segment>) {
-        if let Home::File(stored) = &segment.home {
+        if let SegmentStorage::File(stored) = &segment.storage {
             stored.report_to(&self.reports);
         }
         self.list.write().unwrap_or_else(PoisonError::into_inner).push(segment);

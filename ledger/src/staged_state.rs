@@ -28,7 +28,7 @@ pub(crate) struct StagedState {
 
 /// The reasons for which an event gets no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unplaceable {
+pub(crate) enum PlacementError {
     /// An event of the live segment has the same identity.
     Repeated,
     /// It would begin one stream too many.
@@ -95,16 +95,16 @@ impl StagedState {
         stream: StreamKey,
         commitment: &Commitment,
         facets: Facets,
-    ) -> Result<Tip, Unplaceable> {
+    ) -> Result<Tip, PlacementError> {
         let position = self.next;
         let before = self.tip(&stream);
         if before.is_none() && self.is_full() {
-            return Err(Unplaceable::TooManyStreams);
+            return Err(PlacementError::TooManyStreams);
         }
         let version = before.map_or(Some(StreamVersion::FIRST), |tip| tip.version.next());
-        let (version, next) = version.zip(position.next()).ok_or(Unplaceable::NoNumberLeft)?;
+        let (version, next) = version.zip(position.next()).ok_or(PlacementError::NoNumberLeft)?;
         if !self.live_ids.insert_new(key, KnownIdentity::new(position, commitment)) {
-            return Err(Unplaceable::Repeated);
+            return Err(PlacementError::Repeated);
         }
         self.next = next;
         let tip = Tip { version, position };

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
-use self::key_files::{KeyFiles, KeyFolder, SyncDoubt};
+use self::key_files::{KeyFiles, KeyFolder, SyncFailure};
 use self::recent::Recent;
 use crate::host::environment::Environment;
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
@@ -93,13 +93,13 @@ struct CachedKeys {
 impl Subjects {
     /// The store in the folder of a ledger. Its folders are made when the first subject is.
     pub(crate) fn of_ledger(environment: Environment, ledger: &Path, keys: &LedgerKeys) -> Self {
-        let doubt = SyncDoubt::default();
+        let sync_failed = SyncFailure::default();
         Self {
             environment,
             keys: keys.clone(),
             files: SubjectFiles::new(keys.ledger(), keys.index_key().clone()),
-            by_name: KeyFiles::new(ledger, "by-name", &doubt),
-            by_id: KeyFiles::new(ledger, "by-id", &doubt),
+            by_name: KeyFiles::new(ledger, "by-name", &sync_failed),
+            by_id: KeyFiles::new(ledger, "by-id", &sync_failed),
             cached: Mutex::new(CachedKeys {
                 by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),

@@ -18,7 +18,7 @@ use crate::leaves::{self, Count, EndedLeaves, TREE};
 const NOT_WHOLE: &str = "it is made from the leaves again by a ledger that is open for writing";
 
 /// Segments whose leaves wait to be made again.
-const MAX_DOUBTED: usize = 64;
+const MAX_LEAF_REPAIRS: usize = 64;
 
 /// The file of the one level that is stored.
 const LEVEL_1: &str = "level-1";
@@ -194,9 +194,9 @@ impl Tree {
     }
 
     /// Has the leaves of this segment made again at the next [`Self::settle`]; `false` where they are already to be, or too many are.
-    pub(crate) fn doubt(&self, number: SegmentNumber, first: Position) -> bool {
+    pub(crate) fn repair_leaves(&self, number: SegmentNumber, first: Position) -> bool {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = ended.len() < MAX_DOUBTED && !ended.iter().any(|known| known.number == number);
+        let is_new = ended.len() < MAX_LEAF_REPAIRS && !ended.iter().any(|known| known.number == number);
         if is_new {
             ended.push(EndedLeaves { number, first, file: None });
         }
@@ -252,7 +252,7 @@ impl Tree {
         let mut waiting = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         left.append(&mut waiting);
         // Beyond that they are left to the next opening.
-        left.truncate(MAX_DOUBTED);
+        left.truncate(MAX_LEAF_REPAIRS);
         *waiting = left;
         drop(waiting);
         let folder = self.ledger_folder.join(TREE);

@@ -13,7 +13,7 @@ use crate::dedup::id_tables::{IdTables, look_up_failed};
 use crate::dedup::segment_ids::KnownIdentity;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::receipt::DerivedReceipt;
-use crate::staged_state::{StagedState, Unplaceable};
+use crate::staged_state::{PlacementError, StagedState};
 use crate::stream_tips::Tip;
 use crate::submission::append_error::AppendError;
 use crate::submission::event_types::misfit;
@@ -218,12 +218,12 @@ impl Admission {
     ) -> Result<Tip, AppendError> {
         let placed = self.staged.place(event.key, event.stream, &event.commitment, event.facets.clone());
         let tip = placed.map_err(|why| match why {
-            Unplaceable::Repeated => {
+            PlacementError::Repeated => {
                 let first = request.events.iter().position(|other| other.key == event.key).unwrap_or(index);
                 AppendError::RepeatedId { index, first }
             }
-            Unplaceable::TooManyStreams => AppendError::TooManyStreams { max: MAX_STREAMS },
-            Unplaceable::NoNumberLeft => AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX },
+            PlacementError::TooManyStreams => AppendError::TooManyStreams { max: MAX_STREAMS },
+            PlacementError::NoNumberLeft => AppendError::TooManyEvents { found: usize::MAX, max: usize::MAX },
         })?;
         batch.body.entry(tip.version, request.record(event), request.part(event)).map_err(body_full)?;
         batch.is_governed |= event.concerns_reactor;

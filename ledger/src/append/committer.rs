@@ -18,7 +18,7 @@ use crate::stream_tips::Tip;
 use crate::submission::append_error::AppendError;
 use crate::submission::messages::{IncompleteAnswer, Reply, RequestAnswer, RequestPlacement, give};
 use crate::tables::fold::RecordedFrame;
-use crate::tables::reactor_state::HotState;
+use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::StateAtEnd;
 use crate::tables::tip_tables::EndedState;
 use crate::unproven_writes::{UnprovenBacklog, WritesEnded};
@@ -58,8 +58,8 @@ impl CommitterHandle {
 /// Owns the live file. After the first failed write or sync it is dead: it syncs nothing and acknowledges nothing.
 pub(crate) struct Committer {
     shared: Arc<SharedState>,
-    hot: Option<HotState>,
-    recalls: Sender<IncompleteAnswer>,
+    projection: Option<ReactorProjection>,
+    duplicates: Sender<IncompleteAnswer>,
     live: Option<BlankSegment>,
     leaves: LiveLeaves,
     /// Tips of the streams in the live segment.
@@ -70,11 +70,11 @@ pub(crate) struct Committer {
 impl Committer {
     pub(crate) fn new(
         shared: Arc<SharedState>,
-        hot: Option<HotState>,
-        recalls: Sender<IncompleteAnswer>,
+        projection: Option<ReactorProjection>,
+        duplicates: Sender<IncompleteAnswer>,
     ) -> Self {
         let leaves = LiveLeaves::new(Arc::clone(&shared.environment.disk), &shared.folder, shared.id);
-        Self { shared, hot, recalls, live: None, leaves, tips: KeyMap::default(), dead: false }
+        Self { shared, projection, duplicates, live: None, leaves, tips: KeyMap::default(), dead: false }
     }
 
     fn take(&mut self, commit: Commit) {
@@ -150,11 +150,11 @@ impl Committer {
         Err(io::Error::other("the live segment was replaced or cut behind the writer's back"))
     }
 
-    /// In this order: hot projections, what readers may open, the tree, the head.
+    /// In this order: the reactor's projection, what readers may open, the tree, the head.
     fn publish(&mut self, frame: &mut FrameCommit, begins: bool) {
-        if let Some(hot) = &mut self.hot {
+        if let Some(projection) = &mut self.projection {
             let FrameCommit { first, count, body, head, .. } = &*frame;
-            hot.fold_frame(&RecordedFrame { first: *first, count: *count, time: head.time, body });
+            projection.fold_frame(&RecordedFrame { first: *first, count: *count, time: head.time, body });
         }
         let frame_bytes = frame.offset + frame.bytes.len() as u64 - frame.frame_offset;
         frame.segment.note_frame(frame.first, frame.frame_offset, frame_bytes);
@@ -186,16 +186,16 @@ impl Committer {
         for RequestAnswer { reply, outcome } in answers {
             match outcome {
                 _ if self.dead => give(reply, Err(AppendError::Unknown)),
-                Ok(accepted) if accepted.has_duplicates() => self.recall(reply, accepted),
+                Ok(accepted) if accepted.has_duplicates() => self.complete(reply, accepted),
                 outcome => give(reply, outcome),
             }
         }
     }
 
     /// Has the original receipts of duplicates read back, then answered.
-    fn recall(&self, reply: Reply, accepted: RequestPlacement) {
-        if let Err(SendError(recall)) = self.recalls.send(IncompleteAnswer { reply, accepted }) {
-            give(recall.reply, Err(AppendError::Unknown));
+    fn complete(&self, reply: Reply, accepted: RequestPlacement) {
+        if let Err(SendError(incomplete)) = self.duplicates.send(IncompleteAnswer { reply, accepted }) {
+            give(incomplete.reply, Err(AppendError::Unknown));
         }
     }
 
@@ -222,10 +222,10 @@ impl Committer {
             self.shared.tree.segment_ended(leaves);
         }
         let (table_writer, tips) = (&self.shared.table_writer, std::mem::take(&mut self.tips));
-        if let Some(hot) = &self.hot
+        if let Some(projection) = &self.projection
             && table_writer.wants_snapshot(&end, self.shared.inbox.is_closing())
         {
-            table_writer.keep_snapshot(StateAtEnd { end, state: hot.to_save() });
+            table_writer.keep_snapshot(StateAtEnd { end, state: projection.to_save() });
         }
         table_writer.segment_ended(EndedState { first: end.number, end, frontier, tips });
     }

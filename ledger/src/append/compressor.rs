@@ -9,7 +9,7 @@ use bitacora_formats::Compressor;
 use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 
 use crate::append::frame_batch::FrameBatch;
-use crate::limits::{MAX_PACKS_AHEAD, PACK_AHEAD_BYTES};
+use crate::limits::{COMPRESS_AHEAD_BYTES, MAX_BODIES_AHEAD};
 use crate::shared_state::SharedState;
 use crate::submission::compressed_body::CompressedBody;
 
@@ -18,7 +18,7 @@ use crate::submission::compressed_body::CompressedBody;
 pub(crate) struct CompressionQueue {
     compressor: Compressor,
     bodies: Sender<Vec<u8>>,
-    /// In their order; at most [`MAX_PACKS_AHEAD`].
+    /// In their order; at most [`MAX_BODIES_AHEAD`].
     away: VecDeque<QueuedBatch>,
 }
 
@@ -30,7 +30,7 @@ struct QueuedBatch {
 
 impl CompressionQueue {
     pub(crate) fn new(compressor: Compressor, bodies: Sender<Vec<u8>>) -> Self {
-        Self { compressor, bodies, away: VecDeque::with_capacity(MAX_PACKS_AHEAD) }
+        Self { compressor, bodies, away: VecDeque::with_capacity(MAX_BODIES_AHEAD) }
     }
 
     pub(crate) fn is_away(&self) -> bool {
@@ -39,7 +39,7 @@ impl CompressionQueue {
 
     /// Returns `true` if the compressor takes no more before one came back.
     pub(crate) fn is_full(&self) -> bool {
-        self.away.len() >= MAX_PACKS_AHEAD
+        self.away.len() >= MAX_BODIES_AHEAD
     }
 
     /// The most bytes of their segments that the batches the compressor has can take: what is stored of a body is no larger.
@@ -56,7 +56,7 @@ impl CompressionQueue {
     /// if none is before it.
     pub(crate) fn begin(&mut self, batch: FrameBatch, body: Vec<u8>) -> Option<(FrameBatch, CompressedBody)> {
         let body_bytes = body.len();
-        if body_bytes < PACK_AHEAD_BYTES && self.away.is_empty() {
+        if body_bytes < COMPRESS_AHEAD_BYTES && self.away.is_empty() {
             return Some((batch, CompressedBody::new(&mut self.compressor, body)));
         }
         match self.bodies.send(body) {
@@ -90,9 +90,9 @@ impl CompressionQueue {
 /// The body of the compressor's thread; ends when the sequencer is gone.
 pub(crate) fn run(shared: &Arc<SharedState>, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
     for body in bodies {
-        let packed = catch_unwind(AssertUnwindSafe(|| CompressedBody::new(&mut compressor, body)));
-        let failed = packed.is_err();
-        shared.inbox.put_packed(packed.map_err(|_| "compressing a frame panicked".to_owned()));
+        let compressed = catch_unwind(AssertUnwindSafe(|| CompressedBody::new(&mut compressor, body)));
+        let failed = compressed.is_err();
+        shared.inbox.put_compressed(compressed.map_err(|_| "compressing a frame panicked".to_owned()));
         if failed {
             return;
         }

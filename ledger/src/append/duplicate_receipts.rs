@@ -7,9 +7,9 @@ use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
 use crate::submission::messages::{EventPlacement, IncompleteAnswer, RequestPlacement, give};
 
-/// The body of the recalling thread; ends when nobody can ask any more.
-pub(crate) fn run(shared: &SharedState, recalls: &Receiver<IncompleteAnswer>) {
-    for IncompleteAnswer { reply, accepted } in recalls {
+/// The body of the thread; ends when the committer is gone.
+pub(crate) fn run(shared: &SharedState, incomplete: &Receiver<IncompleteAnswer>) {
+    for IncompleteAnswer { reply, accepted } in incomplete {
         give(reply, complete(shared, accepted));
     }
 }

@@ -70,7 +70,7 @@ impl LiveSegment {
         &mut self,
         shared: &SharedState,
         batch: FrameBatch,
-        packed: CompressedBody,
+        compressed: CompressedBody,
     ) -> Result<FrameCommit, String> {
         let first = batch.tips.first().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
         let last = batch.tips.last().map(|(_, tip)| tip.position).ok_or("a frame without events")?;
@@ -94,7 +94,7 @@ impl LiveSegment {
             tree_size: self.frontier.size(),
             tree_root: self.frontier.root(),
         };
-        self.tip = packed.seal(&mut current.sealer, plan, &mut bytes)?;
+        self.tip = compressed.seal(&mut current.sealer, plan, &mut bytes)?;
         self.time = batch.time;
         let offset = current.offset;
         current.offset += bytes.len() as u64;
@@ -117,7 +117,7 @@ impl LiveSegment {
             commitments: batch.commitments,
             groups,
             tree: self.frontier.clone(),
-            body: Arc::new(packed.body),
+            body: Arc::new(compressed.body),
             tips: batch.tips,
             head,
             answers: batch.answers,

@@ -15,7 +15,7 @@ use crate::append::compressor::CompressionQueue;
 use crate::append::frame_batch::FrameBatch;
 use crate::append::live_segment::LiveSegment;
 use crate::host::clock_watch::{ClockJump, ClockWatch};
-use crate::limits::{EARLY_PACK_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
+use crate::limits::{EARLY_COMPRESSION_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::segment_preallocator::Outlook;
 use crate::service_events::ServiceEvent;
 use crate::shared_state::{SharedCounters, SharedState};
@@ -87,16 +87,16 @@ impl Sequencer {
 
     fn work(&mut self, mail: Mail) {
         self.notice_room();
-        self.take_packed();
+        self.take_compressed();
         for queued in mail.requests {
             while let Some(reserved) = self.shared.inbox.take_reserved() {
                 self.stage(reserved);
             }
             self.stage(queued);
             if self.compression.is_away() {
-                self.take_packed();
+                self.take_compressed();
             }
-            if self.batch.body_bytes() >= FRAME_TARGET_BYTES || self.packer_starves() {
+            if self.batch.body_bytes() >= FRAME_TARGET_BYTES || self.compressor_is_idle() {
                 self.flush();
             }
         }
@@ -106,7 +106,7 @@ impl Sequencer {
         if mail.closing {
             self.flush();
             self.settle_compression();
-        } else if self.packer_starves()
+        } else if self.compressor_is_idle()
             || (!self.compression.is_away() && self.shared.inbox.committer_is_idle())
         {
             self.flush();
@@ -114,34 +114,34 @@ impl Sequencer {
     }
 
     /// Returns `true` if the compressor has nothing to do although enough is staged for a frame that makes good use of its sync.
-    fn packer_starves(&self) -> bool {
-        !self.compression.is_away() && self.batch.body_bytes() >= EARLY_PACK_BYTES
+    fn compressor_is_idle(&self) -> bool {
+        !self.compression.is_away() && self.batch.body_bytes() >= EARLY_COMPRESSION_BYTES
     }
 
     /// Seals the batches whose bodies have come back compressed.
-    fn take_packed(&mut self) {
-        while let Some(packed) = self.shared.inbox.take_packed() {
-            self.finish(packed);
+    fn take_compressed(&mut self) {
+        while let Some(compressed) = self.shared.inbox.take_compressed() {
+            self.finish(compressed);
         }
     }
 
     /// Waits for the bodies that are being compressed, and seals their batches.
     fn settle_compression(&mut self) {
         while self.compression.is_away() {
-            self.await_packed();
+            self.await_compressed();
         }
     }
 
     /// Waits for the first of the bodies that are being compressed, and seals its batch.
-    fn await_packed(&mut self) {
-        let packed = self.shared.inbox.wait_for_packed();
-        self.finish(packed);
+    fn await_compressed(&mut self) {
+        let compressed = self.shared.inbox.wait_for_compressed();
+        self.finish(compressed);
     }
 
-    fn finish(&mut self, packed: Result<CompressedBody, String>) {
+    fn finish(&mut self, compressed: Result<CompressedBody, String>) {
         let Some(batch) = self.compression.end() else { return };
-        match packed {
-            Ok(packed) => self.seal(batch, packed),
+        match compressed {
+            Ok(compressed) => self.seal(batch, compressed),
             Err(what) => self.give_up(what),
         }
     }
@@ -240,12 +240,12 @@ impl Sequencer {
             }
             // Near the end of a segment it must be known what is left of it.
             if self.compression.is_away() {
-                self.await_packed();
+                self.await_compressed();
                 continue;
             }
             match self.shared.preallocator.outlook() {
                 Outlook::Ready => return Ok(()),
-                Outlook::Making => self.shared.inbox.wait_for_supply(),
+                Outlook::Making => self.shared.inbox.wait_for_segment(),
                 Outlook::Failed(reason) => {
                     self.stop_taking(reason.clone());
                     return Err(AppendError::ReadOnly(reason));
@@ -267,14 +267,14 @@ impl Sequencer {
             return;
         }
         if self.compression.is_full() {
-            self.await_packed();
+            self.await_compressed();
         }
         let next = self.batch.with_the_same_room();
         let mut batch = std::mem::replace(&mut self.batch, next);
         match std::mem::take(&mut batch.body).finish() {
             Ok(body) => {
-                if let Some((batch, packed)) = self.compression.begin(batch, body) {
-                    self.seal(batch, packed);
+                if let Some((batch, compressed)) = self.compression.begin(batch, body) {
+                    self.seal(batch, compressed);
                 }
             }
             Err(error) => self.give_up(error.to_string()),
@@ -282,20 +282,21 @@ impl Sequencer {
     }
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
-    fn seal(&mut self, batch: FrameBatch, mut packed: CompressedBody) {
+    fn seal(&mut self, batch: FrameBatch, mut compressed: CompressedBody) {
         let next_is_ready = matches!(self.shared.preallocator.outlook(), Outlook::Ready);
         if batch.is_governed {
-            packed.pad();
+            compressed.pad();
         }
-        let stored = |packed: &CompressedBody| (packed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
-        if !next_is_ready && !self.live.fits(stored(&packed), RESERVED_TAIL_BYTES) {
+        let stored =
+            |compressed: &CompressedBody| (compressed.bytes().len() + MAX_FRAME_OVERHEAD_BYTES) as u64;
+        if !next_is_ready && !self.live.fits(stored(&compressed), RESERVED_TAIL_BYTES) {
             // The room that is left is for what has to be said yet.
-            packed.unpad();
+            compressed.unpad();
         }
-        if !self.live.fits(stored(&packed), 0) || (self.live.is_full_of_events() && next_is_ready) {
+        if !self.live.fits(stored(&compressed), 0) || (self.live.is_full_of_events() && next_is_ready) {
             self.end_segment(&batch);
         }
-        match self.live.seal(&self.shared, batch, packed) {
+        match self.live.seal(&self.shared, batch, compressed) {
             Ok(frame) => self.commit(frame),
             Err(what) => self.give_up(what),
         }

@@ -6,7 +6,7 @@ use crate::archive_tier::ColdState;
 use crate::ledger::Ledger;
 use crate::read::log_fold::fold;
 use crate::read_error::ReadError;
-use crate::tables::reactor_state::HotState;
+use crate::tables::reactor_state::ReactorProjection;
 
 /// The reasons for which there is no state to put into an archive.
 #[derive(Debug, thiserror::Error)]
@@ -38,17 +38,17 @@ impl Ledger {
         let shared = self.shared();
         let Some(reactor) = shared.preparer.reactor() else { return Ok(None) };
         let unfolded = |what: String| SavedStateError::Unfolded { position, what };
-        let mut hot = HotState::apart(reactor);
+        let mut projection = ReactorProjection::apart(reactor);
         let mut after = After::START;
         if let Some(earlier) = earlier {
-            hot.restore(earlier.position, &earlier.bytes).map_err(unfolded)?;
+            projection.restore(earlier.position, &earlier.bytes).map_err(unfolded)?;
             after = After::new(earlier.position.get());
         }
-        fold(shared, after, position, &mut hot)?;
-        if hot.is_broken() {
+        fold(shared, after, position, &mut projection)?;
+        if projection.is_broken() {
             return Err(unfolded("the reactor could not fold the events before".to_owned()));
         }
-        let bytes = hot.to_save().write().map_err(|error| unfolded(error.to_string()))?;
+        let bytes = projection.to_save().write().map_err(|error| unfolded(error.to_string()))?;
         Ok(bytes.map(|bytes| ColdState { position, bytes }))
     }
 

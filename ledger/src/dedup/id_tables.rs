@@ -177,8 +177,8 @@ impl IdTables {
     }
 
     /// Looks these identities up, in the order of a request.
-    pub(crate) fn look_up<'k>(&self, keys: impl Iterator<Item = &'k EventKey>) -> io::Result<LookedUp> {
-        let mut looked_up = LookedUp { through: self.covered_through(), known: Vec::new() };
+    pub(crate) fn look_up<'k>(&self, keys: impl Iterator<Item = &'k EventKey>) -> io::Result<IdLookup> {
+        let mut looked_up = IdLookup { through: self.covered_through(), known: Vec::new() };
         for (index, key) in keys.enumerate() {
             looked_up.known.extend(self.lookup(key, None)?.map(|known| (index, known)));
         }
@@ -251,14 +251,14 @@ pub(crate) fn look_up_failed(error: &io::Error) -> AppendError {
 
 /// The result of looking up a request's identities on the caller's thread, which spares the sequencer that search.
 #[derive(Debug, Default)]
-pub(crate) struct LookedUp {
+pub(crate) struct IdLookup {
     /// All segments through this one were looked through.
     pub(crate) through: Option<SegmentNumber>,
     /// The events that were accepted before, by their index in the request.
     known: Vec<(usize, KnownIdentity)>,
 }
 
-impl LookedUp {
+impl IdLookup {
     pub(crate) fn known(&self, index: usize) -> Option<KnownIdentity> {
         let at = self.known.binary_search_by_key(&index, |(index, _)| *index).ok()?;
         self.known.get(at).map(|(_, known)| *known)

@@ -84,7 +84,8 @@ pub(crate) fn create(
     refuse_remembered(name, options)?;
     remove_unfinished(disk, &unfinished).map_err(in_step("removing what an earlier attempt left"))?;
     make_folders(disk, &unfinished).map_err(in_step("making the folders"))?;
-    let First { segment, leaves } = first_segment(environment, &unfinished, id, name, keyring, options)?;
+    let FirstSegment { segment, leaves } =
+        first_segment(environment, &unfinished, id, name, keyring, options)?;
     let file = segments_folder(&unfinished).join(segment_file_name(SegmentNumber::FIRST));
     write_durably(disk, &file, &segment).map_err(in_step("writing the first segment"))?;
     leaves::create(disk, &unfinished, SegmentNumber::FIRST, &leaves).map_err(in_step("writing its leaf"))?;
@@ -151,7 +152,7 @@ pub(crate) fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::R
 }
 
 /// The first segment, and the leaf beside it.
-struct First {
+struct FirstSegment {
     segment: Vec<u8>,
     leaves: Vec<u8>,
 }
@@ -164,7 +165,7 @@ fn first_segment(
     name: &LedgerName,
     keyring: &Keyring,
     options: &Options,
-) -> Result<First, CreateError> {
+) -> Result<FirstSegment, CreateError> {
     let seal = |error: &dyn std::fmt::Display| CreateError::Seal(error.to_string());
     let keys = LedgerKeys::new(keyring, id);
     let subjects = Subjects::of_ledger(environment.clone(), ledger, &keys);
@@ -228,5 +229,5 @@ fn first_segment(
     let header = LeavesHeader { ledger: id, segment: SegmentNumber::FIRST, first_position: Position::FIRST };
     let mut leaves = header.encode().to_vec();
     LeafEntry { time, commitment: event.commitment }.encode(&mut leaves);
-    Ok(First { segment: bytes, leaves })
+    Ok(FirstSegment { segment: bytes, leaves })
 }

@@ -17,7 +17,7 @@ use crate::host::index_folder::{INDEX, remove_tables};
 use crate::host::replacement::replace;
 use crate::known_heads::{self, KnownHeads};
 use crate::log_fault::LogFault;
-use crate::loss::{self, DeclaredLoss, OnLoss};
+use crate::loss::{self, DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segment_list::segment_header;
@@ -75,7 +75,7 @@ impl LossProgress {
         known_heads: Option<&KnownHeads>,
     ) -> Result<bool, OpenError> {
         let Self::Declared(declared) = self else { return Ok(false) };
-        let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
+        let is_whole = !replayed.tail.is_corrupt();
         if !declared.restored || !is_whole || replayed.head.position != declared.retained {
             return Ok(false);
         }
@@ -97,11 +97,11 @@ pub(crate) fn begin_generation(
     ledger: &Path,
     replayed: &mut ReplayedLog,
     known_heads: Option<&mut KnownHeads>,
-    (on_loss, begun): (OnLoss, &LossProgress),
+    (loss_policy, begun): (LossPolicy, &LossProgress),
     signers: &SigningChain,
 ) -> Result<DeclaredLoss, OpenError> {
     let lost = known_heads.as_deref().map(KnownHeads::lost_head).transpose()?.flatten();
-    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
+    let is_damaged = replayed.tail.is_corrupt();
     if lost.is_none() && !is_damaged && matches!(begun, LossProgress::Nothing) {
         return Err(OpenError::NothingLost);
     }
@@ -119,7 +119,7 @@ pub(crate) fn begin_generation(
     let anchored = anchored.or_else(|| declared?.anchored.clone());
     let restored = declared.is_some_and(|declared| declared.restored);
     let declaration = LossDeclaration { generation, retained: retained.position, lost, anchored, restored };
-    if on_loss == OnLoss::Declare {
+    if loss_policy == LossPolicy::Declare {
         remove_tables(disk, &ledger.join(INDEX)).map_err(in_step(ledger, "removing the tables"))?;
     }
     if declared != Some(&declaration) {
@@ -182,7 +182,7 @@ fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
 /// Returns `true` if the owner has put back what was declared lost. After a crash alone nothing stands behind what was retained.
 fn is_back(replayed: &ReplayedLog, declared: &LossDeclaration) -> bool {
     let is_longer = replayed.head.position > declared.retained;
-    let is_whole = !matches!(replayed.tail, TailState::Corrupt(_));
+    let is_whole = !replayed.tail.is_corrupt();
     is_longer && is_whole && declared.lost.as_ref().is_none_or(|lost| known_heads::is_reached(replayed, lost))
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::host::disk::FolderLock;
-use crate::host::threads::named;
+use crate::host::threads::LedgerThread;
 use crate::shared_state::SharedState;
 use crate::signing::head_signer::{self, HeadSignerStart};
 use crate::signing::witness_publisher::{self, WitnessPublisher};
@@ -50,7 +50,7 @@ impl OpenLedger {
     pub(crate) fn start_head_signer(&self, start: HeadSignerStart) -> io::Result<()> {
         head_signer::begin(&self.shared, &start);
         let shared = Arc::clone(&self.shared);
-        let thread = named("notary").spawn(move || head_signer::run(&shared, start))?;
+        let thread = LedgerThread::HeadSigner.builder().spawn(move || head_signer::run(&shared, start))?;
         *self.head_signer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
@@ -58,7 +58,9 @@ impl OpenLedger {
     pub(crate) fn start_witness_publisher(&self, start: WitnessPublisherStart) -> io::Result<()> {
         let publisher = WitnessPublisher::begin(&self.shared, start);
         let shared = Arc::clone(&self.shared);
-        let thread = named("courier").spawn(move || witness_publisher::run(&shared, publisher))?;
+        let thread = LedgerThread::WitnessPublisher
+            .builder()
+            .spawn(move || witness_publisher::run(&shared, publisher))?;
         *self.witness_publisher.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }

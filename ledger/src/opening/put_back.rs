@@ -20,7 +20,7 @@ use crate::host::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::host::environment::Environment;
 use crate::known_heads::{KnownHeads, refuse_other_name};
 use crate::log_fault::LogFault;
-use crate::loss::OnLoss;
+use crate::loss::LossPolicy;
 use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::quarantine::{self, UnwrittenFrames};
@@ -137,7 +137,7 @@ impl PutBack {
     }
 }
 
-/// Looks for frames that are to be put back. With [`OnLoss::PutBack`] they are, and `replayed` is the log with them. Otherwise the ledger
+/// Looks for frames that are to be put back. With [`LossPolicy::PutBack`] they are, and `replayed` is the log with them. Otherwise the ledger
 /// is damaged where they belong: nothing is cut there, nothing takes their places, and no loss is declared.
 pub(crate) fn face(
     environment: &Environment,
@@ -145,23 +145,23 @@ pub(crate) fn face(
     keyring: &Arc<Keyring>,
     options: &Options,
     replayed: &mut ReplayedLog,
-    on_loss: OnLoss,
+    loss_policy: LossPolicy,
 ) -> Result<(), OpenError> {
     let in_step = |source| OpenError::Disk { what: "putting frames back".to_owned(), source };
     let disk = &*environment.disk;
-    match (PutBack::look(environment, ledger, keyring, replayed)?, on_loss) {
-        (Some(mut found), OnLoss::PutBack) => {
+    match (PutBack::look(environment, ledger, keyring, replayed)?, loss_policy) {
+        (Some(mut found), LossPolicy::PutBack) => {
             found.compare(ledger, keyring, options)?;
             found.write(disk, ledger).map_err(in_step)?;
             let decompressor = Decompressor::new().map_err(io::Error::other).map_err(in_step)?;
             *replayed = Replay::new(environment, ledger, keyring, decompressor).run()?;
         }
-        (Some(found), OnLoss::Refuse) => replayed.tail = TailState::Corrupt(found.fault()),
-        (Some(found), OnLoss::Declare) => {
+        (Some(found), LossPolicy::Refuse) => replayed.tail = TailState::Corrupt(found.fault()),
+        (Some(found), LossPolicy::Declare) => {
             let Range { start, end } = found.positions;
             return Err(OpenError::ToPutBack { first: start, last: end - 1 });
         }
-        (None, OnLoss::PutBack) => {
+        (None, LossPolicy::PutBack) => {
             // A crash may have come before the log said that all are back.
             let (back, others) = split(disk, ledger, replayed.keys.index_key()).map_err(in_step)?;
             if back.is_empty() || !others.is_empty() {
@@ -242,7 +242,7 @@ fn replay(
 ) -> Result<Option<ReplayedLog>, OpenError> {
     let decompressor = Decompressor::new().map_err(io::Error::other).map_err(looking)?;
     match Replay::new(environment, ledger, keyring, decompressor).of_trial().run() {
-        Ok(replayed) if matches!(replayed.tail, TailState::Corrupt(_)) => Ok(None),
+        Ok(replayed) if replayed.tail.is_corrupt() => Ok(None),
         Ok(replayed) => Ok(Some(replayed)),
         // Not a log that goes on, or none of this ledger's.
         Err(OpenError::Corrupt(_) | OpenError::Keyring { .. } | OpenError::Missing(_)) => Ok(None),

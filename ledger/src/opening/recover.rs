@@ -14,7 +14,7 @@ use crate::segments::{segment_number, segments_folder};
 /// in quarantine. After a crash at any point the next opening does the same.
 pub(crate) fn settle(disk: &dyn Disk, ledger: &Path, replayed: &ReplayedLog) -> io::Result<()> {
     let folder = segments_folder(ledger);
-    if matches!(replayed.tail, TailState::Corrupt(_)) {
+    if replayed.tail.is_corrupt() {
         return Ok(());
     }
     // The last one first, each for good: no crash may leave a gap in the numbers.

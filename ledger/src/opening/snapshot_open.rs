@@ -30,7 +30,7 @@ use crate::rollback::Rollback;
 use crate::segment_index::end_of_segment;
 use crate::segments::segments_folder;
 use crate::shared_state::SharedState;
-use crate::tables::reactor_state::HotState;
+use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::Snapshots;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
@@ -150,22 +150,22 @@ impl SnapshotLog<'_> {
 
     /// Brings the state that decides to the head: what a snapshot or an archive holds, then what came after it.
     fn catch_up(&self, reactor: &Arc<dyn Reactor>) -> Result<(), OpenError> {
-        let (shared, mut hot) = (self.shared, HotState::new(reactor));
+        let (shared, mut projection) = (self.shared, ReactorProjection::new(reactor));
         let environment = &shared.environment;
         let (index, key) = (shared.folder.join(INDEX), shared.preparer.keys().index_key().clone());
         let snapshots =
             Snapshots::new(Arc::clone(&environment.disk), index, key, shared.id, reactor.version());
         let segments = segments_folder(&shared.folder);
-        let kept =
-            snapshots.look_up(&mut hot, |number| end_of_segment(self.disk(), &segments, number, &self.end));
+        let kept = snapshots
+            .look_up(&mut projection, |number| end_of_segment(self.disk(), &segments, number, &self.end));
         let after = match kept {
             Some(position) => After::new(position.get()),
             None if shared.segments.released_through().is_some() => {
-                begin_in_archives(shared, &mut hot, reactor.version())
+                begin_in_archives(shared, &mut projection, reactor.version())
             }
             None => After::START,
         };
-        match fold_to_head(shared, after, &mut hot) {
+        match fold_to_head(shared, after, &mut projection) {
             Err(ReadError::Corrupt(fault)) => self.is_damaged(fault),
             caught_up => caught_up.map_err(|error| OpenError::Disk {
                 what: format!("folding the events of {}", shared.folder.display()),

@@ -11,10 +11,10 @@ use crate::shared_state::SharedState;
 
 /// Has the leaves beside a segment made again, which cannot be read or are not those of the log; not while the segment is still being
 /// written.
-pub(crate) fn doubt(shared: &SharedState, number: SegmentNumber, first: Position) {
+pub(crate) fn request(shared: &SharedState, number: SegmentNumber, first: Position) {
     let held = shared.segments.holding(first).filter(|held| !held.is_released());
     let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
-    if is_ended && shared.tree.doubt(number, first) {
+    if is_ended && shared.tree.repair_leaves(number, first) {
         shared.table_writer.tree_changed();
     }
 }

@@ -6,7 +6,7 @@ use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
 use crate::tables::fold::{Fold, RecordedFrame};
-use crate::tables::reactor_state::HotState;
+use crate::tables::reactor_state::ReactorProjection;
 
 /// Shows durable events from after `after` up to `until` to a fold, as long as it wants more.
 pub(crate) fn fold(
@@ -51,15 +51,19 @@ pub(crate) fn fold_to_head(shared: &SharedState, after: After, into: &mut dyn Fo
     fold(shared, after, shared.head().position, into)
 }
 
-/// Puts the newest state that archives keep into `hot`; after which event the log is still to be folded. Where they give none, all
+/// Puts the newest state that archives keep into `projection`; after which event the log is still to be folded. Where they give none, all
 /// of it is, archives included, and what stands against that is heard of then.
-pub(crate) fn begin_in_archives(shared: &SharedState, hot: &mut HotState, reactor: u32) -> After {
+pub(crate) fn begin_in_archives(
+    shared: &SharedState,
+    projection: &mut ReactorProjection,
+    reactor: u32,
+) -> After {
     let state = shared.tier.state(shared.head().position, reactor).unwrap_or_else(|error| {
         tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
         None
     });
     let Some(state) = state else { return After::START };
-    match hot.restore(state.position, &state.bytes) {
+    match projection.restore(state.position, &state.bytes) {
         Ok(()) => After::new(state.position.get()),
         Err(what) => {
             tracing::warn!(%what, "the state that archives keep cannot be used; events are folded instead");

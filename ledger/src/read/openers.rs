@@ -4,6 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::host::threads::LedgerThread;
 use crate::limits::FRAME_OPENERS;
 use crate::read::log_reader::{FrameLocation, LogReader};
 use crate::read_error::ReadError;
@@ -26,7 +27,7 @@ pub(crate) fn open_all(shared: &SharedState, found: &[FrameLocation]) -> Vec<Res
         }
     };
     let mut opened = thread::scope(|scope| {
-        let helper = || thread::Builder::new().name("bitacora-opener".to_owned()).spawn_scoped(scope, work);
+        let helper = || LedgerThread::FrameOpener.builder().spawn_scoped(scope, work);
         // Where the system has no thread to give, this one does it alone.
         let helpers: Vec<_> = (1..found.len().min(FRAME_OPENERS)).map_while(|_| helper().ok()).collect();
         let mut opened = work();

@@ -46,7 +46,7 @@ pub struct PageBuilder<'a> {
     /// The frame looked at last.
     frame: Option<OpenFrame>,
     /// Frames that were opened ahead, in the page's direction.
-    ahead: VecDeque<Ahead>,
+    ahead: VecDeque<ReadAhead>,
 }
 
 /// The state of a page: open for more, or ended by a limit.
@@ -60,7 +60,7 @@ enum State {
 }
 
 /// A frame that was opened before the page came to it.
-struct Ahead {
+struct ReadAhead {
     positions: RangeInclusive<Position>,
     /// The opened frame, or its error, which is reported once the page comes to it.
     frame: Result<OpenFrame, ReadError>,
@@ -338,7 +338,7 @@ impl<'a> PageBuilder<'a> {
         next: Position,
         positions: &[Position],
         bound: Position,
-    ) -> Result<VecDeque<Ahead>, ReadError> {
+    ) -> Result<VecDeque<ReadAhead>, ReadError> {
         let (mut ranges, mut found, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut room = self.limit - self.events.min(self.limit);
         let most = PICKED_FRAMES_AHEAD.min(MAX_PAGE_FRAMES.saturating_sub(self.frames).max(1));
@@ -367,7 +367,7 @@ impl<'a> PageBuilder<'a> {
             found.push(frame);
         }
         let opened = open_all(self.reader.shared(), &found).into_iter();
-        Ok(ranges.into_iter().zip(opened).map(|(positions, frame)| Ahead { positions, frame }).collect())
+        Ok(ranges.into_iter().zip(opened).map(|(positions, frame)| ReadAhead { positions, frame }).collect())
     }
 
     /// The positions to be looked at from `next` on, in the page's direction.

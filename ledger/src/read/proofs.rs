@@ -242,7 +242,7 @@ impl<'a> TreeReader<'a> {
     fn unreadable(&self, segment: &Segment, error: &io::Error) -> ReadError {
         let file = format!("{TREE}/{}", leaves_file_name(segment.number));
         if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof) {
-            leaf_repair::doubt(self.shared, segment.number, segment.first);
+            leaf_repair::request(self.shared, segment.number, segment.first);
             return tree_behind(format!("{file} lacks leaves"));
         }
         ReadError::Disk { file, what: error.to_string() }
@@ -252,7 +252,7 @@ impl<'a> TreeReader<'a> {
     fn differs(&self, first: Position) -> ReadError {
         let mut at = Some(first);
         while let Some(segment) = at.and_then(|at| self.shared.segments.holding(at)) {
-            leaf_repair::doubt(self.shared, segment.number, segment.first);
+            leaf_repair::request(self.shared, segment.number, segment.first);
             let next = self.shared.segments.after(&segment).map(|next| next.first);
             at = next.filter(|next| next.get() < first.get().saturating_add(GROUP));
         }

@@ -7,11 +7,11 @@ use bitacora_formats::{
     commitment, decode_body, decode_record,
 };
 
-use super::{Outcome, Progress, Replay, ReplayStop, disk_error};
+use super::cursor::Progress;
+use super::{Outcome, Replay, ReplayStop, damage, disk_error};
 use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
 use crate::host::disk::{DiskFile, OpenMode};
 use crate::leaves::SegmentLeaves;
-use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::segment_file::is_signed_by;
 use crate::segments::{FrameOutline, Segment};
@@ -25,48 +25,38 @@ impl Replay<'_> {
         progress: &mut Option<Progress>,
     ) -> Result<Outcome, ReplayStop> {
         let until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+        // A header that is cut short is a torn write; of the ledger's first segment it is damage, since nothing stands before it.
         let expect = progress.as_ref().map(|progress| &progress.end);
         let (walk, header) = match SegmentWalk::start(bytes, expect) {
             Ok(started) => started,
             Err(HeaderStep::Torn(_)) if progress.is_some() => return Ok(Outcome::Torn { at: 0, until }),
             Err(HeaderStep::Unwritten) => return Ok(Outcome::Torn { at: 0, until }),
-            Err(HeaderStep::Torn(damage) | HeaderStep::Corrupt(damage)) => {
-                return Err(ReplayStop::Damage(self.fault(
-                    name,
-                    damage.offset,
-                    progress.as_ref(),
-                    &damage.kind,
-                )));
+            Err(HeaderStep::Torn(found) | HeaderStep::Corrupt(found)) => {
+                return Err(damage(name, found.offset, progress.as_ref(), &found.kind));
             }
         };
-        let key = header.unwrap_key(self.keyring).map_err(|error| {
-            ReplayStop::Open(OpenError::Keyring { file: format!("segments/{name}"), what: error.to_string() })
+        let key = header.unwrap_key(self.keyring).map_err(|error| OpenError::Keyring {
+            file: format!("segments/{name}"),
+            what: error.to_string(),
         })?;
         if !is_signed_by(self.keyring, &header) {
-            let what = format!(
-                "found {}, expected a signing key of the keyring",
-                hex::encode(header.signing_public)
-            );
-            return Err(ReplayStop::Damage(self.fault(name, 0, progress.as_ref(), &what)));
+            let found = hex::encode(header.signing_public);
+            let what = format!("found {found}, expected a signing key of the keyring");
+            return Err(damage(name, 0, progress.as_ref(), &what));
         }
-        let mut progress_now = match progress.take() {
-            Some(progress) => progress,
-            None => {
-                let (keys, ids, _) = self.load_tables(&header, |_| None);
-                Progress::before_first(keys, &header, ids)
-            }
-        };
-        let outcome = self.frames(name, walk, &header, &key, &mut progress_now);
+        // The first header that can be trusted says which ledger this is, and so which tables may be its own.
+        let mut now = progress.take().unwrap_or_else(|| {
+            let (keys, ids, _) = self.load_tables(&header, |_| None);
+            Progress::before_first(keys, &header, ids)
+        });
+        let outcome = self.frames(name, walk, &header, &key, &mut now);
+        // Without one whole frame the ledger has no beginning: there is no progress then.
+        if now.segments.is_empty() && !matches!(outcome, Err(ReplayStop::Open(_))) {
+            outcome?;
+            return Err(damage(name, 0, None, &"the ledger's first frame is missing"));
+        }
+        *progress = Some(now);
         // A segment of which not even one frame stands is as if it had not begun.
-        if progress_now.segments.is_empty() && !matches!(outcome, Err(ReplayStop::Open(_))) {
-            return match outcome {
-                Err(stop) => Err(stop),
-                Ok(_) => {
-                    Err(ReplayStop::Damage(self.fault(name, 0, None, &"the ledger's first frame is missing")))
-                }
-            };
-        }
-        *progress = Some(progress_now);
         outcome.map(|outcome| match outcome {
             Outcome::Torn { at, .. } if at <= header.stored_bytes() as u64 => Outcome::Torn { at: 0, until },
             Outcome::Torn { at, .. } => Outcome::Torn { at, until },
@@ -92,9 +82,8 @@ impl Replay<'_> {
         let outcome = loop {
             match walk.next_step() {
                 Step::Frame(frame) => {
-                    self.frame(&frame, &opener, progress, ids.as_mut(), &mut leaves).map_err(|what| {
-                        ReplayStop::Damage(self.fault(name, frame.offset, Some(progress), &what))
-                    })?;
+                    self.frame(&frame, &opener, progress, ids.as_mut(), &mut leaves)
+                        .map_err(|what| damage(name, frame.offset, Some(progress), &what))?;
                     let stored = frame.stored.header();
                     segment.note_frame(stored.first_position, frame.offset, stored.stored_bytes() as u64);
                     progress.end = *walk.end();
@@ -106,27 +95,22 @@ impl Replay<'_> {
                 Step::Footer(_) => progress.end = *walk.end(),
                 Step::End if frames == 0 => break Outcome::Torn { at: 0, until: 0 },
                 Step::End => break Outcome::Whole { end: walk.offset() },
-                Step::Torn(damage) => break Outcome::Torn { at: damage.offset, until: 0 },
-                Step::Corrupt(damage) => {
+                Step::Torn(found) => break Outcome::Torn { at: found.offset, until: 0 },
+                Step::Corrupt(found) => {
                     // A last frame whose signature does not hold was taken in before it was known: it is not served.
                     progress.end = *walk.end();
-                    return Err(ReplayStop::Damage(self.fault(
-                        name,
-                        damage.offset,
-                        Some(progress),
-                        &damage.kind,
-                    )));
+                    return Err(damage(name, found.offset, Some(progress), &found.kind));
                 }
             }
         };
         if let Some(ids) = ids.filter(|_| frames > 0) {
             progress.ids.add_ended(header.number, progress.end.tip.hash, Arc::new(ids));
-            if self.mends {
+            if self.repairs {
                 progress.ids.write_some();
             }
         }
         if frames > 0
-            && let Some(before) = progress.leaves.replace(leaves).filter(|_| self.mends)
+            && let Some(before) = progress.leaves.replace(leaves).filter(|_| self.repairs)
         {
             // It is followed by this one: it is durable.
             before.settle(&*self.disk, self.ledger);
@@ -161,23 +145,6 @@ impl Replay<'_> {
         progress.frontier = frontier;
         Ok(())
     }
-
-    pub(super) fn fault(
-        &self,
-        name: &str,
-        offset: u64,
-        progress: Option<&Progress>,
-        what: &dyn std::fmt::Display,
-    ) -> LogFault {
-        let first_position = progress.map_or(1, |progress| progress.end.next_position.get());
-        LogFault {
-            file: format!("segments/{name}"),
-            offset,
-            first_position,
-            last_position: None,
-            what: what.to_string(),
-        }
-    }
 }
 
 /// Takes in the events of an opened frame; the tree after them, which is not the log's yet.
@@ -189,7 +156,7 @@ pub(super) fn take_in(
     mut leaf_made: impl FnMut(&LeafEntry),
 ) -> Result<Frontier, String> {
     let decoded = decode_body(body, frame.count).map_err(|error| error.to_string())?;
-    let is_told = progress.told.is_some_and(|told| frame.first_position < told.next_position);
+    let is_covered = progress.is_covered(frame.first_position);
     let mut frontier = progress.frontier.clone();
     let mut position = frame.first_position;
     for entry in decoded.entries() {
@@ -202,8 +169,8 @@ pub(super) fn take_in(
         let tip = Tip { version: entry.stream_version, position };
         let stream = progress.keys.stream_key(&record.stream);
         progress.tips.insert(stream, tip);
-        if !is_told {
-            progress.untold_tips.insert(stream, tip);
+        if !is_covered {
+            progress.unsaved_tips.insert(stream, tip);
         }
         if let Some(ids) = &mut ids {
             ids.insert(key, KnownIdentity::new(position, &commitment));

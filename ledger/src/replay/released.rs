@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bitacora_formats::{Position, ReleasedSegment, SegmentEnd, SegmentNumber};
 
+use super::cursor::Progress;
 use super::frames::take_in;
-use super::{Progress, Replay, ReplayStop, disk_error};
+use super::{Replay, ReplayStop, damage, disk_error};
 use crate::archive_tier::{ColdError, ColdErrorKind};
 use crate::dedup::segment_ids::SegmentIds;
 use crate::open_error::OpenError;
@@ -41,26 +42,26 @@ impl Replay<'_> {
         before: Option<&Progress>,
     ) -> Result<(ReleasedSegment, SegmentEnd), ReplayStop> {
         let (disk, name) = (&*self.disk, released_file_name(number));
-        let damage = |what: &dyn std::fmt::Display| ReplayStop::Damage(self.fault(&name, 0, before, what));
+        let damaged = |what: &dyn std::fmt::Display| damage(&name, 0, before, what);
         let unread = |source| ReplayStop::Open(disk_error(&format!("reading {name}"), source));
         let released = read_released(disk, &self.folder, number, Some(self.keyring.signing_chain()));
         let released = released.map_err(unread)?;
         let released = released.ok_or_else(|| {
-            damage(&"the file of a released segment expected, signed by a key of the keyring")
+            damaged(&"the file of a released segment expected, signed by a key of the keyring")
         })?;
         let header = &released.header;
-        header.verify_certificate().map_err(|error| damage(&error))?;
+        header.verify_certificate().map_err(|error| damaged(&error))?;
         if !is_signed_by(self.keyring, header) {
             let found = hex::encode(header.signing_public);
-            return Err(damage(&format!("found {found}, expected a signing key of the keyring")));
+            return Err(damaged(&format!("found {found}, expected a signing key of the keyring")));
         }
         let end_before = before.map_or_else(|| SegmentEnd::before_first(header.ledger), |before| before.end);
-        end_before.check_next(header, released.first_time()).map_err(|error| damage(&error))?;
+        end_before.check_next(header, released.first_time()).map_err(|error| damaged(&error))?;
         let next = number.next().map(|next| segment_header(disk, &self.folder, next));
         let next = next.transpose().map_err(unread)?.flatten();
         let next =
-            next.ok_or_else(|| damage(&"expected a segment behind it, found its file missing or damaged"))?;
-        let end = released.end_before(&next).map_err(|error| damage(&error))?;
+            next.ok_or_else(|| damaged(&"expected a segment behind it, found its file missing or damaged"))?;
+        let end = released.end_before(&next).map_err(|error| damaged(&error))?;
         Ok((released, end))
     }
 
@@ -98,7 +99,7 @@ impl Replay<'_> {
         progress.segments.push(Arc::new(Segment::released(released, end.tree_root, tier)));
         if let Some(ids) = ids {
             progress.ids.add_ended(header.number, end.tip.hash, Arc::new(ids));
-            if self.mends {
+            if self.repairs {
                 progress.ids.write_some();
             }
         }

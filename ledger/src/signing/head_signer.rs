@@ -286,11 +286,11 @@ impl HeadSigner<'_> {
     fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {
         let name = &self.origin.name;
         if self.anchored == AnchorMemory::Unknown {
-            let recalled = self.compare(anchor.recall(name)?)?;
-            if recalled.is_none() && !self.may_begin_anchor {
+            let remembered = self.compare(anchor.recall(name)?)?;
+            if remembered.is_none() && !self.may_begin_anchor {
                 return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
             }
-            self.anchored = AnchorMemory::Known(recalled);
+            self.anchored = AnchorMemory::Known(remembered);
         }
         let AnchorMemory::Known(expected) = &self.anchored else { return Ok(()) };
         match anchor.swap(name, expected.as_deref(), note) {

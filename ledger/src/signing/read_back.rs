@@ -201,7 +201,7 @@ impl BackReader {
                 &mut Some(segment.next),
                 made.get(LEAVES_HEADER_BYTES..).unwrap_or_default(),
             );
-            leaf_repair::doubt(shared, leaves.segment, leaves.first_position);
+            leaf_repair::request(shared, leaves.segment, leaves.first_position);
         }
         if tree.root() != frame.tree_root || tree.size() != frame.tree_size {
             return Err(differs("the root over the leaves"));
@@ -238,10 +238,10 @@ fn read_up_to(file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result
 /// A difference between the bytes that the disk gives and those that were written to it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not on the disk as it was written")]
-struct Differs(&'static str);
+struct ReadBackMismatch(&'static str);
 
 fn differs(what: &'static str) -> io::Error {
-    io::Error::other(Differs(what))
+    io::Error::other(ReadBackMismatch(what))
 }
 
 /// Errors that say nothing of the disk: this process or this machine lacks something for now, or the file may not be opened.

@@ -12,7 +12,7 @@ use bitacora_formats::{
     WitnessPolicy,
 };
 
-use crate::cosigned::{self, CosignedExtent, KeptCosigned};
+use crate::cosigned::{self, CosignedExtent, CosignedFile};
 use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
 use crate::read::proofs::{ConsistencyProof, TreeReader};
 use crate::read_error::ReadError;
@@ -68,7 +68,7 @@ impl WitnessPublisher {
     }
 
     /// Takes up what was kept before the opening, if its cosignatures hold.
-    fn resume(&mut self, shared: &SharedState, kept: KeptCosigned) {
+    fn resume(&mut self, shared: &SharedState, kept: CosignedFile) {
         let (file, head) = (kept.file(), kept.head);
         let cosignatures = match head.note().cosigned_by(&self.keys) {
             Ok(cosignatures) => cosignatures,

@@ -27,7 +27,7 @@ enum KeyFolderState {
 }
 
 /// Set for good once a folder could not be synced: no later sync proves anything of what it held then.
-pub(super) type SyncDoubt = Arc<AtomicBool>;
+pub(super) type SyncFailure = Arc<AtomicBool>;
 
 /// The key files under names of one kind, spread over key folders.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct KeyFiles {
     folders: [PathBuf; 3],
     name: &'static str,
     key_folders: Box<[Mutex<KeyFolderState>]>,
-    doubt: SyncDoubt,
+    sync_failed: SyncFailure,
 }
 
 /// One key folder, while nobody else writes in it.
@@ -44,16 +44,21 @@ pub(super) struct KeyFiles {
 pub(super) struct KeyFolder<'s> {
     folder: PathBuf,
     state: MutexGuard<'s, KeyFolderState>,
-    doubt: &'s AtomicBool,
+    sync_failed: &'s AtomicBool,
 }
 
 impl KeyFiles {
-    /// The files of this name in a ledger's store; all of them share their doubt, as they share folders.
-    pub(super) fn new(ledger: &Path, name: &'static str, doubt: &SyncDoubt) -> Self {
+    /// The files of this name in a ledger's store; all of them share this mark, as they share folders.
+    pub(super) fn new(ledger: &Path, name: &'static str, sync_failed: &SyncFailure) -> Self {
         let store = ledger.join("subjects");
-        let shelf = store.join(name);
+        let kind = store.join(name);
         let key_folders = (0..KEY_FOLDERS).map(|_| Mutex::new(KeyFolderState::Unseen)).collect();
-        Self { folders: [ledger.to_owned(), store, shelf], name, key_folders, doubt: Arc::clone(doubt) }
+        Self {
+            folders: [ledger.to_owned(), store, kind],
+            name,
+            key_folders,
+            sync_failed: Arc::clone(sync_failed),
+        }
     }
 
     /// The file, relative to the ledger's folder.
@@ -82,8 +87,9 @@ impl KeyFiles {
         let [first, ..] = name;
         let state = self.key_folders.get(usize::from(*first)).ok_or(io::ErrorKind::NotFound)?;
         let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut key_folder = KeyFolder { folder: self.key_folder_path(name), state, doubt: &self.doubt };
-        if self.doubt.load(Ordering::SeqCst) {
+        let mut key_folder =
+            KeyFolder { folder: self.key_folder_path(name), state, sync_failed: &self.sync_failed };
+        if self.sync_failed.load(Ordering::SeqCst) {
             return Err(SubjectsError::Doubtful.into());
         }
         if *key_folder.state == KeyFolderState::Unseen {
@@ -94,8 +100,8 @@ impl KeyFiles {
 
     /// Makes the key folder, and all it shows, durable.
     fn settle(&self, disk: &dyn Disk, key_folder: &mut KeyFolder<'_>) -> io::Result<()> {
-        let [ledger, store, shelf] = &self.folders;
-        for (folder, parent) in [(store, ledger), (shelf, store), (&key_folder.folder, shelf)] {
+        let [ledger, store, kind] = &self.folders;
+        for (folder, parent) in [(store, ledger), (kind, store), (&key_folder.folder, kind)] {
             match disk.create_folder(folder) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => key_folder.sync(disk, parent)?,
@@ -107,8 +113,8 @@ impl KeyFiles {
     }
 
     fn key_folder_path(&self, name: &[u8; 16]) -> PathBuf {
-        let ([.., shelf], [first, ..]) = (&self.folders, name);
-        shelf.join(hex::encode([*first]))
+        let ([.., kind], [first, ..]) = (&self.folders, name);
+        kind.join(hex::encode([*first]))
     }
 }
 
@@ -129,7 +135,7 @@ impl KeyFolder<'_> {
     }
 
     fn sync(&self, disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-        disk.sync_folder(folder).inspect_err(|_| self.doubt.store(true, Ordering::SeqCst))
+        disk.sync_folder(folder).inspect_err(|_| self.sync_failed.store(true, Ordering::SeqCst))
     }
 }
 

@@ -49,8 +49,8 @@ struct State {
     commits: usize,
     /// The sequencer waits until the committer has at most this many left: only then is its word worth a wake-up.
     awaited_commits: Option<usize>,
-    packed: VecDeque<Result<CompressedBody, String>>,
-    supply_news: bool,
+    compressed: VecDeque<Result<CompressedBody, String>>,
+    segment_news: bool,
     closing: bool,
 }
 
@@ -164,26 +164,26 @@ impl Inbox {
     }
 
     /// The body that the sequencer gave away is compressed, or why it never will be.
-    pub(crate) fn put_packed(&self, packed: Result<CompressedBody, String>) {
-        self.lock().packed.push_back(packed);
+    pub(crate) fn put_compressed(&self, compressed: Result<CompressedBody, String>) {
+        self.lock().compressed.push_back(compressed);
         self.wake.notify_one();
     }
 
     /// The compressed body, if it is there by now.
-    pub(crate) fn take_packed(&self) -> Option<Result<CompressedBody, String>> {
-        self.lock().packed.pop_front()
+    pub(crate) fn take_compressed(&self) -> Option<Result<CompressedBody, String>> {
+        self.lock().compressed.pop_front()
     }
 
     /// Waits for the compressed body; requests keep queueing meanwhile.
-    pub(crate) fn wait_for_packed(&self) -> Result<CompressedBody, String> {
-        let nothing = |state: &mut State| state.packed.is_empty();
+    pub(crate) fn wait_for_compressed(&self) -> Result<CompressedBody, String> {
+        let nothing = |state: &mut State| state.compressed.is_empty();
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
-        state.packed.pop_front().unwrap_or_else(|| Err("no body was compressed".to_owned()))
+        state.compressed.pop_front().unwrap_or_else(|| Err("no body was compressed".to_owned()))
     }
 
     /// The next segment is ready, or could not be made.
-    pub(crate) fn supply_has_news(&self) {
-        self.lock().supply_news = true;
+    pub(crate) fn segment_has_news(&self) {
+        self.lock().segment_news = true;
         self.wake.notify_one();
     }
 
@@ -194,15 +194,15 @@ impl Inbox {
             let due = staged && state.commits == 0;
             state.awaits_requests = state.has_no_requests()
                 && state.commands.is_empty()
-                && state.packed.is_empty()
-                && !state.supply_news
+                && state.compressed.is_empty()
+                && !state.segment_news
                 && !state.closing
                 && !due;
             state.awaits_requests
         };
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.awaited_commits = None;
-        state.supply_news = false;
+        state.segment_news = false;
         self.reserved.store(0, Ordering::Relaxed);
         Mail {
             requests: state.take_requests(),
@@ -222,10 +222,10 @@ impl Inbox {
     }
 
     /// Waits until the preallocator of segments has something new to say.
-    pub(crate) fn wait_for_supply(&self) {
-        let nothing = |state: &mut State| !state.supply_news;
+    pub(crate) fn wait_for_segment(&self) {
+        let nothing = |state: &mut State| !state.segment_news;
         let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
-        state.supply_news = false;
+        state.segment_news = false;
     }
 
     /// Bytes and requests that wait.

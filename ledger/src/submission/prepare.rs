@@ -13,7 +13,7 @@ use bitacora_vocabulary::{EventDataError, Fit};
 
 use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 
-use crate::dedup::id_tables::LookedUp;
+use crate::dedup::id_tables::IdLookup;
 use crate::host::entropy::Entropy;
 use crate::subjects::Subjects;
 use crate::submission::append_error::AppendError;
@@ -46,7 +46,7 @@ pub(crate) struct PreparedRequest {
     pub(crate) condition: Option<PreparedCondition>,
     pub(crate) redactions: u64,
     /// The result of looking up its identities on the callers' threads.
-    pub(crate) looked_up: LookedUp,
+    pub(crate) looked_up: IdLookup,
 }
 
 impl PreparedRequest {
@@ -177,7 +177,7 @@ impl Preparer {
             expected,
             condition,
             redactions: 0,
-            looked_up: LookedUp::default(),
+            looked_up: IdLookup::default(),
         };
         let streams = self.stream_keys(&events);
         for (index, (event, stream)) in events.into_iter().zip(streams).enumerate() {

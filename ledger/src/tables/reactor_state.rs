@@ -11,13 +11,13 @@ use bitacora_governance::{DerivedEvent, ObservedEvent, Reactor, ReactorRefusal, 
 use crate::tables::fold::{Fold, FoldError, RecordedFrame};
 
 /// A reactor's state that follows the log: the published one.
-pub(crate) struct HotState {
+pub(crate) struct ReactorProjection {
     reactor: Arc<dyn Reactor>,
     state: Box<dyn ReactorState>,
     broken: bool,
 }
 
-impl HotState {
+impl ReactorProjection {
     pub(crate) fn new(reactor: &Arc<dyn Reactor>) -> Self {
         Self { reactor: Arc::clone(reactor), state: reactor.state(), broken: false }
     }
@@ -53,7 +53,7 @@ impl HotState {
 
     /// Folds the events of a frame that concern the reactor, first to last. A panic of the reactor stops the state where it stands.
     pub(crate) fn fold_frame(&mut self, frame: &RecordedFrame<'_>) {
-        let fold = |hot: &mut Self| fold_body(&*hot.reactor, &mut *hot.state, frame);
+        let fold = |this: &mut Self| fold_body(&*this.reactor, &mut *this.state, frame);
         self.guarded(frame.first, fold);
     }
 
@@ -70,7 +70,7 @@ impl HotState {
     }
 }
 
-impl Fold for HotState {
+impl Fold for ReactorProjection {
     fn concerns(&self, kind: &str) -> bool {
         self.reactor.concerns(kind)
     }
@@ -81,8 +81,8 @@ impl Fold for HotState {
 
     fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         let Some(first) = frame.first().map(|observed| observed.position) else { return };
-        self.guarded(first, |hot| {
-            hot.state.fold(frame);
+        self.guarded(first, |this| {
+            this.state.fold(frame);
             Ok(())
         });
     }

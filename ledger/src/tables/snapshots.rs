@@ -17,7 +17,7 @@ use crate::host::disk::{Disk, FolderEntry, OpenMode};
 use crate::host::index_folder::{UNFINISHED, make_folder};
 use crate::host::replacement::replace;
 use crate::limits::FILL_SLICE_BYTES;
-use crate::tables::reactor_state::{HotState, SavedState};
+use crate::tables::reactor_state::{ReactorProjection, SavedState};
 
 /// A state as it stood at a segment's end, to be kept.
 pub(crate) struct StateAtEnd {
@@ -27,7 +27,7 @@ pub(crate) struct StateAtEnd {
 
 /// A snapshot that there is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct KeptSnapshot {
+pub(crate) struct StoredSnapshot {
     /// The last event that is folded in it.
     pub(crate) position: Position,
     /// The size of its file.
@@ -55,18 +55,18 @@ impl Snapshots {
         Self { disk, folder, index_key, ledger, reactor }
     }
 
-    /// Puts the newest snapshot that fits the log into `hot`, and removes all others.
+    /// Puts the newest snapshot that fits the log into `projection`, and removes all others.
     ///
     /// `end_of` gives the chain hash at the end of an ended segment, as the log has it now.
     pub(crate) fn restore(
         &self,
-        hot: &mut HotState,
+        projection: &mut ReactorProjection,
         end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
-    ) -> Option<KeptSnapshot> {
+    ) -> Option<StoredSnapshot> {
         let mut restored = None;
         for segment in self.list().into_iter().rev() {
             if restored.is_none() {
-                match self.put(segment, hot, &end_of) {
+                match self.put(segment, projection, &end_of) {
                     Ok(kept) => {
                         restored = Some(kept);
                         continue;
@@ -81,16 +81,16 @@ impl Snapshots {
         restored
     }
 
-    /// Puts the newest snapshot that fits the log into `hot`, and leaves all of them where they are: the last event that is
+    /// Puts the newest snapshot that fits the log into `projection`, and leaves all of them where they are: the last event that is
     /// folded in it.
     pub(crate) fn look_up(
         &self,
-        hot: &mut HotState,
+        projection: &mut ReactorProjection,
         end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
     ) -> Option<Position> {
         let entries = self.disk.list(&self.folder).unwrap_or_default();
         segments_of(&entries).into_iter().rev().find_map(|segment| {
-            let kept = self.put(segment, hot, &end_of).inspect_err(|error| {
+            let kept = self.put(segment, projection, &end_of).inspect_err(|error| {
                 tracing::debug!(%error, segment = segment.0, "a state snapshot cannot be used; events are folded instead");
             });
             kept.ok().map(|kept| kept.position)
@@ -110,9 +110,9 @@ impl Snapshots {
     fn put(
         &self,
         segment: SegmentNumber,
-        hot: &mut HotState,
+        projection: &mut ReactorProjection,
         end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
-    ) -> io::Result<KeptSnapshot> {
+    ) -> io::Result<StoredSnapshot> {
         let file = self.disk.open(&self.folder.join(file_name(segment)), OpenMode::Read)?;
         let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
         if length > MAX_STATE_SNAPSHOT_BYTES {
@@ -124,8 +124,8 @@ impl Snapshots {
         self.refuse_other(&StateSnapshotHeader::parse(&bytes).map_err(invalid)?, segment, end_of)?;
         let mut decompressor = Decompressor::new().map_err(invalid)?;
         let (header, state) = open_state(&self.index_key, &bytes, &mut decompressor).map_err(invalid)?;
-        hot.restore(header.position, &state).map_err(invalid)?;
-        Ok(KeptSnapshot { position: header.position, bytes: bytes.len() as u64 })
+        projection.restore(header.position, &state).map_err(invalid)?;
+        Ok(StoredSnapshot { position: header.position, bytes: bytes.len() as u64 })
     }
 
     fn refuse_other(
@@ -150,7 +150,7 @@ impl Snapshots {
     /// Writes the state of a segment's end in the place of those before it. For the background thread.
     ///
     /// Returned `Ok` ⇒ durable under its name; else as [`replace`] says. `None` where the reactor keeps no snapshots.
-    pub(crate) fn write(&self, at_end: &StateAtEnd) -> io::Result<Option<KeptSnapshot>> {
+    pub(crate) fn write(&self, at_end: &StateAtEnd) -> io::Result<Option<StoredSnapshot>> {
         let StateAtEnd { end, state } = at_end;
         let Some(state) = state.write()? else { return Ok(None) };
         let position =
@@ -180,7 +180,7 @@ impl Snapshots {
             .into_iter()
             .filter(|segment| *segment < end.number)
             .for_each(|segment| self.remove(&file_name(segment)));
-        Ok(Some(KeptSnapshot { position, bytes: bytes.len() as u64 }))
+        Ok(Some(StoredSnapshot { position, bytes: bytes.len() as u64 }))
     }
 
     /// Removes all snapshots: the log is not what it was, and the next opening has to fold all of it.

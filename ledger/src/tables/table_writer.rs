@@ -13,10 +13,10 @@ use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
 use crate::dedup::id_tables::IdTables;
 use crate::host::background_pace::BackgroundPace;
 use crate::limits::{
-    LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT, SUPPLY_RETRY_MS,
+    FILE_RETRY_MS, LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT,
 };
-use crate::tables::reactor_state::HotState;
-use crate::tables::snapshots::{KeptSnapshot, Snapshots, StateAtEnd};
+use crate::tables::reactor_state::ReactorProjection;
+use crate::tables::snapshots::{Snapshots, StateAtEnd, StoredSnapshot};
 use crate::tables::tip_tables::{EndedState, TipTables};
 
 /// Writes tables in the background.
@@ -34,9 +34,9 @@ pub(crate) struct TableWriter {
 struct State {
     news: bool,
     /// The newest end of a segment that no tip table holds yet.
-    untold: Option<EndedState>,
+    unsaved: Option<EndedState>,
     /// The newest snapshot that there is.
-    newest: Option<KeptSnapshot>,
+    newest: Option<StoredSnapshot>,
     /// One that is to be written.
     snapshot: Option<StateAtEnd>,
     /// The log is damaged: nothing that was derived of it is kept.
@@ -59,21 +59,21 @@ impl TableWriter {
     pub(crate) fn new(
         ids: Arc<IdTables>,
         tips: TipTables,
-        untold: Option<EndedState>,
+        unsaved: Option<EndedState>,
         snapshots: Option<Snapshots>,
     ) -> Self {
-        let state = State { news: untold.is_some() || ids.unwritten() > 0, untold, ..State::default() };
+        let state = State { news: unsaved.is_some() || ids.unwritten() > 0, unsaved, ..State::default() };
         let (pace, tips) = (ids.pace(), Mutex::new(tips));
         Self { ids, pace, tips, snapshots, state: Mutex::new(state), wake: Condvar::new() }
     }
 
-    /// Puts the newest snapshot that fits the log into `hot`: after which event the log is still to be folded.
+    /// Puts the newest snapshot that fits the log into `projection`: after which event the log is still to be folded.
     pub(crate) fn restore(
         &self,
-        hot: &mut HotState,
+        projection: &mut ReactorProjection,
         end_of: impl Fn(SegmentNumber) -> Option<ChainHash>,
     ) -> After {
-        let newest = self.snapshots.as_ref().and_then(|snapshots| snapshots.restore(hot, end_of));
+        let newest = self.snapshots.as_ref().and_then(|snapshots| snapshots.restore(projection, end_of));
         self.lock().newest = newest;
         newest.map_or(After::START, |kept| After::new(kept.position.get()))
     }
@@ -104,9 +104,9 @@ impl TableWriter {
     pub(crate) fn segment_ended(&self, ended: EndedState) {
         let mut state = self.lock();
         state.news = true;
-        match &mut state.untold {
-            Some(untold) => untold.absorb(ended),
-            None => state.untold = Some(ended),
+        match &mut state.unsaved {
+            Some(unsaved) => unsaved.absorb(ended),
+            None => state.unsaved = Some(ended),
         }
         drop(state);
         self.wake.notify_all();
@@ -195,7 +195,7 @@ impl TableWriter {
         let nothing = |state: &mut State| !state.news && !state.closing;
         let state = self.lock();
         let mut state = if state.failed.is_some() {
-            let pause = Duration::from_millis(SUPPLY_RETRY_MS);
+            let pause = Duration::from_millis(FILE_RETRY_MS);
             let waited = self.wake.wait_timeout_while(state, pause, nothing);
             waited.unwrap_or_else(PoisonError::into_inner).0
         } else {
@@ -229,14 +229,14 @@ impl TableWriter {
 
     fn write(&self) -> io::Result<()> {
         self.write_ids()?;
-        let Some(untold) = self.lock().untold.take() else { return Ok(()) };
-        let written = self.with_tips(|tips| tips.write(&untold).map(|()| true));
+        let Some(unsaved) = self.lock().unsaved.take() else { return Ok(()) };
+        let written = self.with_tips(|tips| tips.write(&unsaved).map(|()| true));
         if written.is_err() {
             let mut state = self.lock();
-            let later = state.untold.take();
-            let mut untold = untold;
-            later.into_iter().for_each(|later| untold.absorb(later));
-            state.untold = Some(untold);
+            let later = state.unsaved.take();
+            let mut unsaved = unsaved;
+            later.into_iter().for_each(|later| unsaved.absorb(later));
+            state.unsaved = Some(unsaved);
         }
         written.map(|_| ())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bitacora_formats::Origin;
 
-use crate::cosigned::KeptCosigned;
+use crate::cosigned::CosignedFile;
 use crate::limits::WITNESS_CLOSING_PATIENCE;
 use crate::signer_handle::PublishedHead;
 use crate::witness::Witnesses;
@@ -55,7 +55,7 @@ pub(crate) struct WitnessPublisherStart {
     /// The origin of the heads that are brought. An earlier generation is another log to a witness.
     pub(crate) origin: Origin,
     /// The cosigned head beside the newest segment that has one.
-    pub(crate) kept: Option<KeptCosigned>,
+    pub(crate) kept: Option<CosignedFile>,
     /// The size that each witness said it cosigned last.
     pub(crate) sizes: Vec<Option<u64>>,
 }

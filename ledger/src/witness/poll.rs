@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{NoteSignature, TreeHash};
 
-use crate::host::threads::named;
+use crate::host::threads::LedgerThread;
 use crate::witness::{Witness, WitnessError};
 
 /// A question to one witness.
@@ -48,7 +48,7 @@ impl WitnessPoll {
         self.lock().open += 1;
         let (place, name) = (question.place, question.witness.key().name().to_owned());
         let (poll, asked) = (Arc::clone(self), name.clone());
-        let spawned = named("witness").spawn(move || {
+        let spawned = LedgerThread::WitnessPoll.builder().spawn(move || {
             let WitnessQuestion { witness, old, proof, note, .. } = question;
             let answered = catch_unwind(AssertUnwindSafe(|| witness.add(old, &proof, &note)));
             let panicked = || Err(unreachable(asked, io::Error::other("its thread panicked")));

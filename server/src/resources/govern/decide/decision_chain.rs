@@ -34,7 +34,7 @@
 //! Each link stands behind the one before it, so no walk meets a decision twice. The bound counts links of one request, whoever sends
 //! it: a client that repeats one request for ever adds that many to the log at most.
 //!
-//! `docs/decisions/0018-asking-again.md` has the alternatives.
+//! `docs/decisions/0018-repeated-decide-requests.md` has the alternatives.
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use bitacora_formats::Keyring;
 
 use crate::host::environment::Environment;
 use crate::known_heads::KnownHeads;
-use crate::loss::{DeclaredLoss, OnLoss};
+use crate::loss::{DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::opening::loss_record::{self, LossProgress};
 use crate::options::Options;
@@ -21,25 +21,25 @@ pub(crate) fn face_loss(
     keyring: &Keyring,
     options: &Options,
     replayed: &mut ReplayedLog,
-    (on_loss, progress): (OnLoss, &LossProgress),
+    (loss_policy, progress): (LossPolicy, &LossProgress),
 ) -> Result<(Option<KnownHeads>, Option<DeclaredLoss>), OpenError> {
     let disk = &*environment.disk;
-    let is_damaged = matches!(replayed.tail, TailState::Corrupt(_));
-    let asks = !is_damaged || on_loss == OnLoss::Declare;
+    let is_damaged = replayed.tail.is_corrupt();
+    let asks = !is_damaged || loss_policy == LossPolicy::Declare;
     let heads = options.heads.as_ref();
     let recall = |heads| KnownHeads::recall(disk, folder, keyring, heads, replayed);
     let mut known_heads = heads.filter(|_| asks).map(recall).transpose()?;
-    if on_loss == OnLoss::Declare {
+    if loss_policy == LossPolicy::Declare {
         refuse_archived(options, replayed)?;
     }
-    if on_loss == OnLoss::Declare || progress.gives_up_nothing(replayed, known_heads.as_ref())? {
+    if loss_policy == LossPolicy::Declare || progress.gives_up_nothing(replayed, known_heads.as_ref())? {
         let signers = keyring.signing_chain();
         let loss = loss_record::begin_generation(
             disk,
             folder,
             replayed,
             known_heads.as_mut(),
-            (on_loss, progress),
+            (loss_policy, progress),
             signers,
         )?;
         return Ok((known_heads, Some(loss)));
