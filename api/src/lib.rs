@@ -37,7 +37,7 @@ mod trust_history;
 mod trust_months;
 mod what_if;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -108,7 +108,7 @@ pub use trust_months::{TrustMonthAnswer, TrustMonthList};
 pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
 /// The answer to an append.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AppendAnswer {
     /// The lowest position among the request's own events.
     #[schema(example = "17")]
@@ -125,7 +125,7 @@ pub struct AppendAnswer {
 }
 
 /// The receipt of one event of an append.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Receipt)]
 pub struct AppendReceipt {
@@ -144,7 +144,7 @@ pub struct AppendReceipt {
 }
 
 /// The effect of an append on one event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceiptState {
     /// It did.
@@ -154,7 +154,7 @@ pub enum ReceiptState {
 }
 
 /// The receipt of an event that the reactor added.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DerivedReceipt {
     /// Its `id`.
@@ -173,7 +173,7 @@ pub struct DerivedReceipt {
 }
 
 /// The durable head that an answer rests on.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct HeadReference {
     /// The last durable position.
     #[schema(example = "18")]
@@ -183,7 +183,7 @@ pub struct HeadReference {
 }
 
 /// The durable head of a ledger, with the hashes that commit to all of it.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadAnswer {
     /// The last durable position, and the size of the tree.
@@ -199,12 +199,13 @@ pub struct HeadAnswer {
 }
 
 /// A page of stored events. As NDJSON: each of `events` on a line, then `{"end":{"count":…,"next":…,"head":…}}`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Page)]
 pub struct StoredEventPage {
     /// In the order asked for.
     pub events: Vec<StoredEvent>,
     /// The start of the next page: the value of `after`, or of `until` when reading backward. Absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "100")]
     pub next: Option<String>,
     /// The durable head the page rests on.
@@ -212,7 +213,7 @@ pub struct StoredEventPage {
 }
 
 /// An event as the ledger keeps it.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredEvent {
     /// Its position in the ledger.
@@ -227,16 +228,16 @@ pub struct StoredEvent {
     /// The commitment to its record, hexadecimal.
     pub commitment: String,
     /// `true` if the reactor added it. Absent means `false`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived: bool,
     /// `true` if its contents were erased with its data subject. Absent means `false`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
     /// `true` if its contents cannot be opened because the file of its data subject's key is damaged. Absent means `false`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,
     /// Secrets that were replaced in it before it was appended. Absent means none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub redactions: u32,
     /// The CloudEvent; its `data` is as the client wrote it, byte for byte.
     #[schema(value_type = Object)]
@@ -244,34 +245,40 @@ pub struct StoredEvent {
 }
 
 /// The last line of an NDJSON answer; an answer without it was cut.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct EndLine {
     /// The sums of the lines before it.
     pub end: End,
 }
 
 /// The end of an NDJSON answer.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct End {
     /// Events in the answer.
     pub count: u64,
     /// The start of the next answer, if the limit ended this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// The durable head the answer rests on.
     pub head: HeadReference,
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// The ledgers of a service, by name.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LedgerList {
     /// Sorted by name.
     pub ledgers: Vec<LedgerAnswer>,
     /// The value of `after` for the next page. Absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// That an event is in the tree of the first `size` events.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InclusionAnswer {
     /// The event's position; its leaf is the one before, counted from 0.
@@ -291,7 +298,7 @@ pub struct InclusionAnswer {
 }
 
 /// That the tree of the first `to` events begins with that of the first `from`.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConsistencyAnswer {
     /// The size of the earlier tree.
@@ -309,14 +316,14 @@ pub struct ConsistencyAnswer {
 }
 
 /// The vocabulary of events.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SchemaList {
     /// Sorted by type.
     pub schemas: Vec<SchemaAnswer>,
 }
 
 /// A type of event that has a meaning here.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SchemaAnswer {
     /// The type.
@@ -337,16 +344,17 @@ pub struct SchemaAnswer {
 }
 
 /// The projections of a service, by ledger.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ProjectionList {
     /// Sorted by ledger and name.
     pub projections: Vec<ProjectionAnswer>,
     /// The value of `after` for the next page. Absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// A read model that is folded again.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RebuildAnswer {
     /// Its name.
     #[schema(example = "calls")]
@@ -354,7 +362,7 @@ pub struct RebuildAnswer {
 }
 
 /// The progress of one projection. Events that it has not folded yet are read from the log, so a lag costs time only.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectionAnswer {
     /// The ledger it is made from.
@@ -370,6 +378,7 @@ pub struct ProjectionAnswer {
     #[schema(example = "ok")]
     pub state: String,
     /// The fault, where it is degraded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The last position up to which it knows every event; `0` before the first.
     #[schema(example = "918275")]
@@ -378,15 +387,18 @@ pub struct ProjectionAnswer {
     #[schema(example = 0)]
     pub lag: u64,
     /// The number of rows of a read model, as of the digest's position.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// The digest, hexadecimal: the same events give the same, however often it was made again. Absent at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The last position that the digest covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest_position: Option<String>,
 }
 
 /// The state of one ledger.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerAnswer {
     /// Its name.
@@ -396,23 +408,30 @@ pub struct LedgerAnswer {
     #[schema(example = "ready")]
     pub state: String,
     /// The reason for which it takes no appends, where it takes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Its identity, hexadecimal; absent where it did not open, like all that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Its durable head.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadReference>,
     /// The key that its signed tree heads are verified with, as c2sp.org/signed-note writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verifier_key: Option<String>,
     /// Segment files that hold events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<u64>,
     /// Requests waiting to be sequenced.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_requests: Option<u64>,
     /// Bytes waiting to be sequenced.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
 }
 
-/// An error: RFC 9457, `application/problem+json`. Some carry more members, such as `position`, `actual` or `tip`.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+/// An error: RFC 9457, `application/problem+json`.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemAnswer {
     /// `urn:bitacora:problem:` and the code.
@@ -431,32 +450,56 @@ pub struct ProblemAnswer {
     /// The effect that the request may have had: `none`, `unknown` or `committed`.
     #[schema(example = "none")]
     pub side_effects: String,
+    /// The role that may do this, where another one was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+    /// The version of the stream that was expected, as `If-Match` or `If-None-Match` names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The version that is there instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
     /// The position of the event that refuses the request, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
+    /// The last durable position, where the request names one past it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip: Option<String>,
+    /// The first position that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+    /// The last position that cannot be read, as far as it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
     /// The single faults, by their place.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FaultAnswer>,
 }
 
 /// One fault and its place.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FaultAnswer {
-    /// The fault.
-    pub detail: String,
-    /// The value in the body, as a JSON pointer; in NDJSON within its line.
-    pub pointer: Option<String>,
     /// The line of the body, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// The value in the body, as a JSON pointer; in NDJSON within its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
     /// The query or path parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
     /// The header.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
     /// The ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
+    /// The fault.
+    pub detail: String,
 }
 
 /// The body that makes a ledger.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerCreation {
     /// 1 to 64 characters of `a-z`, `0-9` and `-`, beginning with a letter or digit.
@@ -465,7 +508,7 @@ pub struct LedgerCreation {
 }
 
 /// The body that ends a ledger's live segment.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SealRequest {
     /// The ledger's name.
@@ -474,7 +517,7 @@ pub struct SealRequest {
 }
 
 /// The body that stops a ledger from taking appends, or lets it take them again.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ReadOnlyRequest {
     /// The ledger's name.
