@@ -1,6 +1,21 @@
-//! JSON answers, written straight into their bytes.
+//! JSON answers: of types of the interface, or written straight into their bytes where that is worth it.
 
 use bitacora_formats::write_json_text;
+use serde::Serialize;
+
+use crate::problem::{Code, Problem};
+
+/// Returns an answer of the interface as JSON. None of ours fails to become that.
+pub(crate) fn json_of(answer: &impl Serialize) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(answer).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+}
+
+/// Returns bytes as lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut digits = Vec::with_capacity(2 * bytes.len());
+    write_hex(bytes, &mut digits);
+    digits.into_iter().map(char::from).collect()
+}
 
 /// Writes one JSON value after another, with the commas between them.
 pub(crate) struct JsonWriter {

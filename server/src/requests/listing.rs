@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::{JsonWriter, json_of};
 use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{ReadRequest, answer_at_position};
@@ -136,7 +136,7 @@ pub(crate) fn written_page_at<T: Serialize>(
     position: Position,
     page: &T,
 ) -> Result<Response, Problem> {
-    Ok(page_answer_at(request, position, serde_json::to_vec(page).map_err(|error| unwritable(&error))?))
+    Ok(page_answer_at(request, position, json_of(page)?))
 }
 
 /// An answer that does not become JSON, as none of ours should.
