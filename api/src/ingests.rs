@@ -1,12 +1,12 @@
 //! Answers to uploads of any length.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{HeadReference, ProblemAnswer};
 
 /// One line of the answer to an upload: an acknowledgement, or the last line.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum IngestLine {
     /// The last line: everything is durable.
@@ -24,13 +24,15 @@ pub enum IngestLine {
 }
 
 /// Lines of an upload that have become durable since the last acknowledgement.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct IngestAcknowledgement {
     /// Every line of the upload up to this one is durable; empty lines count.
     pub lines: u64,
     /// The lowest position of their events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// The highest position of their events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     /// Events that were added.
     pub created: u64,
@@ -39,13 +41,15 @@ pub struct IngestAcknowledgement {
 }
 
 /// The sums of a whole upload.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct IngestEnd {
     /// Lines, empty ones too.
     pub lines: u64,
     /// The lowest position of its events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// The highest position of its events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     /// Events that were added.
     pub created: u64,

@@ -22,6 +22,13 @@ pub(crate) fn word_of(value: &impl Serialize) -> Result<String, Problem> {
     word.map_err(|error| Problem::new(Code::Internal, error.to_string()))
 }
 
+/// Returns bytes as lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut digits = Vec::with_capacity(2 * bytes.len());
+    write_hex(bytes, &mut digits);
+    digits.into_iter().map(char::from).collect()
+}
+
 /// Writes one JSON value after another, with the commas between them.
 pub(crate) struct JsonWriter {
     bytes: Vec<u8>,

@@ -1,5 +1,6 @@
 //! Stored events as JSON in answers.
 
+use bitacora_api::HeadReference;
 use bitacora_formats::{Micros, StreamVersion, format_time, write_event, write_event_line};
 use bitacora_ledger::{Head, PageEnd, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
@@ -127,7 +128,12 @@ pub(crate) fn end_line(count: u64, next: Option<ReadFrom>, head: &Head) -> Vec<u
     json.into_bytes()
 }
 
-/// `{"position":…,"hash":…}`.
+/// Returns a head as answers name it.
+pub(crate) fn head_reference(head: &Head) -> HeadReference {
+    HeadReference { position: head.position.to_string(), hash: head.hash.to_string() }
+}
+
+/// Writes what [`head_reference`] returns.
 pub(crate) fn write_head(head: &Head, json: &mut JsonWriter) {
     json.begin_object();
     json.place_member("position", head.position.get());

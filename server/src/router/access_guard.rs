@@ -6,12 +6,13 @@ use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
+use bitacora_api::paths;
 use bitacora_formats::LedgerName;
 use bitacora_governance::Identity;
 
 use crate::access::authenticator::{must_suffice, token_of};
 use crate::access::caller::Caller;
-use crate::access::path_roles::{Access, LEDGER, access, lane};
+use crate::access::path_roles::{Access, access, lane};
 use crate::api::Api;
 use crate::http::lanes::Lane;
 use crate::http::path::PathNames;
@@ -47,8 +48,8 @@ pub(crate) async fn guard(
     let names = PathNames::from_request_parts(&mut parts, &api).await?;
     let credentials = token_of(&parts)?;
     // A caller that may see the list of ledgers may see why one of them is not open.
-    let is_seen =
-        path.as_str() == LEDGER && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
+    let is_seen = path.as_str() == paths::LEDGER
+        && !names.ledger.as_ref().is_some_and(|name| api.ledgers.is_open(name));
     let ledger = names.ledger.filter(|_| !is_seen);
     let identity = match access {
         Access::Named(_) => api.authenticator.identify_anywhere(&credentials)?,

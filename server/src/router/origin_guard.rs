@@ -7,8 +7,9 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use bitacora_api::paths;
 
-use crate::access::path_roles::{SIGN_IN, is_open_path};
+use crate::access::path_roles::is_open_path;
 use crate::api::Api;
 use crate::http::origin::{SourcePage, WebRules};
 use crate::http::peer::Peer;
@@ -66,7 +67,7 @@ fn refusal(rules: &WebRules, page: &SourcePage, peer: Option<Peer>, request: &Re
     }
     let path = request.extensions().get::<MatchedPath>();
     let is_open = path.is_some_and(|path| is_open_path(request.method(), path.as_str()));
-    let is_sign_in = path.is_some_and(|path| path.as_str() == SIGN_IN);
+    let is_sign_in = path.is_some_and(|path| path.as_str() == paths::SIGN_IN);
     // A caller elsewhere is nobody without a token, so what it may read is the same whatever page sends it.
     if has_token || is_open && !is_sign_in || peer == Some(Peer::Remote) || is_preflight(request) {
         return None;

@@ -13,12 +13,12 @@ use crate::http::media::media_type;
 use crate::http::path::ledger_name;
 use crate::problem::{Code, Problem};
 use crate::resources::description::Refusals;
-use bitacora_api::{ReadOnlyRequest, SealRequest};
+use bitacora_api::{ReadOnlyRequest, SealRequest, paths};
 
 /// Ends the service as a signal would: what is in flight is finished, every ledger is closed.
 #[utoipa::path(
     post,
-    path = "/v1/admin/drain",
+    path = paths::DRAIN,
     tag = "operation",
     operation_id = "drain",
     responses(
@@ -34,7 +34,7 @@ pub(crate) async fn drain(State(api): State<Arc<Api>>) -> StatusCode {
 /// Ends the live segment of a ledger, so that it is complete and may be copied.
 #[utoipa::path(
     post,
-    path = "/v1/admin/seal",
+    path = paths::SEAL,
     tag = "operation",
     operation_id = "seal",
     request_body(content = SealRequest),
@@ -59,7 +59,7 @@ pub(crate) async fn seal(
 /// Stops a ledger from taking appends, or lets it take them again.
 #[utoipa::path(
     post,
-    path = "/v1/admin/read-only",
+    path = paths::READ_ONLY,
     tag = "operation",
     operation_id = "setReadOnly",
     request_body(content = ReadOnlyRequest),

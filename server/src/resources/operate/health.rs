@@ -17,7 +17,7 @@ use crate::ledgers::slot::Slot;
 use crate::metrics::archive_tallies::Tallies;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::PROBLEM;
-use bitacora_api::ProblemAnswer;
+use bitacora_api::{ProblemAnswer, paths};
 
 type TextAnswer = ([(HeaderName, &'static str); 2], String);
 
@@ -35,7 +35,7 @@ fn clock_jumped(slot: &Slot) -> bool {
 }
 
 /// The process answers.
-#[utoipa::path(get, path = "/livez", tag = "operation", operation_id = "livez", security(()),
+#[utoipa::path(get, path = paths::LIVEZ, tag = "operation", operation_id = "livez", security(()),
     responses((status = 200, description = "The process answers", body = String, content_type = "text/plain")))]
 pub(crate) async fn livez() -> impl IntoResponse {
     text("ok\n".to_owned())
@@ -45,7 +45,7 @@ pub(crate) async fn livez() -> impl IntoResponse {
 /// ledgers of which that is not so, and the reasons, to a caller that identifies itself.
 #[utoipa::path(
     get,
-    path = "/readyz",
+    path = paths::READYZ,
     tag = "operation",
     operation_id = "readyz",
     security(()),

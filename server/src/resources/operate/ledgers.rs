@@ -9,28 +9,26 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Status, WriterState};
+use serde::Serialize;
 
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::path::{PathNames, ledger_name};
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::ledgers::readiness::why_writer_is_not_ready;
 use crate::ledgers::slot::Slot;
 use crate::ledgers::{MAX_LEDGERS, no_such_ledger};
-use crate::page::write_head;
+use crate::page::head_reference;
 use crate::problem::{Code, Problem};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::operate::admin::json_body;
-use bitacora_api::{LedgerAnswer, LedgerCreation, LedgerList};
-
-/// The size of one ledger in an answer, about, bytes.
-const LEDGER_BYTES: usize = 384;
+use bitacora_api::{LedgerAnswer, LedgerCreation, LedgerList, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers",
+    path = paths::LEDGERS,
     tag = "ledgers",
     operation_id = "listLedgers",
     params(
@@ -56,26 +54,14 @@ pub(crate) async fn list(
     let slots = api.ledgers.all();
     let mut rest =
         slots.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)).peekable();
-    let mut json = JsonWriter::with_capacity(LEDGER_BYTES * slots.len().min(limit));
-    json.begin_object();
-    json.key("ledgers");
-    json.begin_array();
-    let mut last = None;
-    for (name, slot) in rest.by_ref().take(limit) {
-        write_ledger(name, slot, &mut json);
-        last = Some(name);
-    }
-    json.end_array();
-    if let (Some(last), Some(_)) = (last, rest.peek()) {
-        json.text_member("next", last.as_str());
-    }
-    json.end_object();
-    Ok(json_answer(StatusCode::OK, json))
+    let ledgers: Vec<_> = rest.by_ref().take(limit).map(|(name, slot)| ledger_answer(name, slot)).collect();
+    let next = rest.peek().and(ledgers.last()).map(|last| last.name.clone());
+    json_answer(StatusCode::OK, &LedgerList { ledgers, next })
 }
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}",
+    path = paths::LEDGER,
     tag = "ledgers",
     operation_id = "showLedger",
     params(InLedger),
@@ -94,12 +80,12 @@ pub(crate) async fn show(
         names.ledger.ok_or_else(|| Problem::new(Code::InvalidLedgerName, "the path names no ledger"))?;
     let slots = api.ledgers.all();
     let slot = slots.get(&name).ok_or_else(|| no_such_ledger(&name))?;
-    Ok(ledger_answer(StatusCode::OK, &name, slot))
+    json_answer(StatusCode::OK, &ledger_answer(&name, slot))
 }
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers",
+    path = paths::LEDGERS,
     tag = "ledgers",
     operation_id = "createLedger",
     request_body(content = LedgerCreation),
@@ -118,50 +104,32 @@ pub(crate) async fn create(
     let name = ledger_name(&name)?;
     let maker = caller.as_first_admin(&api.authenticator)?;
     let slot = api.ledgers.create(name.clone(), maker).await?;
-    let mut response = ledger_answer(StatusCode::CREATED, &name, &slot);
+    let mut response = json_answer(StatusCode::CREATED, &ledger_answer(&name, &slot))?;
     if let Ok(location) = HeaderValue::try_from(format!("/v1/ledgers/{name}")) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
 }
 
-fn ledger_answer(status: StatusCode, name: &LedgerName, slot: &Slot) -> Response {
-    let mut json = JsonWriter::with_capacity(LEDGER_BYTES);
-    write_ledger(name, slot, &mut json);
-    json_answer(status, json)
-}
-
-/// Writes `{"name":…,"state":…}` and the members of that state.
-fn write_ledger(name: &LedgerName, slot: &Slot, json: &mut JsonWriter) {
-    json.begin_object();
-    json.text_member("name", name.as_str());
+fn ledger_answer(name: &LedgerName, slot: &Slot) -> LedgerAnswer {
+    let name = name.to_string();
     match slot {
-        Slot::Failed(why) => {
-            json.text_member("state", "failed");
-            json.text_member("why", why);
-        }
-        Slot::Waiting(why) => {
-            json.text_member("state", "waiting");
-            json.text_member("why", why);
-        }
+        Slot::Failed(why) => LedgerAnswer { why: Some(why.clone()), ..LedgerAnswer::new(name, "failed") },
+        Slot::Waiting(why) => LedgerAnswer { why: Some(why.clone()), ..LedgerAnswer::new(name, "waiting") },
         Slot::Open(ledger) => {
             let Status { writer, head, queue_bytes, queue_requests, segments, .. } = ledger.status();
-            json.text_member("state", state_name(&writer));
-            if let Some(why) = why_writer_is_not_ready(&writer) {
-                json.text_member("why", &why);
+            LedgerAnswer {
+                why: why_writer_is_not_ready(&writer),
+                id: Some(ledger.id().to_string()),
+                head: Some(head_reference(&head)),
+                verifier_key: ledger.verifier_key().map(|key| key.to_string()),
+                segments: Some(segments as u64),
+                queue_requests: Some(queue_requests as u64),
+                queue_bytes: Some(queue_bytes as u64),
+                ..LedgerAnswer::new(name, state_name(&writer))
             }
-            json.text_member("id", &ledger.id().to_string());
-            json.key("head");
-            write_head(&head, json);
-            if let Some(key) = ledger.verifier_key() {
-                json.text_member("verifierKey", &key.to_string());
-            }
-            json.number_member("segments", segments as u64);
-            json.number_member("queueRequests", queue_requests as u64);
-            json.number_member("queueBytes", queue_bytes as u64);
         }
     }
-    json.end_object();
 }
 
 /// The state of a ledger's writer, as programs know it.
@@ -175,10 +143,11 @@ pub(crate) fn state_name(writer: &WriterState) -> &'static str {
     }
 }
 
-fn json_answer(status: StatusCode, json: JsonWriter) -> Response {
-    let mut response = Response::new(Body::from(json.into_bytes()));
+/// An answer about the service itself.
+pub(super) fn json_answer(status: StatusCode, answer: &impl Serialize) -> Result<Response, Problem> {
+    let mut response = Response::new(Body::from(json_of(answer)?));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    Ok(response)
 }

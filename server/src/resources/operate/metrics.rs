@@ -10,12 +10,13 @@ use crate::api::Api;
 use crate::http::media::weight_of;
 use crate::problem::{Code, Problem};
 use crate::resources::description::Refusals;
+use bitacora_api::paths;
 
 /// OpenMetrics 1.0.0, and Prometheus' older text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-#[utoipa::path(get, path = "/metrics", tag = "operation", operation_id = "metrics",
+#[utoipa::path(get, path = paths::METRICS, tag = "operation", operation_id = "metrics",
     responses(
         (status = 200, description = "The metrics, in base units. Without a preference as text of version 0.0.4", content(
             (String = "text/plain"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::Response;
 use bitacora_formats::{LedgerName, Position};
 use bitacora_projector::{IndexState, IndexStatus, ModelState, ModelStatus, ReadModels};
@@ -14,7 +14,7 @@ use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::path::ledger_name;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::{hex, json_of};
 use crate::ledgers::MAX_LEDGERS;
 use crate::ledgers::slot::Slot;
 use crate::problem::{Code, Problem};
@@ -22,16 +22,15 @@ use crate::requests::act::no_such_verb;
 use crate::requests::read_model_query::read_models;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{InLedger, Refusals};
-use bitacora_api::{ProjectionList, RebuildAnswer};
+use crate::resources::operate::ledgers::json_answer;
+use bitacora_api::{ProjectionAnswer, ProjectionList, RebuildAnswer, paths};
 
 /// The name of the index among projections.
 const INDEX: &str = "index";
-/// The size of one projection in an answer, about, bytes.
-const PROJECTION_BYTES: usize = 320;
 
 #[utoipa::path(
     get,
-    path = "/v1/projections",
+    path = paths::PROJECTIONS,
     tag = "operation",
     operation_id = "listProjections",
     params(
@@ -62,69 +61,57 @@ pub(crate) async fn list(
             Slot::Failed(_) | Slot::Waiting(_) => None,
         })
         .peekable();
-    let mut json = JsonWriter::with_capacity(PROJECTION_BYTES * slots.len().min(limit));
-    json.begin_object();
-    json.key("projections");
-    json.begin_array();
-    let mut last = None;
+    let (mut projections, mut last) = (Vec::new(), None);
     for (name, ledger) in rest.by_ref().take(limit) {
-        write_index(name, &ledger.index_status(), &mut json);
-        for status in ledger.read_models().map(ReadModels::status).unwrap_or_default() {
-            write_model(name, &status, &mut json);
-        }
+        projections.push(index_answer(name, &ledger.index_status()));
+        let models = ledger.read_models().map(ReadModels::status).unwrap_or_default();
+        projections.extend(models.iter().map(|model| model_answer(name, model)));
         last = Some(name);
     }
-    json.end_array();
-    if let (Some(last), Some(_)) = (last, rest.peek()) {
-        json.text_member("next", last.as_str());
-    }
-    json.end_object();
-    let mut response = Response::new(Body::from(json.into_bytes()));
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    let next = rest.peek().and(last).map(LedgerName::to_string);
+    json_answer(StatusCode::OK, &ProjectionList { projections, next })
 }
 
-fn write_index(ledger: &LedgerName, status: &IndexStatus, json: &mut JsonWriter) {
-    json.begin_object();
-    json.text_member("ledger", ledger.as_str());
-    json.text_member("name", INDEX);
-    json.number_member("version", status.version.into());
-    json.text_member("state", status.state.name());
-    if let IndexState::Degraded(why) = &status.state {
-        json.text_member("why", why);
+fn index_answer(ledger: &LedgerName, status: &IndexStatus) -> ProjectionAnswer {
+    let (digest_position, digest) = status.digest.unzip();
+    ProjectionAnswer {
+        ledger: ledger.to_string(),
+        name: INDEX.to_owned(),
+        version: status.version.into(),
+        state: status.state.name().to_owned(),
+        why: match &status.state {
+            IndexState::Degraded(why) => Some(why.clone()),
+            IndexState::Ok | IndexState::Rebuilding | IndexState::Stopped => None,
+        },
+        position: status.position.map_or(0, Position::get).to_string(),
+        lag: status.lag,
+        rows: None,
+        digest: digest.map(|digest| hex(&digest)),
+        digest_position: digest_position.map(|position| position.to_string()),
     }
-    json.place_member("position", status.position.map_or(0, Position::get));
-    json.number_member("lag", status.lag);
-    if let Some((position, digest)) = &status.digest {
-        json.hex_member("digest", digest);
-        json.place_member("digestPosition", position.get());
-    }
-    json.end_object();
 }
 
-fn write_model(ledger: &LedgerName, status: &ModelStatus, json: &mut JsonWriter) {
-    json.begin_object();
-    json.text_member("ledger", ledger.as_str());
-    json.text_member("name", status.name);
-    json.number_member("version", status.version.into());
-    json.text_member("state", status.state.name());
-    if let ModelState::Degraded(why) | ModelState::Stopped(why) = &status.state {
-        json.text_member("why", why);
+fn model_answer(ledger: &LedgerName, status: &ModelStatus) -> ProjectionAnswer {
+    ProjectionAnswer {
+        ledger: ledger.to_string(),
+        name: status.name.to_owned(),
+        version: status.version.into(),
+        state: status.state.name().to_owned(),
+        why: match &status.state {
+            ModelState::Degraded(why) | ModelState::Stopped(why) => Some(why.clone()),
+            ModelState::Ok | ModelState::Rebuilding => None,
+        },
+        position: status.position.map_or(0, Position::get).to_string(),
+        lag: status.lag,
+        rows: status.digest.map(|(_, rows, _)| rows),
+        digest: status.digest.map(|(.., digest)| hex(&digest)),
+        digest_position: status.digest.map(|(position, ..)| position.to_string()),
     }
-    json.place_member("position", status.position.map_or(0, Position::get));
-    json.number_member("lag", status.lag);
-    if let Some((position, rows, digest)) = &status.digest {
-        json.number_member("rows", *rows);
-        json.hex_member("digest", digest);
-        json.place_member("digestPosition", position.get());
-    }
-    json.end_object();
 }
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/projections/{projection}",
+    path = paths::PROJECTION,
     tag = "operation",
     operation_id = "rebuildProjection",
     params(
@@ -142,11 +129,8 @@ pub(crate) async fn fold_again(request: ReadRequest) -> Result<Response, Problem
     let name = named.strip_suffix(":rebuild");
     let models = read_models(&request.ledger)?;
     if let Some(name) = name.filter(|name| models.fold_again(name)) {
-        let mut json = JsonWriter::with_capacity(PROJECTION_BYTES);
-        json.begin_object();
-        json.text_member("projection", name);
-        json.end_object();
-        let mut response = Response::new(Body::from(json.into_bytes()));
+        let answer = RebuildAnswer { projection: name.to_owned() };
+        let mut response = Response::new(Body::from(json_of(&answer)?));
         *response.status_mut() = StatusCode::ACCEPTED;
         response.headers_mut().insert(header::CONTENT_TYPE, JSON);
         return Ok(response);

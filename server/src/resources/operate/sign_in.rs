@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bitacora_api::paths;
 use sha2::{Digest as _, Sha256};
 
 const PAGE: &str = include_str!("sign_in/page.html");
@@ -22,7 +23,7 @@ struct SignInPage {
     policy: HeaderValue,
 }
 
-#[utoipa::path(get, path = "/", tag = "operation", operation_id = "signIn", security(()),
+#[utoipa::path(get, path = paths::SIGN_IN, tag = "operation", operation_id = "signIn", security(()),
     responses((status = 200, description = "The sign-in page", body = String, content_type = "text/html")))]
 pub(crate) async fn page() -> impl IntoResponse {
     static PAGE: LazyLock<SignInPage> = LazyLock::new(SignInPage::new);

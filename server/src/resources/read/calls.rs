@@ -20,7 +20,7 @@ use crate::requests::time_spans::TimeParams;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use bitacora_api::{
     CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
-    OutsideAnswer,
+    OutsideAnswer, paths,
 };
 
 /// The model that is asked.
@@ -28,7 +28,7 @@ const MODEL: &str = "calls";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/calls",
+    path = paths::CALLS,
     tag = "governance",
     operation_id = "listCalls",
     params(
@@ -84,7 +84,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/calls/{call}",
+    path = paths::CALL,
     tag = "governance",
     operation_id = "showCall",
     params(

@@ -17,23 +17,26 @@ use serde_json::value::RawValue;
 
 use crate::api::Api;
 use crate::http::query::bad_query;
+use crate::json::json_of;
 use crate::limits::MAX_SHOWN_CONTENT_BYTES;
 use crate::problem::{Code, Problem};
-use crate::requests::listing::{PageParams, page_answer_at, unwritable, written_page_at};
+use crate::requests::listing::{PageParams, page_answer_at, written_page_at};
 use crate::requests::read_model_query::ask_model_and_log;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::write::checkpoint_acts::MODEL;
 use crate::resources::write::checkpoint_saves::told_version;
 use crate::resources::write::content_pieces::JSON_ENCODING;
-use bitacora_api::{CheckpointAnswer, CheckpointList, CheckpointWriteAnswer, ContentValue, SavedCheckpoint};
+use bitacora_api::{
+    CheckpointAnswer, CheckpointList, CheckpointWriteAnswer, ContentValue, SavedCheckpoint, paths,
+};
 
 /// The place at which a page of checkpoints goes on: id, subgraph, and place.
 type After = (String, String, u64, u64);
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/checkpoints",
+    path = paths::CHECKPOINTS,
     tag = "checkpoints",
     operation_id = "listCheckpoints",
     params(
@@ -78,7 +81,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/checkpoints/{thread}",
+    path = paths::CHECKPOINT_THREAD,
     tag = "checkpoints",
     operation_id = "showCheckpoint",
     params(
@@ -111,7 +114,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
             format!("thread {thread} holds no such checkpoint"),
         ));
     };
-    let bytes = serde_json::to_vec(&found).map_err(|error| unwritable(&error))?;
+    let bytes = json_of(&found)?;
     let held = api.hold_answer(bytes).await?;
     Ok(page_answer_at(&request, position, held))
 }

@@ -21,7 +21,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use bitacora_api::{
     ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractShown, RollbackAnswered,
-    RollbackExecution, RollbackList, RollbackWord,
+    RollbackExecution, RollbackList, RollbackWord, paths,
 };
 
 /// The model that is asked.
@@ -29,7 +29,7 @@ const MODEL: &str = "contracts";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/contracts/{contract}",
+    path = paths::CONTRACT,
     tag = "governance",
     operation_id = "showContract",
     params(
@@ -62,7 +62,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/contracts/{contract}/checks",
+    path = paths::CONTRACT_CHECKS,
     tag = "governance",
     operation_id = "listContractChecks",
     params(
@@ -100,7 +100,7 @@ pub(crate) async fn checks(State(api): State<Arc<Api>>, request: ReadRequest) ->
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/rollbacks",
+    path = paths::ROLLBACKS,
     tag = "governance",
     operation_id = "listRollbacks",
     params(

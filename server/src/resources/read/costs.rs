@@ -14,7 +14,7 @@ use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
+use bitacora_api::{CostAnswer, CostList, SpendingAnswer, TokensAnswer, paths};
 
 /// The parts that costs are summed up and picked out by, but for days.
 const PARTS: [(&str, CostsBy); 8] = [
@@ -32,7 +32,7 @@ const DAY: u64 = 86_400_000_000;
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/costs",
+    path = paths::COSTS,
     tag = "governance",
     operation_id = "listCosts",
     params(

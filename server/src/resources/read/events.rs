@@ -26,7 +26,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::ndjson_answer::NdjsonAnswer;
 use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::{StoredEvent as StoredEventAnswer, StoredEventPage as PageAnswer};
+use bitacora_api::{StoredEvent as StoredEventAnswer, StoredEventPage as PageAnswer, paths};
 
 /// A question as a client asks it.
 struct ReadParams {
@@ -39,7 +39,7 @@ struct ReadParams {
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/events",
+    path = paths::EVENTS,
     tag = "read",
     operation_id = "readEvents",
     params(
@@ -118,7 +118,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/events/{position}",
+    path = paths::EVENT,
     tag = "read",
     operation_id = "readEvent",
     params(("ledger" = String, Path, description = "The ledger's name"),("position" = String, Path, description = "Its position, from 1"),),
@@ -146,7 +146,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/streams/{stream}/events",
+    path = paths::STREAM_EVENTS,
     tag = "read",
     operation_id = "readStream",
     params(

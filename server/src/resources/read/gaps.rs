@@ -14,11 +14,11 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{GapAnswer, GapList};
+use bitacora_api::{GapAnswer, GapList, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/gaps",
+    path = paths::GAPS,
     tag = "governance",
     operation_id = "listGaps",
     params(

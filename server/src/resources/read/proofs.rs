@@ -11,15 +11,15 @@ use bitacora_ledger::{ConsistencyProof, InclusionProof};
 use crate::api::Api;
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
-use crate::json::JsonWriter;
+use crate::json::{hex, json_of};
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{IMMUTABLE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::{ConsistencyAnswer, InclusionAnswer};
+use bitacora_api::{ConsistencyAnswer, InclusionAnswer, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/proofs/inclusion",
+    path = paths::INCLUSION,
     tag = "proof",
     operation_id = "proveInclusion",
     params(
@@ -48,12 +48,12 @@ pub(crate) async fn inclusion(
         return Err(bad_query("position", "is past `size`: the event is not in that tree"));
     }
     let proof = api.read(move || Ok(request.ledger.prove_inclusion(position, size)?)).await?;
-    Ok(answer_at(&head, JSON, IMMUTABLE, inclusion_json(&proof).into()))
+    Ok(answer_at(&head, JSON, IMMUTABLE, json_of(&inclusion_answer(&proof))?.into()))
 }
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/proofs/consistency",
+    path = paths::CONSISTENCY,
     tag = "proof",
     operation_id = "proveConsistency",
     params(
@@ -81,7 +81,7 @@ pub(crate) async fn consistency(
         return Err(bad_query("from", "is larger than `to`: a tree does not shrink"));
     }
     let proof = api.read(move || Ok(request.ledger.prove_consistency(from, to)?)).await?;
-    Ok(answer_at(&head, JSON, IMMUTABLE, consistency_json(&proof).into()))
+    Ok(answer_at(&head, JSON, IMMUTABLE, json_of(&consistency_answer(&proof))?.into()))
 }
 
 /// The size of a tree: a plain decimal number, from 0.
@@ -91,38 +91,27 @@ fn take_size(query: &mut Query<'_>, name: &str) -> Result<Option<u64>, Problem> 
     Ok(size.map(After::get))
 }
 
-fn inclusion_json(proof: &InclusionProof) -> Vec<u8> {
+fn inclusion_answer(proof: &InclusionProof) -> InclusionAnswer {
     let InclusionProof { position, size, leaf, root, hashes } = proof;
     let mut entry = position.get().to_be_bytes().to_vec();
     leaf.encode(&mut entry);
-    let mut json = JsonWriter::with_capacity(512);
-    json.begin_object();
-    json.place_member("position", position.get());
-    json.place_member("size", *size);
-    json.hex_member("entry", &entry);
-    json.hex_member("leafHash", &leaf.hash(*position).0);
-    json.hex_member("root", &root.0);
-    hashes_member(&mut json, hashes);
-    json.end_object();
-    json.into_bytes()
+    InclusionAnswer {
+        position: position.to_string(),
+        size: size.to_string(),
+        entry: hex(&entry),
+        leaf_hash: leaf.hash(*position).to_string(),
+        root: root.to_string(),
+        hashes: hashes.iter().map(TreeHash::to_string).collect(),
+    }
 }
 
-fn consistency_json(proof: &ConsistencyProof) -> Vec<u8> {
+fn consistency_answer(proof: &ConsistencyProof) -> ConsistencyAnswer {
     let ConsistencyProof { from, to, old_root, new_root, hashes } = proof;
-    let mut json = JsonWriter::with_capacity(512);
-    json.begin_object();
-    json.place_member("from", *from);
-    json.place_member("to", *to);
-    json.hex_member("oldRoot", &old_root.0);
-    json.hex_member("newRoot", &new_root.0);
-    hashes_member(&mut json, hashes);
-    json.end_object();
-    json.into_bytes()
-}
-
-fn hashes_member(json: &mut JsonWriter, hashes: &[TreeHash]) {
-    json.key("hashes");
-    json.begin_array();
-    hashes.iter().for_each(|hash| json.text(&hash.to_string()));
-    json.end_array();
+    ConsistencyAnswer {
+        from: from.to_string(),
+        to: to.to_string(),
+        old_root: old_root.to_string(),
+        new_root: new_root.to_string(),
+        hashes: hashes.iter().map(TreeHash::to_string).collect(),
+    }
 }

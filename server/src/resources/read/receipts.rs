@@ -16,10 +16,11 @@ use crate::limits::{HEAD_POLL, HEAD_WAIT};
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use bitacora_api::paths;
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/receipts/{position}",
+    path = paths::RECEIPT,
     tag = "proof",
     operation_id = "readReceipt",
     params(

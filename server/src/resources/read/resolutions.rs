@@ -15,7 +15,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
+use bitacora_api::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList, paths};
 
 /// The model that is asked.
 const MODEL: &str = "resolutions";
@@ -24,7 +24,7 @@ const MILLISECOND: u64 = 1_000;
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/resolutions",
+    path = paths::RESOLUTIONS,
     tag = "governance",
     operation_id = "listResolutions",
     params(
@@ -59,7 +59,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/answerers",
+    path = paths::ANSWERERS,
     tag = "governance",
     operation_id = "listAnswerers",
     params(

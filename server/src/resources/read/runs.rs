@@ -14,7 +14,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
+use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer, paths};
 
 /// The model that is asked.
 const MODEL: &str = "runs";
@@ -24,7 +24,7 @@ const STATES: [RunState; 5] =
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/runs",
+    path = paths::RUNS,
     tag = "governance",
     operation_id = "listRuns",
     params(
@@ -62,7 +62,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/runs/{run}",
+    path = paths::RUN,
     tag = "governance",
     operation_id = "showRun",
     params(
@@ -85,7 +85,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/runs/{run}/steps",
+    path = paths::RUN_STEPS,
     tag = "governance",
     operation_id = "listRunSteps",
     params(

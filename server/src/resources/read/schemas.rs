@@ -10,22 +10,20 @@ use axum::response::IntoResponse;
 use bitacora_vocabulary::EVENT_TYPES;
 
 use crate::http::query::Query;
-use crate::json::JsonWriter;
+use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::resources::description::PROBLEM;
-use bitacora_api::{ProblemAnswer, SchemaList};
+use bitacora_api::{ProblemAnswer, SchemaAnswer, SchemaList, paths};
 
 /// The media type of a schema.
 const SCHEMA_JSON: &str = "application/schema+json";
 /// The same for every request of one version of the service.
 const CACHE: &str = "public, max-age=300";
-/// The size of one type in the list, about, bytes.
-const LISTED_BYTES: usize = 320;
 
 /// The types of events, by name.
 #[utoipa::path(
     get,
-    path = "/v1/schemas",
+    path = paths::SCHEMAS,
     tag = "schemas",
     operation_id = "listSchemas",
     responses(
@@ -34,16 +32,16 @@ const LISTED_BYTES: usize = 320;
     )
 )]
 pub(crate) async fn list(RawQuery(parameters): RawQuery) -> Result<impl IntoResponse, Problem> {
-    static LIST: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(written_list()));
+    static LIST: LazyLock<SchemaList> = LazyLock::new(schema_list);
     Query::parse(parameters.as_deref())?.finish()?;
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, CACHE)];
-    Ok((headers, LIST.clone()))
+    Ok((headers, json_of(&*LIST)?))
 }
 
 /// Returns the JSON Schema (draft 2020-12) of the data of one type.
 #[utoipa::path(
     get,
-    path = "/v1/schemas/{type}",
+    path = paths::SCHEMA,
     tag = "schemas",
     operation_id = "showSchema",
     params(("type" = String, Path, description = "The type of event, such as `tool.completed`")),
@@ -70,21 +68,13 @@ pub(crate) async fn show(
     Ok(([(header::CONTENT_TYPE, SCHEMA_JSON), (header::CACHE_CONTROL, CACHE)], schema))
 }
 
-fn written_list() -> Vec<u8> {
-    let mut json = JsonWriter::with_capacity(LISTED_BYTES * EVENT_TYPES.len());
-    json.begin_object();
-    json.key("schemas");
-    json.begin_array();
-    for listed in EVENT_TYPES {
-        json.begin_object();
-        json.text_member("type", listed.kind);
-        json.number_member("version", listed.version.into());
-        json.text_member("writtenBy", listed.writer.as_str());
-        json.text_member("description", listed.description);
-        json.text_member("schema", &listed.schema_id());
-        json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-    json.into_bytes()
+fn schema_list() -> SchemaList {
+    let schemas = EVENT_TYPES.iter().map(|listed| SchemaAnswer {
+        kind: listed.kind.to_owned(),
+        version: listed.version.into(),
+        written_by: listed.writer.as_str().to_owned(),
+        description: listed.description.to_owned(),
+        schema: listed.schema_id(),
+    });
+    SchemaList { schemas: schemas.collect() }
 }

@@ -16,7 +16,7 @@ use crate::resources::read::calls::outside_answer;
 use crate::resources::read::costs::spending_answer;
 use bitacora_api::{
     SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
-    SessionRunAnswer, SessionShown, SessionTotalsAnswer,
+    SessionRunAnswer, SessionShown, SessionTotalsAnswer, paths,
 };
 
 use crate::http::query::bad_query;
@@ -30,7 +30,7 @@ const MODEL: &str = "sessions";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/sessions",
+    path = paths::SESSIONS,
     tag = "governance",
     operation_id = "listSessions",
     params(
@@ -77,7 +77,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/sessions/{session}",
+    path = paths::SESSION,
     tag = "governance",
     operation_id = "showSession",
     params(

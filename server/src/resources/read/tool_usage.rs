@@ -14,7 +14,7 @@ use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::read::costs::{day_of, take_days};
-use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
+use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList, paths};
 
 /// The model that is asked.
 const MODEL: &str = "tools";
@@ -23,7 +23,7 @@ const RATE_STEPS: f64 = 10_000.0;
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/tool-usage",
+    path = paths::TOOL_USAGE,
     tag = "governance",
     operation_id = "listToolUsage",
     params(

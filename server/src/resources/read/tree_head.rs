@@ -13,10 +13,11 @@ use crate::http::media::TEXT;
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{InLedger, Refusals};
+use bitacora_api::paths;
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/treehead",
+    path = paths::TREE_HEAD,
     tag = "proof",
     operation_id = "readTreeHead",
     params(
@@ -34,7 +35,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/checkpoint",
+    path = paths::TREE_CHECKPOINT,
     tag = "proof",
     operation_id = "readCheckpoint",
     params(InLedger),

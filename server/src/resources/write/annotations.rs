@@ -25,7 +25,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::ServiceEvent;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::trust::take_dimension;
-use bitacora_api::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
+use bitacora_api::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer, paths};
 
 /// The stream of annotations.
 const STREAM: &str = "annotations";
@@ -35,7 +35,7 @@ const CALL_KINDS: [&str; 5] =
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/annotations",
+    path = paths::ANNOTATIONS,
     tag = "governance",
     operation_id = "listAnnotations",
     params(
@@ -112,7 +112,7 @@ fn tag_answer(tag: Tag) -> TagAnswer {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/annotations",
+    path = paths::ANNOTATIONS,
     tag = "governance",
     operation_id = "annotate",
     params(InLedger),

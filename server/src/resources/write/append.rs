@@ -25,7 +25,7 @@ use crate::requests::binary_mode::{MAX_WRITTEN_BYTES, is_binary, structured};
 use crate::requests::read_request::set_ledger_position;
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::preferences::Preference;
-use bitacora_api::AppendAnswer;
+use bitacora_api::{AppendAnswer, paths};
 
 /// The size of one event's receipt in an answer, about, bytes.
 const RECEIPT_BYTES: usize = 220;
@@ -43,7 +43,7 @@ struct Append {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/events",
+    path = paths::EVENTS,
     tag = "append",
     operation_id = "append",
     params(
@@ -101,7 +101,7 @@ pub(crate) async fn append(
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/streams/{stream}/events",
+    path = paths::STREAM_EVENTS,
     tag = "append",
     operation_id = "appendToStream",
     params(

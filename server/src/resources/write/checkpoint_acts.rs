@@ -12,24 +12,24 @@ use bitacora_vocabulary::{
 
 use crate::api::Api;
 use crate::http::media::JSON;
+use crate::json::json_of;
 use crate::limits::REPEATED_REQUESTS;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
-use crate::requests::listing::unwritable;
 use crate::requests::read_model_query::{come_to_head, read_models};
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{CallContext, act_id, event_data};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::checkpoint_saves::{fork, save, write};
 use crate::resources::write::content_pieces::Contents;
-use bitacora_api::{CheckpointActAnswer, CheckpointSaveRequest};
+use bitacora_api::{CheckpointActAnswer, CheckpointSaveRequest, paths};
 
 /// The model that is asked.
 pub(crate) const MODEL: &str = "checkpoints";
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/checkpoints/{thread}",
+    path = paths::CHECKPOINT_THREAD,
     tag = "checkpoints",
     operation_id = "actOnCheckpoints",
     params(
@@ -57,7 +57,7 @@ pub(crate) async fn act(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     delete,
-    path = "/v1/ledgers/{ledger}/checkpoints/{thread}",
+    path = paths::CHECKPOINT_THREAD,
     tag = "checkpoints",
     operation_id = "deleteCheckpoints",
     params(
@@ -240,7 +240,7 @@ pub(super) async fn told_before<T: EventData>(
     };
     let Some(stored) = page.events.iter().find(told) else { return Ok(None) };
     let answer = CheckpointActAnswer { position: stored.position.to_string(), repeated: true, found: None };
-    let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
+    let json = json_of(&answer)?;
     Ok(Some(answer_at(&page.head, JSON, NO_STORE, json.into())))
 }
 
@@ -331,6 +331,6 @@ pub(super) fn answer(appended: &AppendReceipt, found: Option<bool>) -> Result<Re
     let position = own.map_or(appended.last, |event| event.position);
     let repeated = own.is_some_and(|event| event.status == ReceiptStatus::Duplicate);
     let answer = CheckpointActAnswer { position: position.to_string(), repeated, found };
-    let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
+    let json = json_of(&answer)?;
     Ok(answer_at(&appended.head, JSON, NO_STORE, json.into()))
 }

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use crate::api::asked_position;
 use crate::http::media::JSON;
+use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::unwritable;
 use crate::requests::read_model_query::{come_near_head, come_to, come_to_head, read_models};
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{CallContext, PlaceName};
@@ -419,7 +419,7 @@ async fn record<T: CheckpointEvent + Send + 'static>(
         (found, Ok(pending)) => answer(&last_of(&api, pending).await?, found),
         (found, Err(position)) => {
             let answer = CheckpointActAnswer { position: position.to_string(), repeated: true, found };
-            let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
+            let json = json_of(&answer)?;
             Ok(answer_at(&act.ledger.head(), JSON, NO_STORE, json.into()))
         }
     }

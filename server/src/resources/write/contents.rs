@@ -7,17 +7,17 @@ use bitacora_vocabulary::Name;
 
 use crate::http::media::{JSON, media_type};
 use crate::http::query::bad_query;
+use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::requests::act::Act;
-use crate::requests::listing::unwritable;
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::write::content_pieces::Contents;
-use bitacora_api::ContentStoredAnswer;
+use bitacora_api::{ContentStoredAnswer, paths};
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/contents",
+    path = paths::CONTENTS,
     tag = "checkpoints",
     operation_id = "storeContent",
     params(
@@ -55,6 +55,6 @@ pub(crate) async fn store(mut act: Act) -> Result<Response, Problem> {
         api.metrics.count_append(&append.await?);
     }
     let answer = ContentStoredAnswer { pieces: named.into_pieces(), bytes };
-    let json = serde_json::to_vec(&answer).map_err(|error| unwritable(&error))?;
+    let json = json_of(&answer)?;
     Ok(answer_at(&ledger.head(), JSON, NO_STORE, json.into()))
 }

@@ -18,11 +18,11 @@ use crate::http::preconditions::APPEND_CONDITION;
 use crate::ingest::Ingest;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::{InLedger, Refusals};
-use bitacora_api::IngestLine;
+use bitacora_api::{IngestLine, paths};
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/events:ingest",
+    path = paths::INGEST,
     tag = "append",
     operation_id = "ingest",
     params(
@@ -69,7 +69,7 @@ pub(crate) async fn ingest(
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/streams/{stream}/events:ingest",
+    path = paths::STREAM_INGEST,
     tag = "append",
     operation_id = "ingestToStream",
     params(
