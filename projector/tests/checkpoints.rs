@@ -15,6 +15,7 @@ use bitacora_projector::{
     CheckpointPage, CheckpointQuery, ContentBody, ContentLocation, IndexOptions, IndexedLedger, ReadModels,
     Version,
 };
+use bitacora_testkit::SeededRng;
 
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ struct Sender(Option<&'static str>, Option<&'static str>);
 
 impl Sender {
     /// Mostly nobody who is known; two agents, and an operator, who may name one of them.
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut SeededRng) -> Self {
         match dice.below(10) {
             0 | 1 => Self(Some("agent:111111111111"), Some("one")),
             2 | 3 => Self(Some("agent:222222222222"), Some("two")),
@@ -138,26 +139,12 @@ impl Naive {
     }
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
-    fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
-        let at = self.below(all.len() as u64);
-        all.iter().cycle().nth(usize::try_from(at).unwrap()).unwrap()
-    }
-}
-
 fn quoted<'t>(texts: impl Iterator<Item = (&'t String, String)>) -> String {
     texts.map(|(name, value)| format!(r#""{name}":{value}"#)).collect::<Vec<_>>().join(",")
 }
 
 /// Does something to both, for somebody; the events that it is.
-fn step(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
+fn step(dice: &mut SeededRng, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
     let (before, sender) = (naive.clone(), Sender::any(dice));
     let mut events = done(dice, number, naive);
     let Some(event) = events.last_mut() else { return events };
@@ -183,8 +170,8 @@ fn step(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> 
     events
 }
 
-fn done(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
-    let (thread, namespace) = (dice.of(&THREADS), dice.of(&NAMESPACES));
+fn done(dice: &mut SeededRng, number: u64, naive: &mut Naive) -> Vec<Event<'static>> {
+    let (thread, namespace) = (dice.one_of(&THREADS), dice.one_of(&NAMESPACES));
     let mut any = || format!("c{:03}", dice.below(200));
     let (id, parent) = (any(), any());
     let key = (id.clone(), namespace.to_owned());
@@ -224,7 +211,7 @@ fn done(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> 
             events
         }
         9..=14 => {
-            let (task, replace) = (dice.of(&TASKS), dice.below(3) == 0);
+            let (task, replace) = (dice.one_of(&TASKS), dice.below(3) == 0);
             let values: Vec<(i64, String)> = (0..dice.below(4))
                 .map(|_| (i64::try_from(dice.below(4)).unwrap() - 1, format!("w{}", dice.below(9))))
                 .collect();
@@ -249,7 +236,7 @@ fn done(dice: &mut Dice, number: u64, naive: &mut Naive) -> Vec<Event<'static>> 
             )]
         }
         17 => {
-            let to = dice.of(&THREADS);
+            let to = dice.one_of(&THREADS);
             naive.copy(thread, to);
             vec![event("checkpoint.copied", format!(r#"{{"thread":"{thread}","to":"{to}"}}"#))]
         }
@@ -347,7 +334,7 @@ fn whatever_is_saved_written_copied_and_deleted_is_found_as_a_naive_model_has_it
         let path = folder.path().join("main");
         Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &Options::small())
             .unwrap();
-        let (mut dice, mut naive, mut number) = (Dice(seed), Naive::default(), 0);
+        let (mut dice, mut naive, mut number) = (SeededRng::new(seed), Naive::default(), 0);
         for _ in 0..6 {
             let ledger = open(&path, &keyring);
             for _ in 0..200 {
@@ -380,7 +367,7 @@ fn a_clean_close_leaves_nothing_in_the_journal_and_every_row_in_its_place() {
     let path = folder.path().join("main");
     Ledger::create(&Environment::real(), &path, &"main".parse().unwrap(), &keyring, &Options::small())
         .unwrap();
-    let (mut dice, mut naive) = (Dice(9), Naive::default());
+    let (mut dice, mut naive) = (SeededRng::new(9), Naive::default());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for round in 0..3 {
         let ledger = open(&path, &keyring);

@@ -12,22 +12,7 @@ use bitacora_ledger::{
     StoredEvent, SystemEntropy,
 };
 use bitacora_projector::{IndexOptions, IndexState, IndexedLedger};
-
-/// Numbers that one seed repeats.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
-}
+use bitacora_testkit::SeededRng;
 
 struct IndexBench {
     folder: tempfile::TempDir,
@@ -71,12 +56,12 @@ impl IndexBench {
     }
 }
 
-fn event(dice: &mut Dice, id: &mut u64) -> Event<'static> {
+fn event(dice: &mut SeededRng, id: &mut u64) -> Event<'static> {
     *id += 1;
     let stream = format!("session-{}", *id / 40 + dice.below(3));
     let mut event = Event::new(format!("e{id}"), "urn:test", format!("x.kind.{}", dice.below(4)), stream);
     let mut label =
-        |name: &str, values| dice.one_in(2).then(|| format!("{name}-{}", dice.below(values)).into());
+        |name: &str, values| (dice.below(2) == 0).then(|| format!("{name}-{}", dice.below(values)).into());
     event.actor = label("x", 3);
     event.agent = label("x", 3);
     event.session = label("s", 50);
@@ -84,13 +69,13 @@ fn event(dice: &mut Dice, id: &mut u64) -> Event<'static> {
     event.call = label("c", 400);
     let tags = dice.below(4);
     event.tags = (0..tags).map(|tag| format!("t-{}", tag * 2 + dice.below(2)).into()).collect();
-    if dice.one_in(9) {
+    if dice.below(9) == 0 {
         event.datasubject = Some(format!("person-{}", dice.below(3)).into());
     }
     event
 }
 
-fn append(ledger: &IndexedLedger, dice: &mut Dice, id: &mut u64, events: u64) {
+fn append(ledger: &IndexedLedger, dice: &mut SeededRng, id: &mut u64, events: u64) {
     let last = *id + events;
     while *id < last {
         let many = (1 + dice.below(60)).min(last - *id);
@@ -99,43 +84,44 @@ fn append(ledger: &IndexedLedger, dice: &mut Dice, id: &mut u64, events: u64) {
     }
 }
 
-fn query(dice: &mut Dice, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
-    let any =
-        |dice: &mut Dice| sample.iter().cycle().nth(usize::try_from(dice.below(1_000)).unwrap()).unwrap();
+fn query(dice: &mut SeededRng, head: u64, sample: &[StoredEvent<'_>]) -> ReadQuery {
+    let any = |dice: &mut SeededRng| {
+        sample.iter().cycle().nth(usize::try_from(dice.below(1_000)).unwrap()).unwrap()
+    };
     let like = any(dice).event.clone();
     let text = |value: std::borrow::Cow<'_, str>| value.into_owned();
     let mut filter = Filter::default();
-    if dice.one_in(3) {
+    if dice.below(3) == 0 {
         filter.stream = Some(text(like.stream));
     }
-    if dice.one_in(3) {
+    if dice.below(3) == 0 {
         filter.kinds = (0..1 + dice.below(3)).map(|_| format!("x.kind.{}", dice.below(5))).collect();
     }
-    filter.actor = like.actor.filter(|_| dice.one_in(4)).map(text);
-    filter.agent = like.agent.filter(|_| dice.one_in(4)).map(text);
-    filter.session = like.session.filter(|_| dice.one_in(4)).map(text);
-    filter.run = like.run.filter(|_| dice.one_in(4)).map(text);
-    filter.call = like.call.filter(|_| dice.one_in(6)).map(text);
-    filter.tag = like.tags.into_iter().next().filter(|_| dice.one_in(4)).map(text);
-    if dice.one_in(12) {
+    filter.actor = like.actor.filter(|_| dice.below(4) == 0).map(text);
+    filter.agent = like.agent.filter(|_| dice.below(4) == 0).map(text);
+    filter.session = like.session.filter(|_| dice.below(4) == 0).map(text);
+    filter.run = like.run.filter(|_| dice.below(4) == 0).map(text);
+    filter.call = like.call.filter(|_| dice.below(6) == 0).map(text);
+    filter.tag = like.tags.into_iter().next().filter(|_| dice.below(4) == 0).map(text);
+    if dice.below(12) == 0 {
         filter.call = Some("never".to_owned());
     }
-    filter.since = dice.one_in(4).then(|| any(dice).time);
-    filter.before = dice.one_in(4).then(|| any(dice).time);
-    let position = |dice: &mut Dice| Position::new(1 + dice.below(head + 20)).unwrap();
-    let from = if dice.one_in(2) {
-        ReadFrom::After(After::new(if dice.one_in(2) { 0 } else { dice.below(head + 10) }))
+    filter.since = (dice.below(4) == 0).then(|| any(dice).time);
+    filter.before = (dice.below(4) == 0).then(|| any(dice).time);
+    let position = |dice: &mut SeededRng| Position::new(1 + dice.below(head + 20)).unwrap();
+    let from = if dice.below(2) == 0 {
+        ReadFrom::After(After::new(if dice.below(2) == 0 { 0 } else { dice.below(head + 10) }))
     } else {
-        ReadFrom::Before(if dice.one_in(2) { None } else { Some(position(dice)) })
+        ReadFrom::Before(if dice.below(2) == 0 { None } else { Some(position(dice)) })
     };
-    let until = dice.one_in(4).then(|| position(dice));
-    let most = if dice.one_in(2) { 10 } else { 1_000 };
+    let until = (dice.below(4) == 0).then(|| position(dice));
+    let most = if dice.below(2) == 0 { 10 } else { 1_000 };
     let limit = usize::try_from(1 + dice.below(most)).unwrap();
     ReadQuery { from, until, limit, filter }
 }
 
 /// Asks both at one head. Returns how many events were compared.
-fn compare(indexed: &IndexedLedger, dice: &mut Dice, rounds: u64) -> usize {
+fn compare(indexed: &IndexedLedger, dice: &mut SeededRng, rounds: u64) -> usize {
     let ledger = indexed.ledger();
     let head = ledger.head().position;
     let all =
@@ -180,7 +166,7 @@ fn caught_up(ledger: &IndexedLedger) {
 #[test]
 fn answers_are_those_of_a_scan_while_the_ledger_grows() {
     for (seed, block_events) in [(0x5eed, 9), (1, 64), (2, 300), (3, u64::MAX)] {
-        let (bench, mut dice, mut id) = (IndexBench::new(block_events), Dice(seed), 0);
+        let (bench, mut dice, mut id) = (IndexBench::new(block_events), SeededRng::new(seed), 0);
         let mut compared = 0;
         for _opening in 0..3 {
             let ledger = bench.open();
@@ -199,7 +185,7 @@ fn answers_are_those_of_a_scan_while_the_ledger_grows() {
 
 #[test]
 fn an_index_goes_on_where_it_was_closed() {
-    let (bench, mut dice, mut id) = (IndexBench::new(u64::MAX), Dice(77), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(u64::MAX), SeededRng::new(77), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 500);
     caught_up(&ledger);
@@ -219,7 +205,7 @@ fn an_index_goes_on_where_it_was_closed() {
 
 #[test]
 fn what_is_not_the_index_s_own_is_left_alone() {
-    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(78), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), SeededRng::new(78), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 120);
     caught_up(&ledger);
@@ -239,7 +225,7 @@ fn what_is_not_the_index_s_own_is_left_alone() {
 
 #[test]
 fn an_index_made_again_is_the_same_to_the_byte() {
-    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(3), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), SeededRng::new(3), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 700);
     caught_up(&ledger);
@@ -262,7 +248,7 @@ fn an_index_made_again_is_the_same_to_the_byte() {
 
 /// Changes every block of a closed ledger, then looks whether answers stay right and the index is whole again.
 fn damaged(change: impl Fn(&Path)) {
-    let (bench, mut dice, mut id) = (IndexBench::new(250), Dice(0xbad), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(250), SeededRng::new(0xbad), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 600);
     caught_up(&ledger);
@@ -327,7 +313,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn an_index_of_another_history_is_not_believed() {
-    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(11), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), SeededRng::new(11), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 50);
     ledger.close().unwrap();
@@ -359,7 +345,7 @@ fn an_index_of_another_history_is_not_believed() {
 
 #[test]
 fn a_block_that_rots_while_it_is_used_is_made_again() {
-    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(12), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), SeededRng::new(12), 0);
     let ledger = bench.open();
     append(&ledger, &mut dice, &mut id, 450);
     caught_up(&ledger);
@@ -386,7 +372,7 @@ fn a_block_that_rots_while_it_is_used_is_made_again() {
 
 #[test]
 fn an_index_that_cannot_be_stored_is_shown_and_stops_nothing() {
-    let (bench, mut dice, mut id) = (IndexBench::new(100), Dice(13), 0);
+    let (bench, mut dice, mut id) = (IndexBench::new(100), SeededRng::new(13), 0);
     // A file where its folder should be.
     let in_the_way = bench.path().join("projections");
     std::fs::write(&in_the_way, "in the way").unwrap();

@@ -1,5 +1,7 @@
 use std::convert::Infallible;
 
+use bitacora_testkit::SeededRng;
+
 use super::*;
 
 const DAY: u64 = 24 * 60 * 60;
@@ -143,13 +145,8 @@ fn days_are_periods_too() {
 #[test]
 fn plans_are_gapless_aligned_and_the_same_in_steps() {
     for seed in 0..200_u64 {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut random = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut rng = SeededRng::new(seed);
+        let mut random = |below: u64| rng.below(below);
         let mut time = at("2026-01-01T00:00:00Z");
         let frames = FrameTimes(
             (0..1 + random(300))

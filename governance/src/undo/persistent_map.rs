@@ -235,17 +235,9 @@ fn place_in<K: Borrow<Q>, V, Q: Ord + ?Sized>(chunk: &[(K, V)], key: &Q) -> Resu
 mod tests {
     use std::collections::BTreeMap;
 
+    use bitacora_testkit::SeededRng;
+
     use super::*;
-
-    /// The same numbers at each run.
-    struct Numbers(u64);
-
-    impl Numbers {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) % bound
-        }
-    }
 
     fn is_well_made(map: &PersistentMap<u64, u64>) {
         assert!(map.chunks.iter().all(|chunk| (1..=MAX_CHUNK).contains(&chunk.len())));
@@ -255,7 +247,8 @@ mod tests {
 
     #[test]
     fn it_is_a_map_like_any_other_and_its_copies_stay_as_they_were() {
-        let (mut map, mut other, mut numbers) = (PersistentMap::default(), BTreeMap::new(), Numbers(7));
+        let (mut map, mut other, mut numbers) =
+            (PersistentMap::default(), BTreeMap::new(), SeededRng::new(7));
         let mut copies = Vec::new();
         for step in 0..20_000_u64 {
             // It grows, shrinks to almost nothing, and grows again.

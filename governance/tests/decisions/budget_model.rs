@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Micros;
 use bitacora_governance::{ReactorState, State};
+use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{BudgetCharged, Charge, Verdict};
 use serde_json::json;
 
@@ -31,15 +32,6 @@ impl Model {
     }
 }
 
-struct Numbers(u64);
-
-impl Numbers {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % below
-    }
-}
-
 fn held(state: &State, now: u64) -> (u64, u64) {
     let budgets = state.all_budgets();
     let budget = budgets.get("b").unwrap();
@@ -57,15 +49,15 @@ fn configure(desk: &mut Desk, limit: u64) {
 }
 
 fn history(seed: u64) -> (u64, u64) {
-    let (mut desk, mut numbers, mut model) = (governed(), Numbers(seed), Model::default());
+    let (mut desk, mut numbers, mut model) = (governed(), SeededRng::new(seed), Model::default());
     desk.earn("fs.write", "src");
     let mut limit = 5_000;
     configure(&mut desk, limit);
     let (mut allowed, mut denied) = (0, 0);
     for step in 0..250 {
-        match numbers.roll(12) {
+        match numbers.below(12) {
             0..=4 => {
-                let (call, estimate) = (format!("c{step}"), numbers.roll(900));
+                let (call, estimate) = (format!("c{step}"), numbers.below(900));
                 let request = json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{step}.rs")},
                                      "estimated_cost_micro_usd": estimate});
                 let event = desk.event("tool.requested", "agent:111111111111", &request);
@@ -88,16 +80,16 @@ fn history(seed: u64) -> (u64, u64) {
                 (allowed, denied) = (allowed + u64::from(fits), denied + u64::from(!fits));
             }
             5..=8 => {
-                let which = numbers.roll(model.open.len().max(1) as u64);
+                let which = numbers.below(model.open.len().max(1) as u64);
                 let Some(call) = model.open.keys().nth(usize::try_from(which).unwrap()).cloned() else {
                     continue;
                 };
                 let (estimate, _) = model.open.remove(&call).unwrap();
-                let (kind, mut outcome) = match numbers.roll(4) {
+                let (kind, mut outcome) = match numbers.below(4) {
                     0 => ("tool.blocked", json!({"call": call, "status": "blocked"})),
                     _ => ("tool.completed", json!({"call": call, "status": "ok"})),
                 };
-                let told = (numbers.roll(2) == 0).then(|| numbers.roll(2_000));
+                let told = (numbers.below(2) == 0).then(|| numbers.below(2_000));
                 told.iter().for_each(|cost| outcome["cost_micro_usd"] = json!(cost));
                 // That it was blocked only the executor says: it stays counted as it was held back.
                 let cost = told.filter(|_| kind == "tool.completed").unwrap_or(estimate);
@@ -106,12 +98,12 @@ fn history(seed: u64) -> (u64, u64) {
                 desk.append(vec![event]).unwrap();
             }
             9 => {
-                limit = numbers.roll(9_000);
+                limit = numbers.below(9_000);
                 configure(&mut desk, limit);
             }
             10 => {
                 // Ends by time are recorded as the scheduler does.
-                desk.pass(numbers.roll(2 * DAY_S));
+                desk.pass(numbers.below(2 * DAY_S));
                 let now = desk.time;
                 let over = desk.governance.read(|state| state.overdue_calls(Micros(now)));
                 for (call, _) in over {
@@ -131,7 +123,7 @@ fn history(seed: u64) -> (u64, u64) {
                 desk.act("breaker.closed", mended).unwrap();
             }
             _ => {
-                let cost = numbers.roll(300);
+                let cost = numbers.below(300);
                 let called = json!({"model": "m", "provider": "p", "tokens": {}, "cost_micro_usd": cost,
                                     "status": "ok"});
                 let event = desk.event("model.called", "agent:111111111111", &called);

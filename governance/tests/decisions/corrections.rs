@@ -2,6 +2,7 @@
 //! Governed time goes on at the pace of the clock, and no expired item is valid again.
 
 use bitacora_governance::{REACTOR_SOURCE, State};
+use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{ClockCorrected, Verdict};
 use serde_json::{Value, json};
 
@@ -248,32 +249,20 @@ fn new_keys_are_taken_after_a_correction_and_old_ones_stay_expired() {
     assert_eq!(ask(&mut machine, "c4", &fresh), "key-expired");
 }
 
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-}
-
 #[test]
 fn whatever_the_clock_does_time_never_goes_back_and_only_waits_for_an_acceptance() {
     for seed in 0..200 {
-        let (mut dice, mut machine) = (Dice(seed), trusted());
+        let (mut dice, mut machine) = (SeededRng::new(seed), trusted());
         machine.clock += 400 * DAY;
         machine.desk.clock_shows(machine.clock);
         let mut is_accepted = true;
         let (mut held, mut over): (Vec<(String, u64)>, Vec<String>) = (Vec::new(), Vec::new());
         for step in 0..STEPS {
             let (before, clock) = (machine.desk.time, machine.clock);
-            match dice.roll(5) {
+            match dice.below(5) {
                 0 => {
-                    let by = 11 * MINUTE + dice.roll(30 * DAY);
-                    let is_ahead = dice.roll(2) == 0;
+                    let by = 11 * MINUTE + dice.below(30 * DAY);
+                    let is_ahead = dice.below(2) == 0;
                     machine.set(if is_ahead { clock + by } else { clock - by });
                     is_accepted = false;
                     // Ahead of all frames it moves them; otherwise they wait.
@@ -289,7 +278,7 @@ fn whatever_the_clock_does_time_never_goes_back_and_only_waits_for_an_acceptance
                     held.extend(made.approval.map(|approval| (approval.to_string(), made.expires.unwrap())));
                 }
                 _ => {
-                    let passed = dice.roll(8 * HOUR);
+                    let passed = dice.below(8 * HOUR);
                     machine.pass(passed);
                     if is_accepted {
                         assert_eq!(machine.desk.time, before + passed, "seed {seed} step {step}");

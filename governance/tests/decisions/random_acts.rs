@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::State;
+use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::BreakerCondition;
 use documents::{AGENTS, OPERATOR, PATHS, TOOLS, dimension, policy, tool, trust};
 use serde_json::{Value, json};
 
 /// A source of requests.
 pub(crate) struct RandomActs {
-    numbers: u64,
+    numbers: SeededRng,
     ids: u64,
     asked: u64,
     /// The requests, by their calls: to be asked for once more.
@@ -34,7 +35,7 @@ pub(crate) struct RandomRequest {
 
 impl RandomActs {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { numbers: seed, ids: 0, asked: 0, requests: BTreeMap::new(), answered: vec![] }
+        Self { numbers: SeededRng::new(seed), ids: 0, asked: 0, requests: BTreeMap::new(), answered: vec![] }
     }
 
     /// Returns the first events of a ledger, a request each: two tools, two policies, and for one place a quick breaker and trust.
@@ -460,11 +461,8 @@ impl RandomActs {
         event
     }
 
-    /// A small generator, the same everywhere.
     fn roll(&mut self, sides: u64) -> u64 {
-        self.numbers =
-            self.numbers.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.numbers >> 33) % sides.max(1)
+        self.numbers.below(sides.max(1))
     }
 
     fn index(&mut self, len: usize) -> usize {

@@ -1,6 +1,7 @@
 //! Rates as rolling windows: so many calls in the last while, so many a local day, so far apart.
 
 use bitacora_formats::parse_time;
+use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
@@ -63,16 +64,12 @@ fn two_an_hour_and_half_an_hour_apart() {
 
 #[test]
 fn a_window_holds_what_a_list_of_all_calls_says() {
-    let mut seed = 11_u64;
-    let mut below = |most: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % most
-    };
+    let mut rng = SeededRng::new(11);
     let windows = json!([{"calls": 3, "period_s": 60}, {"calls": 5, "period_s": 300}]);
     let mut desk = limited(&json!({"windows": windows, "apart_s": 7}));
     let mut all: Vec<u64> = Vec::new();
     for _ in 0..150 {
-        desk.time += below(40) * SECOND;
+        desk.time += rng.below(40) * SECOND;
         let since = |seconds: u64| all.iter().filter(|at| **at + seconds * SECOND > desk.time).count();
         let passes = since(60) < 3 && since(300) < 5 && since(7) < 1;
         assert_eq!(taken(&mut desk).is_ok(), passes, "{all:?} {}", desk.time);

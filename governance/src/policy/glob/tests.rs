@@ -1,3 +1,5 @@
+use bitacora_testkit::SeededRng;
+
 use super::*;
 
 fn matches(glob: &str, dialect: Dialect, text: &str) -> bool {
@@ -120,14 +122,10 @@ fn slow(glob: &[char], text: &[char], dialect: Dialect, begins_step: bool) -> bo
 
 #[test]
 fn globs_match_what_a_matcher_that_tries_everything_says() {
-    let mut seed: u64 = 1;
-    let mut pick = |from: &[char], most: u64| {
-        let mut next = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            seed >> 33
-        };
-        let length = next() % (most + 1);
-        (0..length).map(|_| from[usize::try_from(next() % from.len() as u64).unwrap()]).collect::<Vec<_>>()
+    let mut rng = SeededRng::new(1);
+    let mut pick = |from: &[char], most: usize| {
+        let length = rng.below(most + 1);
+        (0..length).map(|_| rng.one_of(from)).collect::<Vec<_>>()
     };
     let mut matched = 0;
     for _ in 0..200_000 {

@@ -1,4 +1,5 @@
 use bitacora_formats::Micros;
+use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{BoundedText, Risk, ToolDocument, TrustRules, Verdict};
 use serde_json::json;
 
@@ -339,11 +340,8 @@ fn no_pieces_around_a_command_make_it_milder() {
         "E\n",
     ];
     let starter = Starter::new();
-    let mut seed: u64 = 11;
-    let mut next = |below: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((seed >> 33) % below).unwrap()
-    };
+    let mut rng = SeededRng::new(11);
+    let mut next = |below: usize| rng.below(below);
     let mut allowed = 0;
     for _ in 0..6_000 {
         let mut pieces = |text: &mut String| (0..next(6)).for_each(|_| text.push_str(PIECES[next(28)]));

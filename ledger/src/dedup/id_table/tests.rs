@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bitacora_formats::{ChainHash, Generation, LedgerId, Position};
+use bitacora_testkit::SeededRng;
 use tempfile::TempDir;
 
 use super::*;
@@ -21,15 +22,16 @@ fn binding(first: u32, last: u32) -> IdTableBinding {
     }
 }
 
-/// Numbers that follow from a seed (splitmix64).
-struct Draw(u64);
+/// Keys and entries that follow from a seed.
+struct Draw(SeededRng);
 
 impl Draw {
+    fn new(seed: u64) -> Self {
+        Self(SeededRng::new(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.number()
     }
 
     fn key(&mut self) -> EventKey {
@@ -46,7 +48,7 @@ impl Draw {
 }
 
 fn entries(seed: u64, count: usize) -> Vec<IdEntry> {
-    let mut draw = Draw(seed);
+    let mut draw = Draw::new(seed);
     (0..count).map(|_| draw.entry()).collect()
 }
 
@@ -68,7 +70,7 @@ fn assert_holds(table: &IdTable, entries: &[IdEntry]) {
         assert_eq!(table.lookup(&entry.key).unwrap(), Some(known(entry)));
     }
     let held: HashMap<_, _> = entries.iter().map(|entry| (entry.key, known(entry))).collect();
-    let mut draw = Draw(0xab5e);
+    let mut draw = Draw::new(0xab5e);
     for _ in 0..2_000 {
         let key = draw.key();
         assert_eq!(table.lookup(&key).unwrap(), held.get(&key).copied());

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bitacora_formats::Position;
+use bitacora_testkit::SeededRng;
 use tempfile::TempDir;
 
 use super::*;
@@ -12,12 +13,10 @@ type Ids = SegmentIds;
 
 /// The identity with this number; spread as keyed hashes are.
 fn key(number: u64) -> EventKey {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut rng = SeededRng::new(number);
     let mut key = [0; 16];
     for half in key.chunks_exact_mut(8) {
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        half.copy_from_slice(&mixed.to_be_bytes());
+        half.copy_from_slice(&rng.number().to_be_bytes());
     }
     EventKey(key)
 }
@@ -76,13 +75,8 @@ fn assert_holds_segments(tables: &IdTables, numbers: std::ops::RangeInclusive<u3
 fn whatever_is_written_merged_or_loaded_again_the_answers_are_those_of_a_map() {
     for seed in 0..8_u64 {
         let ledger = TempDir::new().unwrap();
-        let mut draw = seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1;
-        let mut below = |bound: u64| {
-            draw ^= draw << 13;
-            draw ^= draw >> 7;
-            draw ^= draw << 17;
-            draw % bound
-        };
+        let mut rng = SeededRng::new(seed);
+        let mut below = |bound: u64| rng.below(bound);
         let mut model: Vec<Arc<Ids>> = Vec::new();
         let (mut tables, mut next_id) = (load(ledger.path(), 0), 0);
         for _ in 0..120 {

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use bitacora_formats::{Data, Event, Json, check_json};
+use bitacora_testkit::SeededRng;
 
 use super::Redactor;
 
@@ -213,24 +214,12 @@ fn every_secret_of_an_event_is_counted() {
     assert_eq!(replaced as usize, specimens().len() + 1, "{event:?}");
 }
 
-/// Numbers that follow from a seed (xorshift64*).
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        usize::try_from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33).unwrap() % bound
-    }
-}
-
 /// Pieces of secrets, and of the texts around and inside them; `_` in place of a space.
 const PIECES: &str = r#"\n \\ \" \/ \b \u003d \u000A \ud83e\udd80 é _ - . : @ / = [ ] bearer_ sk- eyJ AKIA ASIAIOSFODNN7EXAMPLE
     ecret_access_key :// https://u: xoxb- -----BEGIN_ -----BEGIN_PRIVATE_KEY----- -----END_PRIVATE_KEY----- [redacted:jwt]"#;
 
 /// Text made of secrets and such pieces.
-fn soup(draw: &mut Draw, specimens: &[(String, &str)]) -> String {
+fn soup(draw: &mut SeededRng, specimens: &[(String, &str)]) -> String {
     let pieces: Vec<_> = PIECES.split_whitespace().collect();
     let mut text = String::new();
     for _ in 0..draw.below(12) {
@@ -247,7 +236,7 @@ fn soup(draw: &mut Draw, specimens: &[(String, &str)]) -> String {
     text
 }
 
-fn value(draw: &mut Draw, specimens: &[(String, &str)], depth: usize) -> String {
+fn value(draw: &mut SeededRng, specimens: &[(String, &str)], depth: usize) -> String {
     let space = [" ", "", "\n", "\t"][draw.below(4)];
     match draw.below(if depth < 4 { 6 } else { 3 }) {
         0 => ["1", "true", "null", "-0.5e3"][draw.below(4)].to_owned(),
@@ -257,7 +246,7 @@ fn value(draw: &mut Draw, specimens: &[(String, &str)], depth: usize) -> String 
             format!("[{space}{}]", values.join(&format!("{space},")))
         }
         _ => {
-            let member = |index: usize, draw: &mut Draw| {
+            let member = |index: usize, draw: &mut SeededRng| {
                 let name = [soup(draw, specimens), "aws_secret_access_key".to_owned()][draw.below(2)].clone();
                 format!("\"{index}{name}\"{space}:{}", value(draw, specimens, depth + 1))
             };
@@ -293,7 +282,7 @@ fn shape(json: &str) -> String {
 #[test]
 fn any_json_keeps_its_shape_and_is_redacted_at_once() {
     let specimens = specimens();
-    let mut draw = Draw(0x0b17_ac0a);
+    let mut draw = SeededRng::new(0x0b17_ac0a);
     let mut replaced_in_all = 0;
     for _ in 0..20_000 {
         let json = value(&mut draw, &specimens, 0);
