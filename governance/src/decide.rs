@@ -148,9 +148,9 @@ fn aborted(decision: &DecisionMade, facts: &CallFacts, evaluation: &Evaluation) 
 }
 
 fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {
-    let kind = objection.untold?;
+    let kind = objection.unreported?;
     let is_same = kind == LoopKind::IdenticalCalls;
-    let calls = match objection.turning {
+    let calls = match objection.ongoing_loop {
         Some(OngoingLoop::Cycle { calls, .. }) if kind == LoopKind::RepeatedCycle => {
             Count::new(calls.into()).ok()
         }

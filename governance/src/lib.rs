@@ -13,6 +13,7 @@ mod clock;
 mod command;
 mod decide;
 mod derivation;
+mod glob;
 mod governance;
 pub mod limits;
 mod loop_guard;

@@ -176,7 +176,7 @@ impl LoopGuard {
                 if sees_cycles(question.rules) {
                     round.cycle = before.unwrap_or_default();
                     round.cycle.take(question);
-                    round.is_loop_told &= round.cycle.turning(&place.repeats(bounds)).is_some();
+                    round.is_loop_told &= round.cycle.ongoing_loop(&place.repeats(bounds)).is_some();
                 } else {
                     round.apply_decided(question);
                 }
@@ -377,22 +377,29 @@ impl Round {
         let on_exceed = OnExceed::Deny;
         if place == WatchScope::Run && self.is_aborted {
             let (code, count, bound) = (ReasonCode::RunAborted, self.calls, self.calls);
-            return Some(Objection { code, count, bound, turning: None, untold: None, on_exceed });
+            return Some(Objection { code, count, bound, ongoing_loop: None, unreported: None, on_exceed });
         }
         let depth = self.begun.map_or(0, |begun| begun.depth);
         if depth > bounds.delegation_depth() {
             let (code, count) = (ReasonCode::DelegationTooDeep, depth.into());
             let bound = bounds.delegation_depth().into();
-            return Some(Objection { code, count, bound, turning: None, untold: None, on_exceed });
+            return Some(Objection { code, count, bound, ongoing_loop: None, unreported: None, on_exceed });
         }
-        if let Some(turning) = self.turning_with(question, place, bounds, time) {
-            let untold = (!self.is_loop_told).then_some(turning.kind());
-            let bound = turning.bound(&place.repeats(bounds)).into();
+        if let Some(ongoing_loop) = self.turning_with(question, place, bounds, time) {
+            let unreported = (!self.is_loop_told).then_some(ongoing_loop.kind());
+            let bound = ongoing_loop.bound(&place.repeats(bounds)).into();
             let code = ReasonCode::LoopDetected;
-            let count = turning.count().into();
-            return Some(Objection { code, count, bound, turning: Some(turning), untold, on_exceed });
+            let count = ongoing_loop.count().into();
+            return Some(Objection {
+                code,
+                count,
+                bound,
+                ongoing_loop: Some(ongoing_loop),
+                unreported,
+                on_exceed,
+            });
         }
-        let untold = (!self.is_cap_told).then_some(LoopKind::IterationCap);
+        let unreported = (!self.is_cap_told).then_some(LoopKind::IterationCap);
         let count = self.calls.max(self.steps);
         let is_past = place == WatchScope::Run && self.is_past(bounds);
         let bound = self.most(bounds);
@@ -400,7 +407,7 @@ impl Round {
         let is_all = self.calls.max(self.steps) >= bounds.steps_of_run().into();
         let own = self.begun.and_then(|begun| begun.on_exceed).filter(|_| !is_all);
         let (code, on_exceed) = (ReasonCode::IterationCap, own.unwrap_or(on_exceed));
-        is_past.then_some(Objection { code, count, bound, turning: None, untold, on_exceed })
+        is_past.then_some(Objection { code, count, bound, ongoing_loop: None, unreported, on_exceed })
     }
 
     /// Returns the loop that this call would complete.

@@ -19,7 +19,6 @@ mod digest;
 mod error;
 mod file_guard;
 mod fit;
-mod glob;
 mod index;
 mod names;
 mod placement;
@@ -43,19 +42,19 @@ use bitacora_vocabulary::{
 use compiled_rule::CompiledRule;
 use file_guard::GuardedFiles;
 use fit::Fit;
-use glob::{Dialect, GlobPattern};
 use index::RuleIndex;
 use places::Places;
 
+use crate::glob::{Dialect, GlobPattern};
 use crate::policy::zones::Zone;
 use crate::tools::arguments::{ArgumentFindings, PlaceText, Reach, is_cut};
 
+pub use crate::glob::GlobError;
 pub use arguments::{ArgumentMatches, MAX_MATCH_STEPS, MAX_MATCHED_TEXT_BYTES, MAX_NOTED_RULES};
 pub use comparison::{DryRun, MAX_DRY_RUN_EXAMPLES, PolicyDiff, VerdictChange};
 pub use digest::{PolicyDigest, PolicyDigestError};
 pub use error::{ConditionError, PolicyError, WorktreesError};
 pub use file_guard::{FileGuardResult, GuardFinding};
-pub use glob::GlobError;
 pub use placement::RulePlacement;
 pub use places::PointerError;
 pub use reading::parse_policy;

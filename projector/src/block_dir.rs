@@ -40,7 +40,7 @@ impl BlockDir {
 
     /// The blocks that lie there, in order and without overlaps, as far as they are believed: authentic, and of this
     /// ledger's history. Others are removed; files that are not the index's are left alone.
-    pub(crate) fn believed(&self, ledger: &Ledger, is_ending: impl Fn() -> bool) -> Vec<StoredBlock> {
+    pub(crate) fn verified(&self, ledger: &Ledger, is_ending: impl Fn() -> bool) -> Vec<StoredBlock> {
         let disk = &*self.environment.disk;
         let entries = match disk.list(&self.folder) {
             Ok(entries) => entries,
@@ -51,23 +51,23 @@ impl BlockDir {
                 return Vec::new();
             }
         };
-        let mut believed: Vec<StoredBlock> = Vec::new();
+        let mut verified: Vec<StoredBlock> = Vec::new();
         let own = entries.into_iter().filter(|entry| !entry.is_folder && is_own(&entry.name));
         for entry in own.take(MAX_BLOCKS) {
             if is_ending() {
                 break;
             }
             let path = self.folder.join(&entry.name);
-            let after = believed.last().map(StoredBlock::last);
+            let after = verified.last().map(StoredBlock::last);
             match self.check(ledger, &path, &entry.name, after) {
-                Ok(block) => believed.push(block),
-                Err(doubt) => {
-                    tracing::warn!(%doubt, file = %path.display(), "a block of the index is not believed; it is made again");
+                Ok(block) => verified.push(block),
+                Err(integrity_error) => {
+                    tracing::warn!(%integrity_error, file = %path.display(), "a block of the index is not believed; it is made again");
                     self.remove(&path);
                 }
             }
         }
-        believed
+        verified
     }
 
     /// Opens a block and compares it with the log: the frame of its last position commits to every event before it.

@@ -99,6 +99,8 @@ fn last_of(bucket: u16) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use bitacora_testkit::SeededRng;
+
     use super::*;
 
     fn of(all: &[u64]) -> Durations {
@@ -134,18 +136,14 @@ mod tests {
 
     #[test]
     fn percentiles_are_within_their_error_of_those_of_the_list() {
-        let mut state = 7_u64;
+        let mut rng = SeededRng::new(7);
         for size in [1, 2, 19, 20, 21, 1_000] {
-            let all: Vec<u64> = std::iter::repeat_with(|| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (state >> 33) >> (state % 31)
-            })
-            .take(size)
-            .collect();
+            let all: Vec<u64> =
+                std::iter::repeat_with(|| rng.number() >> (33 + rng.below(31_u32))).take(size).collect();
             for percent in [0, 1, 50, 95, 100] {
-                let (told, exact) = (of(&all).percentile(percent).unwrap(), exact(&all, percent));
-                assert!(told >= exact, "{size}, p{percent}: {told} for {exact}");
-                assert!((told - exact) as f64 <= exact as f64 * PERCENTILE_ERROR, "{size}, p{percent}");
+                let (estimate, exact) = (of(&all).percentile(percent).unwrap(), exact(&all, percent));
+                assert!(estimate >= exact, "{size}, p{percent}: {estimate} for {exact}");
+                assert!((estimate - exact) as f64 <= exact as f64 * PERCENTILE_ERROR, "{size}, p{percent}");
             }
         }
         assert_eq!(Durations::default().percentile(50), None);

@@ -132,8 +132,8 @@ impl ImportTables {
 
     /// As the state that decides has it: what the same import brings again is the next one's.
     fn ended(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-        let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
-        let of_digest = rows.key(self.numbers, &[told.digest.as_str()]);
+        let Some(payload) = event.data::<ImportBatch>()? else { return Ok(()) };
+        let of_digest = rows.key(self.numbers, &[payload.digest.as_str()]);
         if rows.row::<u64>(&of_digest)?.is_some() {
             return Ok(());
         }
@@ -143,8 +143,8 @@ impl ImportTables {
     }
 
     fn accepted(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-        let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
-        let Some(number) = rows.row::<u64>(&rows.key(self.numbers, &[told.digest.as_str()]))? else {
+        let Some(payload) = event.data::<ImportAccepted>()? else { return Ok(()) };
+        let Some(number) = rows.row::<u64>(&rows.key(self.numbers, &[payload.digest.as_str()]))? else {
             return Ok(());
         };
         let key = rows.key(self.imports, &[]).at(number);
@@ -182,8 +182,8 @@ impl KnownImports {
 
     /// Returns the time at which something happened that was recorded at this time.
     pub(crate) fn happened(&self, recorded: u64, brought: Option<&ImportOrigin>) -> u64 {
-        let believed = brought.filter(|brought| self.is_accepted(brought.import));
-        believed.map_or(recorded, |brought| brought.own_time)
+        let accepted = brought.filter(|brought| self.is_accepted(brought.import));
+        accepted.map_or(recorded, |brought| brought.own_time)
     }
 
     /// Ranges of positions, the last first, that hold everything that happened in a time and stands in `positions`, and other things

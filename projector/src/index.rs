@@ -82,8 +82,8 @@ impl Index {
     /// Takes in what lies on the disk, as far as it is believed. Only the follower calls this, before all else: comparing
     /// blocks with the log may take a while, and readers scan until it is done.
     pub(crate) fn load(&self) {
-        let believed = self.block_dir.believed(&self.ledger, || self.is_ending());
-        let mut stored: Vec<Arc<StoredBlock>> = believed.into_iter().map(Arc::new).collect();
+        let verified = self.block_dir.verified(&self.ledger, || self.is_ending());
+        let mut stored: Vec<Arc<StoredBlock>> = verified.into_iter().map(Arc::new).collect();
         let open = going_on(&mut stored, &self.block_dir, self.capacity);
         *self.blocks.write().unwrap_or_else(PoisonError::into_inner) = Blocks { stored, open };
         self.loaded.store(true, Ordering::SeqCst);
@@ -154,12 +154,16 @@ impl Index {
     }
 
     /// The block is believed no more: from now on its positions are read from the log, until it was made again.
-    pub(crate) fn doubt(&self, doubted: &Arc<StoredBlock>, doubt: &BlockIntegrityError) {
+    pub(crate) fn report_integrity_error(
+        &self,
+        suspect: &Arc<StoredBlock>,
+        integrity_error: &BlockIntegrityError,
+    ) {
         let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
         let before = blocks.stored.len();
-        blocks.stored.retain(|block| !Arc::ptr_eq(block, doubted));
+        blocks.stored.retain(|block| !Arc::ptr_eq(block, suspect));
         if blocks.stored.len() < before {
-            tracing::warn!(%doubt, file = %doubted.path().display(), "a block of the index is not believed; it is made again");
+            tracing::warn!(%integrity_error, file = %suspect.path().display(), "a block of the index is not believed; it is made again");
             self.doubts.fetch_add(1, Ordering::Relaxed);
             self.wake.notify_one();
         }
@@ -264,8 +268,8 @@ fn going_on(stored: &mut Vec<Arc<StoredBlock>>, block_dir: &BlockDir, capacity: 
             }
             open
         }
-        Err(doubt) => {
-            tracing::warn!(%doubt, file = %last.path().display(), "a block of the index is not believed; it is made again");
+        Err(integrity_error) => {
+            tracing::warn!(%integrity_error, file = %last.path().display(), "a block of the index is not believed; it is made again");
             OpenBlock::new(last.first(), capacity)
         }
     }

@@ -130,7 +130,9 @@ impl IndexedLedger {
                     let positions = block
                         .search(&*index.block_dir.environment().disk)
                         .and_then(|search| selection.positions(&search, block.first(), low, high));
-                    look(&mut page, positions, low, high, |doubt| index.doubt(&block, doubt))?;
+                    look(&mut page, positions, low, high, |integrity_error| {
+                        index.report_integrity_error(&block, integrity_error)
+                    })?;
                 }
                 IndexPiece::Open => {
                     let asked = index.ask_open(near, |open| {
@@ -183,13 +185,13 @@ fn look(
     positions: Result<Vec<Position>, BlockIntegrityError>,
     low: Position,
     high: Position,
-    doubt: impl FnOnce(&BlockIntegrityError),
+    report: impl FnOnce(&BlockIntegrityError),
 ) -> Result<(), ReadError> {
     let bound = if page.is_descending() { low } else { high };
     match positions {
         Ok(positions) => page.pick(&positions, bound),
         Err(found) => {
-            doubt(&found);
+            report(&found);
             page.scan(bound)
         }
     }

@@ -60,7 +60,7 @@ pub struct ReadModels {
     inner: Arc<ReadModelsInner>,
     /// For answers that have more than the rows say.
     pub(crate) log: Log,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    owner_thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 pub(crate) struct ReadModelsInner {
@@ -106,7 +106,7 @@ impl ReadModels {
             paused: Mutex::new(()),
             resumed: Condvar::new(),
         });
-        let keeper = match store_owner::start(&inner) {
+        let owner_thread = match store_owner::start(&inner) {
             Ok(thread) => Some(thread),
             Err(error) => {
                 for published in &inner.published {
@@ -115,7 +115,7 @@ impl ReadModels {
                 None
             }
         };
-        Self { inner, log, keeper: Mutex::new(keeper) }
+        Self { inner, log, owner_thread: Mutex::new(owner_thread) }
     }
 
     /// Returns the status of each model, in the order of their names.
@@ -159,8 +159,8 @@ impl ReadModels {
     pub(crate) fn end(&self) {
         self.inner.ending.store(true, Ordering::SeqCst);
         self.inner.wake_all();
-        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if keeper.is_some_and(|thread| thread.join().is_err()) {
+        let owner_thread = self.owner_thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if owner_thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread of the read models did not end as it should");
         }
     }

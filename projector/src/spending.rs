@@ -50,16 +50,16 @@ impl OutcomeView<'_> {
 
 impl SpendingSums {
     /// Counts what an event at this position tells.
-    pub(crate) fn count(&mut self, position: u64, told: &OutcomeView<'_>, by_a_model: bool) {
+    pub(crate) fn count(&mut self, position: u64, payload: &OutcomeView<'_>, by_a_model: bool) {
         self.model_calls += u64::from(by_a_model);
         self.tool_calls += u64::from(!by_a_model);
-        self.without_cost += u64::from(told.cost_micro_usd.is_none());
-        self.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
-        self.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
-        if let Some(tokens) = &told.tokens {
+        self.without_cost += u64::from(payload.cost_micro_usd.is_none());
+        self.cost_micro_usd += u128::from(payload.cost_micro_usd.unwrap_or(0));
+        self.duration_ms += u128::from(payload.duration_ms.unwrap_or(0));
+        if let Some(tokens) = &payload.tokens {
             let tokens = TokenSums::from(tokens);
             self.tokens.add(&tokens);
-            if told.cost_micro_usd.is_none() {
+            if payload.cost_micro_usd.is_none() {
                 self.unpriced.add(&tokens);
             }
         }
@@ -71,9 +71,9 @@ impl SpendingSums {
 
     /// Counts what is new of an answer that did not tell what it cost, and that was or will be told of more than once.
     pub(crate) fn count_news(&mut self, position: u64, news: &News) {
-        let told = OutcomeView { tokens: Some(news.tokens), ..OutcomeView::default() };
+        let outcome = OutcomeView { tokens: Some(news.tokens), ..OutcomeView::default() };
         let (model_calls, without_cost) = (self.model_calls, self.without_cost);
-        self.count(position, &told, true);
+        self.count(position, &outcome, true);
         if !news.is_first {
             (self.model_calls, self.without_cost) = (model_calls, without_cost);
         }
@@ -127,12 +127,12 @@ pub(crate) fn news_of_answer(
     rows: &mut Rows<'_>,
     table: u8,
     request: &str,
-    told: &Tokens,
+    payload: &Tokens,
 ) -> Result<News, FoldError> {
     let key = rows.key(table, &[request]);
     let known = rows.row::<Tokens>(&key)?;
     let counted = known.unwrap_or_default();
-    let most = counted.join(told, u64::max);
+    let most = counted.join(payload, u64::max);
     if known != Some(most) {
         rows.put(&key, &most)?;
     }

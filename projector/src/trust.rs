@@ -153,9 +153,9 @@ impl ReadModels {
     ) -> Result<ListPage<Position>, ModelError> {
         let view = self.view(TrustModel.name())?;
         let until = until.map_or(u64::MAX, Position::get);
-        let told = view.posted(view.key(TOLD, &dimension.every_part()), 0..=until);
-        let told = told.filter_map(|position| position.map(Position::new).transpose());
-        ListPage::take(told, limit, view.position())
+        let positions = view.posted(view.key(TOLD, &dimension.every_part()), 0..=until);
+        let positions = positions.filter_map(|position| position.map(Position::new).transpose());
+        ListPage::take(positions, limit, view.position())
     }
 
     /// Returns the record of a dimension after the event at a position. It is made of one record that is kept, and fewer than
@@ -169,9 +169,9 @@ impl ReadModels {
         let mut kept =
             last::<TrustRecordRow>(&view, KEPT, &parts, at)?.map(|(_, kept)| kept).unwrap_or_default();
         let behind = kept.position.saturating_add(1)..=at.get();
-        let mut told = view.posted(view.key(TOLD, &parts), behind).collect::<Result<Vec<_>, _>>()?;
-        told.reverse();
-        for position in told.into_iter().filter_map(Position::new) {
+        let mut positions = view.posted(view.key(TOLD, &parts), behind).collect::<Result<Vec<_>, _>>()?;
+        positions.reverse();
+        for position in positions.into_iter().filter_map(Position::new) {
             self.count(&mut kept, position)?;
         }
         if let Some((checked, time)) = last::<u64>(&view, CHECKS, &[], at)? {
@@ -192,10 +192,10 @@ impl ReadModels {
             if let Ok(set) = serde_json::from_slice::<TrustSet>(json.as_bytes()) {
                 kept.change(position.get(), |record| record.apply_set(&set, stored.time));
             }
-        } else if let Ok(told) = serde_json::from_slice::<ObservationView>(json.as_bytes())
-            && told.assurance.is_none()
+        } else if let Ok(payload) = serde_json::from_slice::<ObservationView>(json.as_bytes())
+            && payload.assurance.is_none()
         {
-            let (outcome, post) = (told.outcome, told.post_check_passed);
+            let (outcome, post) = (payload.outcome, payload.post_check_passed);
             kept.change(position.get(), |record| record.apply_outcome(outcome, post, stored.time));
         }
         Ok(())

@@ -20,13 +20,13 @@ pub(super) fn approval_to_ask_for(facts: &CallFacts, position: u64) -> Result<Op
         return Ok(Some(id_of_position(position)));
     }
     if facts.drawn_approval.is_none() && position > 0 {
-        return Err(undrawn());
+        return Err(missing_approval_id());
     }
     Ok(facts.drawn_approval.clone())
 }
 
 /// Returns the refusal for an approval whose id was not drawn.
-pub(crate) fn undrawn() -> ReactorRefusal {
+pub(crate) fn missing_approval_id() -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::Moved, "no id was drawn for its approval; send it again")
 }
 

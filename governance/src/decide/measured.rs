@@ -229,7 +229,7 @@ fn of_rolling(by: RateBy, wait: u64) -> String {
 
 fn of_round(tool: &str, round: &Objection) -> String {
     let Objection { count, bound, .. } = *round;
-    match (round.code, round.turning) {
+    match (round.code, round.ongoing_loop) {
         (_, Some(OngoingLoop::Polls(_))) => format!(
             "`{tool}` was polled {count} times in a row, and may be {bound} times. Do something else meanwhile, or look at what it said before."
         ),

@@ -310,7 +310,7 @@ impl State {
             self.see_tool(&decision, placed);
         }
         let imported = decision.imported;
-        let open = self.new_open_call(decision, &call, key, placed);
+        let open = self.call_entry(decision, &call, key, placed);
         if imported {
             self.take_imported_time(placed);
             self.imported_calls.apply_imported(imported_key(placed.event, &call), open);
@@ -384,7 +384,7 @@ impl State {
     }
 
     /// Returns the entry of a call that waits for its outcome.
-    fn new_open_call(
+    fn call_entry(
         &self,
         decision: RecordedDecision<'_>,
         call: &Name,

@@ -4,7 +4,7 @@ use bitacora_vocabulary::{ApprovalAbout, ApprovalRequested, BoundedText, Name};
 
 use crate::calls::approval_ids::id_of_position;
 use crate::calls::ended_calls::CheckedCall;
-use crate::decide::approval_request::{approvers, undrawn};
+use crate::decide::approval_request::{approvers, missing_approval_id};
 use crate::reactor::ObservedEvent;
 use crate::refusal::ReactorRefusal;
 use crate::state::State;
@@ -23,7 +23,7 @@ impl State {
         if !is_isolated(self.rules.get().version()) {
             return Ok(id_of_position(placed.position.get()));
         }
-        drawn.cloned().ok_or_else(undrawn)
+        drawn.cloned().ok_or_else(missing_approval_id)
     }
 
     /// Returns the request that asks a person for a rollback of the call. The executor of the rollback records `rollback.executed`.

@@ -103,7 +103,7 @@ impl Cycle {
         let mut next = self.clone();
         if !next.take(question) {
             let is_newest = self.latest.last() == Some(&Made::of(question));
-            return self.turning(limits).filter(|_| is_newest);
+            return self.ongoing_loop(limits).filter(|_| is_newest);
         }
         if question.poll { next.polling(limits.bounds) } else { next.cycling(limits) }
     }
@@ -114,7 +114,7 @@ impl Cycle {
     }
 
     /// Returns the loop behind the last call: of several cycles the shortest.
-    pub(super) fn turning(&self, limits: &Repeats<'_>) -> Option<OngoingLoop> {
+    pub(super) fn ongoing_loop(&self, limits: &Repeats<'_>) -> Option<OngoingLoop> {
         self.cycling(limits).or_else(|| self.polling(limits.bounds))
     }
 

@@ -13,9 +13,9 @@ pub(crate) struct Objection {
     /// The limit that is met or exceeded.
     pub(crate) bound: u64,
     /// The cycle or the polls, in a loop of calls.
-    pub(crate) turning: Option<OngoingLoop>,
+    pub(crate) ongoing_loop: Option<OngoingLoop>,
     /// The kind of loop that is to be told, where it was not yet.
-    pub(crate) untold: Option<LoopKind>,
+    pub(crate) unreported: Option<LoopKind>,
     /// The consequence.
     pub(crate) on_exceed: OnExceed,
 }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::compiled_rule;
 use super::error::ConditionError;
 use super::fit::Fit;
-use super::glob::{Dialect, GlobPattern};
 use super::places::{ArgumentValue, Places};
 use super::{PolicyDigest, PolicyError};
+use crate::glob::{Dialect, GlobPattern};
 
 /// Bytes of an argument up to which globs are compared with it. For a longer one the match is not known.
 pub const MAX_MATCHED_TEXT_BYTES: usize = 64 * 1024;

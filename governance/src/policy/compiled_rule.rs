@@ -5,10 +5,10 @@ use bitacora_vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, ZoneName};
 use super::arguments::PlaceCondition;
 use super::destinations::DestinationGlobs;
 use super::fit::Fit;
-use super::glob::{Dialect, GlobPattern};
 use super::places::Places;
 use super::window::Window;
 use super::{CallPart, PolicyError, PolicyQuestion, RuleVerdict};
+use crate::glob::{Dialect, GlobPattern};
 use crate::version::tells_servers_apart;
 
 /// Begins a tool's name that says of which server it is.

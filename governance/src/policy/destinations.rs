@@ -4,9 +4,9 @@ use bitacora_vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
 use super::file_guard::expanded;
 use super::fit::Fit;
-use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob};
 use super::{CallPart, Destinations, PolicyQuestion};
+use crate::glob::{Dialect, GlobPattern};
 use crate::tools::arguments::{PlaceText, Reach, is_cut};
 use crate::version::guards_files;
 

@@ -4,9 +4,9 @@ use bitacora_formats::JsonError;
 use bitacora_vocabulary::MAX_RULES;
 
 use super::MAX_POLICY_ZONES;
-use super::glob::GlobError;
 use super::places::PointerError;
 use super::window::WindowError;
+use crate::glob::GlobError;
 use crate::policy::zones::ZONE_DATA;
 
 /// The reason for which a policy cannot be taken. No part of it is.

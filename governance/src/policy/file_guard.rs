@@ -4,8 +4,8 @@ use bitacora_vocabulary::{FileAccess, FileGuard, Glob};
 use serde::{Deserialize, Serialize};
 
 use super::PolicyError;
-use super::glob::{Dialect, GlobPattern};
 use super::names::{as_windows_opens, folded, folded_glob, may_be_shortened};
+use crate::glob::{Dialect, GlobPattern};
 use crate::tools::arguments::{PlaceText, Reach, clean_folder, is_cut};
 
 /// Alternatives that the braces of one pattern may come to.

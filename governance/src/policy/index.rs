@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::glob::GlobPattern;
+use crate::glob::GlobPattern;
 
 /// The indexes over the rules of a policy.
 #[derive(Debug, Clone, Default)]

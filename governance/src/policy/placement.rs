@@ -6,7 +6,7 @@ use bitacora_vocabulary::{Dimension, DimensionPart, Name, Risk, Rule, Score, Ver
 use super::Policy;
 use super::compiled_rule::CompiledRule;
 use super::destinations::DestinationGlobs;
-use super::glob::GlobPattern;
+use crate::glob::GlobPattern;
 use crate::tools::arguments::SEVERAL;
 
 /// The rules of a policy, and one more among them.

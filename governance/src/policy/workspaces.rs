@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use bitacora_vocabulary::{BoundedText, DimensionPart, Glob, Workspaces};
 
-use super::glob::{Dialect, GlobPattern};
 use super::{PolicyError, WorktreesError};
+use crate::glob::{Dialect, GlobPattern};
 use crate::tools::arguments::{clean_folder, shortened};
 
 /// Roots of projects where a policy names none: folders that by convention hold one project each. Folders of people are none of them,

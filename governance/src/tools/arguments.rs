@@ -328,7 +328,7 @@ impl ArgumentFindings {
                     continue;
                 }
             };
-            if from.globs.as_ref().is_some_and(|globs| !globs.is_match(&place)) {
+            if from.globs.as_ref().is_some_and(|globs| !globs.iter().any(|glob| glob.matches(&place))) {
                 self.refuse(ArgumentsRefusal::DestinationOutside);
                 self.note(&from.pointer, "destinations");
             }

@@ -7,10 +7,10 @@ use bitacora_vocabulary::{
     DestinationKind, DestinationRule, FileAccess, Normaliser, PointerText, Risk, SchemaText, Sha256Text,
     ToolDocument,
 };
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::glob::{DestinationGlob, GlobError};
 use crate::tools::compiled_schema::{CompileError, CompiledSchema, told};
 use crate::tools::schema_bounds::referenced;
 use crate::tools::schema_keywords::{UnknownKeyword, check_keywords};
@@ -69,12 +69,12 @@ pub enum ToolError {
         pointer: String,
     },
     /// A glob that is none.
-    #[error("destinations: `{glob}` is no glob: {reason}")]
+    #[error("destinations: `{}` is no glob: {problem}", glob.escape_debug())]
     Glob {
         /// It.
         glob: String,
-        /// The reason.
-        reason: String,
+        /// The problem.
+        problem: GlobError,
     },
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct CompiledDestination {
     pub(crate) pointer: String,
     pub(crate) kind: DestinationKind,
     /// Without it every place will do.
-    pub(crate) globs: Option<GlobSet>,
+    pub(crate) globs: Option<Vec<DestinationGlob>>,
     /// The path that is meant where it is left out.
     pub(crate) when_absent: Option<String>,
     /// The tool's access to it.
@@ -107,7 +107,8 @@ pub(crate) struct CompiledDestination {
 }
 
 impl CompiledTool {
-    /// Compiles a tool that somebody wants to register: as [`Self::new`] does, with keywords of its schemas that are none refused.
+    /// Compiles a tool that somebody wants to register. It does as [`Self::new`], and refuses besides what recorded tools may have:
+    /// members of schemas that are no keywords, and globs in another dialect than that of policies.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
@@ -123,6 +124,11 @@ impl CompiledTool {
             check_keywords(&schema).map_err(|UnknownKeyword { keyword, place, nearest }| {
                 ToolError::Keyword { which, keyword, place, nearest }
             })?;
+        }
+        for glob in
+            document.destinations.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.globs.iter())
+        {
+            DestinationGlob::check_new(glob).map_err(no_glob(glob))?;
         }
         Ok(compiled)
     }
@@ -203,20 +209,8 @@ pub(crate) fn canonical_digest(value: &Value) -> Option<Sha256Text> {
 
 impl CompiledDestination {
     fn new(rule: &DestinationRule, own_access: FileAccess) -> Result<Self, ToolError> {
-        let mut globs = GlobSetBuilder::new();
-        for text in rule.globs.iter() {
-            let failed = |error: &globset::Error| ToolError::Glob {
-                glob: text.as_str().to_owned(),
-                reason: told(&error.kind().to_string()),
-            };
-            let mut builder = GlobBuilder::new(text);
-            let glob = builder.literal_separator(true).backslash_escape(true).build();
-            globs.add(glob.map_err(|error| failed(&error))?);
-        }
-        let globs = globs.build().map_err(|error| ToolError::Glob {
-            glob: rule.globs.first().map(|glob| glob.as_str().to_owned()).unwrap_or_default(),
-            reason: told(&error.to_string()),
-        })?;
+        let globs = rule.globs.iter().map(|glob| DestinationGlob::recorded(glob).map_err(no_glob(glob)));
+        let globs = globs.collect::<Result<_, _>>()?;
         Ok(Self {
             pointer: rule.pointer.as_str().to_owned(),
             kind: rule.kind,
@@ -236,6 +230,10 @@ impl CompiledDestination {
         let when_absent = context.when_absent.clone().filter(|_| kind == DestinationKind::Path);
         Some(Self { pointer: context.pointer.clone(), kind, globs: None, when_absent, access })
     }
+}
+
+fn no_glob(glob: &str) -> impl FnOnce(GlobError) -> ToolError {
+    move |problem| ToolError::Glob { glob: glob.to_owned(), problem }
 }
 
 fn compile(which: &'static str, text: &SchemaText) -> Result<(Value, CompiledSchema), ToolError> {

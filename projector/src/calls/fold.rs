@@ -141,46 +141,46 @@ impl Model for CallsModel {
 fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     // Sealed data is not known here; the call's id stands outside.
     let sealed = event.record.call.as_deref().map(ToolRequestView::of_sealed);
-    let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
-    let meant = event.call_values(&told.call, told.assurance.is_some());
+    let Some(payload) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
+    let meant = event.call_values(&payload.call, payload.assurance.is_some());
     let latest = meant_call(rows, &meant)?;
     if let Some((key, mut call)) = latest.filter(|(_, call)| call.outcome.is_none()) {
         call.asked = call.asked.saturating_add(1);
         rows.put(&key, &call)?;
         return Ok(());
     }
-    let imported = told.assurance.is_some();
+    let imported = payload.assurance.is_some();
     let mut call = CallSummary {
-        call: told.call.clone().into_owned(),
-        tool: told.tool.clone().into_owned(),
-        server: owned(&told.server),
-        model: owned(&told.model),
-        task_type: owned(&told.task_type),
+        call: payload.call.clone().into_owned(),
+        tool: payload.tool.clone().into_owned(),
+        server: owned(&payload.server),
+        model: owned(&payload.model),
+        task_type: owned(&payload.task_type),
         asked: 1,
-        ..begun(event, rows, told.assurance)?
+        ..begun(event, rows, payload.assurance)?
     };
     call.imported = imported;
-    call.run = call.run.or_else(|| owned(&told.run));
+    call.run = call.run.or_else(|| owned(&payload.run));
     add(rows, call, &meant)
 }
 
 fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.decided()? else { return Ok(()) };
+    let Some(payload) = event.decided()? else { return Ok(()) };
     let decision = CallDecision {
         position: event.position.get(),
-        verdict: told.verdict.as_str().to_owned(),
-        mode: told.mode.clone().into_owned(),
-        reason_code: told.reason_code.clone().into_owned(),
-        reason: told.reason.clone().into_owned(),
-        rule: owned(&told.rule),
-        policy_version: told.inputs.policy_version,
-        context: owned(&told.inputs.dimension.context),
+        verdict: payload.verdict.as_str().to_owned(),
+        mode: payload.mode.clone().into_owned(),
+        reason_code: payload.reason_code.clone().into_owned(),
+        reason: payload.reason.clone().into_owned(),
+        rule: owned(&payload.rule),
+        policy_version: payload.inputs.policy_version,
+        context: owned(&payload.inputs.dimension.context),
     };
-    let meant = event.call_values(&told.call, told.inputs.imported);
+    let meant = event.call_values(&payload.call, payload.inputs.imported);
     let Some((key, call)) = meant_call(rows, &meant)? else { return Ok(()) };
-    let state = CallState::decided(&told.mode, told.verdict, &told.reason_code);
+    let state = CallState::decided(&payload.mode, payload.verdict, &payload.reason_code);
     let mut approval = None;
-    if let Some(id) = told.approval.as_deref().filter(|_| state == CallState::Waiting) {
+    if let Some(id) = payload.approval.as_deref().filter(|_| state == CallState::Waiting) {
         approval = waits(rows, &call, id)?;
     }
     change(rows, (key, call), |call| {
@@ -216,69 +216,69 @@ fn unanswered(approval: String, position: u64, time: u64) -> CallApproval {
 }
 
 fn approval_asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let told = event.data::<ApprovalRequestView<'_>>()?;
+    let payload = event.data::<ApprovalRequestView<'_>>()?;
     // One about what is to be undone is none that the call waits for.
-    let Some(told) = told.filter(|told| told.about == ApprovalAbout::Call) else { return Ok(()) };
-    let meant = event.call_values(&told.call, false);
+    let Some(payload) = payload.filter(|payload| payload.about == ApprovalAbout::Call) else { return Ok(()) };
+    let meant = event.call_values(&payload.call, false);
     let Some((key, mut call)) = meant_call(rows, &meant)? else { return Ok(()) };
     let asked = (event.position.get(), event.time.0);
-    let of_approval = rows.key(APPROVALS, &[&told.approval]);
+    let of_approval = rows.key(APPROVALS, &[&payload.approval]);
     let awaited = rows.row::<PendingApproval>(&of_approval)?;
     // The decision before it has said so of its call.
     if awaited.is_none() {
-        rows.put(&rows.key(WAITING, &[&told.approval]).at(0), &call.position)?;
+        rows.put(&rows.key(WAITING, &[&payload.approval]).at(0), &call.position)?;
     }
     let calls = awaited.map_or(1, |awaited| awaited.calls);
     rows.put(&of_approval, &PendingApproval { asked: Some(asked), calls })?;
-    call.approval = Some(unanswered(told.approval, asked.0, asked.1));
+    call.approval = Some(unanswered(payload.approval, asked.0, asked.1));
     Ok(rows.put(&key, &call)?)
 }
 
 fn resolved(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ApprovalResolutionView<'_>>()? else { return Ok(()) };
-    let of_approval = rows.key(APPROVALS, &[&told.approval]);
+    let Some(payload) = event.data::<ApprovalResolutionView<'_>>()? else { return Ok(()) };
+    let of_approval = rows.key(APPROVALS, &[&payload.approval]);
     let Some(awaited) = rows.row::<PendingApproval>(&of_approval)? else { return Ok(()) };
     rows.remove(&of_approval)?;
     for number in 0..awaited.calls {
-        let waiting = rows.key(WAITING, &[&told.approval]).at(number);
+        let waiting = rows.key(WAITING, &[&payload.approval]).at(number);
         let Some(position) = rows.row::<u64>(&waiting)? else { continue };
         rows.remove(&waiting)?;
         let key = row_key(|table| rows.key(table, &[]), position);
         let Some(call) = rows.row::<CallSummary>(&key)? else { continue };
-        change(rows, (key, call), |call| answered(call, event, &told))?;
+        change(rows, (key, call), |call| answered(call, event, &payload))?;
     }
     Ok(())
 }
 
-fn answered(call: &mut CallSummary, event: &FoldEvent<'_>, told: &ApprovalResolutionView<'_>) {
+fn answered(call: &mut CallSummary, event: &FoldEvent<'_>, payload: &ApprovalResolutionView<'_>) {
     // It may wait for another one since.
-    let approval = call.approval.as_mut().filter(|approval| approval.approval == *told.approval);
+    let approval = call.approval.as_mut().filter(|approval| approval.approval == *payload.approval);
     let Some(approval) = approval else { return };
-    approval.resolution = Some(told.resolution.clone());
-    approval.by = Some(told.by.clone());
+    approval.resolution = Some(payload.resolution.clone());
+    approval.by = Some(payload.by.clone());
     approval.resolved_position = Some(event.position.get());
     approval.resolved_time = Some(event.time.0);
-    call.state = call.state.answered(&told.resolution);
+    call.state = call.state.answered(&payload.resolution);
 }
 
 fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return Ok(()) };
-    let (Some(id), Some(status)) = (&told.call, owned(&told.status)) else {
+    let Some(payload) = event.outcome()? else { return Ok(()) };
+    let (Some(id), Some(status)) = (&payload.call, owned(&payload.status)) else {
         return Err(FoldError::Contradiction("a call ended without an id or a status"));
     };
-    let imported = told.assurance.is_some();
+    let imported = payload.assurance.is_some();
     let outcome = CallOutcome {
         position: event.position.get(),
         time: event.time.0,
-        brought: brought(event, rows, told.assurance)?,
+        brought: brought(event, rows, payload.assurance)?,
         status,
-        error_type: owned(&told.error_type),
-        exit_code: told.exit_code,
-        duration_ms: told.duration_ms,
-        cost_micro_usd: told.cost_micro_usd,
-        input_summary: owned(&told.input_summary),
-        summary: owned(&told.summary),
-        artifacts: told.artifacts.iter().flat_map(|told| &told.0).map(artifact).collect(),
+        error_type: owned(&payload.error_type),
+        exit_code: payload.exit_code,
+        duration_ms: payload.duration_ms,
+        cost_micro_usd: payload.cost_micro_usd,
+        input_summary: owned(&payload.input_summary),
+        summary: owned(&payload.summary),
+        artifacts: payload.artifacts.iter().flat_map(|list| &list.0).map(artifact).collect(),
     };
     let meant = event.call_values(id, imported);
     let latest = meant_call(rows, &meant)?;
@@ -295,7 +295,7 @@ fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         call: id.clone().into_owned(),
         tool: "-".to_owned(),
         outcome: Some(outcome),
-        ..begun(event, rows, told.assurance)?
+        ..begun(event, rows, payload.assurance)?
     };
     call.imported = imported;
     add(rows, call, &meant)
@@ -319,8 +319,8 @@ fn begun(
     })
 }
 
-fn artifact(told: &Artifact) -> CallArtifact {
-    let Artifact { path, kind, digest } = told.clone();
+fn artifact(payload: &Artifact) -> CallArtifact {
+    let Artifact { path, kind, digest } = payload.clone();
     CallArtifact { path, kind, digest }
 }
 

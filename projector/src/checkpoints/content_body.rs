@@ -75,7 +75,7 @@ impl ReadModels {
             return Ok(None);
         };
         let LogData::Event(event) = self.log.data(position)? else { return Ok(None) };
-        let told: Option<Document<'_>> = serde_json::from_slice(&event.data).ok();
-        Ok(told.and_then(|told| told.document).map(|document| document.get().to_owned()))
+        let payload: Option<Document<'_>> = serde_json::from_slice(&event.data).ok();
+        Ok(payload.and_then(|payload| payload.document).map(|document| document.get().to_owned()))
     }
 }

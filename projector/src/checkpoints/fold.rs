@@ -56,13 +56,13 @@ impl Model for CheckpointsModel {
         }
         match kind {
             CheckpointSaved::KIND => {
-                event.data::<CheckpointSaveView<'_>>()?.map(|told| saved(event, rows, told))
+                event.data::<CheckpointSaveView<'_>>()?.map(|payload| saved(event, rows, payload))
             }
-            CheckpointWrites::KIND => event.data::<Writes<'_>>()?.map(|told| wrote(event, rows, &told)),
+            CheckpointWrites::KIND => event.data::<Writes<'_>>()?.map(|payload| wrote(event, rows, &payload)),
             CheckpointDeleted::KIND => {
-                event.data::<CheckpointDeletionView<'_>>()?.map(|told| deleted(event, rows, &told))
+                event.data::<CheckpointDeletionView<'_>>()?.map(|payload| deleted(event, rows, &payload))
             }
-            _ => event.data::<CheckpointCopyView<'_>>()?.map(|told| copied(event, rows, &told)),
+            _ => event.data::<CheckpointCopyView<'_>>()?.map(|payload| copied(event, rows, &payload)),
         }
         .unwrap_or(Ok(()))
     }
@@ -83,17 +83,21 @@ fn blob(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     Ok(())
 }
 
-fn saved(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: CheckpointSaveView<'_>) -> Result<(), FoldError> {
-    let entry = OrderEntry::new(&told.checkpoint, &told.namespace);
+fn saved(
+    event: &FoldEvent<'_>,
+    rows: &mut Rows<'_>,
+    payload: CheckpointSaveView<'_>,
+) -> Result<(), FoldError> {
+    let entry = OrderEntry::new(&payload.checkpoint, &payload.namespace);
     let position = event.position.get();
-    let mut thread = Thread::open(rows, &told.thread)?;
+    let mut thread = Thread::open(rows, &payload.thread)?;
     if !thread.takes(&Sender::of(event)) {
         return Ok(());
     }
-    let channels = channels(&mut thread, position, &told)?;
-    let of_parent = told.parent.as_ref().map(|parent| OrderEntry::new(parent, &told.namespace));
+    let channels = channels(&mut thread, position, &payload)?;
+    let of_parent = payload.parent.as_ref().map(|parent| OrderEntry::new(parent, &payload.namespace));
     if let Some(parent) = &of_parent {
-        for (number, of_task) in (0_u32..).zip(told.writes.iter().flatten()) {
+        for (number, of_task) in (0_u32..).zip(payload.writes.iter().flatten()) {
             let writes = writes(position, Some(number), &of_task.writes);
             let path = of_task.path.as_deref();
             thread.write(
@@ -102,7 +106,7 @@ fn saved(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: CheckpointSaveView<'_
             )?;
         }
     }
-    let row = CheckpointRow { recorded: position, copied: None, parent: told.parent, channels };
+    let row = CheckpointRow { recorded: position, copied: None, parent: payload.parent, channels };
     thread.put(&entry, &row, position, 0)?;
     thread.close()
 }
@@ -112,29 +116,29 @@ fn saved(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: CheckpointSaveView<'_
 fn channels(
     thread: &mut Thread<'_, '_>,
     position: u64,
-    told: &CheckpointSaveView<'_>,
+    payload: &CheckpointSaveView<'_>,
 ) -> Result<Vec<ChannelLocation>, FoldError> {
     let mut own: BTreeMap<&str, Option<ChannelLocation>> = BTreeMap::new();
-    for (number, blob) in (0_u32..).zip(told.blobs.iter().flatten()) {
-        let version = told.version(blob);
+    for (number, blob) in (0_u32..).zip(payload.blobs.iter().flatten()) {
+        let version = payload.version(blob);
         let name = version
             .map(|version| channel_name(|values| thread.rows.key(CHANNEL, values), &blob.channel, version));
         own.insert(&blob.channel, name.map(|name| ChannelLocation { name, position, number }));
     }
-    let versions = told.channel_versions.iter().flatten();
+    let versions = payload.channel_versions.iter().flatten();
     let rest: Vec<_> = versions.filter(|(name, _)| !own.contains_key(name.as_str())).collect();
     let mut channels: Vec<ChannelLocation> = own.into_values().flatten().collect();
     if !rest.is_empty() {
-        let parent = match &told.parent {
-            Some(parent) => thread.checkpoint(&OrderEntry::new(parent, &told.namespace))?,
+        let parent = match &payload.parent {
+            Some(parent) => thread.checkpoint(&OrderEntry::new(parent, &payload.namespace))?,
             None => None,
         };
-        let newest = thread.newest(&told.namespace)?;
+        let newest = thread.newest(&payload.namespace)?;
         let before: Vec<ChannelLocation> =
             parent.into_iter().chain(newest).flat_map(|row| row.channels).collect();
         for (name, version) in rest {
             let name = channel_name(|values| thread.rows.key(CHANNEL, values), name, version);
-            channels.extend(before.iter().find(|whence| whence.name == name));
+            channels.extend(before.iter().find(|origin| origin.name == name));
         }
     }
     Ok(channels)
@@ -148,35 +152,35 @@ fn writes(position: u64, task: Option<u32>, blobs: &[Blob<'_>]) -> Vec<Write> {
     writes.collect()
 }
 
-fn wrote(event: &FoldEvent<'_>, rows: &mut Rows<'_>, told: &Writes<'_>) -> Result<(), FoldError> {
-    let entry = OrderEntry::new(&told.checkpoint, &told.namespace);
-    let writes = writes(event.position.get(), None, &told.writes);
-    let path = told.path.as_deref();
-    let mut thread = Thread::open(rows, &told.thread)?;
+fn wrote(event: &FoldEvent<'_>, rows: &mut Rows<'_>, payload: &Writes<'_>) -> Result<(), FoldError> {
+    let entry = OrderEntry::new(&payload.checkpoint, &payload.namespace);
+    let writes = writes(event.position.get(), None, &payload.writes);
+    let path = payload.path.as_deref();
+    let mut thread = Thread::open(rows, &payload.thread)?;
     if !thread.takes(&Sender::of(event)) {
         return Ok(());
     }
-    thread.write(&entry, TaskWriteBatch { task: &told.task, path, replace: told.replace, writes })?;
+    thread.write(&entry, TaskWriteBatch { task: &payload.task, path, replace: payload.replace, writes })?;
     thread.close()
 }
 
 fn deleted(
     event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
-    told: &CheckpointDeletionView<'_>,
+    payload: &CheckpointDeletionView<'_>,
 ) -> Result<(), FoldError> {
     let sender = Sender::of(event);
-    let mut thread = Thread::open(rows, &told.thread)?;
+    let mut thread = Thread::open(rows, &payload.thread)?;
     if !thread.may_be_deleted_by(&sender) {
         return Ok(());
     }
     let all = thread.entries()?;
     let is_meant = |entry: &OrderEntry| {
-        told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
-            && told.checkpoint.as_ref().is_none_or(|checkpoint| checkpoint == entry.id())
+        payload.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
+            && payload.checkpoint.as_ref().is_none_or(|checkpoint| checkpoint == entry.id())
     };
     let mut meant: Vec<OrderEntry> = all.iter().filter(|entry| is_meant(entry)).cloned().collect();
-    if told.keep_newest == Some(true) {
+    if payload.keep_newest == Some(true) {
         let mut kept = Vec::with_capacity(meant.len());
         for entry in meant {
             if thread.newest_id(entry.namespace())?.as_deref() != Some(entry.id()) {
@@ -184,7 +188,7 @@ fn deleted(
             }
         }
         meant = kept;
-    } else if told.checkpoint.is_none() && told.namespace.is_none() {
+    } else if payload.checkpoint.is_none() && payload.namespace.is_none() {
         thread.end(&all);
         if sender.governs {
             thread.free();
@@ -197,13 +201,13 @@ fn deleted(
 fn copied(
     event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
-    told: &CheckpointCopyView<'_>,
+    payload: &CheckpointCopyView<'_>,
 ) -> Result<(), FoldError> {
-    if told.thread == told.to {
+    if payload.thread == payload.to {
         return Ok(());
     }
-    let copies = CheckpointCopy::all(&mut Thread::open(rows, &told.thread)?, told)?;
-    let mut to = Thread::open(rows, &told.to)?;
+    let copies = CheckpointCopy::all(&mut Thread::open(rows, &payload.thread)?, payload)?;
+    let mut to = Thread::open(rows, &payload.to)?;
     if copies.is_empty() || !to.takes(&Sender::of(event)) {
         return Ok(());
     }
@@ -212,7 +216,7 @@ fn copied(
         if to.checkpoint(&entry)?.is_some() {
             continue;
         }
-        let row = CheckpointRow { copied: Some(told.to.as_ref().to_owned()), ..row };
+        let row = CheckpointRow { copied: Some(payload.to.as_ref().to_owned()), ..row };
         if to.put(&entry, &row, event.position.get(), number)? {
             to.put_writes(&entry, writes)?;
         }
@@ -229,13 +233,13 @@ struct CheckpointCopy {
 
 impl CheckpointCopy {
     /// Reads all that a copy takes from a thread. Both threads are rows of one table, so one is read whole before the other is opened.
-    fn all(from: &mut Thread<'_, '_>, told: &CheckpointCopyView<'_>) -> Result<Vec<Self>, FoldError> {
-        let entries = match &told.checkpoint {
-            Some(checkpoint) => ancestry(from, checkpoint, told.namespace.as_deref().unwrap_or_default())?,
+    fn all(from: &mut Thread<'_, '_>, payload: &CheckpointCopyView<'_>) -> Result<Vec<Self>, FoldError> {
+        let entries = match &payload.checkpoint {
+            Some(checkpoint) => ancestry(from, checkpoint, payload.namespace.as_deref().unwrap_or_default())?,
             None => {
                 let mut entries = from.entries()?;
                 entries.retain(|entry| {
-                    told.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
+                    payload.namespace.as_ref().is_none_or(|namespace| namespace == entry.namespace())
                 });
                 entries
             }

@@ -111,7 +111,7 @@ impl ReadModels {
             }
             looked_at += 1;
             let Some(row) = view.row::<CheckpointRow>(&place.within(saved))? else { continue };
-            let checkpoint = self.told(&view, place, row)?;
+            let checkpoint = self.read_checkpoint(&view, place, row)?;
             last = Some((checkpoint.checkpoint.clone(), checkpoint.namespace.clone(), place));
             if is_asked(query, &checkpoint) {
                 checkpoints.push(checkpoint);
@@ -144,7 +144,7 @@ impl ReadModels {
         let Some(row) = view.row::<CheckpointRow>(&place.within(view.key(SAVED, &[])))? else {
             return Ok(None);
         };
-        let checkpoint = self.told(view, place, row)?;
+        let checkpoint = self.read_checkpoint(view, place, row)?;
         let Checkpoint { thread, namespace, checkpoint: id, .. } = &checkpoint;
         let has_parent = match &checkpoint.parent {
             Some(parent) => {
@@ -162,15 +162,15 @@ impl ReadModels {
 
     /// Returns the writes of tasks behind a checkpoint, whose rows these are. Each event that tells of them is read once.
     fn written(&self, view: &View, group: RowKey) -> Result<Vec<CheckpointWrite>, CheckpointError> {
-        let mut told: BTreeMap<u64, Vec<(Arc<TaskWrites>, Write)>> = BTreeMap::new();
+        let mut by_event: BTreeMap<u64, Vec<(Arc<TaskWrites>, Write)>> = BTreeMap::new();
         for row in view.rows::<TaskWrites>(group, 0..=u64::MAX) {
             let row = Arc::new(row?.1);
             for write in &row.writes {
-                told.entry(write.position).or_default().push((Arc::clone(&row), *write));
+                by_event.entry(write.position).or_default().push((Arc::clone(&row), *write));
             }
         }
         let mut writes = Vec::new();
-        for (position, of_event) in told {
+        for (position, of_event) in by_event {
             let event = self.logged(position)?;
             let is_a_checkpoints = of_event.iter().any(|(_, write)| write.task.is_some());
             let (saved, wrote): (Option<CheckpointSaveView<'_>>, Option<Writes<'_>>) = if is_a_checkpoints {
@@ -197,28 +197,28 @@ impl ReadModels {
     }
 
     /// Reads from the log the checkpoint that a row is about.
-    fn told(
+    fn read_checkpoint(
         &self,
         view: &View,
         place: CheckpointPlace,
         row: CheckpointRow,
     ) -> Result<Checkpoint, CheckpointError> {
         let event = self.logged(row.recorded)?;
-        let told: CheckpointSaveView<'_> = read(&event, row.recorded)?;
+        let payload: CheckpointSaveView<'_> = read(&event, row.recorded)?;
         let mut channels: BTreeMap<&str, Channel> = BTreeMap::new();
         let mut earlier: BTreeMap<u64, Vec<(&str, u32)>> = BTreeMap::new();
-        for blob in told.blobs.iter().flatten() {
-            let (name, version) = (blob.channel.as_ref(), told.version(blob).cloned());
+        for blob in payload.blobs.iter().flatten() {
+            let (name, version) = (blob.channel.as_ref(), payload.version(blob).cloned());
             let value = Some(named(view, blob)?);
             channels.insert(name, Channel { name: name.to_owned(), version, value });
         }
-        for (name, version) in told.channel_versions.iter().flatten() {
+        for (name, version) in payload.channel_versions.iter().flatten() {
             if channels.contains_key(name.as_str()) {
                 continue;
             }
             let known = channel_name(|values| view.key(CHANNEL, values), name, version);
-            if let Some(whence) = row.channels.iter().find(|whence| whence.name == known) {
-                earlier.entry(whence.position).or_default().push((name, whence.number));
+            if let Some(origin) = row.channels.iter().find(|origin| origin.name == known) {
+                earlier.entry(origin.position).or_default().push((name, origin.number));
             }
             channels
                 .insert(name, Channel { name: name.clone(), version: Some(version.clone()), value: None });
@@ -226,9 +226,9 @@ impl ReadModels {
         // One event tells of many channels, and is read once.
         for (position, wanted) in earlier {
             let event = self.logged(position)?;
-            let told: CheckpointSaveView<'_> = read(&event, position)?;
+            let payload: CheckpointSaveView<'_> = read(&event, position)?;
             for (name, number) in wanted {
-                let blob = told.blob(None, number).ok_or(CheckpointError::Other(position))?;
+                let blob = payload.blob(None, number).ok_or(CheckpointError::Other(position))?;
                 if let Some(channel) = channels.get_mut(name) {
                     channel.value = Some(named(view, blob)?);
                 }
@@ -236,20 +236,20 @@ impl ReadModels {
         }
         Ok(Checkpoint {
             channels: channels.into_values().collect(),
-            thread: row.copied.unwrap_or_else(|| told.thread.as_ref().to_owned()),
-            namespace: told.namespace.as_ref().to_owned(),
-            checkpoint: told.checkpoint.as_ref().to_owned(),
-            step: told.step,
+            thread: row.copied.unwrap_or_else(|| payload.thread.as_ref().to_owned()),
+            namespace: payload.namespace.as_ref().to_owned(),
+            checkpoint: payload.checkpoint.as_ref().to_owned(),
+            step: payload.step,
             position: place.position,
             time: event.time.0,
             recorded: row.recorded,
-            has_document: told.document.is_some(),
+            has_document: payload.document.is_some(),
             agent: event.agent.clone(),
             session: event.session.clone(),
             run: event.run.clone(),
-            metadata: told.metadata.map(|metadata| metadata.get().to_owned()),
-            source: told.source,
-            parent: told.parent,
+            metadata: payload.metadata.map(|metadata| metadata.get().to_owned()),
+            source: payload.source,
+            parent: payload.parent,
         })
     }
 

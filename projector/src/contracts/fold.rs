@@ -126,15 +126,15 @@ fn part_of(kind: &str, params: &JsonObject) -> RollbackPart {
 }
 
 fn checked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ContractChecked>()? else { return Ok(()) };
+    let Some(payload) = event.data::<ContractChecked>()? else { return Ok(()) };
     let position = event.position.get();
-    let name = told.contract.as_deref().unwrap_or(NO_CONTRACT);
-    let definition = match &told.contract {
+    let name = payload.contract.as_deref().unwrap_or(NO_CONTRACT);
+    let definition = match &payload.contract {
         Some(contract) => rows.row::<ContractDefinition>(&rows.key(DEFINITIONS, &[contract]))?,
         None => None,
     };
-    let made: Vec<_> = told.checks.iter().map(|check| part_of(&check.kind, &check.params)).collect();
-    let asked = definition.as_ref().map(|definition| match told.phase {
+    let made: Vec<_> = payload.checks.iter().map(|check| part_of(&check.kind, &check.params)).collect();
+    let asked = definition.as_ref().map(|definition| match payload.phase {
         ContractPhase::Pre => &definition.pre,
         ContractPhase::Post => &definition.post,
     });
@@ -142,16 +142,16 @@ fn checked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
     let check = ContractCheck {
         position,
         time: event.time.0,
-        contract: told.contract.as_deref().map(str::to_owned),
+        contract: payload.contract.as_deref().map(str::to_owned),
         version: definition.as_ref().map_or(0, |definition| definition.version),
-        call: told.call.as_deref().map(str::to_owned),
-        run: told.run.to_string(),
-        node: told.node.to_string(),
+        call: payload.call.as_deref().map(str::to_owned),
+        run: payload.run.to_string(),
+        node: payload.node.to_string(),
         agent: event.record.agent.as_deref().map(str::to_owned),
         session: event.record.session.as_deref().map(str::to_owned),
-        phase: told.phase,
+        phase: payload.phase,
         made: made.len() as u64,
-        failed: failed(&told.checks),
+        failed: failed(&payload.checks),
         missing: missing.map(|part| part.kind.clone()).collect(),
         counted: None,
         rollback: None,
@@ -219,19 +219,19 @@ fn change_check(
 fn observed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(cause) = cause(event) else { return Ok(()) };
     let is_failed_check =
-        |told: &&ObservationView| told.assurance.is_none() && told.post_check_passed == Some(false);
-    let Some(told) = event.observed()?.filter(is_failed_check) else { return Ok(()) };
-    let counted = (event.position.get(), told.outcome);
+        |payload: &&ObservationView| payload.assurance.is_none() && payload.post_check_passed == Some(false);
+    let Some(payload) = event.observed()?.filter(is_failed_check) else { return Ok(()) };
+    let counted = (event.position.get(), payload.outcome);
     change_check(rows, cause, |check| check.counted = Some(counted))?;
     Ok(())
 }
 
 fn asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     match event.data::<ApprovalSubjectView>()? {
-        Some(told) if told.about == ApprovalAbout::Rollback => {}
+        Some(payload) if payload.about == ApprovalAbout::Rollback => {}
         _ => return Ok(()),
     }
-    let Some(told) = event.data::<ApprovalRequested>()? else { return Ok(()) };
+    let Some(payload) = event.data::<ApprovalRequested>()? else { return Ok(()) };
     let (position, cause) = (event.position.get(), cause(event));
     let check = match cause {
         Some(cause) => change_check(rows, cause, |check| check.rollback = Some(position))?,
@@ -240,25 +240,25 @@ fn asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let contract = match check {
         Some(check) => check.contract,
         // An outcome told that a check failed; that may have been one of a contract before.
-        None => rows.row::<String>(&rows.key(CONTRACT_OF_CALL, &[&told.call]))?,
+        None => rows.row::<String>(&rows.key(CONTRACT_OF_CALL, &[&payload.call]))?,
     };
     let text = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(str::to_owned);
     let rollback = Rollback {
         position,
         time: event.time.0,
-        approval: Some(told.approval.to_string()),
+        approval: Some(payload.approval.to_string()),
         cause,
         contract,
-        call: Some(told.call.to_string()),
-        tool: Some(told.tool.to_string()),
-        agent: told.agent.as_deref().map(str::to_owned),
+        call: Some(payload.call.to_string()),
+        tool: Some(payload.tool.to_string()),
+        agent: payload.agent.as_deref().map(str::to_owned),
         session: text(&event.record.session),
         run: text(&event.record.run),
         answer: None,
         execution: None,
     };
-    rows.put(&rows.key(ROLLBACK_OF, &[&told.approval]), &position)?;
-    rows.put(&rows.key(ROLLBACK_OF_CALL, &[&told.call]), &position)?;
+    rows.put(&rows.key(ROLLBACK_OF, &[&payload.approval]), &position)?;
+    rows.put(&rows.key(ROLLBACK_OF_CALL, &[&payload.call]), &position)?;
     store(rows, None, &rollback)
 }
 
@@ -281,34 +281,34 @@ fn answered(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>
 }
 
 fn executed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<RollbackExecuted>()? else { return Ok(()) };
+    let Some(payload) = event.data::<RollbackExecuted>()? else { return Ok(()) };
     let position = event.position.get();
-    let of_call = told.call.as_ref().map(|call| rows.key(ROLLBACK_OF_CALL, &[call]));
+    let of_call = payload.call.as_ref().map(|call| rows.key(ROLLBACK_OF_CALL, &[call]));
     let asked = of_call.as_ref().map_or(Ok(None), |key| rows.row::<u64>(key))?;
     let before = asked.map(|asked| rollback_at(rows, asked)).transpose()?;
     let text = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(str::to_owned);
     let unasked = || Rollback {
         position,
         time: event.time.0,
-        call: told.call.as_deref().map(str::to_owned),
+        call: payload.call.as_deref().map(str::to_owned),
         agent: text(&event.record.agent),
         session: text(&event.record.session),
-        run: Some(told.run.to_string()),
+        run: Some(payload.run.to_string()),
         ..Rollback::default()
     };
     let mut rollback = before.clone().unwrap_or_else(unasked);
-    rollback.contract = rollback.contract.or_else(|| told.contract.as_deref().map(str::to_owned));
-    rollback.run = rollback.run.or_else(|| Some(told.run.to_string()));
+    rollback.contract = rollback.contract.or_else(|| payload.contract.as_deref().map(str::to_owned));
+    rollback.run = rollback.run.or_else(|| Some(payload.run.to_string()));
     let tries = rollback.execution.as_ref().map_or(0, |execution| execution.tries) + 1;
     rollback.execution = Some(Execution {
         position,
         time: event.time.0,
         actor: text(&event.record.actor),
-        node: told.node.to_string(),
-        status: told.status,
-        steps: told.steps.len() as u64,
-        failed: failed(&told.steps),
-        reason: told.reason.as_deref().map(str::to_owned),
+        node: payload.node.to_string(),
+        status: payload.status,
+        steps: payload.steps.len() as u64,
+        failed: failed(&payload.steps),
+        reason: payload.reason.as_deref().map(str::to_owned),
         tries,
     });
     if let Some(key) = of_call.filter(|_| before.is_none()) {

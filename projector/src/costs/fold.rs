@@ -155,15 +155,15 @@ fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError
 }
 
 fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.decided()? else { return Ok(()) };
-    let Some(role) = told.inputs.role.as_deref() else { return Ok(()) };
+    let Some(payload) = event.decided()? else { return Ok(()) };
+    let Some(role) = payload.inputs.role.as_deref() else { return Ok(()) };
     if let Some(session) = event.record.session.as_deref() {
         let key = rows.key(ROLE_OF_SESSION, &[session]);
         if rows.row::<String>(&key)?.as_deref() != Some(role) {
             rows.put(&key, &role)?;
         }
     }
-    let key = rows.key(OPEN_CALL, &event.call_values(&told.call, told.inputs.imported));
+    let key = rows.key(OPEN_CALL, &event.call_values(&payload.call, payload.inputs.imported));
     if let Some(open) = rows.row::<OpenCostCall>(&key)? {
         rows.put(&key, &OpenCostCall { role: Some(role.to_owned()), ..open })?;
     }
@@ -171,30 +171,30 @@ fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> 
 }
 
 fn run_started(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<RunStartView<'_>>()? else { return Ok(()) };
-    let run = told.run.as_deref().or(event.record.run.as_deref());
-    if let (Some(run), Some(case)) = (run, told.case) {
+    let Some(payload) = event.data::<RunStartView<'_>>()? else { return Ok(()) };
+    let run = payload.run.as_deref().or(event.record.run.as_deref());
+    if let (Some(run), Some(case)) = (run, payload.case) {
         rows.put(&rows.key(CASE_OF_RUN, &[run]), &case)?;
     }
     Ok(())
 }
 
 fn model_called(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return Ok(()) };
+    let Some(payload) = event.outcome()? else { return Ok(()) };
     let named = named(event);
     let task = match &named.session {
         Some(session) => rows.row::<String>(&rows.key(TASK_OF_SESSION, &[session]))?,
         None => None,
     };
-    let of = OpenCostCall { model: owned(&told.model), task, ..named };
+    let of = OpenCostCall { model: owned(&payload.model), task, ..named };
     if let (Some(tokens), Some(request), Some(_), None) =
-        (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd)
+        (&payload.tokens, payload.request.as_deref(), payload.assurance, payload.cost_micro_usd)
     {
         let news = news_of_answer(rows, COUNTED_ANSWER, request, tokens)?;
-        return spend_news(event, rows, of, told.assurance, &news);
+        return spend_news(event, rows, of, payload.assurance, &news);
     }
     let position = event.position.get();
-    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, true))
+    spend(event, rows, of, payload.assurance, |spending| spending.count(position, payload, true))
 }
 
 fn spend_news(
@@ -212,17 +212,17 @@ fn spend_news(
 }
 
 fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return Ok(()) };
-    let Some(call) = told.call.as_deref() else { return Ok(()) };
-    let key = rows.key(OPEN_CALL, &event.call_values(call, told.assurance.is_some()));
+    let Some(payload) = event.outcome()? else { return Ok(()) };
+    let Some(call) = payload.call.as_deref() else { return Ok(()) };
+    let key = rows.key(OPEN_CALL, &event.call_values(call, payload.assurance.is_some()));
     let open = rows.row::<OpenCostCall>(&key)?;
     rows.remove(&key)?;
-    if !told.is_spending() {
+    if !payload.is_spending() {
         return Ok(());
     }
     let position = event.position.get();
     let of = open.unwrap_or_else(|| named(event));
-    spend(event, rows, of, told.assurance, |spending| spending.count(position, told, false))
+    spend(event, rows, of, payload.assurance, |spending| spending.count(position, payload, false))
 }
 
 fn spend(

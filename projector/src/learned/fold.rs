@@ -97,18 +97,18 @@ impl Model for LearningModel {
 }
 
 fn observed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.observed()? else { return Ok(()) };
-    let of = match told.assurance {
+    let Some(payload) = event.observed()? else { return Ok(()) };
+    let of = match payload.assurance {
         Some(_) => of_import(under_way(rows)?),
         None => OWN.to_owned(),
     };
-    let (place, mut shown) = shown(rows, &of, &told.dimension)?;
-    let time = event.happened(told.assurance);
-    shown.record.apply_outcome(told.outcome, told.post_check_passed, time);
-    let went_well = matches!(told.outcome, TrustOutcome::Approved | TrustOutcome::AutoApproved)
-        && told.post_check_passed != Some(false);
+    let (place, mut shown) = shown(rows, &of, &payload.dimension)?;
+    let time = event.happened(payload.assurance);
+    shown.record.apply_outcome(payload.outcome, payload.post_check_passed, time);
+    let went_well = matches!(payload.outcome, TrustOutcome::Approved | TrustOutcome::AutoApproved)
+        && payload.post_check_passed != Some(false);
     shown.calls += 1;
-    if let Some(cost) = told.cost_micro_usd {
+    if let Some(cost) = payload.cost_micro_usd {
         shown.priced += 1;
         shown.cost_micro_usd += u128::from(cost);
     }
@@ -116,7 +116,7 @@ fn observed(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>
     if went_well {
         shown.good += 1;
         note(&mut shown.first_good, &mut shown.last_good, position);
-    } else if told.outcome == TrustOutcome::Rejected {
+    } else if payload.outcome == TrustOutcome::Rejected {
         note(&mut shown.first_rejected, &mut shown.last_rejected, position);
     } else {
         note(&mut shown.first_bad, &mut shown.last_bad, position);
@@ -138,9 +138,9 @@ fn keep_last(positions: &mut Vec<u64>) {
 }
 
 fn set(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
-    let (place, mut shown) = shown(rows, OWN, &told.dimension)?;
-    shown.record.apply_set(&told, event.time);
+    let Some(payload) = event.data::<TrustSet>()? else { return Ok(()) };
+    let (place, mut shown) = shown(rows, OWN, &payload.dimension)?;
+    shown.record.apply_set(&payload, event.time);
     // An operator's word takes the place of what was seen; the costs of models stay.
     for positions in [
         &mut shown.first_good,
@@ -157,8 +157,8 @@ fn set(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 }
 
 fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
-    let known = rows.key(IMPORT_NUMBERS, &[told.digest.as_str()]);
+    let Some(payload) = event.data::<ImportBatch>()? else { return Ok(()) };
+    let known = rows.key(IMPORT_NUMBERS, &[payload.digest.as_str()]);
     // As the state that decides has it: what the same import brings again is the next one's.
     if rows.row::<u64>(&known)?.is_some() {
         return Ok(());
@@ -166,7 +166,7 @@ fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldEr
     let number = under_way(rows)?;
     rows.put(&known, &number)?;
     let import = ImportedFrom {
-        digest: told.digest.as_str().to_owned(),
+        digest: payload.digest.as_str().to_owned(),
         position: event.position.get(),
         accepted: None,
     };
@@ -176,8 +176,8 @@ fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldEr
 }
 
 fn import_accepted(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
-    let known = rows.key(IMPORT_NUMBERS, &[told.digest.as_str()]);
+    let Some(payload) = event.data::<ImportAccepted>()? else { return Ok(()) };
+    let known = rows.key(IMPORT_NUMBERS, &[payload.digest.as_str()]);
     let Some(number) = rows.row::<u64>(&known)? else { return Ok(()) };
     let key = rows.key(IMPORTS, &[]).at(number);
     let Some(mut import) = rows.row::<ImportedFrom>(&key)?.filter(|import| import.accepted.is_none()) else {
@@ -272,9 +272,9 @@ fn shown(
 }
 
 fn made(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<SuggestionMade>()? else { return Ok(()) };
+    let Some(payload) = event.data::<SuggestionMade>()? else { return Ok(()) };
     let position = event.position.get();
-    let place_key = rows.key(SUGGESTION_PLACES, &[told.suggestion.as_str()]);
+    let place_key = rows.key(SUGGESTION_PLACES, &[payload.suggestion.as_str()]);
     let first = match rows.row::<u64>(&place_key)? {
         Some(first) => first,
         None => {
@@ -292,14 +292,14 @@ fn made(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         position,
         time: event.time.0,
         times: before.map_or(0, |before| before.times) + 1,
-        rule: serde_json::to_string(&told.rule)?,
+        rule: serde_json::to_string(&payload.rule)?,
         made: MadeOf {
-            suggestion: told.suggestion.to_string(),
-            evidence: told.evidence.iter().map(|position| position.get().get()).collect(),
-            reason: told.reason.to_string(),
-            kind: told.kind,
-            dimension: told.dimension,
-            observations: told.observations.map(Count::get),
+            suggestion: payload.suggestion.to_string(),
+            evidence: payload.evidence.iter().map(|position| position.get().get()).collect(),
+            reason: payload.reason.to_string(),
+            kind: payload.kind,
+            dimension: payload.dimension,
+            observations: payload.observations.map(Count::get),
         },
         state: SuggestionState::Open,
         answer: None,
@@ -326,15 +326,15 @@ pub struct MadeOf {
 }
 
 fn accepted(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<SuggestionAccepted>()? else { return Ok(()) };
-    let note = told.note.map(|note| note.to_string());
-    answered(event, rows, told.suggestion.as_str(), SuggestionState::Accepted, note)
+    let Some(payload) = event.data::<SuggestionAccepted>()? else { return Ok(()) };
+    let note = payload.note.map(|note| note.to_string());
+    answered(event, rows, payload.suggestion.as_str(), SuggestionState::Accepted, note)
 }
 
 fn rejected(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<SuggestionRejected>()? else { return Ok(()) };
-    let note = told.note.map(|note| note.to_string());
-    answered(event, rows, told.suggestion.as_str(), SuggestionState::Rejected, note)
+    let Some(payload) = event.data::<SuggestionRejected>()? else { return Ok(()) };
+    let note = payload.note.map(|note| note.to_string());
+    answered(event, rows, payload.suggestion.as_str(), SuggestionState::Rejected, note)
 }
 
 /// The first answer counts.
@@ -363,15 +363,15 @@ fn answered(
 }
 
 fn annotated(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<AnnotationAdded>()? else { return Ok(()) };
+    let Some(payload) = event.data::<AnnotationAdded>()? else { return Ok(()) };
     let position = event.position.get();
     let annotation = Annotation {
         position,
         time: event.time.0,
-        text: told.text.to_string(),
-        tags: told.tags.iter().flat_map(|tags| tags.iter()).map(ToString::to_string).collect(),
+        text: payload.text.to_string(),
+        tags: payload.tags.iter().flat_map(|tags| tags.iter()).map(ToString::to_string).collect(),
         by: event.record.actor.as_deref().map(str::to_owned),
-        on: told.on,
+        on: payload.on,
     };
     let values = target_values(&annotation.on);
     let values: Vec<&str> = values.iter().map(String::as_str).collect();

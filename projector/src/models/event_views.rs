@@ -227,7 +227,7 @@ pub(crate) struct ObservationView {
 pub(super) struct Readings<'a> {
     requested: OnceCell<ToolRequestView<'a>>,
     decided: OnceCell<DecisionView<'a>>,
-    told: OnceCell<OutcomeView<'a>>,
+    outcome: OnceCell<OutcomeView<'a>>,
     observed: OnceCell<ObservationView>,
 }
 
@@ -244,8 +244,8 @@ impl<'a> FoldEvent<'a> {
     }
 
     /// The data of a model's answer, or of a call's end.
-    pub(crate) fn told(&self) -> Result<Option<&OutcomeView<'a>>, FoldError> {
-        self.read_once(&self.readings.told)
+    pub(crate) fn outcome(&self) -> Result<Option<&OutcomeView<'a>>, FoldError> {
+        self.read_once(&self.readings.outcome)
     }
 
     /// The data of an observation.

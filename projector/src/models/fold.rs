@@ -80,7 +80,7 @@ impl Fold {
         stored: Option<ModelCursor>,
     ) -> Self {
         // Only a build that began empty knows all of its keys, so only its filter can tell that a row never was.
-        let changes = if stored.is_none() { Changes::of_new_build() } else { Changes::default() };
+        let changes = if stored.is_none() { Changes::for_new_build() } else { Changes::default() };
         let cursor = FoldCursor::of_stored(stored);
         Self { published, build, cursor, changes, shown: false, halted: None }
     }
@@ -89,13 +89,13 @@ impl Fold {
     pub(crate) fn show(&mut self) {
         if let Some(position) = Position::new(self.cursor.folded) {
             self.shown = true;
-            self.changes.forget_seen();
+            self.changes.drop_bloom();
             self.published.show(&self.build, position, self.cursor.stored);
         }
     }
 
     /// Returns `true` if a reader found damaged rows in it.
-    pub(super) fn is_doubted(&self) -> bool {
+    pub(super) fn is_suspect(&self) -> bool {
         self.shown && !self.published.is_live(&self.build)
     }
 

@@ -40,8 +40,8 @@ impl Build {
 
     /// Returns `true` if this doubt says that the model is wrong, and not the store's contents: it would come again however often the
     /// model is folded.
-    pub(crate) fn is_defect(&self, doubt: &RowIntegrityError) -> bool {
-        self.is_own && matches!(doubt, RowIntegrityError::Row(_) | RowIntegrityError::WrongRow)
+    pub(crate) fn is_defect(&self, integrity_error: &RowIntegrityError) -> bool {
+        self.is_own && matches!(integrity_error, RowIntegrityError::Row(_) | RowIntegrityError::WrongRow)
     }
 
     pub(crate) fn key(&self, table: u8, values: &[&str]) -> RowKey {

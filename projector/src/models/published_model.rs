@@ -38,7 +38,7 @@ struct PublishedState {
     /// The progress of a fold that is not asked yet.
     under_way: Option<Position>,
     /// A reader doubted what was asked last, and that is not let go yet.
-    doubted: bool,
+    suspect: bool,
 }
 
 impl PublishedModel {
@@ -48,7 +48,7 @@ impl PublishedModel {
             state: ModelState::Rebuilding,
             stored: None,
             under_way: None,
-            doubted: false,
+            suspect: false,
         };
         Self {
             model,
@@ -75,20 +75,24 @@ impl PublishedModel {
 
     /// A reader found rows that are not to be believed: nobody is answered from them any more, and they are folded again; or the model
     /// stops, where that would not help.
-    pub(crate) fn doubt(&self, doubted: &Arc<Build>, doubt: &RowIntegrityError) -> ModelError {
+    pub(crate) fn report_integrity_error(
+        &self,
+        suspect: &Arc<Build>,
+        integrity_error: &RowIntegrityError,
+    ) -> ModelError {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_live = shown.build.as_ref().is_some_and(|build| Arc::ptr_eq(build, doubted));
-        shown.doubted |= is_live || shown.build.is_none();
+        let is_live = shown.build.as_ref().is_some_and(|build| Arc::ptr_eq(build, suspect));
+        shown.suspect |= is_live || shown.build.is_none();
         if is_live {
             self.wake.notify_one();
         }
-        if is_live && doubted.is_defect(doubt) {
-            let why = doubt.to_string();
+        if is_live && suspect.is_defect(integrity_error) {
+            let why = integrity_error.to_string();
             self.stop_shown(&mut shown, why.clone());
             return ModelError::Stopped { model: self.model.name(), why };
         }
         if is_live {
-            self.count_doubt(doubt);
+            self.count_integrity_error(integrity_error);
             shown.build = None;
             shown.state = ModelState::Rebuilding;
             self.position.send_replace(0);
@@ -97,13 +101,13 @@ impl PublishedModel {
     }
 
     /// Returns `true` if somebody doubted a build that was not let go since.
-    pub(crate) fn is_doubted(&self) -> bool {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).doubted
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).suspect
     }
 
     /// Notes that the doubted build was let go.
-    pub(crate) fn settle_doubt(&self) {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).doubted = false;
+    pub(crate) fn clear_suspect(&self) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).suspect = false;
     }
 
     /// Returns `true` if it does not go on.
@@ -111,8 +115,8 @@ impl PublishedModel {
         *self.position.borrow() == STOPPED
     }
 
-    pub(crate) fn count_doubt(&self, doubt: &RowIntegrityError) {
-        tracing::warn!(model = self.model.name(), %doubt, "rows of a read model are not believed; it is folded again");
+    pub(crate) fn count_integrity_error(&self, integrity_error: &RowIntegrityError) {
+        tracing::warn!(model = self.model.name(), %integrity_error, "rows of a read model are not believed; it is folded again");
         self.doubts.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -132,7 +136,7 @@ impl PublishedModel {
         shown.build = Some(Arc::clone(build));
         shown.state = ModelState::Ok;
         shown.under_way = None;
-        shown.doubted = false;
+        shown.suspect = false;
         shown.stored = stored.or(shown.stored);
         self.position.send_replace(position.get());
     }

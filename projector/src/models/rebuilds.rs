@@ -16,8 +16,8 @@ impl Worker<'_> {
     /// Folds again what readers doubted, and beside what is asked what an operator wants folded again; shows what has caught
     /// up.
     pub(super) fn look_after_builds(&mut self) -> Result<(), RowIntegrityError> {
-        for published in self.doubted() {
-            published.settle_doubt();
+        for published in self.suspect() {
+            published.clear_suspect();
             if published.has_stopped() {
                 self.end(&published)?;
             } else {
@@ -33,8 +33,8 @@ impl Worker<'_> {
         self.show_what_caught_up()
     }
 
-    fn doubted(&self) -> Vec<Arc<PublishedModel>> {
-        self.folds.iter().filter(|fold| fold.is_doubted()).map(|fold| Arc::clone(&fold.published)).collect()
+    fn suspect(&self) -> Vec<Arc<PublishedModel>> {
+        self.folds.iter().filter(|fold| fold.is_suspect()).map(|fold| Arc::clone(&fold.published)).collect()
     }
 
     /// Folds a model again from the first event on, because somebody asked for it. One that is being folded and answers nobody yet is
@@ -96,7 +96,7 @@ impl Worker<'_> {
             // Both have folded the same events, so their rows must come to the same sum. Where they do not, the new ones are taken:
             // they were folded from the log just now.
             if before.as_ref().is_some_and(|(sum, _)| *sum != fold.cursor.sum()) {
-                fold.published.count_doubt(&RowIntegrityError::Digest);
+                fold.published.count_integrity_error(&RowIntegrityError::Digest);
             }
             replaced.extend(before.map(|(_, build)| build));
             fold.show();

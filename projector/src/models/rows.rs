@@ -27,7 +27,7 @@ pub(crate) struct Changes {
     /// The buffer that a row is written to before its length is known.
     written: Vec<u8>,
     /// Of a build that began without rows: those that it has stored since.
-    seen: Option<RowBloom>,
+    bloom: Option<RowBloom>,
 }
 
 /// A row that was read or changed.
@@ -151,13 +151,13 @@ impl TouchedRow {
 
 impl Changes {
     /// Those of a build without any row.
-    pub(crate) fn of_new_build() -> Self {
-        Self { seen: Some(RowBloom::default()), ..Self::default() }
+    pub(crate) fn for_new_build() -> Self {
+        Self { bloom: Some(RowBloom::default()), ..Self::default() }
     }
 
     /// From now on every row is looked for in the store.
-    pub(crate) fn forget_seen(&mut self) {
-        self.seen = None;
+    pub(crate) fn drop_bloom(&mut self) {
+        self.bloom = None;
     }
 
     /// Returns the bytes that they take in memory, about.
@@ -185,9 +185,9 @@ impl Changes {
 
     /// All of them are stored.
     pub(crate) fn are_stored(&mut self) {
-        if let Some(seen) = &mut self.seen {
+        if let Some(bloom) = &mut self.bloom {
             let stored = self.rows.iter().filter(|(_, touched)| touched.content().is_some());
-            stored.for_each(|(key, _)| seen.add(key));
+            stored.for_each(|(key, _)| bloom.add(key));
         }
         self.clear();
     }
@@ -295,7 +295,7 @@ impl<'a> Rows<'a> {
         match self.changes.rows.entry(*key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
-                let may_be = self.changes.seen.as_ref().is_none_or(|seen| seen.may_hold(key));
+                let may_be = self.changes.bloom.as_ref().is_none_or(|bloom| bloom.may_hold(key));
                 let stored = if may_be { self.build.row(key)? } else { None };
                 let stored = stored.map(|(content, hash)| Box::new(StoredRow { content, hash }));
                 self.changes.bytes += stored.as_ref().map_or(0, |stored| stored.content.len()) + ROW_BYTES;

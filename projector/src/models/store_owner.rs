@@ -23,17 +23,17 @@ pub(crate) fn start(inner: &Arc<ReadModelsInner>) -> io::Result<JoinHandle<()>> 
     let inner = Arc::clone(inner);
     thread::Builder::new().name("bitacora-models".to_owned()).spawn(move || {
         while !inner.is_ending() {
-            let Err(doubt) = session(&inner) else { break };
+            let Err(integrity_error) = session(&inner) else { break };
             // Rows that were not settled by then are looked through by the next opening.
             if inner.ends_for_good() {
                 break;
             }
-            tracing::warn!(%doubt, "the store of read models is closed and opened again");
+            tracing::warn!(%integrity_error, "the store of read models is closed and opened again");
             for published in &inner.published {
                 published.hide();
-                published.set_failure(Some(&doubt.to_string()));
+                published.set_failure(Some(&integrity_error.to_string()));
             }
-            if !doubt.is_of_the_machine() {
+            if !integrity_error.is_of_the_machine() {
                 move_aside(&inner);
             }
             inner.pause(RETRY_PAUSE);
@@ -63,7 +63,7 @@ fn session(inner: &ReadModelsInner) -> Result<(), RowIntegrityError> {
         empty_journal(inner);
     }
     // Rows that nobody had time to fold again are found by looking through all of them.
-    if inner.published.iter().any(|published| published.is_doubted()) {
+    if inner.published.iter().any(|published| published.is_suspect()) {
         return Ok(());
     }
     // A question may still hold the store open; what it then writes does not fit the note, which costs a look at all rows.
@@ -135,13 +135,16 @@ fn fold_share(
     let mut folds = Vec::new();
     let all = share.iter().map(|(published, _)| Arc::clone(published)).collect();
     for (published, build) in share {
-        folds.push(match guarded(|| believed(inner, &build, is_clean)) {
+        folds.push(match guarded(|| verified(inner, &build, is_clean)) {
             Ok(cursor) => Fold::new(published, build, cursor),
-            Err(doubt) if doubt.is_of_the_store() || matches!(doubt, RowIntegrityError::Interrupted) => {
-                return Err(doubt);
+            Err(integrity_error)
+                if integrity_error.is_of_the_store()
+                    || matches!(integrity_error, RowIntegrityError::Interrupted) =>
+            {
+                return Err(integrity_error);
             }
-            Err(doubt) => {
-                published.count_doubt(&doubt);
+            Err(integrity_error) => {
+                published.count_integrity_error(&integrity_error);
                 let again = store.next(published.model, &inner.key)?;
                 store.remove(&build)?;
                 Fold::new(published, again, None)
@@ -157,7 +160,7 @@ fn fold_share(
 }
 
 /// The cursor of a build whose rows are all there and of this log's history.
-fn believed(
+fn verified(
     inner: &ReadModelsInner,
     build: &Build,
     is_clean: bool,

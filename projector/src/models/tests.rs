@@ -228,11 +228,11 @@ fn rows_that_do_not_come_to_their_sum_are_folded_again() {
     let store = store::Store::open(&Environment::real().disk, &bench.projections().join(MODELS)).unwrap();
     let build = store.oldest(model, &bench.key).unwrap();
     let cursor = build.cursor().unwrap().unwrap();
-    let told = build.keyspace.get(CURSOR_KEY).unwrap().unwrap();
+    let stored = build.keyspace.get(CURSOR_KEY).unwrap().unwrap();
     let mut changes = rows::Changes::default();
     Rows::new(&build, &mut changes).put(&build.key(1, &["b"]), &7_u64).unwrap();
     build.commit(&mut changes, cursor).unwrap();
-    build.keyspace.insert(CURSOR_KEY, told).unwrap();
+    build.keyspace.insert(CURSOR_KEY, stored).unwrap();
     drop((build, store));
     let models = bench.open(&[model]);
     let again = until(&models, "words", |status| is_settled(status) && status.doubts == 1);

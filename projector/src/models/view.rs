@@ -29,7 +29,8 @@ impl View {
         let snapshot = build.snapshot();
         let mut view = Self { published: Arc::clone(published), build, snapshot, position: shown };
         // Rows that were stored since are seen too; rows that were not stored changed nothing.
-        let cursor = view.build.cursor_in(&view.snapshot).map_err(|doubt| view.doubted(&doubt))?;
+        let cursor =
+            view.build.cursor_in(&view.snapshot).map_err(|integrity_error| view.suspect(&integrity_error))?;
         view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
         Ok(view)
     }
@@ -48,7 +49,7 @@ impl View {
     pub(crate) fn row<R: DeserializeOwned>(&self, key: &RowKey) -> Result<Option<R>, ModelError> {
         let content = self.build.row_in(&self.snapshot, key);
         let row = content.and_then(|content| content.map(|content| Build::decode(&content)).transpose());
-        row.map_err(|doubt| self.doubted(&doubt))
+        row.map_err(|integrity_error| self.suspect(&integrity_error))
     }
 
     /// The rows of a group whose numbers lie in a range, in their order and backwards.
@@ -69,7 +70,7 @@ impl View {
     ) -> impl DoubleEndedIterator<Item = Result<(RowKey, R), ModelError>> {
         self.contents(first, last).map(|row| {
             let (key, content) = row?;
-            Ok((key, Build::decode(&content).map_err(|doubt| self.doubted(&doubt))?))
+            Ok((key, Build::decode(&content).map_err(|integrity_error| self.suspect(&integrity_error))?))
         })
     }
 
@@ -87,12 +88,12 @@ impl View {
                 let key = RowKey::stored(&key).ok_or(RowIntegrityError::Sum)?;
                 Ok((key, self.build.open(&key, &stored)?))
             });
-            row.map_err(|doubt| self.doubted(&doubt))
+            row.map_err(|integrity_error| self.suspect(&integrity_error))
         })
     }
 
     /// A row that does not open: the model is folded again, and this question is asked again after it.
-    fn doubted(&self, doubt: &RowIntegrityError) -> ModelError {
-        self.published.doubt(&self.build, doubt)
+    fn suspect(&self, integrity_error: &RowIntegrityError) -> ModelError {
+        self.published.report_integrity_error(&self.build, integrity_error)
     }
 }

@@ -171,7 +171,7 @@ impl Worker<'_> {
                     Ok(()) => {}
                     Err(FoldRunError::Read(error)) => failures.set(group, &error),
                     // Rows of all models are in one store, so that nothing goes on without it.
-                    Err(FoldRunError::Store(doubt)) => return Err(doubt),
+                    Err(FoldRunError::Store(integrity_error)) => return Err(integrity_error),
                 }
             }
             if !has_progress {
@@ -225,12 +225,12 @@ impl Worker<'_> {
         for mut fold in halted {
             match fold.halted.take() {
                 // The store itself fails: it would fail for every build.
-                Some((_, FoldError::Row(doubt))) if doubt.is_of_the_store() => {
-                    return Err(FoldRunError::Store(doubt));
+                Some((_, FoldError::Row(integrity_error))) if integrity_error.is_of_the_store() => {
+                    return Err(FoldRunError::Store(integrity_error));
                 }
                 // Rows that were damaged in the store: they are folded again from the log.
-                Some((_, FoldError::Row(doubt))) if !fold.build.is_defect(&doubt) => {
-                    fold.published.count_doubt(&doubt);
+                Some((_, FoldError::Row(integrity_error))) if !fold.build.is_defect(&integrity_error) => {
+                    fold.published.count_integrity_error(&integrity_error);
                     self.begin_instead_of(&fold).map_err(FoldRunError::Store)?;
                 }
                 // A defect of the model, or an event that contradicts it. It would halt there again, so the model stops, and its
@@ -272,7 +272,7 @@ impl Worker<'_> {
 
     fn store_at_the_end(&mut self) -> Result<(), RowIntegrityError> {
         BuildGroup::ALL.into_iter().try_for_each(|group| match self.store(group, true) {
-            Err(FoldRunError::Store(doubt)) => Err(doubt),
+            Err(FoldRunError::Store(integrity_error)) => Err(integrity_error),
             // Events whose rows are not stored are folded again by the next opening.
             Err(FoldRunError::Read(_)) | Ok(()) => Ok(()),
         })

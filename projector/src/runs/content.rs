@@ -32,7 +32,7 @@ impl<'de> LenientValue<'de> for RunContent {
 
 impl StepContent {
     /// Returns the contents as this event tells them; parts that it leaves out are as the event before told them.
-    pub(super) fn told(content: Option<RunContent>, summary: Option<String>, before: Option<&Self>) -> Self {
+    pub(super) fn merge(content: Option<RunContent>, summary: Option<String>, before: Option<&Self>) -> Self {
         let RunContent { sha256, bytes } = content.unwrap_or_default();
         let before = before.cloned().unwrap_or_default();
         Self {

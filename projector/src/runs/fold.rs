@@ -109,22 +109,23 @@ impl Model for RunsModel {
         if kind == ToolRequested::KIND {
             return called(event, rows);
         }
-        let Some(told) = event.data::<RunEventView<'_>>()? else { return Ok(()) };
-        let Some(id) = told.run.as_deref().or(event.record.run.as_deref()) else { return Ok(()) };
-        let (before, mut run) = run_of(event, rows, id, told.assurance)?;
+        let Some(payload) = event.data::<RunEventView<'_>>()? else { return Ok(()) };
+        let Some(id) = payload.run.as_deref().or(event.record.run.as_deref()) else { return Ok(()) };
+        let (before, mut run) = run_of(event, rows, id, payload.assurance)?;
         match kind {
-            RunStarted::KIND => started(event, &mut run, told),
-            StepEvent::KIND => step(event, rows, &mut run, told)?,
+            RunStarted::KIND => started(event, &mut run, payload),
+            StepEvent::KIND => step(event, rows, &mut run, payload)?,
             RunOverdue::KIND => run.overdue = true,
-            _ => changed(kind, &mut run, told),
+            _ => changed(kind, &mut run, payload),
         }
         store(rows, before.as_ref(), &run)
     }
 }
 
 fn called(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let told = event.requested()?;
-    let (run, assurance) = told.map_or((None, None), |told| (told.run.as_deref(), told.assurance));
+    let payload = event.requested()?;
+    let (run, assurance) =
+        payload.map_or((None, None), |payload| (payload.run.as_deref(), payload.assurance));
     let Some(id) = run.or(event.record.run.as_deref()) else { return Ok(()) };
     let (before, mut run) = run_of(event, rows, id, assurance)?;
     run.calls += 1;
@@ -177,15 +178,16 @@ fn store(rows: &mut Rows<'_>, before: Option<&RunSummary>, run: &RunSummary) -> 
     Ok(())
 }
 
-fn started(event: &FoldEvent<'_>, run: &mut RunSummary, told: RunEventView<'_>) {
-    run.kind = told.kind.unwrap_or_else(|| "-".to_owned());
-    run.graph = told.graph;
-    run.case = told.case;
-    run.subtask = told.subtask;
-    run.agent = told.agent.or_else(|| event.record.agent.as_deref().map(str::to_owned)).or(run.agent.take());
+fn started(event: &FoldEvent<'_>, run: &mut RunSummary, payload: RunEventView<'_>) {
+    run.kind = payload.kind.unwrap_or_else(|| "-".to_owned());
+    run.graph = payload.graph;
+    run.case = payload.case;
+    run.subtask = payload.subtask;
+    run.agent =
+        payload.agent.or_else(|| event.record.agent.as_deref().map(str::to_owned)).or(run.agent.take());
 }
 
-fn changed(kind: &str, run: &mut RunSummary, told: RunEventView<'_>) {
+fn changed(kind: &str, run: &mut RunSummary, payload: RunEventView<'_>) {
     run.state = match kind {
         RunPaused::KIND => RunState::Paused,
         RunResumed::KIND => RunState::Running,
@@ -194,14 +196,14 @@ fn changed(kind: &str, run: &mut RunSummary, told: RunEventView<'_>) {
         _ => RunState::Aborted,
     };
     run.overdue &= matches!(run.state, RunState::Running | RunState::Paused);
-    run.why = told.reason.or(told.error_type).or(told.status);
-    run.node = told.node.or(run.node.take());
-    run.duration_ms = told.duration_ms.or(run.duration_ms);
+    run.why = payload.reason.or(payload.error_type).or(payload.status);
+    run.node = payload.node.or(run.node.take());
+    run.duration_ms = payload.duration_ms.or(run.duration_ms);
     // The figures of the end are of the whole run, its steps included.
-    if let Some(cost) = told.cost_micro_usd {
+    if let Some(cost) = payload.cost_micro_usd {
         run.cost_micro_usd = cost.into();
     }
-    if let Some(tokens) = told.tokens {
+    if let Some(tokens) = payload.tokens {
         (run.tokens_in, run.tokens_out) = (tokens.read.into(), tokens.written.into());
     }
 }
@@ -210,31 +212,36 @@ fn step(
     event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
     run: &mut RunSummary,
-    told: RunEventView<'_>,
+    payload: RunEventView<'_>,
 ) -> Result<(), FoldError> {
-    let (Some(node), Some(node_type), Some(status)) = (told.node, told.node_type, told.status) else {
+    let (Some(node), Some(node_type), Some(status)) = (payload.node, payload.node_type, payload.status)
+    else {
         return Err(FoldError::Contradiction("a step without a node or a status"));
     };
-    let place = rows.key(STEP_OF, &[&run.run, &node, &told.attempt.to_string()]);
+    let place = rows.key(STEP_OF, &[&run.run, &node, &payload.attempt.to_string()]);
     let known = rows.row::<u64>(&place)?;
     let position = event.position.get();
     let key = rows.key(STEPS, &[&run.run]).at(known.unwrap_or(position));
     let before = rows.row::<RunStep>(&key)?;
-    let (time, tokens) = (event.happened(told.assurance).0, told.tokens.unwrap_or_default());
+    let (time, tokens) = (event.happened(payload.assurance).0, payload.tokens.unwrap_or_default());
     let step = RunStep {
         position: before.as_ref().map_or(position, |step| step.position),
         time: before.as_ref().map_or(time, |step| step.time),
-        attempt: told.attempt,
+        attempt: payload.attempt,
         last: position,
         // The end of a try need not repeat what its beginning told.
-        iteration: told.iteration.or_else(|| before.as_ref()?.iteration),
-        action: told.action.or_else(|| before.as_ref()?.action.clone()),
-        model: told.model.or_else(|| before.as_ref()?.model.clone()),
-        error_type: told.error_type,
-        input: StepContent::told(told.input, told.input_summary, before.as_ref().map(|step| &step.input)),
-        output: StepContent::told(told.output, told.summary, before.as_ref().map(|step| &step.output)),
-        duration_ms: told.duration_ms,
-        cost_micro_usd: told.cost_micro_usd,
+        iteration: payload.iteration.or_else(|| before.as_ref()?.iteration),
+        action: payload.action.or_else(|| before.as_ref()?.action.clone()),
+        model: payload.model.or_else(|| before.as_ref()?.model.clone()),
+        error_type: payload.error_type,
+        input: StepContent::merge(
+            payload.input,
+            payload.input_summary,
+            before.as_ref().map(|step| &step.input),
+        ),
+        output: StepContent::merge(payload.output, payload.summary, before.as_ref().map(|step| &step.output)),
+        duration_ms: payload.duration_ms,
+        cost_micro_usd: payload.cost_micro_usd,
         tokens_in: tokens.read,
         tokens_out: tokens.written,
         node,

@@ -177,20 +177,20 @@ fn seen(
 }
 
 fn started(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let told = event.data::<SessionStartView>()?;
-    let assurance = told.as_ref().and_then(|told| told.assurance);
+    let payload = event.data::<SessionStartView>()?;
+    let assurance = payload.as_ref().and_then(|payload| payload.assurance);
     let mut place = SessionRows::at(event, rows, session, assurance, None)?;
-    place.tally.has_model |= told.as_ref().is_some_and(|told| told.model.is_some());
+    place.tally.has_model |= payload.as_ref().is_some_and(|payload| payload.model.is_some());
     place.tell(rows, |session| {
         // It goes on: what it first began with stays.
         session.end = None;
         if session.started.is_none() {
             session.started = Some(event.position.get());
-            if let Some(told) = told {
-                session.harness = Some(told.harness);
-                session.version = told.version;
-                session.cwd = told.cwd;
-                session.model = told.model.or(session.model.take());
+            if let Some(payload) = payload {
+                session.harness = Some(payload.harness);
+                session.version = payload.version;
+                session.cwd = payload.cwd;
+                session.model = payload.model.or(session.model.take());
             }
         }
     })?;
@@ -198,11 +198,11 @@ fn started(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<
 }
 
 fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let Some(told) = event.data::<SessionEndView>()? else {
+    let Some(payload) = event.data::<SessionEndView>()? else {
         return seen(event, rows, session, false, |_| {});
     };
-    let place = SessionRows::at(event, rows, session, told.assurance, None)?;
-    let totals = told.totals.map(|totals| SessionTotals {
+    let place = SessionRows::at(event, rows, session, payload.assurance, None)?;
+    let totals = payload.totals.map(|totals| SessionTotals {
         turns: totals.turns,
         calls: totals.calls,
         events: totals.events,
@@ -213,21 +213,21 @@ fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<()
     });
     let SessionCounts { last: position, last_time: time, last_brought: brought, .. } = place.tally.counts;
     place.tell(rows, |session| {
-        session.end = Some(SessionEnd { position, time, brought, reason: told.reason, totals });
+        session.end = Some(SessionEnd { position, time, brought, reason: payload.reason, totals });
     })?;
     place.store(rows)
 }
 
 fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let told = event.requested()?;
-    let assurance = told.and_then(|told| told.assurance);
-    let run = told.and_then(|told| told.run.as_deref());
+    let payload = event.requested()?;
+    let assurance = payload.and_then(|payload| payload.assurance);
+    let run = payload.and_then(|payload| payload.run.as_deref());
     let mut place = SessionRows::at(event, rows, session, assurance, run)?;
-    place.uses(rows, told.and_then(|told| told.model.as_deref()))?;
-    let call = told.map(|told| &*told.call).or(event.record.call.as_deref());
+    place.uses(rows, payload.and_then(|payload| payload.model.as_deref()))?;
+    let call = payload.map(|payload| &*payload.call).or(event.record.call.as_deref());
     let Some(call) = call else { return place.store(rows) };
-    if let (Some(tokens), Some(_)) = (told.and_then(|told| told.tokens), assurance) {
-        let answer = told.and_then(|told| told.request.as_deref()).unwrap_or(call);
+    if let (Some(tokens), Some(_)) = (payload.and_then(|payload| payload.tokens), assurance) {
+        let answer = payload.and_then(|payload| payload.request.as_deref()).unwrap_or(call);
         let news = news_of_answer(rows, COUNTED_ANSWER, answer, &tokens)?;
         place.tally.counts.spending.count_news(event.position.get(), &news);
     }
@@ -241,11 +241,11 @@ fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Resul
 }
 
 fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let Some(told) = event.decided()? else { return seen(event, rows, session, false, |_| {}) };
+    let Some(payload) = event.decided()? else { return seen(event, rows, session, false, |_| {}) };
     let mut place = SessionRows::at(event, rows, session, None, None)?;
-    let meant = event.call_values(&told.call, told.inputs.imported);
+    let meant = event.call_values(&payload.call, payload.inputs.imported);
     if place.has_ended_first(meant) {
-        *said(&mut place.tally.counts, told.verdict) += 1;
+        *said(&mut place.tally.counts, payload.verdict) += 1;
         return place.store(rows);
     }
     let key = rows.key(OPEN_CALL, &meant);
@@ -255,19 +255,19 @@ fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<
             let count = said(counts, before);
             *count = count.saturating_sub(1);
         }
-        *said(counts, told.verdict) += 1;
+        *said(counts, payload.verdict) += 1;
         let state = if open.given_up {
             CallState::Open
         } else {
-            CallState::decided(&told.mode, told.verdict, &told.reason_code)
+            CallState::decided(&payload.mode, payload.verdict, &payload.reason_code)
         };
         counts.move_call(open.state, state);
-        let awaited = told.approval.as_deref().filter(|_| state == CallState::Waiting);
+        let awaited = payload.approval.as_deref().filter(|_| state == CallState::Waiting);
         if let Some(approval) = awaited.filter(|approval| open.approval.as_deref() != Some(approval)) {
             waits(rows, meant, approval)?;
         }
         let approval = awaited.map(str::to_owned);
-        rows.put(&key, &OpenSessionCall { verdict: Some(told.verdict), state, approval, ..open })?;
+        rows.put(&key, &OpenSessionCall { verdict: Some(payload.verdict), state, approval, ..open })?;
     }
     place.store(rows)
 }
@@ -290,15 +290,15 @@ fn waits(rows: &mut Rows<'_>, call: [&str; 2], approval: &str) -> Result<(), Fol
 
 fn call_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let nothing = OutcomeView::default();
-    let told = event.told()?.unwrap_or(&nothing);
-    let call = told.call.as_deref().or(event.record.call.as_deref());
-    let meant = call.map(|call| event.call_values(call, told.assurance.is_some()));
+    let payload = event.outcome()?.unwrap_or(&nothing);
+    let call = payload.call.as_deref().or(event.record.call.as_deref());
+    let meant = call.map(|call| event.call_values(call, payload.assurance.is_some()));
     let key = meant.map(|meant| rows.key(OPEN_CALL, &meant));
     let open = key.as_ref().map_or(Ok(None), |key| rows.row::<OpenSessionCall>(key))?;
     let named = event.record.session.as_deref();
     let Some(session) = open.as_ref().map(|open| &*open.session).or(named) else { return Ok(()) };
-    let mut place = SessionRows::at(event, rows, session, told.assurance, None)?;
-    let status = told.status.as_deref();
+    let mut place = SessionRows::at(event, rows, session, payload.assurance, None)?;
+    let status = payload.status.as_deref();
     let is_given_up = status == Some(TIMEOUT);
     let counts = &mut place.tally.counts;
     match (&open, key) {
@@ -324,8 +324,8 @@ fn call_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldErro
         Some("blocked") => counts.blocked += 1,
         _ => {}
     }
-    if told.is_spending() {
-        counts.spending.count(event.position.get(), told, false);
+    if payload.is_spending() {
+        counts.spending.count(event.position.get(), payload, false);
     }
     let is_undecided = open.as_ref().is_some_and(|open| open.verdict.is_none());
     if let Some(meant) = meant.filter(|_| is_undecided && !is_given_up) {
@@ -335,22 +335,22 @@ fn call_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldErro
 }
 
 fn model_called(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return seen(event, rows, session, false, |_| {}) };
-    let mut place = SessionRows::at(event, rows, session, told.assurance, None)?;
-    place.uses(rows, told.model.as_deref())?;
+    let Some(payload) = event.outcome()? else { return seen(event, rows, session, false, |_| {}) };
+    let mut place = SessionRows::at(event, rows, session, payload.assurance, None)?;
+    place.uses(rows, payload.model.as_deref())?;
     let (position, spending) = (event.position.get(), &mut place.tally.counts.spending);
-    match (&told.tokens, told.request.as_deref(), told.assurance, told.cost_micro_usd) {
+    match (&payload.tokens, payload.request.as_deref(), payload.assurance, payload.cost_micro_usd) {
         (Some(tokens), Some(request), Some(_), None) => {
             spending.count_news(position, &news_of_answer(rows, COUNTED_ANSWER, request, tokens)?);
         }
-        _ => spending.count(position, told, true),
+        _ => spending.count(position, payload, true),
     }
     place.store(rows)
 }
 
 fn asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<(), FoldError> {
-    if let Some(told) = event.data::<ApprovalRequestView<'_>>()? {
-        rows.put(&rows.key(ASKED_IN, &[&told.approval]), &session)?;
+    if let Some(payload) = event.data::<ApprovalRequestView<'_>>()? {
+        rows.put(&rows.key(ASKED_IN, &[&payload.approval]), &session)?;
     }
     seen(event, rows, session, false, |counts| counts.approvals_asked += 1)
 }
@@ -358,13 +358,13 @@ fn asked(event: &FoldEvent<'_>, rows: &mut Rows<'_>, session: &str) -> Result<()
 fn resolved(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let named = event.record.session.as_deref();
     let mut answered = None;
-    if let Some(told) = event.data::<ApprovalResolutionView<'_>>()? {
-        let key = rows.key(ASKED_IN, &[&told.approval]);
+    if let Some(payload) = event.data::<ApprovalResolutionView<'_>>()? {
+        let key = rows.key(ASKED_IN, &[&payload.approval]);
         if let Some(session) = rows.row::<String>(&key)? {
             rows.remove(&key)?;
-            answered = Some((session, told.resolution.clone()));
+            answered = Some((session, payload.resolution.clone()));
         }
-        move_waiting(rows, &told)?;
+        move_waiting(rows, &payload)?;
     }
     let Some((session, resolution)) = answered else {
         return named.map_or(Ok(()), |session| seen(event, rows, session, false, |_| {}));
@@ -377,21 +377,21 @@ fn resolved(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError>
 }
 
 /// The calls that waited for an approval do so no more, each in its own session.
-fn move_waiting(rows: &mut Rows<'_>, told: &ApprovalResolutionView<'_>) -> Result<(), FoldError> {
-    let key = rows.key(AWAITED, &[&told.approval]);
+fn move_waiting(rows: &mut Rows<'_>, payload: &ApprovalResolutionView<'_>) -> Result<(), FoldError> {
+    let key = rows.key(AWAITED, &[&payload.approval]);
     let Some(calls) = rows.row::<u64>(&key)? else { return Ok(()) };
     rows.remove(&key)?;
     for number in 0..calls {
-        let waiting = rows.key(WAITING, &[&told.approval]).at(number);
+        let waiting = rows.key(WAITING, &[&payload.approval]).at(number);
         let Some([stream, call]) = rows.row::<[String; 2]>(&waiting)? else { continue };
         rows.remove(&waiting)?;
         let key = rows.key(OPEN_CALL, &[&stream, &call]);
         // It has ended, or waits for another one since.
         let open = rows.row::<OpenSessionCall>(&key)?;
-        let Some(open) = open.filter(|open| open.approval.as_deref() == Some(&*told.approval)) else {
+        let Some(open) = open.filter(|open| open.approval.as_deref() == Some(&*payload.approval)) else {
             continue;
         };
-        let state = open.state.answered(&told.resolution);
+        let state = open.state.answered(&payload.resolution);
         count_in(rows, &open.session, |counts| counts.move_call(open.state, state))?;
         rows.put(&key, &OpenSessionCall { state, approval: None, ..open })?;
     }

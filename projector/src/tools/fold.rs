@@ -116,13 +116,13 @@ impl Model for ToolsModel {
 fn requested(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     // Sealed data is not known here; the call's id stands outside.
     let sealed = event.record.call.as_deref().map(ToolRequestView::of_sealed);
-    let Some(told) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
-    let key = rows.key(CALLS, &event.call_values(&told.call, told.assurance.is_some()));
+    let Some(payload) = event.requested()?.or(sealed.as_ref()) else { return Ok(()) };
+    let key = rows.key(CALLS, &event.call_values(&payload.call, payload.assurance.is_some()));
     // Asked for again before its end it is the same call.
     if rows.row::<CallProgress>(&key)?.is_some_and(|known| known.end.is_none()) {
         return Ok(());
     }
-    let known = begun(event, rows, &told.tool, told.assurance)?;
+    let known = begun(event, rows, &payload.tool, payload.assurance)?;
     change(rows, &key, None, &known)
 }
 
@@ -151,28 +151,28 @@ fn begun(
 }
 
 fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.decided()? else { return Ok(()) };
-    let key = rows.key(CALLS, &event.call_values(&told.call, told.inputs.imported));
+    let Some(payload) = event.decided()? else { return Ok(()) };
+    let key = rows.key(CALLS, &event.call_values(&payload.call, payload.inputs.imported));
     let Some(before) = rows.row::<CallProgress>(&key)? else { return Ok(()) };
     let mut known = before.clone();
-    known.verdict = Some(told.verdict);
-    known.was_reviewed |= told.verdict == Verdict::Review;
-    known.was_denied |= told.verdict == Verdict::Deny;
-    known.context = told.inputs.dimension.context.as_deref().map(str::to_owned).or(known.context);
-    known.role = told.inputs.role.as_deref().map(str::to_owned).or(known.role);
+    known.verdict = Some(payload.verdict);
+    known.was_reviewed |= payload.verdict == Verdict::Review;
+    known.was_denied |= payload.verdict == Verdict::Deny;
+    known.context = payload.inputs.dimension.context.as_deref().map(str::to_owned).or(known.context);
+    known.role = payload.inputs.role.as_deref().map(str::to_owned).or(known.role);
     change(rows, &key, Some(&before), &known)
 }
 
 fn ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.told()? else { return Ok(()) };
-    let (Some(call), Some(status)) = (&told.call, &told.status) else {
+    let Some(payload) = event.outcome()? else { return Ok(()) };
+    let (Some(call), Some(status)) = (&payload.call, &payload.status) else {
         return Err(FoldError::Contradiction("a call ended without an id or a status"));
     };
-    let key = rows.key(CALLS, &event.call_values(call, told.assurance.is_some()));
+    let key = rows.key(CALLS, &event.call_values(call, payload.assurance.is_some()));
     let goes_on = |known: &CallProgress| known.end.as_ref().is_none_or(|end| end.status == TIMEOUT);
     let before = rows.row::<CallProgress>(&key)?.filter(goes_on);
-    let known = before.clone().map_or_else(|| begun(event, rows, UNKNOWN, told.assurance), Ok)?;
-    let end = End { status: status.clone().into_owned(), duration_ms: told.duration_ms };
+    let known = before.clone().map_or_else(|| begun(event, rows, UNKNOWN, payload.assurance), Ok)?;
+    let end = End { status: status.clone().into_owned(), duration_ms: payload.duration_ms };
     change(rows, &key, before.as_ref(), &CallProgress { end: Some(end), ..known })
 }
 

@@ -171,36 +171,36 @@ fn observed(
     rows: &mut Rows<'_>,
     forgetting: ForgettingCheck,
 ) -> Result<(), FoldError> {
-    let Some(told) = event.observed()? else { return Ok(()) };
-    let month = count_in_month(event, rows, told)?;
-    rows.post(rows.key(TOLD, &told.dimension.every_part()), event.position.get())?;
-    let (outcome, post) = (told.outcome, told.post_check_passed);
-    if told.assurance.is_some() {
+    let Some(payload) = event.observed()? else { return Ok(()) };
+    let month = count_in_month(event, rows, payload)?;
+    rows.post(rows.key(TOLD, &payload.dimension.every_part()), event.position.get())?;
+    let (outcome, post) = (payload.outcome, payload.post_check_passed);
+    if payload.assurance.is_some() {
         let time = imported_time(event, rows)?;
-        let (key, mut imported) = imported(rows, &told.dimension)?;
+        let (key, mut imported) = imported(rows, &payload.dimension)?;
         imported.record.apply_outcome(outcome, post, time);
         *imported.months.entry(month).or_default() += 1;
         rows.put(&key, &imported)?;
         // It counts only once its import is accepted.
-        return keep(event, rows, &told.dimension, forgetting, false, None);
+        return keep(event, rows, &payload.dimension, forgetting, false, None);
     }
     let change = |record: &mut TrustRecord| record.apply_outcome(outcome, post, event.time);
-    keep(event, rows, &told.dimension, forgetting, false, Some(&change))
+    keep(event, rows, &payload.dimension, forgetting, false, Some(&change))
 }
 
 /// Moves the time that the import has come to; a decision on an import's call changes nothing else here.
 fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    if event.decided()?.is_some_and(|told| told.inputs.imported) {
+    if event.decided()?.is_some_and(|payload| payload.inputs.imported) {
         imported_time(event, rows)?;
     }
     Ok(())
 }
 
 fn set(event: &FoldEvent<'_>, rows: &mut Rows<'_>, forgetting: ForgettingCheck) -> Result<(), FoldError> {
-    let Some(told) = event.data::<TrustSet>()? else { return Ok(()) };
-    rows.post(rows.key(TOLD, &told.dimension.every_part()), event.position.get())?;
-    let change = |record: &mut TrustRecord| record.apply_set(&told, event.time);
-    keep(event, rows, &told.dimension, forgetting, false, Some(&change))
+    let Some(payload) = event.data::<TrustSet>()? else { return Ok(()) };
+    rows.post(rows.key(TOLD, &payload.dimension.every_part()), event.position.get())?;
+    let change = |record: &mut TrustRecord| record.apply_set(&payload, event.time);
+    keep(event, rows, &payload.dimension, forgetting, false, Some(&change))
 }
 
 /// Brings a dimension's record to this event, which may change it, and keeps it now and then: where `is_kept`, or where it was
@@ -280,8 +280,8 @@ fn each_imported(
 }
 
 fn import_ended(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ImportBatch>()? else { return Ok(()) };
-    let ended = rows.key(ENDED, &[told.digest.as_str()]);
+    let Some(payload) = event.data::<ImportBatch>()? else { return Ok(()) };
+    let ended = rows.key(ENDED, &[payload.digest.as_str()]);
     // Outcomes that the same import brings again are the next import's.
     if rows.row::<ImportEnd>(&ended)?.is_some() {
         return Ok(());
@@ -303,8 +303,8 @@ fn import_accepted(
     rows: &mut Rows<'_>,
     forgetting: ForgettingCheck,
 ) -> Result<(), FoldError> {
-    let Some(told) = event.data::<ImportAccepted>()? else { return Ok(()) };
-    let key = rows.key(ENDED, &[told.digest.as_str()]);
+    let Some(payload) = event.data::<ImportAccepted>()? else { return Ok(()) };
+    let key = rows.key(ENDED, &[payload.digest.as_str()]);
     let Some(ended) = rows.row::<ImportEnd>(&key)?.filter(|ended| !ended.is_accepted) else { return Ok(()) };
     rows.put(&key, &ImportEnd { is_accepted: true, ..ended })?;
     each_imported(rows, ended.number, |rows, ImportOutcomes { dimension, record: earlier, months }| {
@@ -321,14 +321,14 @@ fn import_accepted(
 }
 
 fn published(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<PublishedPolicyView>()? else { return Ok(()) };
-    let rules = serde_json::to_string(&told.trust)?;
-    Ok(rows.put(&rows.key(RULES_OF, &[&told.version.to_string()]), &rules)?)
+    let Some(payload) = event.data::<PublishedPolicyView>()? else { return Ok(()) };
+    let rules = serde_json::to_string(&payload.trust)?;
+    Ok(rows.put(&rows.key(RULES_OF, &[&payload.version.to_string()]), &rules)?)
 }
 
 fn activated(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
-    let Some(told) = event.data::<PolicyActivated>()? else { return Ok(()) };
-    let rules = rows.row::<String>(&rows.key(RULES_OF, &[&told.version.to_string()]))?;
+    let Some(payload) = event.data::<PolicyActivated>()? else { return Ok(()) };
+    let rules = rows.row::<String>(&rows.key(RULES_OF, &[&payload.version.to_string()]))?;
     Ok(rows.add(&rows.key(RULES, &[]).at(event.position.get()), &rules)?)
 }
 
@@ -356,14 +356,14 @@ fn turned(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
 fn count_in_month(
     event: &FoldEvent<'_>,
     rows: &mut Rows<'_>,
-    told: &ObservationView,
+    payload: &ObservationView,
 ) -> Result<u64, FoldError> {
-    let (number, name) = month_of(event.happened(told.assurance));
-    let key = rows.key(MONTHS, &told.dimension.every_part()).at(number);
+    let (number, name) = month_of(event.happened(payload.assurance));
+    let key = rows.key(MONTHS, &payload.dimension.every_part()).at(number);
     let month = rows.row::<TrustMonth>(&key)?;
     let first = event.position.get();
     let mut month = month.unwrap_or_else(|| TrustMonth { month: name, first, ..TrustMonth::default() });
-    let count = match told.outcome {
+    let count = match payload.outcome {
         TrustOutcome::Approved => &mut month.approved,
         TrustOutcome::AutoApproved => &mut month.auto_approved,
         TrustOutcome::Rejected => &mut month.rejected,
@@ -372,12 +372,12 @@ fn count_in_month(
         TrustOutcome::ChecksFailed => &mut month.exit_codes,
     };
     *count += 1;
-    month.failed_checks += u64::from(told.post_check_passed == Some(false));
-    month.imported += u64::from(told.assurance.is_some());
-    month.not_accepted += u64::from(told.assurance.is_some());
-    month.duration_ms += u128::from(told.duration_ms.unwrap_or(0));
-    month.cost_micro_usd += u128::from(told.cost_micro_usd.unwrap_or(0));
-    month.tokens += u128::from(told.tokens.unwrap_or(0));
+    month.failed_checks += u64::from(payload.post_check_passed == Some(false));
+    month.imported += u64::from(payload.assurance.is_some());
+    month.not_accepted += u64::from(payload.assurance.is_some());
+    month.duration_ms += u128::from(payload.duration_ms.unwrap_or(0));
+    month.cost_micro_usd += u128::from(payload.cost_micro_usd.unwrap_or(0));
+    month.tokens += u128::from(payload.tokens.unwrap_or(0));
     month.last = event.position.get();
     rows.put(&key, &month)?;
     Ok(number)

@@ -193,8 +193,8 @@ fn cheaper(shown: &[DimensionRecord]) -> Vec<String> {
 fn a_cheaper_model_is_proposed_from_thirty_calls_on_that_go_as_well() {
     let dear = || priced("large", 100, 0, 900);
     let found = cheaper(&[dear(), priced("small", 95, 5, 300), priced("tiny", 28, 4, 100)]);
-    let told = "large: small does this as well for less: 95 of 100 calls went well for 300 micro-USD each, here 100 of 100 for 900";
-    assert_eq!(found, [told]);
+    let reason = "large: small does this as well for less: 95 of 100 calls went well for 300 micro-USD each, here 100 of 100 for 900";
+    assert_eq!(found, [reason]);
     assert_eq!(
         cheaper(&[dear(), priced("small", 94, 6, 300)]),
         Vec::<String>::new(),

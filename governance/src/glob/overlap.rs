@@ -6,7 +6,7 @@ impl GlobPattern {
     /// Returns `true` if there may be a text that both match. Never `false` where there is one.
     ///
     /// It follows both patterns side by side: at most one step for each pair of their tokens.
-    pub(in crate::policy) fn may_meet(&self, other: &Self) -> bool {
+    pub(crate) fn may_meet(&self, other: &Self) -> bool {
         let (one, two) = (self.all_tokens(), other.all_tokens());
         let width = two.len() + 1;
         let mut seen = vec![false; (one.len() + 1) * width];

@@ -12,14 +12,18 @@
 //! | `[a-z_]`, `[!0-9]` | one character of these, or none of these; in a path never `/` |
 //! | `\` and a character | that character |
 //!
-//! Everything else stands for itself; `{` and `}` must be escaped, because elsewhere they mean alternatives.
+//! Everything else stands for itself; `{` and `}` must be escaped, because elsewhere they mean alternatives. Recorded registrations of
+//! tools may have them all the same: see [`DestinationGlob`].
 
+mod destination_glob;
 mod overlap;
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use bitacora_vocabulary::MAX_GLOB_BYTES;
+
+pub(crate) use destination_glob::DestinationGlob;
 
 /// Bits of a set of states: one for each token and one for the end.
 const STATE_WORDS: usize = MAX_GLOB_BYTES / 64 + 1;
@@ -48,11 +52,19 @@ pub enum GlobError {
     /// An unescaped `{` or `}`.
     #[error("`{{` and `}}` are no alternatives here; list several globs, or escape them with `\\`")]
     Brace,
+    /// Recorded before, it had another meaning.
+    #[error(
+        "read in another way by older registrations; write `**` as a whole step of a path, once in a row, and in classes neither `^` nor `\\`"
+    )]
+    TwoReadings,
+    /// Braces of a recorded registration that come to very many globs.
+    #[error("its braces come to too many globs; register the tool anew and list the globs")]
+    TooManyAlternatives,
 }
 
 /// The characters that a `*` may run over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(crate) enum Dialect {
     /// Everything.
     Text,
     /// Everything but `/`.
@@ -61,7 +73,7 @@ pub(super) enum Dialect {
 
 /// A pattern, ready to be compared.
 #[derive(Debug, Clone)]
-pub(super) struct GlobPattern {
+pub(crate) struct GlobPattern {
     dialect: Dialect,
     /// The beginning of every match; not among the tokens.
     prefix: Box<str>,
@@ -94,11 +106,14 @@ impl GlobPattern {
     ///
     /// # Errors
     /// Where it is not one: see [`GlobError`].
-    pub(super) fn compile(glob: &str, dialect: Dialect) -> Result<Self, GlobError> {
+    pub(crate) fn compile(glob: &str, dialect: Dialect) -> Result<Self, GlobError> {
         if glob.len() > MAX_GLOB_BYTES {
             return Err(GlobError::TooLong);
         }
-        let tokens = tokens(glob, dialect)?;
+        Ok(Self::new(tokens(glob, dialect)?, dialect))
+    }
+
+    fn new(tokens: Vec<Token>, dialect: Dialect) -> Self {
         let plain = |token: &Token| if let Token::Character(c) = token { Some(*c) } else { None };
         let prefix: String = tokens.iter().map_while(plain).collect();
         let rest = tokens.get(prefix.chars().count()..).unwrap_or_default();
@@ -109,37 +124,37 @@ impl GlobPattern {
         if before.ends_with(&[Token::MaybeFolders, Token::DoubleStar]) && !suffix.is_empty() {
             suffix.remove(0);
         }
-        Ok(Self {
+        Self {
             dialect,
             prefix: prefix.into(),
             tokens: rest.into(),
             needle: needle(rest).into(),
             suffix: suffix.into_iter().collect::<String>().into(),
-        })
+        }
     }
 
     /// Returns the one text that matches, if there is only one.
-    pub(super) fn exact(&self) -> Option<&str> {
+    pub(crate) fn exact(&self) -> Option<&str> {
         self.tokens.is_empty().then_some(&*self.prefix)
     }
 
     /// Returns the beginning of every match.
-    pub(super) fn prefix(&self) -> &str {
+    pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
     /// Returns `true` if every text matches.
-    pub(super) fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.prefix.is_empty() && matches!(*self.tokens, [Token::DoubleStar])
     }
 
     /// Returns `true` if a text matches.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         text.contains(&*self.needle) && self.matches_within(text, &mut u64::MAX.clone()) == Some(true)
     }
 
     /// Does the same within the steps that are left; `None` if it takes more. Takes the used steps off.
-    pub(super) fn matches_within(&self, text: &str, steps: &mut u64) -> Option<bool> {
+    pub(crate) fn matches_within(&self, text: &str, steps: &mut u64) -> Option<bool> {
         *steps = steps.checked_sub(1)?;
         let Some(rest) = text.strip_prefix(&*self.prefix) else { return Some(false) };
         match &*self.tokens {
