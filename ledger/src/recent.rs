@@ -3,10 +3,11 @@
 //! ended.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use bitacora_formats::Position;
 
+use crate::host::lock_order::{OrderedMutex, OrderedRwLock};
 use crate::limits::{MAX_REVISITED_BODY_BYTES, MAX_REVISITED_FRAMES, RECENT_BODY_BYTES};
 use crate::segments::{FramePlace, Segment};
 
@@ -21,7 +22,7 @@ pub(crate) struct OpenFrame {
 /// The last frames that became durable, without a gap, up to [`RECENT_BODY_BYTES`] of bodies and always the newest one.
 #[derive(Default)]
 pub(crate) struct RecentFrames {
-    frames: RwLock<FrameQueue>,
+    frames: OrderedRwLock<FrameQueue>,
 }
 
 #[derive(Default)]
@@ -33,7 +34,7 @@ struct FrameQueue {
 impl RecentFrames {
     /// This frame became durable, right after the one given before.
     pub(crate) fn push(&self, frame: OpenFrame) {
-        let mut frames = self.frames.write().unwrap_or_else(PoisonError::into_inner);
+        let mut frames = self.frames.write();
         frames.bytes += frame.body.len();
         frames.queue.push_back(frame);
         while frames.bytes > RECENT_BODY_BYTES && frames.queue.len() > 1 {
@@ -44,7 +45,7 @@ impl RecentFrames {
 
     /// The frame that holds `position`, if it is one of them.
     pub(crate) fn holding(&self, position: Position) -> Option<OpenFrame> {
-        let frames = self.frames.read().unwrap_or_else(PoisonError::into_inner);
+        let frames = self.frames.read();
         let after = frames.queue.partition_point(|frame| frame.place.header.first_position <= position);
         let frame = frames.queue.get(after.checked_sub(1)?)?;
         (frame.place.header.last_position() >= position).then(|| frame.clone())
@@ -55,7 +56,7 @@ impl RecentFrames {
 /// [`MAX_REVISITED_FRAMES`].
 #[derive(Default)]
 pub(crate) struct RevisitedFrames {
-    frames: Mutex<VecDeque<OpenFrame>>,
+    frames: OrderedMutex<VecDeque<OpenFrame>>,
 }
 
 impl RevisitedFrames {
@@ -63,14 +64,14 @@ impl RevisitedFrames {
         if frame.body.len() > MAX_REVISITED_BODY_BYTES {
             return;
         }
-        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut frames = self.frames.lock();
         frames.truncate(MAX_REVISITED_FRAMES - 1);
         frames.push_front(frame.clone());
     }
 
     /// The frame that holds `position`, if it is one of them.
     pub(crate) fn holding(&self, position: Position) -> Option<OpenFrame> {
-        let frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let frames = self.frames.lock();
         let holds = |frame: &&OpenFrame| {
             let header = &frame.place.header;
             header.first_position <= position && position <= header.last_position()

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 use bitacora_formats::SegmentNumber;
 
 use crate::host::disk::{Disk, DiskFile, OpenMode};
+use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::limits::{FILE_RETRY_MS, FILL_SLICE_BYTES};
 use crate::segments::{segment_file_name, segments_folder};
 use crate::submission::inbox::Inbox;
@@ -23,7 +24,7 @@ pub(crate) struct BlankSegment {
 
 /// Makes one segment ahead of need. A refusal for space is told, and tried again until it succeeds.
 pub(crate) struct SegmentPreallocator {
-    state: Mutex<State>,
+    state: OrderedMutex<State>,
     wake: Condvar,
     folder: PathBuf,
     segment_bytes: u64,
@@ -50,12 +51,12 @@ pub(crate) enum Outlook {
 impl SegmentPreallocator {
     /// Begins with the segment of this number; [`SegmentPreallocator::run`] does the work.
     pub(crate) fn new(ledger: &Path, first: SegmentNumber, segment_bytes: u64) -> Self {
-        let state = Mutex::new(State { stage: Stage::Making(first), closing: false });
+        let state = OrderedMutex::inner(State { stage: Stage::Making(first), closing: false });
         Self { state, wake: Condvar::new(), folder: segments_folder(ledger), segment_bytes }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> OrderedMutexGuard<'_, State> {
+        self.state.lock()
     }
 
     pub(crate) fn outlook(&self) -> Outlook {
@@ -111,14 +112,13 @@ impl SegmentPreallocator {
             match state.stage {
                 Stage::Making(number) => return Some(number),
                 Stage::Ready(_) => {
-                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = state.wait(&self.wake);
                 }
                 Stage::Failed(number, _) => {
                     let pause = Duration::from_millis(FILE_RETRY_MS);
-                    let (guard, timeout) =
-                        self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
+                    let (guard, has_passed) = state.wait_timeout(&self.wake, pause);
                     state = guard;
-                    if timeout.timed_out() {
+                    if has_passed {
                         return Some(number);
                     }
                 }

@@ -1,13 +1,13 @@
 //! The segments that hold events: they find and open a frame wherever its bytes are.
 
 mod archived;
+mod file_names;
 mod lost;
 mod stored;
 mod survey;
 
 use std::ops::{Range, RangeInclusive};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use bitacora_formats::{
     ChainHash, Decompressor, FrameHeader, FrameOpener, Micros, Position, ReleasedSegment, SegmentHeader,
@@ -15,51 +15,20 @@ use bitacora_formats::{
 };
 
 use self::archived::ArchivedSegment;
+use self::file_names::shown;
+pub(crate) use self::file_names::{
+    SEGMENTS, released_file_name, released_number, segment_file_name, segment_number, segments_folder,
+};
 use self::lost::LostSegment;
 use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
 use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
 use crate::damage_reports::DamageReports;
 use crate::host::disk::DiskFile;
+use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard, OrderedRwLock};
 use crate::log_fault::LogFault;
 use crate::query::Filter;
 use crate::read_error::ReadError;
-
-/// The name of a segment's file.
-pub(crate) fn segment_file_name(number: SegmentNumber) -> String {
-    format!("{:010}.seg", number.0)
-}
-
-/// Its file, relative to the ledger's folder.
-fn shown(number: SegmentNumber) -> String {
-    format!("{SEGMENTS}/{}", segment_file_name(number))
-}
-
-/// The number in a segment's file name; `None` for anything that is not exactly such a name.
-pub(crate) fn segment_number(name: &str) -> Option<SegmentNumber> {
-    let digits = name.strip_suffix(".seg")?;
-    let number = SegmentNumber(digits.parse().ok()?);
-    (number.0 > 0 && segment_file_name(number) == name).then_some(number)
-}
-
-/// The name of the file that a released segment leaves.
-pub(crate) fn released_file_name(number: SegmentNumber) -> String {
-    format!("{:010}.released", number.0)
-}
-
-/// The number in the name of the file of a released segment; `None` for anything that is not exactly such a name.
-pub(crate) fn released_number(name: &str) -> Option<SegmentNumber> {
-    let digits = name.strip_suffix(".released")?;
-    let number = SegmentNumber(digits.parse().ok()?);
-    (number.0 > 0 && released_file_name(number) == name).then_some(number)
-}
-
-/// The name of the folder of segments in the ledger's.
-pub(crate) const SEGMENTS: &str = "segments";
-
-pub(crate) fn segments_folder(ledger: &Path) -> PathBuf {
-    ledger.join(SEGMENTS)
-}
 
 /// A segment with at least one durable frame, as readers see it.
 pub(crate) struct Segment {
@@ -372,11 +341,17 @@ impl FrameOutline {
 }
 
 /// All segments with durable events, in order.
-#[derive(Default)]
 pub(crate) struct Segments {
-    list: RwLock<Vec<Arc<Segment>>>,
-    releasing: Mutex<()>,
+    list: OrderedRwLock<Vec<Arc<Segment>>>,
+    releasing: OrderedMutex<()>,
     reports: Arc<DamageReports>,
+}
+
+impl Default for Segments {
+    fn default() -> Self {
+        let (list, reports) = (OrderedRwLock::default(), Arc::default());
+        Self { list, releasing: OrderedMutex::new(LockRank::Release, ()), reports }
+    }
 }
 
 impl Segments {
@@ -385,7 +360,7 @@ impl Segments {
         if let SegmentStorage::File(stored) = &segment.storage {
             stored.report_to(&self.reports);
         }
-        self.list.write().unwrap_or_else(PoisonError::into_inner).push(segment);
+        self.list.write().push(segment);
     }
 
     pub(crate) fn reports(&self) -> &DamageReports {
@@ -393,12 +368,12 @@ impl Segments {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.list.read().len()
     }
 
     /// The segment that holds `position`, if it is durable.
     pub(crate) fn holding(&self, position: Position) -> Option<Arc<Segment>> {
-        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let list = self.list.read();
         let after = list.partition_point(|segment| segment.first <= position);
         list.get(after.checked_sub(1)?).cloned()
     }
@@ -406,7 +381,7 @@ impl Segments {
     /// The first position recorded at `time` or later; `None` where all that is durable is older. Where damage hides which one that is,
     /// the side of the damage that is asked for.
     pub(crate) fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
-        let list = self.list.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let list = self.list.read().clone();
         let older = |segment: &Arc<Segment>| Ok(segment.first_time()?.is_none_or(|first| first < time));
         let before = match partition_point(&list, older) {
             // Damage has no time.
@@ -426,7 +401,7 @@ impl Segments {
 
     /// The last position of the last released segment. Segments are released in order, and never the last one.
     pub(crate) fn released_through(&self) -> Option<Position> {
-        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let list = self.list.read();
         let here = list.partition_point(|segment| segment.is_released());
         let next = list.get(here).filter(|_| here > 0)?;
         Position::new(next.first.get() - 1)
@@ -434,20 +409,20 @@ impl Segments {
 
     /// Puts the remainder of a segment in its place. A holder of the segment goes on reading its file.
     pub(crate) fn release(&self, released: Segment) {
-        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        let mut list = self.list.write();
         if let Some(segment) = list.iter_mut().find(|segment| segment.number == released.number) {
             *segment = Arc::new(released);
         }
     }
 
     /// Segments are released by one at a time.
-    pub(crate) fn releasing(&self) -> MutexGuard<'_, ()> {
-        self.releasing.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn releasing(&self) -> OrderedMutexGuard<'_, ()> {
+        self.releasing.lock()
     }
 
     /// The first segment that was not released and has ended, with its last position.
     pub(crate) fn first_here(&self) -> Option<(Arc<Segment>, Position)> {
-        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let list = self.list.read();
         let here = list.partition_point(|segment| segment.is_released());
         let (segment, next) = (list.get(here)?, list.get(here + 1)?);
         Some((Arc::clone(segment), Position::new(next.first.get() - 1)?))
@@ -470,12 +445,12 @@ impl Segments {
 
     /// All of them, in order.
     pub(crate) fn all(&self) -> Vec<Arc<Segment>> {
-        self.list.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.list.read().clone()
     }
 
     /// The segment after this one.
     pub(crate) fn after(&self, segment: &Segment) -> Option<Arc<Segment>> {
-        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let list = self.list.read();
         let at = list.partition_point(|other| other.first <= segment.first);
         list.get(at).cloned()
     }

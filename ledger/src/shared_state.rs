@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bitacora_formats::{Keyring, LedgerId, StreamKey};
@@ -16,6 +16,7 @@ use crate::dedup::id_tables::IdTables;
 use crate::host::background_pace::BackgroundPace;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
+use crate::host::lock_order::OrderedMutex;
 use crate::log_fault::LogFault;
 use crate::receipt::Head;
 use crate::recent::{RecentFrames, RevisitedFrames};
@@ -64,9 +65,9 @@ pub(crate) struct SharedState {
     pub(crate) window_after: AtomicU64,
     /// The part that governs it; `None` without governance.
     pub(crate) governance: Option<Arc<Governance>>,
-    head: Mutex<Head>,
+    head: OrderedMutex<Head>,
     heads: watch::Sender<Head>,
-    writer: Mutex<WriterState>,
+    writer: OrderedMutex<WriterState>,
     is_proven: AtomicBool,
     /// The damage behind the head, of a ledger that is damaged before it too.
     lost_end: Option<LogFault>,
@@ -140,9 +141,9 @@ impl SharedState {
             counters: SharedCounters::default(),
             window_after: AtomicU64::new(head.position.get()),
             governance,
-            head: Mutex::new(head),
+            head: OrderedMutex::inner(head),
             heads: watch::Sender::new(head),
-            writer: Mutex::new(writer),
+            writer: OrderedMutex::inner(writer),
             is_proven: AtomicBool::new(false),
             lost_end,
             found: OnceLock::new(),
@@ -150,12 +151,12 @@ impl SharedState {
     }
 
     pub(crate) fn head(&self) -> Head {
-        *self.head.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.head.lock()
     }
 
     /// Only the committer calls this, after a good sync.
     pub(crate) fn set_head(&self, head: Head) {
-        *self.head.lock().unwrap_or_else(PoisonError::into_inner) = head;
+        *self.head.lock() = head;
     }
 
     /// Tells subscribers of the head, after the acknowledgements.
@@ -168,18 +169,18 @@ impl SharedState {
     }
 
     pub(crate) fn publish_tips(&self, tips: impl Iterator<Item = (StreamKey, Tip)>) {
-        self.tips.write().unwrap_or_else(PoisonError::into_inner).extend(tips);
+        self.tips.write().extend(tips);
     }
 
     /// The tip of a stream among durable events.
     pub(crate) fn tip(&self, stream: &StreamKey) -> Option<Tip> {
-        self.tips.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()
+        self.tips.read().get(stream).copied()
     }
 
     /// Returns the state of the writer: ready if an append could be made durable now. A want of space is over as soon as a segment is
     /// ready.
     pub(crate) fn writer(&self) -> WriterState {
-        let state = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let state = self.writer.lock().clone();
         match state {
             WriterState::ReadOnly(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_))
                 if matches!(self.preallocator.outlook(), Outlook::Ready) =>
@@ -210,7 +211,7 @@ impl SharedState {
             WriterState::Poisoned(_) => 2,
             _ => 1,
         };
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let is_first_poison = !matches!(*writer, WriterState::Poisoned(_)) || finality(&state) == 3;
         if finality(&state) >= finality(&writer) && is_first_poison {
             *writer = state;
@@ -219,7 +220,7 @@ impl SharedState {
 
     /// Changes the state to a reason that is for good, unless there is one already. Returns `true` where it was changed.
     pub(crate) fn set_writer_once(&self, state: WriterState) -> bool {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let is_new = !writer.is_wrong() && !matches!(*writer, WriterState::Poisoned(_) | WriterState::Closed);
         if is_new {
             *writer = state;
@@ -229,7 +230,7 @@ impl SharedState {
 
     /// The anchor answers again: if that was all that was missing, appends are taken.
     pub(crate) fn anchor_is_back(&self) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         if matches!(*writer, WriterState::ReadOnly(ReadOnlyReason::NoAnchor(_))) {
             *writer = WriterState::Ready;
         }
@@ -246,7 +247,7 @@ impl SharedState {
 
     /// `true`: nothing is acknowledged any more.
     pub(crate) fn is_poisoned(&self) -> bool {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.lock();
         matches!(*writer, WriterState::Poisoned(_))
     }
 

@@ -1,9 +1,11 @@
 //! The state of the head signer as other threads see it, and its published heads.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 use bitacora_formats::{TreeHash, VerifierKey};
+
+use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 
 /// A tree head that is signed, durable, and remembered by the anchor where that could be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub struct HeadStatus {
 /// The head signer's state as other threads see it, with the way to notify the head signer.
 #[derive(Default)]
 pub(crate) struct HeadSignerHandle {
-    state: Mutex<State>,
+    state: OrderedMutex<State>,
     wake: Condvar,
 }
 
@@ -96,8 +98,7 @@ impl HeadSignerHandle {
     /// Waits until a head is due; whether it is the last.
     pub(crate) fn wait(&self, every: Duration) -> bool {
         let early = |state: &mut State| !state.is_due && !state.closing;
-        let waited = self.wake.wait_timeout_while(self.lock(), every, early);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = self.lock().wait_timeout_while(&self.wake, every, early);
         state.is_due = false;
         state.closing
     }
@@ -126,7 +127,7 @@ impl HeadSignerHandle {
         self.lock().unanchored_since.get_or_insert(passed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> OrderedMutexGuard<'_, State> {
+        self.state.lock()
     }
 }

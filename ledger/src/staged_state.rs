@@ -73,13 +73,13 @@ impl StagedState {
     }
 
     fn durable_tip(&self, stream: &StreamKey) -> Option<Tip> {
-        let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let tips = self.durable_tips.read();
         tips.get(stream).copied()
     }
 
     /// Returns `true` if no more stream may begin. Streams ahead of the disk may be counted twice: the limit is met early, never late.
     fn is_full(&self) -> bool {
-        let tips = self.durable_tips.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let tips = self.durable_tips.read();
         tips.len() + self.ahead.len() >= MAX_STREAMS
     }
 

@@ -1,9 +1,10 @@
 //! The last event of each stream, as the disk has it.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use bitacora_formats::{Position, StreamKey, StreamVersion};
 
+use crate::host::lock_order::OrderedRwLock;
 use crate::key_map::KeyMap;
 
 /// The last event of a stream.
@@ -14,4 +15,4 @@ pub(crate) struct Tip {
 }
 
 /// Stream tips as the disk has them; written at publish, read by anyone.
-pub(crate) type DurableTips = Arc<RwLock<KeyMap<StreamKey, Tip>>>;
+pub(crate) type DurableTips = Arc<OrderedRwLock<KeyMap<StreamKey, Tip>>>;

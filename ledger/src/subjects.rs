@@ -11,13 +11,14 @@ mod tests;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
 use self::key_files::{KeyFiles, KeyFolder, SyncFailure};
 use self::recent::Recent;
 use crate::host::environment::Environment;
+use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard};
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
 
 /// The key of a data subject, and the random id that records know it by.
@@ -78,7 +79,7 @@ pub(crate) struct Subjects {
     files: SubjectFiles,
     by_name: KeyFiles,
     by_id: KeyFiles,
-    cached: Mutex<CachedKeys>,
+    cached: OrderedMutex<CachedKeys>,
 }
 
 #[derive(Debug)]
@@ -98,9 +99,9 @@ impl Subjects {
             environment,
             keys: keys.clone(),
             files: SubjectFiles::new(keys.ledger(), keys.index_key().clone()),
-            by_name: KeyFiles::new(ledger, "by-name", &sync_failed),
-            by_id: KeyFiles::new(ledger, "by-id", &sync_failed),
-            cached: Mutex::new(CachedKeys {
+            by_name: KeyFiles::new(ledger, ("by-name", LockRank::KeyFolderByName), &sync_failed),
+            by_id: KeyFiles::new(ledger, ("by-id", LockRank::KeyFolderById), &sync_failed),
+            cached: OrderedMutex::inner(CachedKeys {
                 by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
                 damaged: Recent::new(MAX_CACHED_SUBJECT_KEYS),
@@ -188,8 +189,8 @@ impl Subjects {
         Ok(bytes)
     }
 
-    fn cached(&self) -> MutexGuard<'_, CachedKeys> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> OrderedMutexGuard<'_, CachedKeys> {
+        self.cached.lock()
     }
 }
 

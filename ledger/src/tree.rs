@@ -3,7 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use bitacora_formats::{
     Frontier, LEVELS_HEADER_BYTES, LeavesHeader, LedgerId, Levels, LevelsHeader, Position, SegmentEnd,
@@ -12,6 +12,7 @@ use bitacora_formats::{
 
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::index_folder::make_folder;
+use crate::host::lock_order::{LockRank, OrderedMutex, OrderedRwLock};
 use crate::leaves::{self, Count, EndedLeaves, TREE};
 
 /// The reason for which a tree that lacks its first groups gives no proof.
@@ -28,11 +29,11 @@ pub(crate) struct Tree {
     disk: Arc<dyn Disk>,
     ledger_folder: PathBuf,
     ledger: LedgerId,
-    state: RwLock<State>,
+    state: OrderedRwLock<State>,
     /// Leaves of ended segments that may not be durable yet.
-    ended: Mutex<Vec<EndedLeaves>>,
+    ended: OrderedMutex<Vec<EndedLeaves>>,
     /// Groups that the file holds for certain.
-    stored: Mutex<u64>,
+    stored: OrderedMutex<u64>,
 }
 
 struct State {
@@ -97,14 +98,14 @@ impl Tree {
             }
             None => (Groups::Lacking { first, then: growth.groups }, 0),
         };
-        let (state, ended) = (RwLock::new(State { groups, durable }), Mutex::default());
+        let (state, ended) = (OrderedRwLock::new(State { groups, durable }), OrderedMutex::default());
         Self {
             disk,
             ledger_folder: ledger_folder.to_owned(),
             ledger,
             state,
             ended,
-            stored: Mutex::new(stored),
+            stored: OrderedMutex::new(LockRank::StoredLevel, stored),
         }
     }
 
@@ -133,13 +134,21 @@ impl Tree {
     /// A tree of which nothing is known, and that nothing will be known of.
     fn lacking(disk: Arc<dyn Disk>, ledger_folder: &Path, ledger: LedgerId, size: u64) -> Self {
         let groups = Groups::Lacking { first: size / TILE_WIDTH as u64, then: Vec::new() };
-        let (state, ended) = (RwLock::new(State { groups, durable: Frontier::new() }), Mutex::default());
-        Self { disk, ledger_folder: ledger_folder.to_owned(), ledger, state, ended, stored: Mutex::default() }
+        let (state, ended) =
+            (OrderedRwLock::new(State { groups, durable: Frontier::new() }), OrderedMutex::default());
+        Self {
+            disk,
+            ledger_folder: ledger_folder.to_owned(),
+            ledger,
+            state,
+            ended,
+            stored: OrderedMutex::new(LockRank::StoredLevel, 0),
+        }
     }
 
     /// A frame is durable, its leaves are written: the tree after it, and the groups that it completed.
     pub(crate) fn publish(&self, completed: Vec<TreeHash>, durable: Frontier) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         match &mut state.groups {
             Groups::Whole(levels) => completed.into_iter().for_each(|group| levels.push(group)),
             Groups::Lacking { then, .. } => then.extend(completed),
@@ -167,7 +176,7 @@ impl Tree {
     }
 
     fn levels<T>(&self, read: impl FnOnce(&Levels) -> T) -> Result<T, &'static str> {
-        match &self.state.read().unwrap_or_else(PoisonError::into_inner).groups {
+        match &self.state.read().groups {
             Groups::Whole(levels) => Ok(read(levels)),
             Groups::Lacking { .. } => Err(NOT_WHOLE),
         }
@@ -175,7 +184,7 @@ impl Tree {
 
     /// Returns the value that the leaves of a group have to give.
     pub(crate) fn check_of(&self, group: u64) -> Result<GroupCheck, &'static str> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read();
         let Groups::Whole(levels) = &state.groups else {
             return Err(NOT_WHOLE);
         };
@@ -195,7 +204,7 @@ impl Tree {
 
     /// Has the leaves of this segment made again at the next [`Self::settle`]; `false` where they are already to be, or too many are.
     pub(crate) fn repair_leaves(&self, number: SegmentNumber, first: Position) -> bool {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.ended.lock();
         let is_new = ended.len() < MAX_LEAF_REPAIRS && !ended.iter().any(|known| known.number == number);
         if is_new {
             ended.push(EndedLeaves { number, first, file: None });
@@ -205,13 +214,13 @@ impl Tree {
 
     /// Returns `true` if groups are to be made again from the leaves.
     pub(crate) fn is_lacking(&self) -> bool {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read();
         matches!(state.groups, Groups::Lacking { .. })
     }
 
     /// The groups that were lacking, made again; whether they are those of the log.
     pub(crate) fn complete(&self, made: Vec<TreeHash>) -> bool {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         let Groups::Lacking { first, then } = &state.groups else { return true };
         if made.len() as u64 != *first {
             return false;
@@ -226,13 +235,13 @@ impl Tree {
 
     /// A segment ended. For the committer.
     pub(crate) fn segment_ended(&self, ended: EndedLeaves) {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+        self.ended.lock().push(ended);
     }
 
     /// Makes durable what is known of ended segments. `make` gives a file of leaves as the log has them; `None` for a segment that was
     /// released. For the table writer's thread; what fails is tried again with the next one.
     pub(crate) fn settle(&self, make: &dyn Fn(&EndedLeaves) -> io::Result<Option<Vec<u8>>>) {
-        let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = std::mem::take(&mut *self.ended.lock());
         if ended.is_empty() && !self.has_unstored_groups() {
             return;
         }
@@ -249,7 +258,7 @@ impl Tree {
         }
         // Failed writes take their turn after the others, once for each segment that ends.
         left.splice(0..0, ended);
-        let mut waiting = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.ended.lock();
         left.append(&mut waiting);
         // Beyond that they are left to the next opening.
         left.truncate(MAX_LEAF_REPAIRS);
@@ -288,7 +297,7 @@ impl Tree {
 
     /// Cuts off what a declared loss left behind the last group: other events complete those groups now.
     fn cut_behind(&self) -> io::Result<()> {
-        let groups = match &self.state.read().unwrap_or_else(PoisonError::into_inner).groups {
+        let groups = match &self.state.read().groups {
             Groups::Whole(levels) => levels.groups(),
             Groups::Lacking { .. } => return Ok(()),
         };
@@ -306,9 +315,9 @@ impl Tree {
     }
 
     fn has_unstored_groups(&self) -> bool {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let (stored, state) = (self.stored.lock(), self.state.read());
         let Groups::Whole(levels) = &state.groups else { return false };
-        levels.groups() > *self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+        levels.groups() > *stored
     }
 
     /// Appends to the file what is new.
@@ -317,10 +326,10 @@ impl Tree {
     ///
     /// Syscalls: `openat`, `pwrite64`, `fsync`.
     fn store_groups(&self) -> io::Result<()> {
-        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored = self.stored.lock();
         let mut bytes = Vec::new();
         let groups = {
-            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state.read();
             let Groups::Whole(levels) = &state.groups else { return Ok(()) };
             let known = usize::try_from(*stored).unwrap_or(usize::MAX);
             for group in levels.row(1).get(known..).unwrap_or_default() {

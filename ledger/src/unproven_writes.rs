@@ -2,10 +2,10 @@
 //! Of frames that the disk turns out not to have, they alone are left.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::SegmentNumber;
 
+use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::limits::MAX_UNPROVEN_BYTES;
 
 /// Bytes of one segment, from one place of it on.
@@ -24,7 +24,7 @@ impl WrittenBytes {
 
 /// The newest writes to segments, up to [`MAX_UNPROVEN_BYTES`]; the oldest is let go where there are more.
 pub(crate) struct UnprovenWrites {
-    state: Mutex<State>,
+    state: OrderedMutex<State>,
     /// Nobody reads back where no tree heads are signed.
     is_kept: bool,
 }
@@ -51,11 +51,11 @@ pub(crate) struct WritesEnded;
 
 impl UnprovenWrites {
     pub(crate) fn new(is_kept: bool) -> Self {
-        Self { state: Mutex::default(), is_kept }
+        Self { state: OrderedMutex::default(), is_kept }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> OrderedMutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// These bytes are written next, right behind the ones before. Called before they are, so that [`Self::end`] has all that the

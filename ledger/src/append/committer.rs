@@ -1,13 +1,14 @@
 //! The thread that owns the live segment's file: writes a frame, syncs it, publishes it, acknowledges.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bitacora_formats::{FrameHeader, StreamKey};
 
 use crate::append::commits::{Commit, EndedSegment, FrameCommit};
+use crate::host::lock_order::{LockRank, OrderedMutex};
 use crate::key_map::KeyMap;
 use crate::leaves::LiveLeaves;
 use crate::recent::OpenFrame;
@@ -29,11 +30,11 @@ const NOT_ON_DISK: &str = "the disk does not have what was written to it before"
 /// The committer, shared by its own thread and the sequencer's, which uses it when a lone caller waits. The holder of the lock commits.
 /// Steps are taken in the order in which they were handed over, since the sequencer takes one only when none is left.
 #[derive(Clone)]
-pub(crate) struct CommitterHandle(Arc<Mutex<Committer>>);
+pub(crate) struct CommitterHandle(Arc<OrderedMutex<Committer>>);
 
 impl CommitterHandle {
     pub(crate) fn new(committer: Committer) -> Self {
-        Self(Arc::new(Mutex::new(committer)))
+        Self(Arc::new(OrderedMutex::new(LockRank::Committer, committer)))
     }
 
     /// The body of the committer's thread; ends when the sequencer is gone.
@@ -45,12 +46,8 @@ impl CommitterHandle {
 
     /// Takes one step on the calling thread.
     pub(crate) fn take(&self, commit: Commit) {
-        let mut committer = self.0.lock().unwrap_or_else(|poisoned| {
-            // It panicked half-way through a step: what reached the disk is unknown.
-            let mut committer = poisoned.into_inner();
-            committer.dead = true;
-            committer
-        });
+        // It panicked half-way through a step: what reached the disk is unknown.
+        let mut committer = self.0.lock_after_panic(|committer| committer.dead = true);
         committer.take(commit);
     }
 }

@@ -9,7 +9,7 @@ mod tests;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bitacora_formats::{
@@ -22,6 +22,7 @@ use crate::dedup::tiers;
 use crate::host::background_pace::{BackgroundPace, SliceRest};
 use crate::host::disk::Disk;
 use crate::host::index_folder::UnfitTables;
+use crate::host::lock_order::OrderedMutex;
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
 use crate::read_error::ReadError;
 use crate::submission::append_error::AppendError;
@@ -31,7 +32,7 @@ pub(crate) struct IdTables {
     place: IdTableFolder,
     published: ArcSwap<PublishedTables>,
     /// Held while `published` is replaced.
-    changing: Mutex<()>,
+    changing: OrderedMutex<()>,
 }
 
 /// The folder of the tables, and the key and ledger that they are bound to.
@@ -107,7 +108,7 @@ impl IdTables {
                 unfit: UnfitTables::default(),
             },
             published: ArcSwap::default(),
-            changing: Mutex::default(),
+            changing: OrderedMutex::default(),
         }
     }
 
@@ -237,7 +238,7 @@ impl IdTables {
     }
 
     fn change(&self, change: impl FnOnce(&mut PublishedTables)) {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let mut published = PublishedTables::clone(&self.published.load());
         change(&mut published);
         self.published.store(Arc::new(published));

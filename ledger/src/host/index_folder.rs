@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::host::disk::Disk;
+use crate::host::lock_order::OrderedMutex;
 
 /// The folder's name in the ledger's.
 pub(crate) const INDEX: &str = "index";
@@ -41,16 +42,16 @@ pub(crate) fn remove_tables(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
 /// Files of tables that do not fit the log as it was read. They go once the log was read to its end: until then damage may be why they do
 /// not fit, and of a ledger whose keys are retired they cannot be made again.
 #[derive(Debug, Default)]
-pub(crate) struct UnfitTables(Mutex<BTreeSet<String>>);
+pub(crate) struct UnfitTables(OrderedMutex<BTreeSet<String>>);
 
 impl UnfitTables {
     pub(crate) fn note(&self, name: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        self.0.lock().insert(name.to_owned());
     }
 
     /// Removes those that no table has replaced since, if it can: a file that stays does no harm, and the next opening tries again.
     pub(crate) fn remove(&self, disk: &dyn Disk, folder: &Path, is_replaced: impl Fn(&str) -> bool) {
-        let unfit = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let unfit = std::mem::take(&mut *self.0.lock());
         if unfit.is_empty() {
             return;
         }

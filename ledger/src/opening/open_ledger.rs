@@ -1,10 +1,11 @@
 //! An open ledger: its threads and its lock, ended in order at the close.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::host::disk::FolderLock;
+use crate::host::lock_order::OrderedMutex;
 use crate::host::threads::LedgerThread;
 use crate::shared_state::SharedState;
 use crate::signing::head_signer::{self, HeadSignerStart};
@@ -23,35 +24,35 @@ pub enum CloseError {
 /// A ledger that stands: its shared state, its threads and its lock.
 pub(crate) struct OpenLedger {
     pub(crate) shared: Arc<SharedState>,
-    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) threads: OrderedMutex<Vec<JoinHandle<()>>>,
     /// Ends before the others: its last head needs them.
-    head_signer: Mutex<Option<JoinHandle<()>>>,
+    head_signer: OrderedMutex<Option<JoinHandle<()>>>,
     /// Ends after the head signer, and brings that head to the witnesses.
-    witness_publisher: Mutex<Option<JoinHandle<()>>>,
-    pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
+    witness_publisher: OrderedMutex<Option<JoinHandle<()>>>,
+    pub(crate) lock: OrderedMutex<Option<Box<dyn FolderLock>>>,
 }
 
 impl OpenLedger {
     pub(crate) fn without_threads(shared: Arc<SharedState>) -> Self {
         Self {
             shared,
-            threads: Mutex::default(),
-            head_signer: Mutex::default(),
-            witness_publisher: Mutex::default(),
-            lock: Mutex::default(),
+            threads: OrderedMutex::default(),
+            head_signer: OrderedMutex::default(),
+            witness_publisher: OrderedMutex::default(),
+            lock: OrderedMutex::default(),
         }
     }
 
     /// Nobody else writes to the ledger until this ends.
     pub(crate) fn keep_locked(&self, lock: Box<dyn FolderLock>) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+        *self.lock.lock() = Some(lock);
     }
 
     pub(crate) fn start_head_signer(&self, start: HeadSignerStart) -> io::Result<()> {
         head_signer::begin(&self.shared, &start);
         let shared = Arc::clone(&self.shared);
         let thread = LedgerThread::HeadSigner.builder().spawn(move || head_signer::run(&shared, start))?;
-        *self.head_signer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *self.head_signer.lock() = Some(thread);
         Ok(())
     }
 
@@ -61,7 +62,7 @@ impl OpenLedger {
         let thread = LedgerThread::WitnessPublisher
             .builder()
             .spawn(move || witness_publisher::run(&shared, publisher))?;
-        *self.witness_publisher.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *self.witness_publisher.lock() = Some(thread);
         Ok(())
     }
 
@@ -72,21 +73,21 @@ impl OpenLedger {
             self.shared.set_writer(WriterState::Closing);
         }
         self.shared.head_signer.close();
-        let head_signer = self.head_signer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let head_signer = self.head_signer.lock().take();
         if head_signer.is_some_and(|head_signer| head_signer.join().is_err()) {
             tracing::error!(
                 "the thread that signs tree heads panicked; what was appended is durable all the same"
             );
         }
         self.shared.witness_publisher.close();
-        let witness_publisher = self.witness_publisher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let witness_publisher = self.witness_publisher.lock().take();
         if witness_publisher.is_some_and(|witness_publisher| witness_publisher.join().is_err()) {
             tracing::error!(
                 "the thread that brings tree heads to witnesses panicked; nothing appended is concerned"
             );
         }
         self.shared.inbox.close();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             if thread.join().is_err() {
                 self.shared.poison("a thread of the ledger panicked".to_owned());
@@ -94,7 +95,7 @@ impl OpenLedger {
         }
         let last = self.shared.writer();
         self.shared.set_writer(WriterState::Closed);
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.lock.lock().take());
         match last {
             WriterState::Poisoned(what) => Err(CloseError::Poisoned(what)),
             _ => Ok(()),

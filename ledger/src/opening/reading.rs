@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use bitacora_formats::{
     Generation, HeaderStep, Keyring, LedgerKeys, LedgerName, Position, SEGMENT_MAGIC, SegmentEnd,
@@ -16,6 +16,7 @@ use crate::dedup::id_tables::IdTables;
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
+use crate::host::lock_order::OrderedRwLock;
 use crate::known_heads::{ledger_name, refuse_other_name};
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
@@ -318,7 +319,7 @@ fn start(
         inbox: Inbox::new(options.queue_bytes),
         segments,
         tier,
-        tips: Arc::new(RwLock::default()),
+        tips: Arc::new(OrderedRwLock::default()),
         table_writer: TableWriter::new(
             Arc::clone(&ids),
             TipTables::none(disk(), index, key, ledger),

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use bitacora_formats::{
     Decompressor, FRAME_HEADER_BYTES, FrameHeader, FrameOpenError, FrameOpener, Micros, Position,
@@ -13,6 +13,7 @@ use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
 use crate::damage_reports::DamageReports;
 use crate::host::disk::DiskFile;
+use crate::host::lock_order::{OrderedMutex, OrderedRwLock};
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
 use crate::log_fault::LogFault;
 use crate::read_error::ReadError;
@@ -25,11 +26,11 @@ pub(super) struct StoredSegment {
     opener: FrameOpener,
     /// The position of its last event, where it was opened without being read.
     last: Option<Position>,
-    extent: RwLock<Extent>,
+    extent: OrderedRwLock<Extent>,
     /// Its whole frames, once one was found that is damaged.
-    survey: Mutex<Option<Survey>>,
+    survey: OrderedMutex<Option<Survey>>,
     /// Offsets of frames that were opened to know that their headers are authentic.
-    known: Mutex<Vec<u64>>,
+    known: OrderedMutex<Vec<u64>>,
     /// The receiver of reports of damage that is found here.
     reports: OnceLock<Arc<DamageReports>>,
 }
@@ -53,8 +54,8 @@ impl StoredSegment {
         file: Arc<dyn DiskFile>,
         opener: FrameOpener,
     ) -> Self {
-        let extent = RwLock::new(Extent { marks: Vec::new(), end: 0 });
-        let (survey, known, reports) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let extent = OrderedRwLock::new(Extent { marks: Vec::new(), end: 0 });
+        let (survey, known, reports) = (OrderedMutex::default(), OrderedMutex::default(), OnceLock::new());
         Self { number, first, file, opener, last: None, extent, survey, known, reports }
     }
 
@@ -67,9 +68,9 @@ impl StoredSegment {
         last: Option<Position>,
     ) -> Self {
         let marks = vec![Mark { first: header.first_position, offset: frames.start }];
-        let extent = RwLock::new(Extent { marks, end: frames.end });
+        let extent = OrderedRwLock::new(Extent { marks, end: frames.end });
         let (number, first, survey, known) =
-            (header.number, header.first_position, Mutex::default(), Mutex::default());
+            (header.number, header.first_position, OrderedMutex::default(), OrderedMutex::default());
         Self { number, first, file, opener, last, extent, survey, known, reports: OnceLock::new() }
     }
 
@@ -86,7 +87,7 @@ impl StoredSegment {
 
     /// A frame is durable there. Called in order.
     pub(super) fn note_frame(&self, first: Position, offset: u64, stored_bytes: u64) {
-        let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+        let mut extent = self.extent.write();
         if extent.marks.last().is_none_or(|mark| offset >= mark.offset + FRAME_MARK_BYTES) {
             extent.marks.push(Mark { first, offset });
         }
@@ -121,17 +122,17 @@ impl StoredSegment {
     }
 
     fn is_surveyed(&self) -> bool {
-        self.survey.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.survey.lock().is_some()
     }
 
     /// Asks the survey, which is made now, or goes on over what was written since. It is the second look after a read that found damage: what
     /// does not open now either is told to the ledger.
     fn with_survey<T>(&self, ask: impl FnOnce(&Survey) -> T) -> Result<T, ReadError> {
         let (start, end) = {
-            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            let extent = self.extent.read();
             (extent.marks.first().map_or(extent.end, |mark| mark.offset), extent.end)
         };
-        let mut kept = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.survey.lock();
         let from = kept.as_ref().map_or(start, Survey::until);
         let survey = kept.get_or_insert_default();
         if from < end {
@@ -202,7 +203,7 @@ impl StoredSegment {
     /// frames behind one of them in order.
     fn first_by_headers(&self, time: Micros) -> Result<(Option<FramePlace>, Option<FramePlace>), ReadError> {
         let offsets: Vec<u64> = {
-            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            let extent = self.extent.read();
             extent.marks.iter().map(|mark| mark.offset).collect()
         };
         let at_or_after = |offset: u64| {
@@ -227,11 +228,11 @@ impl StoredSegment {
 
     /// Returns `true` where the frame opens: its header then says what was written.
     fn is_authentic(&self, place: &FramePlace) -> bool {
-        if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&place.offset) {
+        if self.known.lock().contains(&place.offset) {
             return true;
         }
         let opens = self.open_with(place, FrameOpener::open).is_ok();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if opens && known.len() < MAX_KNOWN_FRAMES {
             known.push(place.offset);
         }
@@ -240,7 +241,7 @@ impl StoredSegment {
 
     fn at_mark_before(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
         let mark = {
-            let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+            let extent = self.extent.read();
             let after = extent.marks.partition_point(|mark| mark.first <= position);
             extent.marks.get(after.saturating_sub(1)).copied()
         };
@@ -258,8 +259,8 @@ impl StoredSegment {
     pub(super) fn note_passed(&self, first: Position, offset: u64) {
         let is_new =
             |extent: &Extent| extent.marks.last().is_none_or(|mark| offset >= mark.offset + FRAME_MARK_BYTES);
-        if is_new(&self.extent.read().unwrap_or_else(PoisonError::into_inner)) {
-            let mut extent = self.extent.write().unwrap_or_else(PoisonError::into_inner);
+        if is_new(&self.extent.read()) {
+            let mut extent = self.extent.write();
             if is_new(&extent) {
                 extent.marks.push(Mark { first, offset });
             }
@@ -297,7 +298,7 @@ impl StoredSegment {
     }
 
     fn place_at(&self, offset: u64) -> Result<Option<FramePlace>, ReadError> {
-        let end = self.extent.read().unwrap_or_else(PoisonError::into_inner).end;
+        let end = self.extent.read().end;
         if offset >= end {
             return Ok(None);
         }
@@ -309,7 +310,7 @@ impl StoredSegment {
 
     /// The frame with this position is looked for soon: the disk may begin, as far as is known where it stands.
     pub(super) fn expect_search(&self, position: Position) {
-        let extent = self.extent.read().unwrap_or_else(PoisonError::into_inner);
+        let extent = self.extent.read();
         let after = extent.marks.partition_point(|mark| mark.first <= position);
         let Some(mark) = after.checked_sub(1).and_then(|index| extent.marks.get(index)) else { return };
         let end = extent.marks.get(after).map_or(extent.end, |next| next.offset);

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::SUBJECT_KEY_FILE_BYTES;
 
 use super::SubjectsError;
 use crate::host::disk::{Disk, OpenMode};
+use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard};
 use crate::host::replacement::write_unfinished;
 
 /// One folder for each first byte of a name, so that none grows without bound.
@@ -35,7 +36,7 @@ pub(super) struct KeyFiles {
     /// From the ledger's folder, which exists, to this one: each is made in the one before it.
     folders: [PathBuf; 3],
     name: &'static str,
-    key_folders: Box<[Mutex<KeyFolderState>]>,
+    key_folders: Box<[OrderedMutex<KeyFolderState>]>,
     sync_failed: SyncFailure,
 }
 
@@ -43,16 +44,20 @@ pub(super) struct KeyFiles {
 #[derive(Debug)]
 pub(super) struct KeyFolder<'s> {
     folder: PathBuf,
-    state: MutexGuard<'s, KeyFolderState>,
+    state: OrderedMutexGuard<'s, KeyFolderState>,
     sync_failed: &'s AtomicBool,
 }
 
 impl KeyFiles {
     /// The files of this name in a ledger's store; all of them share this mark, as they share folders.
-    pub(super) fn new(ledger: &Path, name: &'static str, sync_failed: &SyncFailure) -> Self {
+    pub(super) fn new(
+        ledger: &Path,
+        (name, rank): (&'static str, LockRank),
+        sync_failed: &SyncFailure,
+    ) -> Self {
         let store = ledger.join("subjects");
         let kind = store.join(name);
-        let key_folders = (0..KEY_FOLDERS).map(|_| Mutex::new(KeyFolderState::Unseen)).collect();
+        let key_folders = (0..KEY_FOLDERS).map(|_| OrderedMutex::new(rank, KeyFolderState::Unseen)).collect();
         Self {
             folders: [ledger.to_owned(), store, kind],
             name,
@@ -86,7 +91,7 @@ impl KeyFiles {
     pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<KeyFolder<'_>> {
         let [first, ..] = name;
         let state = self.key_folders.get(usize::from(*first)).ok_or(io::ErrorKind::NotFound)?;
-        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = state.lock();
         let mut key_folder =
             KeyFolder { folder: self.key_folder_path(name), state, sync_failed: &self.sync_failed };
         if self.sync_failed.load(Ordering::SeqCst) {

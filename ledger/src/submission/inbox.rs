@@ -1,9 +1,10 @@
 //! The sequencer's inbox: requests bounded by bytes, a compressed body, the committer's word, commands.
 
 use std::collections::VecDeque;
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::limits::{MAX_COMMITS_AHEAD, QUEUE_RETRY_AFTER_S, QUEUED_REQUEST_BYTES, RESERVED_QUEUE_BYTES};
 use crate::submission::append_error::AppendError;
 use crate::submission::compressed_body::CompressedBody;
@@ -29,7 +30,7 @@ pub(crate) enum SequencerCommand {
 
 /// The sequencer's letter box. One lock, held for moments; one thread waits on it.
 pub(crate) struct Inbox {
-    state: Mutex<State>,
+    state: OrderedMutex<State>,
     wake: Condvar,
     max_bytes: usize,
     /// Requests of the reserved lane, so that nobody takes the lock to see that there is none.
@@ -64,11 +65,16 @@ pub(crate) struct Mail {
 
 impl Inbox {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { state: Mutex::default(), wake: Condvar::new(), max_bytes, reserved: AtomicUsize::new(0) }
+        Self {
+            state: OrderedMutex::default(),
+            wake: Condvar::new(),
+            max_bytes,
+            reserved: AtomicUsize::new(0),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> OrderedMutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// Queues a request, or refuses it at once.
@@ -177,7 +183,7 @@ impl Inbox {
     /// Waits for the compressed body; requests keep queueing meanwhile.
     pub(crate) fn wait_for_compressed(&self) -> Result<CompressedBody, String> {
         let nothing = |state: &mut State| state.compressed.is_empty();
-        let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock().wait_while(&self.wake, nothing);
         state.compressed.pop_front().unwrap_or_else(|| Err("no body was compressed".to_owned()))
     }
 
@@ -200,7 +206,7 @@ impl Inbox {
                 && !due;
             state.awaits_requests
         };
-        let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock().wait_while(&self.wake, nothing);
         state.awaited_commits = None;
         state.segment_news = false;
         self.reserved.store(0, Ordering::Relaxed);
@@ -217,14 +223,14 @@ impl Inbox {
             state.awaited_commits = Some(MAX_COMMITS_AHEAD - 1);
             state.commits >= MAX_COMMITS_AHEAD
         };
-        let mut state = self.wake.wait_while(self.lock(), has_enough).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock().wait_while(&self.wake, has_enough);
         state.awaited_commits = None;
     }
 
     /// Waits until the preallocator of segments has something new to say.
     pub(crate) fn wait_for_segment(&self) {
         let nothing = |state: &mut State| !state.segment_news;
-        let mut state = self.wake.wait_while(self.lock(), nothing).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock().wait_while(&self.wake, nothing);
         state.segment_news = false;
     }
 

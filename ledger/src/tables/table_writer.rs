@@ -5,13 +5,14 @@
 //! refuses them costs memory and time, never an event.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 use bitacora_formats::{After, ChainHash, SegmentEnd, SegmentNumber};
 
 use crate::dedup::id_tables::IdTables;
 use crate::host::background_pace::BackgroundPace;
+use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard};
 use crate::limits::{
     FILE_RETRY_MS, LAST_SNAPSHOT_BYTES_AN_EVENT, MAX_UNWRITTEN_IDS, SNAPSHOT_BYTES_AN_EVENT,
 };
@@ -23,10 +24,10 @@ use crate::tables::tip_tables::{EndedState, TipTables};
 pub(crate) struct TableWriter {
     ids: Arc<IdTables>,
     pace: Arc<BackgroundPace>,
-    tips: Mutex<TipTables>,
+    tips: OrderedMutex<TipTables>,
     /// `None` where no reactor has a state.
     snapshots: Option<Snapshots>,
-    state: Mutex<State>,
+    state: OrderedMutex<State>,
     wake: Condvar,
 }
 
@@ -63,8 +64,8 @@ impl TableWriter {
         snapshots: Option<Snapshots>,
     ) -> Self {
         let state = State { news: unsaved.is_some() || ids.unwritten() > 0, unsaved, ..State::default() };
-        let (pace, tips) = (ids.pace(), Mutex::new(tips));
-        Self { ids, pace, tips, snapshots, state: Mutex::new(state), wake: Condvar::new() }
+        let (pace, tips) = (ids.pace(), OrderedMutex::new(LockRank::TipTables, tips));
+        Self { ids, pace, tips, snapshots, state: OrderedMutex::inner(state), wake: Condvar::new() }
     }
 
     /// Puts the newest snapshot that fits the log into `projection`: after which event the log is still to be folded.
@@ -96,8 +97,8 @@ impl TableWriter {
         self.lock().snapshot = Some(snapshot);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> OrderedMutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// A segment ended, and its end is durable.
@@ -122,11 +123,7 @@ impl TableWriter {
     /// nobody who reads waits for it.
     pub(crate) fn distrust(&self) {
         self.lock().distrusted = true;
-        let mut tips = match self.tips.try_lock() {
-            Ok(tips) => tips,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
+        let Some(mut tips) = self.tips.try_lock() else { return };
         tips.remove_all();
         self.snapshots.iter().for_each(Snapshots::remove_all);
     }
@@ -153,7 +150,7 @@ impl TableWriter {
         self.lock().news = true;
         self.wake.notify_all();
         let long = |state: &mut State| !self.is_keeping_up() && state.failed.is_none() && !state.closing;
-        let state = self.wake.wait_while(self.lock(), long).unwrap_or_else(PoisonError::into_inner);
+        let state = self.lock().wait_while(&self.wake, long);
         self.pace.hurry(false);
         match &state.failed {
             Some(what) if !self.is_keeping_up() => Backlog::Stuck(what.clone()),
@@ -196,10 +193,9 @@ impl TableWriter {
         let state = self.lock();
         let mut state = if state.failed.is_some() {
             let pause = Duration::from_millis(FILE_RETRY_MS);
-            let waited = self.wake.wait_timeout_while(state, pause, nothing);
-            waited.unwrap_or_else(PoisonError::into_inner).0
+            state.wait_timeout_while(&self.wake, pause, nothing)
         } else {
-            self.wake.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner)
+            state.wait_while(&self.wake, nothing)
         };
         state.news = false;
         state.closing
@@ -263,7 +259,7 @@ impl TableWriter {
 
     /// Works on the tip tables unless the log is damaged.
     fn with_tips(&self, work: impl FnOnce(&mut TipTables) -> io::Result<bool>) -> io::Result<bool> {
-        let mut tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tips = self.tips.lock();
         if self.lock().distrusted {
             return Ok(false);
         }

@@ -1,11 +1,12 @@
 //! The state of the publisher to the witnesses as other threads see it, and its cosigned heads.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::Origin;
 
 use crate::cosigned::CosignedFile;
+use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::limits::WITNESS_CLOSING_PATIENCE;
 use crate::signer_handle::PublishedHead;
 use crate::witness::Witnesses;
@@ -36,7 +37,7 @@ pub struct WitnessStatus {
 /// The state of the publisher to the witnesses as other threads see it; they stop it through this.
 #[derive(Default)]
 pub(crate) struct WitnessPublisherHandle {
-    state: Mutex<State>,
+    state: OrderedMutex<State>,
     pub(crate) poll: Arc<WitnessPoll>,
 }
 
@@ -85,7 +86,7 @@ impl WitnessPublisherHandle {
         state.witnessed = Some(Arc::new(head));
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> OrderedMutexGuard<'_, State> {
+        self.state.lock()
     }
 }

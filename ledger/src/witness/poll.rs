@@ -2,11 +2,12 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{NoteSignature, TreeHash};
 
+use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::host::threads::LedgerThread;
 use crate::witness::{Witness, WitnessError};
 
@@ -29,7 +30,7 @@ pub(crate) struct WitnessAnswer {
 /// Questions to witnesses that are open, and their answers, late ones included.
 #[derive(Default)]
 pub(crate) struct WitnessPoll {
-    state: Mutex<PollState>,
+    state: OrderedMutex<PollState>,
     wake: Condvar,
 }
 
@@ -69,7 +70,7 @@ impl WitnessPoll {
             if left.is_zero() {
                 break;
             }
-            state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = state.wait_timeout(&self.wake, left).0;
         }
         std::mem::take(&mut state.arrived)
     }
@@ -77,8 +78,7 @@ impl WitnessPoll {
     /// Waits for the next turn; whether it is the last.
     pub(crate) fn rest(&self, every: Duration) -> bool {
         let open = |state: &mut PollState| state.closing.is_none();
-        let waited = self.wake.wait_timeout_while(self.lock(), every, open);
-        waited.unwrap_or_else(PoisonError::into_inner).0.closing.is_some()
+        self.lock().wait_timeout_while(&self.wake, every, open).closing.is_some()
     }
 
     /// From now on answers are waited for no longer than this, all in all.
@@ -95,8 +95,8 @@ impl WitnessPoll {
         self.wake.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, PollState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> OrderedMutexGuard<'_, PollState> {
+        self.state.lock()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::append::sequencer::Sequencer;
 use crate::background_scrub;
 use crate::dedup::id_tables::IdTables;
 use crate::host::index_folder::INDEX;
+use crate::host::lock_order::OrderedRwLock;
 use crate::host::threads::LedgerThread;
 use crate::known_heads::{KnownHeads, first_segment};
 use crate::loss::DeclaredLoss;
@@ -116,7 +117,7 @@ fn start(context: &OpeningContext<'_>, replayed: ReplayedLog, next: NextNumbers)
     }
     if !shared.is_corrupt() {
         let threads = writer.start_threads(&shared, state, &context.options)?;
-        ledger.threads.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
+        ledger.threads.lock().extend(threads);
     }
     Ok(ledger)
 }
@@ -154,7 +155,7 @@ fn build(
         reactor,
         Arc::clone(&environment.entropy),
     ));
-    let tips = Arc::new(RwLock::new(replayed.tips));
+    let tips = Arc::new(OrderedRwLock::new(replayed.tips));
     let tree = match &replayed.behind {
         Some(header) => Tree::of_reader(disk(), folder, header, &replayed.end),
         None => Tree::load(disk(), folder, replayed.ledger, replayed.growth, replayed.frontier.clone()),
