@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::governed::{approve, ask, earn, governed, post, write};
+use crate::governed::{approve, ask, decision, earn, governed, post, write};
 use crate::service::TestService;
 
 #[test]
@@ -133,7 +133,7 @@ fn what_is_denied_is_an_answer_and_says_why() {
         "application/json",
         r#"{"call":"c2","tool":"unheard.of","args":{}}"#,
     );
-    let explained = answer.expect(200).json();
+    let explained = decision(&answer.expect(200));
     assert_eq!((&explained["verdict"], &explained["reasonCode"]), (&json!("deny"), &json!("tool-unknown")));
     let steps: Vec<_> =
         explained["ladder"].as_array().unwrap().iter().map(|step| step["step"].clone()).collect();

@@ -1,5 +1,6 @@
 //! A service with a tool and a policy, and requests to it.
 
+use bitacora_api::DecisionAnswer;
 use serde_json::{Value, json};
 
 use crate::service::{ServiceAnswer, TestService};
@@ -50,7 +51,14 @@ pub(crate) fn write(call: &str) -> Value {
 /// Asks for a call: the decision.
 #[expect(clippy::needless_pass_by_value, reason = "requests are written where they are sent")]
 pub(crate) fn ask(service: &TestService, body: Value) -> Value {
-    post(service, "decide", &body).expect(200).json()
+    decision(&post(service, "decide", &body).expect(200))
+}
+
+/// Reads a decision. The service writes it by hand: it has the members of its type, in their order.
+pub(crate) fn decision(answer: &ServiceAnswer) -> Value {
+    let read: DecisionAnswer = serde_json::from_str(answer.text()).unwrap();
+    assert_eq!(answer.text(), serde_json::to_string(&read).unwrap());
+    answer.json()
 }
 
 /// Says yes to an approval.

@@ -1,4 +1,4 @@
-//! Decisions and trust as JSON in answers.
+//! Decisions as JSON, written by hand: agents wait for each of them. Tests compare them with their type.
 
 use bitacora_formats::{Micros, Position, format_time};
 use bitacora_governance::{State, TrustInputs, judge};

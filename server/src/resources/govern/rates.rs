@@ -103,7 +103,7 @@ fn list_of(items: &[RateItem<'_>], time: Micros, next: Option<String>) -> Result
                 rolling: None,
             }),
             RateItem::Rolling(scope, rolling) => {
-                list.rolling.push(RollingRateAnswer { scope: (*scope).into(), rolling: raw_json(rolling)? })
+                list.rolling.push(RollingRateAnswer { scope: (*scope).into(), rolling: raw_json(rolling)? });
             }
             RateItem::Bucket(scope, level) => list.buckets.push(RateBucketAnswer {
                 scope: (*scope).into(),
