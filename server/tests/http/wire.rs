@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use bitacora_api::{AppendAnswer, EndLine, IngestLine, ProblemAnswer, StoredEvent, StoredEventPage};
+use bitacora_api::{AppendAnswer, EndLine, IngestLine, StoredEvent, StoredEventPage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -76,20 +76,5 @@ fn lines_of_uploads_say_what_their_type_says() {
         });
         assert_eq!(told, Some(last), "{}", answer.text());
         assert!(lines.len() > 1, "{}", answer.text());
-    }
-}
-
-#[test]
-fn problems_say_what_their_type_says() {
-    let (service, _) = service_with_events();
-    let version = [("If-Match", "\"v9\"")];
-    for answer in [
-        service.get(&format!("{EVENTS}/9999")),
-        service.get(&format!("{EVENTS}?limit=0")),
-        service.append("{}"),
-        service.append_with(&version, event("7", "s")),
-    ] {
-        let problem: ProblemAnswer = same(answer.text());
-        assert_eq!(problem.status, answer.status);
     }
 }
