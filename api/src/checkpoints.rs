@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bitacora_vocabulary::ChannelVersion;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -233,7 +234,7 @@ pub struct CheckpointList {
 }
 
 /// One checkpoint.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedCheckpoint {
     /// The thread.
@@ -272,7 +273,7 @@ pub struct SavedCheckpoint {
 }
 
 /// One checkpoint with all that belongs to it.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointAnswer {
     /// The checkpoint.
@@ -289,6 +290,26 @@ pub struct CheckpointAnswer {
     pub values: BTreeMap<String, ContentValue>,
     /// The writes of tasks behind it, by path, task and index.
     pub writes: Vec<CheckpointWriteAnswer>,
+}
+
+/// The members of a [`CheckpointAnswer`] beside the checkpoint: raw JSON does not pass through a flattened member.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckpointContents {
+    parent_found: Option<bool>,
+    document: Option<Box<RawValue>>,
+    values: BTreeMap<String, ContentValue>,
+    writes: Vec<CheckpointWriteAnswer>,
+}
+
+impl<'de> Deserialize<'de> for CheckpointAnswer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let saved = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
+        let contents = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
+        let CheckpointContents { parent_found, document, values, writes } = contents;
+        Ok(Self { saved, parent_found, document, values, writes })
+    }
 }
 
 /// One write.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bitacora_api::{AppendAnswer, AppendReceipt, ProblemCode};
 use bitacora_formats::{Event, write_event_line};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::answers::{AppendReceipt, Receipt};
 use crate::client::Client;
 use crate::error::{ClientError, Refusal};
 use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
@@ -49,7 +49,7 @@ pub struct Appender {
 /// A waiting event, as its line of NDJSON, and the channel to its caller.
 struct QueuedEvent {
     line: Vec<u8>,
-    told: oneshot::Sender<Result<Receipt, NotAppended>>,
+    told: oneshot::Sender<Result<AppendReceipt, NotAppended>>,
 }
 
 impl Appender {
@@ -67,7 +67,7 @@ impl Appender {
     ///
     /// # Errors
     /// [`NotAppended`].
-    pub async fn append(&self, event: &Event<'_>) -> Result<Receipt, NotAppended> {
+    pub async fn append(&self, event: &Event<'_>) -> Result<AppendReceipt, NotAppended> {
         self.queue(event).await?.await.unwrap_or(Err(NotAppended::Ended))
     }
 
@@ -78,7 +78,7 @@ impl Appender {
     pub async fn queue(
         &self,
         event: &Event<'_>,
-    ) -> Result<oneshot::Receiver<Result<Receipt, NotAppended>>, NotAppended> {
+    ) -> Result<oneshot::Receiver<Result<AppendReceipt, NotAppended>>, NotAppended> {
         let mut line = Vec::new();
         write_event_line(event, &mut line);
         line.push(b'\n');
@@ -145,14 +145,12 @@ async fn send(client: &Client, batch: Vec<QueuedEvent>) {
 /// Returns `true` if the refusal may be one event's fault. It is not where the service knows neither the ledger nor the
 /// caller.
 fn may_be_of_one_event(refusal: &Refusal) -> bool {
-    !refusal.problem.retryable
-        && !matches!(
-            refusal.problem.code.as_str(),
-            "unauthorized" | "ledger-not-found" | "method-not-allowed"
-        )
+    use ProblemCode::{LedgerNotFound, MethodNotAllowed, Unauthorized};
+    let code = ProblemCode::named(&refusal.problem.code);
+    !refusal.problem.retryable && !matches!(code, Some(Unauthorized | LedgerNotFound | MethodNotAllowed))
 }
 
-fn tell(part: Vec<QueuedEvent>, appended: AppendReceipt) {
+fn tell(part: Vec<QueuedEvent>, appended: AppendAnswer) {
     for (waiting, receipt) in part.into_iter().zip(appended.results) {
         let _unheard = waiting.told.send(Ok(receipt));
     }

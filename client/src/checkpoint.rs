@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use bitacora_api::SavedCheckpoint;
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The version of a channel: a number, or a text that sorts as one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ChannelVersion {
     /// A number.
@@ -17,7 +18,7 @@ pub enum ChannelVersion {
 }
 
 /// The origin of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckpointSource {
     /// The input of a run.
@@ -28,9 +29,6 @@ pub enum CheckpointSource {
     Update,
     /// A copy of another one.
     Fork,
-    /// A word that this version does not know.
-    #[serde(other)]
-    Unknown,
 }
 
 /// A channel's value, or a task's write: bytes, and their encoding in the executor's words.
@@ -193,18 +191,6 @@ pub enum DeleteSelection {
     },
 }
 
-/// The receipt of something recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct RecordReceipt {
-    /// The position of the record.
-    pub position: String,
-    /// Set when the record existed before this request.
-    pub repeated: bool,
-    /// For a checkpoint with a parent: `true` if the parent is there. For writes: `true` if their checkpoint is there.
-    /// `None` while nobody knows.
-    pub found: Option<bool>,
-}
-
 /// The filter of a list of checkpoints.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointFilter {
@@ -218,47 +204,6 @@ pub struct CheckpointFilter {
     pub metadata: Option<Value>,
     /// The number of checkpoints of one page, up to 1,000.
     pub limit: Option<usize>,
-}
-
-/// Some checkpoints.
-#[derive(Debug, Clone, Deserialize)]
-pub struct CheckpointPage {
-    /// The checkpoints. A page may be short.
-    pub checkpoints: Vec<SavedCheckpoint>,
-    /// The `after` of the next page; `None` at the end.
-    pub next: Option<String>,
-}
-
-/// A checkpoint, without what its channels hold.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SavedCheckpoint {
-    /// The thread.
-    pub thread: String,
-    /// The subgraph; empty is the outermost one.
-    pub namespace: String,
-    /// Its id.
-    pub checkpoint: String,
-    /// The checkpoint before it.
-    pub parent: Option<String>,
-    /// The step that it follows.
-    pub step: i64,
-    /// The origin.
-    pub source: CheckpointSource,
-    /// The position at which it was saved or copied.
-    pub position: String,
-    /// The time at which it was saved first, RFC 3339.
-    pub time: String,
-    /// The agent that saved it.
-    pub agent: Option<String>,
-    /// The session that it belongs to.
-    pub session: Option<String>,
-    /// The run that it belongs to.
-    pub run: Option<String>,
-    /// The metadata that lists are filtered by.
-    pub metadata: Option<Value>,
-    /// The version of each channel.
-    pub channel_versions: BTreeMap<String, ChannelVersion>,
 }
 
 /// A checkpoint with all that belongs to it.

@@ -7,23 +7,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bitacora_api::paths::{self, percent_encoded};
+use bitacora_api::{
+    CheckpointActAnswer, CheckpointAnswer, CheckpointList, CheckpointWriteAnswer, ContentStoredAnswer,
+    ContentValue, ProblemCode, StoredEvent,
+};
 use bitacora_formats::MAX_CONTENT_BYTES;
 use hyper::Method;
 use hyper::body::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::checkpoint::{
-    CheckpointContext, CheckpointFilter, CheckpointPage, Content, ContentState, CopySelection,
-    DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint, RecordReceipt, RecordedWrite,
-    SavedCheckpoint, TaskWrites, Which,
+    CheckpointContext, CheckpointFilter, Content, ContentState, CopySelection, DeleteSelection,
+    FoundCheckpoint, LargeContent, NewCheckpoint, RecordedWrite, TaskWrites, Which,
 };
 use crate::client::Client;
-use crate::content::{ContentValue, ahead};
+use crate::content::{ahead, held, named, within};
 use crate::error::ClientError;
 use crate::limits::{CONTENT_PART_BYTES, MAX_REQUEST_BYTES};
-use crate::percent::percent_encoded;
 use crate::request_id::request_id;
 
 /// The checkpoints of a ledger. A handle reads its own writes: reads wait for everything that it, or a clone of it, has
@@ -106,43 +108,7 @@ struct ForkBody<'a> {
     metadata: Option<&'a Value>,
 }
 
-#[derive(Deserialize)]
-struct ContentStored {
-    pieces: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FoundAnswer {
-    #[serde(flatten)]
-    saved: SavedCheckpoint,
-    parent_found: Option<bool>,
-}
-
-/// The rest of a found checkpoint, decoded by itself: raw JSON does not pass through a flattened struct.
-#[derive(Deserialize)]
-struct FoundContents {
-    document: Option<Box<RawValue>>,
-    values: BTreeMap<String, ContentValue>,
-    writes: Vec<WrittenAnswer>,
-}
-
-#[derive(Deserialize)]
-struct WrittenAnswer {
-    task: String,
-    path: Option<String>,
-    index: i64,
-    channel: String,
-    position: String,
-    value: ContentValue,
-}
-
-#[derive(Deserialize)]
-struct StoredPiece {
-    erased: Option<bool>,
-    event: PieceEvent,
-}
-
+/// The event of a piece of a content.
 #[derive(Deserialize)]
 struct PieceEvent {
     data_base64: Option<String>,
@@ -159,7 +125,7 @@ impl Checkpoints {
     /// # Errors
     /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether it was saved, and the same may
     /// be saved again.
-    pub async fn save(&self, thread: &str, new: &NewCheckpoint) -> Result<RecordReceipt, ClientError> {
+    pub async fn save(&self, thread: &str, new: &NewCheckpoint) -> Result<CheckpointActAnswer, ClientError> {
         let writes = new.writes.iter().flat_map(|task| &task.writes).map(|write| &write.content);
         let contents: Vec<&Content> = new.values.values().chain(writes).collect();
         let mut told = SaveBody {
@@ -197,7 +163,7 @@ impl Checkpoints {
         checkpoint: &str,
         task: &TaskWrites,
         about: &CheckpointContext,
-    ) -> Result<RecordReceipt, ClientError> {
+    ) -> Result<CheckpointActAnswer, ClientError> {
         let contents: Vec<&Content> = task.writes.iter().map(|write| &write.content).collect();
         let mut told = WritesBody { checkpoint, namespace, task: TaskBody::of(task) };
         let beside = self.client.json(&told)?.len();
@@ -217,7 +183,7 @@ impl Checkpoints {
         thread: &str,
         to: &str,
         what: &CopySelection,
-    ) -> Result<RecordReceipt, ClientError> {
+    ) -> Result<CheckpointActAnswer, ClientError> {
         let CopySelection { namespace, checkpoint } = what;
         self.act(thread, "copy", &CheckpointContext::default(), CopyBody { to, namespace, checkpoint }).await
     }
@@ -233,7 +199,7 @@ impl Checkpoints {
         from: &Which,
         new_checkpoint: &str,
         metadata: Option<&Value>,
-    ) -> Result<RecordReceipt, ClientError> {
+    ) -> Result<CheckpointActAnswer, ClientError> {
         let Which { namespace, checkpoint } = from;
         let told = ForkBody { as_checkpoint: new_checkpoint, namespace, checkpoint, metadata };
         self.act(thread, "fork", &CheckpointContext::default(), told).await
@@ -243,17 +209,21 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub async fn delete(&self, thread: &str, what: &DeleteSelection) -> Result<RecordReceipt, ClientError> {
-        let mut resource = format!("checkpoints/{}?id={}", percent_encoded(thread), request_id());
+    pub async fn delete(
+        &self,
+        thread: &str,
+        what: &DeleteSelection,
+    ) -> Result<CheckpointActAnswer, ClientError> {
+        let mut path = format!("{}?id={}", self.thread(thread), request_id());
         match what {
             DeleteSelection::Thread => {}
-            DeleteSelection::AllButNewest => resource.push_str("&keep=newest"),
+            DeleteSelection::AllButNewest => path.push_str("&keep=newest"),
             DeleteSelection::One { namespace, checkpoint } => {
-                with(&mut resource, "namespace", namespace);
-                with(&mut resource, "checkpoint", checkpoint);
+                with(&mut path, "namespace", namespace);
+                with(&mut path, "checkpoint", checkpoint);
             }
         }
-        self.note(self.client.ask(&Method::DELETE, &resource, None, None).await?)
+        self.note(self.client.ask(&Method::DELETE, &path, None, None).await?)
     }
 
     /// Returns the newest checkpoint of a thread, or another one, with all that belongs to it; `None` where there is
@@ -262,21 +232,16 @@ impl Checkpoints {
     /// # Errors
     /// [`ClientError`].
     pub async fn get(&self, thread: &str, which: &Which) -> Result<Option<FoundCheckpoint>, ClientError> {
-        let mut resource = format!("checkpoints/{}?", percent_encoded(thread));
-        with(&mut resource, "namespace", &which.namespace);
+        let mut path = format!("{}?", self.thread(thread));
+        with(&mut path, "namespace", &which.namespace);
         if let Some(checkpoint) = &which.checkpoint {
-            with(&mut resource, "checkpoint", checkpoint);
+            with(&mut path, "checkpoint", checkpoint);
         }
         let at_least = self.at_least();
-        let asked = self.client.ask::<Box<RawValue>>(&Method::GET, &resource, None, at_least.as_deref());
-        let json = match asked.await {
-            Err(error) if error.code() == Some("no-such-checkpoint") => return Ok(None),
-            json => json?,
-        };
-        let found = serde_json::from_str::<FoundAnswer>(json.get()).ok();
-        let contents = serde_json::from_str::<FoundContents>(json.get()).ok();
-        let found = found.zip(contents).and_then(|(found, contents)| found.with(contents));
-        found.map(Some).ok_or_else(|| self.client.strange())
+        match self.client.ask(&Method::GET, &path, None, at_least.as_deref()).await {
+            Err(error) if error.is_refused_with(ProblemCode::NoSuchCheckpoint) => Ok(None),
+            answer => found(answer?).map(Some).ok_or_else(|| self.client.strange()),
+        }
     }
 
     /// Lists checkpoints page by page, without the contents of their channels; `after` is the `next` of the page
@@ -288,8 +253,8 @@ impl Checkpoints {
         &self,
         filter: &CheckpointFilter,
         after: Option<&str>,
-    ) -> Result<CheckpointPage, ClientError> {
-        let mut resource = "checkpoints?".to_owned();
+    ) -> Result<CheckpointList, ClientError> {
+        let mut path = format!("{}?", self.client.path(paths::CHECKPOINTS, &[]));
         let metadata = filter.metadata.as_ref().map(Value::to_string);
         let limit = filter.limit.map(|limit| limit.to_string());
         let parameters = [
@@ -302,10 +267,10 @@ impl Checkpoints {
         ];
         for (name, value) in parameters {
             if let Some(value) = value {
-                with(&mut resource, name, value);
+                with(&mut path, name, value);
             }
         }
-        self.client.ask(&Method::GET, &resource, None, self.at_least().as_deref()).await
+        self.client.ask(&Method::GET, &path, None, self.at_least().as_deref()).await
     }
 
     /// Reads a content that is larger than an answer, piece by piece. Returns [`ContentState::Erased`] where it was erased
@@ -316,12 +281,13 @@ impl Checkpoints {
     pub async fn read(&self, large: &LargeContent) -> Result<ContentState, ClientError> {
         let mut bytes = Vec::new();
         for position in &large.positions {
-            let resource = format!("events/{}", percent_encoded(position));
-            let piece: StoredPiece = self.client.ask(&Method::GET, &resource, None, None).await?;
-            if piece.erased == Some(true) {
+            let path = self.client.path(paths::EVENT, &[position]);
+            let piece: StoredEvent = self.client.ask(&Method::GET, &path, None, None).await?;
+            if piece.erased {
                 return Ok(ContentState::Erased);
             }
-            let piece = piece.event.data_base64.and_then(|base64| STANDARD.decode(base64).ok());
+            let event = serde_json::from_str::<PieceEvent>(piece.event.get()).ok();
+            let piece = event.and_then(|event| STANDARD.decode(event.data_base64?).ok());
             bytes.extend_from_slice(&piece.ok_or_else(|| self.client.strange())?);
             if bytes.len() > MAX_CONTENT_BYTES {
                 return Err(self.client.strange());
@@ -347,8 +313,8 @@ impl Checkpoints {
         let mut values = Vec::with_capacity(contents.len());
         for (content, goes_ahead) in contents.iter().zip(flags) {
             values.push(match goes_ahead {
-                true => ContentValue::ahead(content, self.send_ahead(content, about).await?),
-                false => ContentValue::within(content),
+                true => named(content, self.send_ahead(content, about).await?),
+                false => within(content),
             });
         }
         Ok(values)
@@ -360,14 +326,14 @@ impl Checkpoints {
         content: &Content,
         about: &CheckpointContext,
     ) -> Result<Vec<String>, ClientError> {
-        let mut resource = "contents?".to_owned();
+        let mut path = format!("{}?", self.client.path(paths::CONTENTS, &[]));
         if let Some(subject) = &about.datasubject {
-            with(&mut resource, "datasubject", subject);
+            with(&mut path, "datasubject", subject);
         }
         let mut pieces = Vec::new();
         for part in content.bytes.chunks(CONTENT_PART_BYTES) {
-            let stored: ContentStored =
-                self.client.post(&resource, "application/octet-stream", Bytes::copy_from_slice(part)).await?;
+            let stored: ContentStoredAnswer =
+                self.client.post(&path, "application/octet-stream", Bytes::copy_from_slice(part)).await?;
             pieces.extend(stored.pieces);
         }
         Ok(pieces)
@@ -379,14 +345,19 @@ impl Checkpoints {
         verb: &str,
         about: &CheckpointContext,
         told: T,
-    ) -> Result<RecordReceipt, ClientError> {
+    ) -> Result<CheckpointActAnswer, ClientError> {
         let json = self.client.json(&Request { id: request_id(), about, told })?;
-        let resource = format!("checkpoints/{}:{verb}", percent_encoded(thread));
+        let path = format!("{}:{verb}", self.thread(thread));
         let at_least = self.at_least();
-        self.note(self.client.ask(&Method::POST, &resource, Some(json), at_least.as_deref()).await?)
+        self.note(self.client.ask(&Method::POST, &path, Some(json), at_least.as_deref()).await?)
     }
 
-    fn note(&self, recorded: RecordReceipt) -> Result<RecordReceipt, ClientError> {
+    /// Returns the path of a thread.
+    fn thread(&self, thread: &str) -> String {
+        self.client.path(paths::CHECKPOINT_THREAD, &[thread])
+    }
+
+    fn note(&self, recorded: CheckpointActAnswer) -> Result<CheckpointActAnswer, ClientError> {
         let position: u64 = recorded.position.parse().map_err(|_| self.client.strange())?;
         self.recorded.fetch_max(position, Ordering::Relaxed);
         Ok(recorded)
@@ -410,26 +381,26 @@ impl<'a> TaskBody<'a> {
     }
 }
 
-impl FoundAnswer {
-    fn with(self, contents: FoundContents) -> Option<FoundCheckpoint> {
-        let values = contents.values.into_iter().map(|(name, value)| Some((name, value.held()?)));
-        let writes = contents.writes.into_iter().map(|write| {
-            let WrittenAnswer { task, path, index, channel, position, value } = write;
-            Some(RecordedWrite { task, path, index, channel, position, held: value.held()? })
-        });
-        Some(FoundCheckpoint {
-            saved: self.saved,
-            parent_found: self.parent_found,
-            document: contents.document,
-            values: values.collect::<Option<_>>()?,
-            writes: writes.collect::<Option<_>>()?,
-        })
-    }
+/// Returns a checkpoint as an executor uses it; `None` where a content's members do not fit together.
+fn found(answer: CheckpointAnswer) -> Option<FoundCheckpoint> {
+    let CheckpointAnswer { saved, parent_found, document, values, writes } = answer;
+    let values = values.into_iter().map(|(name, value)| Some((name, held(value)?)));
+    let writes = writes.into_iter().map(|write| {
+        let CheckpointWriteAnswer { task, path, index, channel, position, value } = write;
+        Some(RecordedWrite { task, path, index, channel, position, held: held(value)? })
+    });
+    Some(FoundCheckpoint {
+        saved,
+        parent_found,
+        document,
+        values: values.collect::<Option<_>>()?,
+        writes: writes.collect::<Option<_>>()?,
+    })
 }
 
 /// Adds a parameter to an address that ends in `?` or in another one.
-fn with(resource: &mut String, name: &str, value: &str) {
-    let joint = if resource.ends_with('?') { "" } else { "&" };
+fn with(path: &mut String, name: &str, value: &str) {
+    let joint = if path.ends_with('?') { "" } else { "&" };
     // Nothing fails to be written into a text.
-    let _written = write!(resource, "{joint}{name}={}", percent_encoded(value));
+    let _written = write!(path, "{joint}{name}={}", percent_encoded(value));
 }

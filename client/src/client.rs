@@ -4,13 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bitacora_api::paths::{self, percent_encoded};
+use bitacora_api::{AppendAnswer, OutcomeAnswer};
 use bitacora_formats::{Event, LedgerName, write_event_line};
 use hyper::Method;
 use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::answers::{AppendReceipt, Decision, OutcomeAnswer};
+use crate::answers::Decision;
 use crate::backoff::Backoff;
 use crate::call::{CallRequest, OutcomeReport};
 use crate::checkpoints::Checkpoints;
@@ -19,7 +21,6 @@ use crate::cursor::Cursor;
 use crate::error::ClientError;
 use crate::following::{FollowError, FollowStream};
 use crate::ledger_doubt::LedgerDoubt;
-use crate::percent::percent_encoded;
 use crate::policy_cache::{CacheDenial, CheckedDecision, PolicyCache, PolicyCacheOptions};
 use crate::pool::Pool;
 use crate::service_url::ServiceUrl;
@@ -68,7 +69,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; where it is not [`ClientError::Refused`] it is unknown whether they were appended, and the same
     /// events may be appended again.
-    pub async fn append(&self, events: &[Event<'_>]) -> Result<AppendReceipt, ClientError> {
+    pub async fn append(&self, events: &[Event<'_>]) -> Result<AppendAnswer, ClientError> {
         let mut body = Vec::new();
         for event in events {
             write_event_line(event, &mut body);
@@ -78,8 +79,8 @@ impl Client {
     }
 
     /// Appends events that are lines of NDJSON already.
-    pub(crate) async fn append_lines(&self, lines: Bytes) -> Result<AppendReceipt, ClientError> {
-        self.post("events", NDJSON, lines).await
+    pub(crate) async fn append_lines(&self, lines: Bytes) -> Result<AppendAnswer, ClientError> {
+        self.post(&self.path(paths::EVENTS, &[]), NDJSON, lines).await
     }
 
     /// Asks whether a call may begin now. A repeated request gets the first answer, so it is sent again where the
@@ -88,7 +89,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]: the call may not begin.
     pub async fn decide(&self, call: &CallRequest) -> Result<Decision, ClientError> {
-        self.post("decide", JSON, self.json(call)?).await
+        self.post(&self.path(paths::DECIDE, &[]), JSON, self.json(call)?).await
     }
 
     /// Reports how a call ended. Returned `Ok` ⇒ it is durable.
@@ -96,7 +97,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; the report may be sent again.
     pub async fn outcome(&self, outcome: &OutcomeReport) -> Result<OutcomeAnswer, ClientError> {
-        self.post("outcome", JSON, self.json(outcome)?).await
+        self.post(&self.path(paths::OUTCOME, &[]), JSON, self.json(outcome)?).await
     }
 
     /// Follows the ledger from where the cursor stands, or from its first event on; `filters` is a query without `?`, like
@@ -105,7 +106,7 @@ impl Client {
     /// # Errors
     /// [`FollowError::Cursor`].
     pub fn follow(&self, filters: &str, cursor: Option<Cursor>) -> Result<FollowStream, FollowError> {
-        FollowStream::new(self.pool.take().another(), &self.path("events"), filters, cursor)
+        FollowStream::new(self.pool.take().another(), &self.path(paths::EVENTS, &[]), filters, cursor)
     }
 
     /// Returns the checkpoints of threads of work.
@@ -142,7 +143,7 @@ impl Client {
 
     /// Returns a separate connection for a policy cache, and the path of its stream.
     pub(crate) fn policy_cache_stream(&self, agent: Option<&str>) -> (Connection, String) {
-        let path = self.path("policy-cache:watch");
+        let path = self.path(paths::POLICY_CACHE_WATCH, &[]);
         let path = match agent {
             Some(agent) => format!("{path}?agent={}", percent_encoded(agent)),
             None => path,
@@ -157,10 +158,10 @@ impl Client {
         kind: &str,
         body: Bytes,
     ) -> Result<T, ClientError> {
-        let (path, mut backoff) = (self.path(path), self.backoff.clone());
+        let mut backoff = self.backoff.clone();
         loop {
             let mut connection = self.pool.take();
-            let answer = connection.post(&path, kind, body.clone()).await;
+            let answer = connection.post(path, kind, body.clone()).await;
             match self.settled(connection, answer, &mut backoff) {
                 AttemptResult::Done(done) => return done,
                 AttemptResult::Again(pause) => tokio::time::sleep(pause).await,
@@ -172,14 +173,14 @@ impl Client {
     pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
         method: &Method,
-        resource: &str,
+        path: &str,
         json: Option<Bytes>,
         at_least: Option<&str>,
     ) -> Result<T, ClientError> {
-        let (path, mut backoff) = (self.path(resource), self.backoff.clone());
+        let mut backoff = self.backoff.clone();
         loop {
             let mut connection = self.pool.take();
-            let answer = connection.exchange(method, &path, json.clone(), at_least).await;
+            let answer = connection.exchange(method, path, json.clone(), at_least).await;
             match self.settled(connection, answer, &mut backoff) {
                 AttemptResult::Done(done) => return done,
                 AttemptResult::Again(pause) => tokio::time::sleep(pause).await,
@@ -219,8 +220,11 @@ impl Client {
         self.pool.take().strange()
     }
 
-    fn path(&self, resource: &str) -> String {
-        format!("/v1/ledgers/{}/{resource}", self.ledger)
+    /// Returns the path of a template below the ledger with these parameters.
+    pub(crate) fn path(&self, template: &str, parameters: &[&str]) -> String {
+        let mut values = vec![self.ledger.as_str()];
+        values.extend_from_slice(parameters);
+        paths::path(template, &values)
     }
 
     /// Gets any other resource under the ledger: `runs?limit=10`. There is no retry.
@@ -229,7 +233,8 @@ impl Client {
     /// [`ClientError`].
     pub async fn get<T: DeserializeOwned>(&self, resource: &str) -> Result<T, ClientError> {
         let mut connection: Connection = self.pool.take();
-        let answer = connection.exchange(&Method::GET, &self.path(resource), None, None).await?;
+        let path = format!("{}/{resource}", self.path(paths::LEDGER, &[]));
+        let answer = connection.exchange(&Method::GET, &path, None, None).await?;
         let read = serde_json::from_slice(&answer).map_err(|_| connection.strange());
         self.pool.put_back(connection);
         read

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bitacora_api::ProblemAnswer;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -19,7 +20,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use crate::answers::Problem;
 use crate::error::{ClientError, Refusal};
 use crate::ledger_doubt::{LEDGER_DOUBT, LedgerDoubt};
 use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
@@ -236,7 +236,7 @@ impl Pieces {
             Ok(body) => body,
             Err(error) => return error,
         };
-        let Ok(mut problem) = serde_json::from_slice::<Problem>(&body) else {
+        let Ok(mut problem) = serde_json::from_slice::<ProblemAnswer>(&body) else {
             return ClientError::Strange { url };
         };
         problem.status = status.as_u16();

@@ -2,67 +2,48 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use bitacora_api::ContentValue;
 
 use crate::checkpoint::{Content, ContentState, JSON_ENCODING, LargeContent};
-
-/// A content in a request or an answer.
-#[derive(Default, Serialize, Deserialize)]
-pub(crate) struct ContentValue {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    encoding: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    json: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pieces: Option<Vec<String>>,
-    #[serde(skip_serializing)]
-    positions: Option<Vec<String>>,
-    #[serde(skip_serializing)]
-    erased: Option<bool>,
-    #[serde(skip_serializing)]
-    missing: Option<bool>,
-}
 
 /// Bytes that a content takes in a request beside itself, at most, but for its encoding.
 const VALUE_BYTES: usize = 128;
 
-impl ContentValue {
-    /// Returns a content within the request.
-    pub(crate) fn within(content: &Content) -> Self {
-        let base64 = Some(STANDARD.encode(&content.bytes));
-        Self { encoding: content.encoding.clone(), base64, ..Self::default() }
-    }
+/// Returns a content within the request.
+pub(crate) fn within(content: &Content) -> ContentValue {
+    let base64 = Some(STANDARD.encode(&content.bytes));
+    ContentValue { encoding: content.encoding.clone(), base64, ..ContentValue::default() }
+}
 
-    /// Returns a content that was sent ahead as these pieces.
-    pub(crate) fn ahead(content: &Content, pieces: Vec<String>) -> Self {
-        let bytes = Some(content.bytes.len() as u64);
-        Self { encoding: content.encoding.clone(), bytes, pieces: Some(pieces), ..Self::default() }
+/// Returns a content that was sent ahead as these pieces.
+pub(crate) fn named(content: &Content, pieces: Vec<String>) -> ContentValue {
+    let bytes = Some(content.bytes.len() as u64);
+    ContentValue {
+        encoding: content.encoding.clone(),
+        bytes,
+        pieces: Some(pieces),
+        ..ContentValue::default()
     }
+}
 
-    /// Returns the content of an answer; `None` where the members do not fit together.
-    pub(crate) fn held(self) -> Option<ContentState> {
-        let Self { encoding, base64, json, bytes, positions, erased, missing, .. } = self;
-        Some(match (base64, json, positions) {
-            _ if erased == Some(true) => ContentState::Erased,
-            _ if missing == Some(true) => ContentState::Missing,
-            (Some(base64), None, None) => {
-                ContentState::Content(Content { encoding, bytes: STANDARD.decode(base64).ok()? })
-            }
-            (None, Some(json), None) => {
-                let bytes = String::from(Box::<str>::from(json)).into_bytes();
-                ContentState::Content(Content { encoding: Some(JSON_ENCODING.to_owned()), bytes })
-            }
-            (None, None, Some(positions)) => {
-                ContentState::Large(LargeContent { encoding, bytes: bytes?, positions })
-            }
-            _ => return None,
-        })
-    }
+/// Returns the content of an answer; `None` where the members do not fit together.
+pub(crate) fn held(value: ContentValue) -> Option<ContentState> {
+    let ContentValue { encoding, base64, json, bytes, positions, erased, missing, .. } = value;
+    Some(match (base64, json, positions) {
+        _ if erased == Some(true) => ContentState::Erased,
+        _ if missing == Some(true) => ContentState::Missing,
+        (Some(base64), None, None) => {
+            ContentState::Content(Content { encoding, bytes: STANDARD.decode(base64).ok()? })
+        }
+        (None, Some(json), None) => {
+            let bytes = String::from(Box::<str>::from(json)).into_bytes();
+            ContentState::Content(Content { encoding: Some(JSON_ENCODING.to_owned()), bytes })
+        }
+        (None, None, Some(positions)) => {
+            ContentState::Large(LargeContent { encoding, bytes: bytes?, positions })
+        }
+        _ => return None,
+    })
 }
 
 /// Chooses the contents that are sent ahead, so that the rest fits in `room` bytes of a request: the largest ones.
@@ -105,15 +86,14 @@ mod tests {
         assert_eq!(ahead(&contents, 0), [true; 5]);
         for room in [10_000, 5_000, 300] {
             let left = contents.iter().zip(ahead(&contents, room)).filter(|(_, ahead)| !ahead);
-            let left =
-                left.map(|(content, _)| serde_json::to_vec(&ContentValue::within(content)).unwrap().len());
+            let left = left.map(|(content, _)| serde_json::to_vec(&within(content)).unwrap().len());
             assert!(left.sum::<usize>() <= room);
         }
     }
 
     #[test]
     fn answers_that_are_none_are_told_apart() {
-        let held = |json: &str| serde_json::from_str::<ContentValue>(json).unwrap().held();
+        let held = |json: &str| held(serde_json::from_str(json).unwrap());
         assert_eq!(
             held(r#"{"encoding":"x","bytes":2,"base64":"AP8="}"#),
             Some(ContentState::Content(Content::new("x", [0, 255])))

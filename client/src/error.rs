@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use crate::answers::Problem;
+use bitacora_api::{ProblemAnswer, ProblemCode};
+
 use crate::limits::ANSWER_PATIENCE;
 use crate::service_url::ServiceUrl;
 
@@ -56,7 +57,7 @@ pub enum ClientError {
 #[derive(Debug, Clone)]
 pub struct Refusal {
     /// The problem that the service reports.
-    pub problem: Box<Problem>,
+    pub problem: Box<ProblemAnswer>,
     /// The pause before a retry, where the service names one.
     pub retry_after: Option<Duration>,
 }
@@ -66,7 +67,7 @@ impl std::error::Error for Refusal {}
 impl fmt::Display for Refusal {
     /// Writes the refusal in characters that a terminal only shows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem { detail, code, status, .. } = &*self.problem;
+        let ProblemAnswer { detail, code, status, .. } = &*self.problem;
         for text in [detail, " (", code] {
             for character in text.chars() {
                 if character.is_control() {
@@ -94,13 +95,19 @@ impl ClientError {
     /// Returns `true` if a read model is behind; the same question will be answered after a while.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.code() == Some("projection-behind")
+        self.is_refused_with(ProblemCode::ProjectionBehind)
     }
 
     /// Returns `true` if the service answered 401: no token, or an unknown one.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        self.code() == Some("unauthorized")
+        self.is_refused_with(ProblemCode::Unauthorized)
+    }
+
+    /// Returns `true` if the service refused the request with this code.
+    #[must_use]
+    pub fn is_refused_with(&self, code: ProblemCode) -> bool {
+        self.code() == Some(code.name())
     }
 
     /// Returns the service's code of the refusal.

@@ -36,24 +36,20 @@ mod following;
 mod ledger_doubt;
 mod limits;
 mod messages;
-mod percent;
 mod policy_cache;
 mod pool;
 mod request_id;
 mod service_url;
 mod token;
 
-pub use answers::{
-    AppendReceipt, ApprovalNeeded, Decision, DerivedReceipt, Fault, HeadReference, Obligations,
-    OutcomeAnswer, Problem, Receipt, ReceiptStatus, Verdict,
-};
+pub use answers::{Decision, Verdict};
 pub use appender::{Appender, AppenderOptions, NotAppended};
 pub use backoff::Backoff;
 pub use call::{CallRequest, NotJson, OutcomeReport, OutcomeStatus};
 pub use checkpoint::{
-    ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointPage, CheckpointSource, Content,
-    ContentState, CopySelection, DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint,
-    RecordReceipt, RecordedWrite, SavedCheckpoint, TaskWrite, TaskWrites, Which,
+    ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointSource, Content, ContentState,
+    CopySelection, DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint, RecordedWrite, TaskWrite,
+    TaskWrites, Which,
 };
 pub use checkpoints::Checkpoints;
 pub use client::Client;
@@ -62,9 +58,15 @@ pub use cursor::{Cursor, CursorError};
 pub use error::{ClientError, Refusal};
 pub use following::{FollowError, FollowItem, FollowStream};
 pub use ledger_doubt::LedgerDoubt;
-pub use percent::percent_encoded;
 pub use policy_cache::{
     CacheDenial, CacheError, CheckedDecision, PolicyCache, PolicyCacheOptions, PredictedVerdict, UnfitCall,
 };
 pub use service_url::{NotAServiceUrl, ServiceUrl};
 pub use token::{NotAToken, Token};
+
+pub use bitacora_api::paths::percent_encoded;
+pub use bitacora_api::{
+    AppendAnswer, AppendReceipt, ApprovalReference, CheckpointActAnswer, CheckpointList, DerivedReceipt,
+    FaultAnswer, HeadReference, ObligationsAnswer, OutcomeAnswer, ProblemAnswer, ProblemCode, ReceiptState,
+    SavedCheckpoint,
+};

@@ -1,7 +1,7 @@
 //! A parser of the `text/event-stream` that a service sends of a ledger, message by message.
 
+use bitacora_api::ProblemAnswer;
 use bitacora_formats::After;
-use serde::Deserialize;
 
 /// A message of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +31,6 @@ pub(crate) struct Messages {
 /// The error for bytes that are no message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoMessage;
-
-#[derive(Deserialize)]
-struct StreamProblem {
-    detail: String,
-    code: String,
-    retryable: bool,
-}
 
 impl Messages {
     pub(crate) fn push(&mut self, piece: &[u8]) {
@@ -112,7 +105,7 @@ fn read_message(block: &[u8]) -> Result<StreamMessage, NoMessage> {
         (b"closing", ..) => Ok(StreamMessage::Ending { why: "the service ends" }),
         (b"lagged", ..) => Ok(StreamMessage::Ending { why: "this side took too little for too long" }),
         (b"failed", _, Some(problem)) => {
-            let StreamProblem { detail, code, retryable } =
+            let ProblemAnswer { detail, code, retryable, .. } =
                 serde_json::from_slice(problem).map_err(|_| NoMessage)?;
             Ok(StreamMessage::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
         }
@@ -136,7 +129,8 @@ mod tests {
             ":\n\n",
             "id: 8\n\n",
             "event: caught-up\nid: 9\ndata: {\"position\":\"9\"}\n\n",
-            "event: failed\ndata: {\"detail\":\"why\",\"code\":\"disk-error\",\"retryable\":true}\n\n",
+            "event: failed\ndata: {\"type\":\"urn:bitacora:problem:disk-error\",\"title\":\"the disk gave an error\",",
+            "\"status\":503,\"detail\":\"why\",\"code\":\"disk-error\",\"retryable\":true,\"sideEffects\":\"none\"}\n\n",
             "event: lagged\ndata: {}\n\n",
             "event: new\ndata: {}\n\nid: 1"
         );

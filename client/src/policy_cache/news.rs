@@ -1,7 +1,7 @@
 //! Messages of the service about the state of a policy cache.
 
+use bitacora_api::ProblemAnswer;
 use bitacora_governance::ReplicaNews;
-use serde::Deserialize;
 
 use crate::messages::{Fields, NoMessage, read_fields};
 
@@ -18,13 +18,6 @@ pub(crate) enum News {
     Other,
 }
 
-#[derive(Deserialize)]
-struct NewsProblem {
-    detail: String,
-    code: String,
-    retryable: bool,
-}
-
 pub(crate) fn read_news(block: &[u8]) -> Result<News, NoMessage> {
     let Fields { kind, data, .. } = read_fields(block);
     match (kind, data) {
@@ -33,7 +26,7 @@ pub(crate) fn read_news(block: &[u8]) -> Result<News, NoMessage> {
         }
         (b"closing" | b"lagged", _) => Ok(News::Ending),
         (b"failed", Some(problem)) => {
-            let NewsProblem { detail, code, retryable } =
+            let ProblemAnswer { detail, code, retryable, .. } =
                 serde_json::from_slice(problem).map_err(|_| NoMessage)?;
             Ok(News::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
         }

@@ -10,35 +10,12 @@ use bitacora_server::ServerLimits;
 use serde_json::json;
 
 use crate::governed::{ask, earn, govern, post, put, write};
-use crate::service::{TestService, config, new_keyring};
-
-/// The machine's clock, set wrong by so many microseconds.
-#[derive(Debug, Default, Clone)]
-struct Set(Arc<AtomicI64>);
-
-impl Set {
-    fn by_minutes(&self, minutes: i64) {
-        self.0.store(minutes * 60_000_000, Ordering::SeqCst);
-    }
-}
-
-impl Clock for Set {
-    fn now(&self) -> Micros {
-        Micros(SystemClock.now().0.saturating_add_signed(self.0.load(Ordering::SeqCst)))
-    }
-
-    fn passed(&self) -> Duration {
-        SystemClock.passed()
-    }
-}
+use crate::service::{SetClock, TestService, config, new_keyring};
 
 #[test]
 fn calls_are_denied_until_an_operator_accepts_the_time() {
-    let (folder, keyring, clock) = (tempfile::tempdir().unwrap(), new_keyring(), Set::default());
-    let mut config = config(folder.path(), &keyring, ServerLimits::default());
-    config.ledgers.environment.clock = Arc::new(clock.clone());
-    let service = TestService::of(config, folder, keyring);
-    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    let clock = SetClock::default();
+    let service = TestService::at(&clock);
     govern(&service, "allow");
     earn(&service, "fs.write", "src");
     let shown = || service.get("/v1/ledgers/main/clock").expect(200).json();

@@ -7,7 +7,10 @@ use crate::service::{ServiceAnswer, TestService};
 
 /// A service whose ledger knows one tool, and a policy of one rule about everything.
 pub(crate) fn governed(action: &str) -> TestService {
-    let service = TestService::start();
+    governed_on(TestService::start(), action)
+}
+
+pub(crate) fn governed_on(service: TestService, action: &str) -> TestService {
     govern(&service, action);
     service
 }

@@ -1,12 +1,12 @@
 //! Access by tokens: every path with every role and with none.
 
-use bitacora_ledger::Environment;
+use bitacora_ledger::Clock as _;
 use bitacora_vocabulary::{EVENT_TYPES, EventWriter, Sha256Text};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event_stream::EventStream;
-use crate::service::{ServiceAnswer, TestService, head};
+use crate::service::{ServiceAnswer, SetClock, TestService, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md");
@@ -155,9 +155,11 @@ pub(crate) fn target_of(path: &str) -> String {
 
 #[test]
 fn a_token_that_is_not_a_valid_one_of_this_ledger_is_nobodys() {
-    let service = guarded();
+    let clock = SetClock::default();
+    let service = TestService::at(&clock);
+    guard(&service);
     let admin = token("admin");
-    let soon = Environment::real().clock.now().0 + 1_500_000;
+    let soon = clock.now().0 + 60_000_000;
     append(&service, &admin, &created("short", "auditor", Some(soon))).expect(201);
     ask(&service, "GET", EVENTS, Some(&token("short")), "").expect(200);
     append(&service, &admin, &created("lost", "auditor", None)).expect(201);
@@ -168,7 +170,7 @@ fn a_token_that_is_not_a_valid_one_of_this_ledger_is_nobodys() {
     let other = "/v1/ledgers/other/events";
     ask(&service, "GET", other, Some(&token("foreign")), "").expect(200);
     ask(&service, "GET", other, Some(&admin), "").expect_problem(401, "unauthorized");
-    std::thread::sleep(std::time::Duration::from_millis(1_600));
+    clock.advance(60_100);
     let whole = token("admin");
     for bad in [
         token("short"),
@@ -293,14 +295,18 @@ fn whoever_is_revoked_while_their_body_comes_is_heard_no_more() {
         append(&service, &token("admin"), &created(&name, "operator", None)).expect(201);
         let bearer = format!("Bearer {}", token(&name));
         let body = body.to_string();
-        let headers = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Authorization", bearer.as_str()),
+            ("Expect", "100-continue"),
+        ];
         let mut slow = service.connect();
         let target = format!("/v1/ledgers/main/{resource}");
         slow.send(head(method, &target, &headers, Some(body.len())).as_bytes());
+        // The service has the head, and has let it in.
+        slow.read_past(b"100 Continue\r\n\r\n");
         let (first, rest) = body.as_bytes().split_at(body.len() / 2);
         slow.send(first);
-        // The service has the head by then, and has let it in.
-        std::thread::sleep(std::time::Duration::from_millis(150));
         append(&service, &token("admin"), &event("principal.revoked", &json!({"principal": name})))
             .expect(201);
         let before = tip(&service);

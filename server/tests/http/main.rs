@@ -70,3 +70,4 @@ mod unregistered;
 mod usage;
 mod vocabulary;
 mod watching;
+mod wire;

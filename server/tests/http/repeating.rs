@@ -1,16 +1,17 @@
 //! Repeated requests: allowances that hold or are taken back, and passing denials that are reconsidered.
 
-use std::thread::sleep;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::governed::{approve, ask, earn, governed, post, put, write};
-use crate::service::{TestService, head};
+use crate::governed::{approve, ask, earn, govern, governed, governed_on, post, put, write};
+use crate::service::{SetClock, TestService, head};
 
 /// A service whose next calls are heard to be allowed: because they are, or because nothing is meant.
 fn allowing(mode: &str) -> TestService {
-    let service = governed("allow");
+    allowing_on(TestService::start(), mode)
+}
+
+fn allowing_on(service: TestService, mode: &str) -> TestService {
+    govern(&service, "allow");
     match mode {
         "observe" => put(&service, "mode", &json!({"mode": "observe"})).expect(200),
         _ => return trusted(service),
@@ -61,11 +62,12 @@ fn a_suspension_holds_for_calls_that_were_allowed_before_in_every_mode() {
 #[test]
 fn a_call_that_is_too_old_does_not_begin_in_any_mode() {
     for mode in ["enforce", "observe"] {
-        let service = allowing(mode);
+        let clock = SetClock::default();
+        let service = allowing_on(TestService::at(&clock), mode);
         let mut request = write("c1");
-        request["deadlineMs"] = json!(4_000);
+        request["deadlineMs"] = json!(60_000);
         assert_eq!(ask(&service, request.clone())["verdict"], "allow");
-        sleep(Duration::from_millis(4_100));
+        clock.advance(60_100);
         taken_back(&ask(&service, request));
     }
 }
@@ -92,17 +94,20 @@ fn a_call_without_time_is_denied() {
 
 #[test]
 fn what_a_request_waits_before_it_is_decided_is_taken_off_its_call_s_time() {
-    let service = trusted(governed("allow"));
-    for (call, pause, verdict) in [("c1", 0, "allow"), ("c2", 2_100, "deny")] {
+    let clock = SetClock::default();
+    let service = trusted(governed_on(TestService::at(&clock), "allow"));
+    for (call, pause, verdict) in [("c1", 0, "allow"), ("c2", 60_100, "deny")] {
         let mut request = write(call);
-        request["deadlineMs"] = json!(2_000);
+        request["deadlineMs"] = json!(60_000);
         let body = request.to_string();
         let mut client = service.connect();
-        let headers = [("content-type", "application/json")];
+        let headers = [("content-type", "application/json"), ("expect", "100-continue")];
         client.send(head("POST", "/v1/ledgers/main/decide", &headers, Some(body.len())).as_bytes());
+        // The service has the head, and wants the body.
+        client.read_past(b"100 Continue\r\n\r\n");
         let (first, rest) = body.split_at(body.len() / 2);
         client.send(first.as_bytes());
-        sleep(Duration::from_millis(pause));
+        clock.advance(pause);
         client.send(rest.as_bytes());
         let answer = client.answer().expect(200).json();
         assert_eq!(answer["verdict"], verdict, "{answer}");
@@ -131,14 +136,15 @@ fn who_asks_with_an_approval_that_waits_is_not_locked_out() {
 
 #[test]
 fn who_came_too_early_is_let_in_when_told() {
-    let service = trusted(governed("allow"));
-    let limit = json!({"scope": {"by": "tool"}, "limit": {"burst": 1, "refill": 1, "period_ms": 4_000}});
+    let clock = SetClock::default();
+    let service = trusted(governed_on(TestService::at(&clock), "allow"));
+    let limit = json!({"scope": {"by": "tool"}, "limit": {"burst": 1, "refill": 1, "period_ms": 60_000}});
     put(&service, "rates", &limit).expect(200);
     assert_eq!(ask(&service, write("c1"))["verdict"], "allow");
     let early = ask(&service, write("c2"));
     assert_eq!(early["reasonCode"], "rate-limited");
     assert_eq!(ask(&service, write("c2")), early);
-    sleep(Duration::from_millis(4_100));
+    clock.advance(60_100);
     let later = ask(&service, write("c2"));
     assert_eq!(later["verdict"], "allow", "{later}");
     assert_eq!(ask(&service, write("c2")), later);

@@ -4,11 +4,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bitacora_formats::Keyring;
-use bitacora_ledger::{Environment, HeadOptions, Options, ReactorChoice};
+use bitacora_formats::{Keyring, Micros};
+use bitacora_ledger::{Clock, Environment, HeadOptions, Options, ReactorChoice, SystemClock};
 use bitacora_server::{
     Admission, CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits,
 };
@@ -18,11 +19,37 @@ use tokio::sync::oneshot;
 /// Longer than any answer takes, shorter than a hanging test is bearable.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The machine's clock, set wrong by so many microseconds: time passes by a test's word, and no test sleeps for it.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct SetClock(Arc<AtomicI64>);
+
+impl SetClock {
+    pub(crate) fn by_minutes(&self, minutes: i64) {
+        self.0.store(minutes * 60_000_000, Ordering::SeqCst);
+    }
+
+    pub(crate) fn advance(&self, milliseconds: i64) {
+        self.0.fetch_add(milliseconds * 1_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Micros {
+        Micros(SystemClock.now().0.saturating_add_signed(self.0.load(Ordering::SeqCst)))
+    }
+
+    fn passed(&self) -> Duration {
+        SystemClock.passed()
+    }
+}
+
 /// A service on a port of its own, with a fresh data folder and one ledger, `main`.
 pub(crate) struct TestService {
     pub(crate) address: SocketAddr,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) keyring: Arc<Keyring>,
+    /// The clock that it begins with again.
+    clock: SetClock,
     shutdown: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), CloseFailures>>>,
 }
@@ -41,6 +68,17 @@ impl TestService {
 
     pub(crate) fn with(limits: ServerLimits) -> Self {
         let service = Self::on(tempfile::tempdir().unwrap(), new_keyring(), limits);
+        service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+        service
+    }
+
+    /// A service by this clock.
+    pub(crate) fn at(clock: &SetClock) -> Self {
+        let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+        let mut config = config(folder.path(), &keyring, ServerLimits::default());
+        config.ledgers.environment.clock = Arc::new(clock.clone());
+        let mut service = Self::of(config, folder, keyring);
+        service.clock = clock.clone();
         service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
         service
     }
@@ -84,7 +122,8 @@ impl TestService {
             })
         });
         let address = address.recv().unwrap();
-        Self { address, folder, keyring, shutdown: Some(shutdown), thread: Some(thread) }
+        let (clock, shutdown, thread) = (SetClock::default(), Some(shutdown), Some(thread));
+        Self { address, folder, keyring, clock, shutdown, thread }
     }
 
     /// Asks for the end; [`Self::wait`] waits for it.
@@ -101,7 +140,9 @@ impl TestService {
         self.begin_shutdown();
         self.wait().unwrap();
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
-        Self::on(folder, Arc::clone(&self.keyring), ServerLimits::default())
+        let mut config = config(folder.path(), &self.keyring, ServerLimits::default());
+        config.ledgers.environment.clock = Arc::new(self.clock.clone());
+        Self::of(config, folder, Arc::clone(&self.keyring))
     }
 
     pub(crate) fn connect(&self) -> RawClient {

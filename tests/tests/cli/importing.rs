@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bitacora_tests::http_client::HttpClient;
 use serde_json::{Value, json};
 
 use crate::governing::LedgerAccess;
@@ -331,8 +332,18 @@ fn an_import_that_is_interrupted_keeps_what_was_acknowledged_and_is_gone_on_with
         import
     };
     let running = import("10").spawn().unwrap();
-    // It depends on the disk whether anything was acknowledged by then.
-    std::thread::sleep(Duration::from_millis(700));
+    // It is interrupted while it sends, once some of it is durable.
+    let mut client = HttpClient::connect(service.address).unwrap();
+    let began = Instant::now();
+    loop {
+        let head = client.get("/v1/ledgers/main/head", "application/json").unwrap();
+        let head: Value = serde_json::from_slice(&head.body).unwrap();
+        if head["position"].as_str().unwrap().parse::<u64>().unwrap() > 100 {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{head}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let interrupted = Command::new("kill").arg("-INT").arg(running.id().to_string()).status().unwrap();
     let ended = running.wait_with_output().unwrap();
     assert!(interrupted.success());

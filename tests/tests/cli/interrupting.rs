@@ -5,10 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionread;
+
 use crate::sample::{Sample, code, command};
 
 /// No command takes longer to hear an interruption.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A pipe of 16 pages takes nothing more where its first page was begun to be read.
+const FULL_PIPE_BYTES: u64 = 15 * 4_096;
 
 fn interrupt(child: &Child) {
     assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
@@ -137,7 +141,11 @@ fn what_only_shows_things_ends_at_an_interruption_though_nobody_takes_what_it_sh
             let mut shows = shows.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
             // From its first byte on it shows, and a moment later the pipe is full.
             shows.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-            std::thread::sleep(Duration::from_secs(1));
+            let began = Instant::now();
+            while ioctl_fionread(shows.stdout.as_ref().unwrap()).unwrap() < FULL_PIPE_BYTES {
+                assert!(began.elapsed() < PATIENCE);
+                std::thread::sleep(Duration::from_millis(10));
+            }
             assert_eq!(shows.try_wait().unwrap(), None, "it waits for its reader");
             let began = Instant::now();
             let pid = shows.id().to_string();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bitacora_client::{
     Appender, AppenderOptions, Backoff, CallRequest, Client, ClientError, Cursor, CursorError, FollowError,
-    FollowItem, FollowStream, NotAppended, OutcomeReport, OutcomeStatus, ReceiptStatus, ServiceUrl, Verdict,
+    FollowItem, FollowStream, NotAppended, OutcomeReport, OutcomeStatus, ReceiptState, ServiceUrl, Verdict,
 };
 use bitacora_formats::{After, Data, Event, Json};
 use bitacora_tests::service::ServiceFolder;
@@ -118,7 +118,7 @@ fn one_event_that_is_refused_fails_by_itself() {
         for (number, answer) in answers.into_iter().enumerate() {
             match answer.await.unwrap() {
                 Ok(receipt) => {
-                    assert!(number != 13 && receipt.status == ReceiptStatus::Created, "{receipt:?}");
+                    assert!(number != 13 && receipt.status == ReceiptState::Created, "{receipt:?}");
                 }
                 Err(NotAppended::Failed(error)) => {
                     assert_eq!((number, error.code()), (13, Some("schema")), "{error}");
@@ -128,7 +128,7 @@ fn one_event_that_is_refused_fails_by_itself() {
         }
         // The same event again is where it was; other content under its id is refused.
         let again = appender.append(&event("e1", "x.noted", "{}")).await.unwrap();
-        assert_eq!(again.status, ReceiptStatus::Duplicate);
+        assert_eq!(again.status, ReceiptState::Duplicate);
         let other = appender.append(&event("e1", "x.noted", "[1]")).await.unwrap_err();
         assert!(matches!(&other, NotAppended::Failed(error) if error.code() == Some("id-reused")), "{other}");
         drop(appender);

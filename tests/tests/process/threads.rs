@@ -212,12 +212,12 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
             [("early", 0), ("late", 0)]
         );
         assert_eq!(found.document.unwrap().get(), r#"{"v":4}"#);
-        assert_eq!((found.saved.source, found.saved.run.as_deref()), (CheckpointSource::Input, Some("r1")));
+        assert_eq!((&*found.saved.source, found.saved.run.as_deref()), ("input", Some("r1")));
         threads.fork("t", &Which::newest(), "c009", Some(&json!({"why": "another way"}))).await.unwrap();
         let fork = threads.get("t", &Which::newest()).await.unwrap().unwrap();
         assert_eq!(
-            (&*fork.saved.checkpoint, fork.saved.source, fork.parent_found),
-            ("c009", CheckpointSource::Fork, Some(true))
+            (&*fork.saved.checkpoint, &*fork.saved.source, fork.parent_found),
+            ("c009", "fork", Some(true))
         );
         assert_eq!((fork.saved.metadata, &fork.values), (Some(json!({"why": "another way"})), &found.values));
         threads

@@ -3,6 +3,7 @@
 mod bodies;
 mod cloud_event;
 mod described;
+mod stream_twins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -14,6 +15,7 @@ use utoipa::openapi::path::ParameterIn;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use self::stream_twins::StreamTwins;
 use crate::resources::govern::{
     approvals, breakers, budgets, clock, contracts, decide, decisions, grants, imports, mode, outcome,
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
@@ -54,11 +56,8 @@ pub(crate) async fn document() -> impl IntoResponse {
     ),
     paths(
         append::append,
-        append::append_to_stream,
         ingest::ingest,
-        ingest::ingest_to_stream,
         events::list,
-        events::list_stream,
         events::show,
         head::head,
         ledgers::list,
@@ -166,7 +165,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         CheckpointForkRequest,
         CheckpointWritesRequest
     )),
-    modifiers(&Tokens),
+    modifiers(&Tokens, &StreamTwins),
     security(("token" = []))
 )]
 struct Interface;

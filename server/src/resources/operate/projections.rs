@@ -95,7 +95,7 @@ fn model_answer(ledger: &LedgerName, status: &ModelStatus) -> ProjectionAnswer {
     ProjectionAnswer {
         ledger: ledger.to_string(),
         name: status.name.to_owned(),
-        version: status.version.into(),
+        version: status.version,
         state: status.state.name().to_owned(),
         why: match &status.state {
             ModelState::Degraded(why) | ModelState::Stopped(why) => Some(why.clone()),

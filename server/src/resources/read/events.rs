@@ -144,44 +144,6 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     Ok(answer_at(&head, JSON, cache, bytes.into()))
 }
 
-#[utoipa::path(
-    get,
-    path = paths::STREAM_EVENTS,
-    tag = "read",
-    operation_id = "readStream",
-    params(
-        InLedger,
-        ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
-        ("after" = Option<String>, Query, description = "Only events past this position"),
-        ("until" = Option<String>, Query, description = "Only events up to this position, itself included"),
-        ("limit" = Option<u64>, Query, description = "At most this many; a page holds up to 1,000, NDJSON any number"),
-        ("type" = Option<Vec<String>>, Query, description = "Of one of these types"),
-        ("actor" = Option<String>, Query, description = "With this actor"),
-        ("agent" = Option<String>, Query, description = "With this agent"),
-        ("session" = Option<String>, Query, description = "With this session"),
-        ("run" = Option<String>, Query, description = "With this run"),
-        ("call" = Option<String>, Query, description = "With this call"),
-        ("tag" = Option<String>, Query, description = "With this tag"),
-        ("since" = Option<String>, Query, description = "Recorded at this RFC 3339 time or later"),
-        ("before" = Option<String>, Query, description = "Recorded before this RFC 3339 time"),
-        ("dir" = Option<String>, Query, description = "`forward` (the default) or `backward`"),
-        ("wait" = Option<String>, Query, description = "How long an empty answer may be held back, such as `30s`"),
-        ("Last-Event-ID" = Option<String>, Header, description = "With text/event-stream: go on past this id, a position or `<ledger id>:<position>`; it wins over `after`"),
-        AtLeast,
-    ),
-    responses(
-        (status = 200, description = "What is durable and matches", content(
-            (PageAnswer = "application/json"),
-            (String = "application/x-ndjson"),
-            (String = "text/event-stream"),
-        )),
-        Refusals,
-    )
-)]
-pub(crate) async fn list_stream(state: State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
-    list(state, request).await
-}
-
 /// Everything that matches, from a position on and for as long as both sides last.
 async fn follow(api: Arc<Api>, request: ReadRequest, asked: ReadParams) -> Result<Response, Problem> {
     let ReadParams { query, limit, wait_until } = asked;

@@ -71,7 +71,7 @@ pub(crate) async fn show(
 fn schema_list() -> SchemaList {
     let schemas = EVENT_TYPES.iter().map(|listed| SchemaAnswer {
         kind: listed.kind.to_owned(),
-        version: listed.version.into(),
+        version: listed.version,
         written_by: listed.writer.as_str().to_owned(),
         description: listed.description.to_owned(),
         schema: listed.schema_id(),

@@ -99,45 +99,6 @@ pub(crate) async fn append(
     Ok(answer)
 }
 
-#[utoipa::path(
-    post,
-    path = paths::STREAM_EVENTS,
-    tag = "append",
-    operation_id = "appendToStream",
-    params(
-        InLedger,
-        ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
-        ("If-Match" = Option<String>, Header, description = "The stream's expected version: `\"v17\"`"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: the stream must not exist yet"),
-        ("Bitacora-Append-Condition" = Option<String>, Header, description = "`{\"failIfEventsMatch\":{\"types\":[],\"tags\":[]},\"after\":\"17\"}`: no event past `after` may be of one of the types and carry all the tags"),
-        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
-        ("Prefer" = Option<String>, Header, description = "`signed` or `witnessed`: answer once a tree head covers the events that is signed, or cosigned by enough witnesses; `wait=10` bounds it in seconds. `Preference-Applied` says that it was met"),
-    ),
-    request_body(
-        description = "CloudEvents 1.0: at most 1,000, and at most 4 MiB also when decompressed. One event may come in binary mode instead: its attributes in `ce-` headers, its data as the body with its own Content-Type",
-        content(
-            (Object = "application/cloudevents+json"),
-            (Vec<Object> = "application/cloudevents-batch+json"),
-            (String = "application/x-ndjson"),
-            (Object = "application/json"),
-        )
-    ),
-    responses(
-        (status = 201, description = "Appended and synced to disk", body = AppendAnswer),
-        (status = 200, description = "All were duplicates; the answer is the original one", body = AppendAnswer),
-        Refusals,
-    )
-)]
-pub(crate) async fn append_to_stream(
-    state: State<Arc<Api>>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    append(state, caller, names, headers, body).await
-}
-
 impl Append {
     /// Parses, checks and seals; the ledger has it when this returns. The body is let go then.
     async fn submit(self) -> Result<PendingAppend, Problem> {

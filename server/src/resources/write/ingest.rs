@@ -67,36 +67,6 @@ pub(crate) async fn ingest(
     Ok(response)
 }
 
-#[utoipa::path(
-    post,
-    path = paths::STREAM_INGEST,
-    tag = "append",
-    operation_id = "ingestToStream",
-    params(
-        InLedger,
-        ("stream" = String, Path, description = "The stream's name, percent-encoded once"),
-        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
-    ),
-    request_body(
-        description = "CloudEvents 1.0, one a line, of any number",
-        content((String = "application/x-ndjson"))
-    ),
-    responses(
-        (status = 200, description = "Begun. One line for each chunk that is durable; the last line is the end or an error, and where both lack the answer was cut", body = IngestLine, content_type = "application/x-ndjson"),
-        Refusals,
-    )
-)]
-pub(crate) async fn ingest_to_stream(
-    state: State<Arc<Api>>,
-    long_body: Extension<LongBody>,
-    caller: Caller,
-    names: PathNames,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    ingest(state, long_body, caller, names, headers, body).await
-}
-
 fn refuse_condition(headers: &HeaderMap, name: &HeaderName, shown: &'static str) -> Result<(), Problem> {
     if !headers.contains_key(name) {
         return Ok(());
