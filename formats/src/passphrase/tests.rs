@@ -86,7 +86,7 @@ fn costs_past_the_limits_are_refused_before_any_work() {
         assert!(matches!(refused, Err(PassphraseFileError::Cost { .. })), "{offset}: {byte}");
     }
     // The largest memory that a file can make a reader take.
-    assert_eq!(128 * usize::from(BLOCK_SIZE) << MAX_SCRYPT_LOG_N, 1 << 30);
+    assert_eq!((128 * usize::from(BLOCK_SIZE)) << MAX_SCRYPT_LOG_N, 1 << 30);
 }
 
 #[test]
