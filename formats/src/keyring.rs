@@ -49,9 +49,11 @@ impl fmt::Debug for KekId {
 /// An error in the text of a keyring, or in a rotation. Never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// The text is an age file.
-    #[error("the keyring is encrypted with age; decrypt it with its passphrase first")]
-    Encrypted,
+    /// An age file, in which earlier versions locked keyrings.
+    #[error(
+        "found an age file, which this version cannot open; decrypt it with `age --decrypt`, then lock it with `bitacora keys lock`"
+    )]
+    AgeFile,
     /// The first line is not a keyring's.
     #[error("not a keyring: the first line must be '{}'", text::FIRST_LINE)]
     NotAKeyring,
@@ -194,9 +196,9 @@ impl Keyring {
         }
     }
 
-    /// Returns `true` if the bytes of a keyring's file are an age file, which must be decrypted before [`Keyring::parse`].
+    /// Returns `true` if the bytes of a keyring's file are an age file.
     #[must_use]
-    pub fn is_encrypted(file: &[u8]) -> bool {
+    pub fn is_age_file(file: &[u8]) -> bool {
         AGE_PREFIXES.iter().any(|prefix| file.starts_with(prefix))
     }
 

@@ -38,6 +38,7 @@ mod one_bit;
 mod opener;
 mod padding;
 mod part;
+mod passphrase;
 mod proof;
 mod read_model;
 mod receipt;
@@ -125,6 +126,10 @@ pub use one_bit::undo_one_flip;
 pub use opener::{FrameOpenError, FrameOpener};
 pub use padding::{MAX_PADDED_BODY_BYTES, PADDED_BYTES, PaddingError, pad};
 pub use part::{PART_TAG_BYTES, PartError, check_part, open_part, part_blind, seal_part, sealed_action};
+pub use passphrase::{
+    PASSPHRASE_FORMAT, PASSPHRASE_MAGIC, PASSPHRASE_OVERHEAD_BYTES, PASSPHRASE_RANDOM_BYTES,
+    PassphraseFileError, PassphraseHeader, ScryptCost,
+};
 pub use proof::{
     MAX_INCLUSION_HASHES, ProofError, prove_consistency, prove_inclusion, root_of, verify_consistency,
     verify_inclusion,

@@ -77,6 +77,12 @@ pub const MAX_SEGMENT_BYTES: usize = 64 * MIB;
 pub const MAX_KEYS: usize = 1_000;
 /// Bytes of a keyring's text, and of a note of signing keys.
 pub const MAX_KEYRING_BYTES: usize = 512 * KIB;
+/// The least binary logarithm of scrypt's `N` in a file under a passphrase: 1 MiB.
+pub const MIN_SCRYPT_LOG_N: u8 = 10;
+/// The largest binary logarithm of scrypt's `N` in a file under a passphrase: 1 GiB.
+pub const MAX_SCRYPT_LOG_N: u8 = 20;
+/// The largest `p` of scrypt in a file under a passphrase; each pass uses the memory of the one before.
+pub const MAX_SCRYPT_PASSES: u8 = 4;
 
 // Signed notes, tree heads among them.
 

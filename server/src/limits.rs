@@ -4,20 +4,8 @@ use std::time::Duration;
 
 use bitacora_formats::Micros;
 use bitacora_formats::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS};
+use bitacora_http_guard::{MAX_CHUNK_LINE_BYTES, MAX_HEAD_BYTES, MAX_TRAILER_BYTES};
 use bitacora_ledger::limits::MAX_PAGE_BYTES;
-
-/// Request line and header fields of one request, bytes.
-pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Header fields of one request.
-pub(crate) const MAX_HEADERS: usize = 64;
-/// The request target (path and query), bytes.
-pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
-/// The request method, bytes.
-pub(crate) const MAX_METHOD_BYTES: usize = 24;
-/// One chunk's size line, extensions included, bytes.
-pub(crate) const MAX_CHUNK_LINE_BYTES: usize = 256;
-/// The trailer section of a chunked body, bytes.
-pub(crate) const MAX_TRAILER_BYTES: usize = 4 * 1024;
 
 /// The read-ahead of a connection's guard, bytes: one whole head, or a piece of a body.
 pub(crate) const READ_BUFFER_BYTES: usize = 16 * 1024;
@@ -281,7 +269,6 @@ impl Default for Patience {
 }
 
 const _: () = assert!(MAX_HEAD_BYTES <= READ_BUFFER_BYTES, "a whole head must fit the read buffer");
-const _: () = assert!(MAX_TARGET_BYTES < MAX_HEAD_BYTES, "a target is part of a head");
 const _: () = assert!(MAX_CHUNK_LINE_BYTES <= READ_BUFFER_BYTES && MAX_TRAILER_BYTES <= READ_BUFFER_BYTES);
 const _: () =
     assert!(FOLLOW_CHUNK_BYTES <= TAIL_RING_BYTES && DEFAULT_MAX_FOLLOWERS < DEFAULT_MAX_CONNECTIONS);

@@ -21,6 +21,11 @@ pub use programs::{ListedOption, ListedUse, listed_uses};
 pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
 pub use unreadable::{Construct, Unreadable};
 
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;
+
 /// The reading of a text for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShellReading {

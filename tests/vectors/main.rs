@@ -17,6 +17,7 @@ mod evidence;
 mod forgeries;
 mod heads;
 mod judge;
+mod passphrases;
 mod real;
 mod receipts;
 mod second;

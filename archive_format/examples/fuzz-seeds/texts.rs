@@ -1,6 +1,6 @@
 //! Seeds that are texts: the requests of clients, and the keyring.
 
-use bitacora_formats::Keyring;
+use bitacora_formats::{Keyring, PassphraseHeader, ScryptCost};
 
 use crate::{Seeds, counting_from};
 
@@ -8,6 +8,7 @@ pub(crate) fn all() -> Vec<Seeds> {
     let (keyrings, notes) = keyrings();
     let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     vec![
+        Seeds { target: "passphrase", inputs: under_passphrase(&keyrings) },
         Seeds { target: "keyring", inputs: keyrings },
         Seeds { target: "signing_chain", inputs: notes },
         Seeds { target: "cloudevents", inputs: texts(&EVENTS) },
@@ -30,6 +31,13 @@ fn keyrings() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         notes.push(keyring.signing_chain_note().into_bytes());
     }
     (texts, notes)
+}
+
+/// The keyrings under the passphrase of the target.
+fn under_passphrase(keyrings: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let random = std::array::from_fn(|index| u8::try_from(index).unwrap());
+    let header = PassphraseHeader::new(ScryptCost::MIN, &random);
+    keyrings.iter().map(|text| header.seal(text, "fuzz").unwrap()).collect()
 }
 
 const EVENTS: [&str; 6] = [

@@ -13,7 +13,7 @@ use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::keys::key_generation::{self, KeyGenerationError, with_random};
 use crate::keys::keyring_file::{self, KeyringFileError, LoadedKeyring};
-use crate::keys::passphrase::PassphraseSource;
+use crate::keys::passphrase::{Passphrase, PassphraseSource};
 use crate::options::global::Global;
 use crate::terminal::output::Output;
 
@@ -169,7 +169,7 @@ impl Keys<'_> {
         })
     }
 
-    fn new_passphrase(&self) -> Result<age::secrecy::SecretString, KeyringFileError> {
+    fn new_passphrase(&self) -> Result<Passphrase, KeyringFileError> {
         let path = self.path.to_owned();
         self.passphrase.new_one().map_err(|source| KeyringFileError::Passphrase { path, source })
     }

@@ -14,23 +14,25 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use age::secrecy::SecretString;
 use bitacora_formats::limits::MAX_KEYRING_BYTES;
-use bitacora_formats::{Keyring, KeyringError};
+use bitacora_formats::{
+    Keyring, KeyringError, PASSPHRASE_OVERHEAD_BYTES, PassphraseFileError, PassphraseHeader,
+};
 use zeroize::Zeroizing;
 
 use crate::error::CommandFailure;
 use crate::files::durable_file::{self, folder_of};
 use crate::files::input_file;
-use crate::keys::passphrase::{PassphraseError, PassphraseSource};
+use crate::keys::key_generation::KeyGenerationError;
+use crate::keys::passphrase::{Passphrase, PassphraseError, PassphraseSource};
 pub(crate) use location::{lies_in_data, refuse_in_data};
 
 /// The mode of the folder that is created for it where there is none.
 const FOLDER_MODE: u32 = 0o700;
 /// The mode bits that give anybody but the owner access.
 const OTHERS_BITS: u32 = 0o077;
-/// The size limit of the file: armor makes four bytes of three, and age adds a header.
-const MAX_FILE_BYTES: usize = 2 * MAX_KEYRING_BYTES;
+/// The size limit of the file, also under a passphrase.
+const MAX_FILE_BYTES: usize = MAX_KEYRING_BYTES + PASSPHRASE_OVERHEAD_BYTES;
 
 /// The reason why the keyring's file is not used, created or replaced.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +60,12 @@ pub(crate) enum KeyringFileError {
     Keyring { path: PathBuf, source: KeyringError },
     #[error("{}: {source}", path.display())]
     Passphrase { path: PathBuf, source: PassphraseError },
-    #[error("{}: the passphrase does not open it; try again, nothing was changed", .0.display())]
+    #[error(
+        "{}: the passphrase does not open it, or the file is damaged; try again, or restore it from its backup", .0.display()
+    )]
     WrongPassphrase(PathBuf),
-    #[error("{}: locked in a way that no passphrase opens; unlock it with the age program first", .0.display())]
-    NotPassphraseLocked(PathBuf),
+    #[error("{}: {source}; restore the keyring from its backup", path.display())]
+    Locked { path: PathBuf, source: PassphraseFileError },
     #[error("{}: locked already; `bitacora keys unlock` comes first, nothing was changed", .0.display())]
     LockedAlready(PathBuf),
     #[error("{}: not locked; nothing was changed", .0.display())]
@@ -70,8 +74,8 @@ pub(crate) enum KeyringFileError {
     Busy(PathBuf),
     #[error("{}: found other bytes than were written; the keyring was not changed", .0.display())]
     NotKept(PathBuf),
-    #[error("{}: could not be encrypted: {what}; nothing was changed", path.display())]
-    Encryption { path: PathBuf, what: String },
+    #[error("{}: {source}", path.display())]
+    Random { path: PathBuf, source: KeyGenerationError },
     #[error("{}: {source}; {then}", path.display())]
     Disk { path: PathBuf, source: io::Error, then: &'static str },
 }
@@ -82,7 +86,7 @@ impl CommandFailure for KeyringFileError {}
 pub(crate) struct LoadedKeyring {
     pub(crate) keyring: Keyring,
     /// The passphrase that locks the file, if it is locked.
-    pub(crate) passphrase: Option<SecretString>,
+    pub(crate) passphrase: Option<Passphrase>,
 }
 
 /// Creates the file of a new keyring, locked if there is a passphrase. Returned ⇒ it is durable and readable by its
@@ -94,7 +98,7 @@ pub(crate) fn create(
     path: &Path,
     data: Option<&Path>,
     keyring: &Keyring,
-    passphrase: Option<&SecretString>,
+    passphrase: Option<&Passphrase>,
 ) -> Result<(), KeyringFileError> {
     refuse_in_data(path, data)?;
     let bytes = encoded(path, &keyring.to_text(), passphrase)?;
@@ -193,8 +197,11 @@ fn opened(
     bytes: Zeroizing<Vec<u8>>,
     path: &Path,
     passphrase: PassphraseSource,
-) -> Result<(Zeroizing<Vec<u8>>, Option<SecretString>), KeyringFileError> {
-    if !Keyring::is_encrypted(&bytes) {
+) -> Result<(Zeroizing<Vec<u8>>, Option<Passphrase>), KeyringFileError> {
+    if Keyring::is_age_file(&bytes) {
+        return Err(KeyringFileError::Keyring { path: path.to_owned(), source: KeyringError::AgeFile });
+    }
+    if !PassphraseHeader::is_at(&bytes) {
         return Ok((bytes, None));
     }
     let passphrase = passphrase.current();
@@ -206,7 +213,7 @@ fn opened(
 fn encoded(
     path: &Path,
     text: &str,
-    passphrase: Option<&SecretString>,
+    passphrase: Option<&Passphrase>,
 ) -> Result<Zeroizing<Vec<u8>>, KeyringFileError> {
     match passphrase {
         None => Ok(Zeroizing::new(text.as_bytes().to_vec())),

@@ -2,7 +2,7 @@
 
 use std::env::VarError;
 
-use age::secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroizing;
 
 /// The variable with the passphrase, for runs without a terminal, as under a service manager.
 const VARIABLE: &str = "BITACORA_PASSPHRASE";
@@ -20,6 +20,16 @@ pub(crate) enum PassphraseError {
     NoTerminal,
 }
 
+/// A passphrase: never empty, erased from memory when dropped, and never printed.
+pub(crate) struct Passphrase(Zeroizing<String>);
+
+impl Passphrase {
+    /// Returns the text, for the moment of use only.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
 /// The source of a passphrase.
 #[derive(Clone, Copy)]
 pub(crate) enum PassphraseSource {
@@ -32,25 +42,21 @@ pub(crate) enum PassphraseSource {
 
 impl PassphraseSource {
     /// Returns the passphrase that locks an existing keyring.
-    pub(crate) fn current(self) -> Result<SecretString, PassphraseError> {
+    pub(crate) fn current(self) -> Result<Passphrase, PassphraseError> {
         self.known()?.map_or_else(|| ask("passphrase of the keyring: "), Ok)
     }
 
     /// Returns the passphrase to lock a keyring with; typed twice.
-    pub(crate) fn new_one(self) -> Result<SecretString, PassphraseError> {
+    pub(crate) fn new_one(self) -> Result<Passphrase, PassphraseError> {
         if let Some(known) = self.known()? {
             return Ok(known);
         }
         let passphrase = ask("new passphrase of the keyring: ")?;
         let again = ask("the same again: ")?;
-        if passphrase.expose_secret() == again.expose_secret() {
-            Ok(passphrase)
-        } else {
-            Err(PassphraseError::Differ)
-        }
+        if passphrase.expose() == again.expose() { Ok(passphrase) } else { Err(PassphraseError::Differ) }
     }
 
-    fn known(self) -> Result<Option<SecretString>, PassphraseError> {
+    fn known(self) -> Result<Option<Passphrase>, PassphraseError> {
         let known = match self {
             #[cfg(test)]
             Self::Given(passphrase) => Some(passphrase.to_owned()),
@@ -64,10 +70,11 @@ impl PassphraseSource {
     }
 }
 
-fn ask(prompt: &str) -> Result<SecretString, PassphraseError> {
+fn ask(prompt: &str) -> Result<Passphrase, PassphraseError> {
     rpassword::prompt_password(prompt).map_err(|_| PassphraseError::NoTerminal).and_then(not_empty)
 }
 
-fn not_empty(passphrase: String) -> Result<SecretString, PassphraseError> {
-    if passphrase.is_empty() { Err(PassphraseError::Empty) } else { Ok(passphrase.into()) }
+fn not_empty(passphrase: String) -> Result<Passphrase, PassphraseError> {
+    let passphrase = Zeroizing::new(passphrase);
+    if passphrase.is_empty() { Err(PassphraseError::Empty) } else { Ok(Passphrase(passphrase)) }
 }

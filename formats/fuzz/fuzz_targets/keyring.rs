@@ -12,12 +12,12 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let encrypted = Keyring::is_encrypted(bytes);
+    let is_age_file = Keyring::is_age_file(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Keyring::parse(text) {
         Err(error) => assert_one_line(&error),
         Ok(keyring) => {
-            assert!(!encrypted);
+            assert!(!is_age_file);
             assert_eq!(keyring.to_text().as_str(), text);
             let chain = parse_signing_chain(&keyring.signing_chain_note());
             assert_eq!(chain.as_ref(), Ok(keyring.signing_chain()));

@@ -56,8 +56,8 @@ impl OfflineKeys {
     /// # Errors
     /// A [`KeyringError`].
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
-        if Keyring::is_encrypted(text.as_bytes()) {
-            return Err(KeyringError::Encrypted);
+        if Keyring::is_age_file(text.as_bytes()) {
+            return Err(KeyringError::AgeFile);
         }
         if text.len() > MAX_KEYRING_BYTES {
             return Err(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES });

@@ -129,11 +129,11 @@ fn randomness_that_repeats_itself_is_refused() {
 }
 
 #[test]
-fn an_encrypted_keyring_says_so() {
+fn an_age_file_says_so() {
     for text in ["age-encryption.org/v1\n-> scrypt", "-----BEGIN AGE ENCRYPTED FILE-----\n"] {
-        assert!(matches!(Keyring::parse(text), Err(KeyringError::Encrypted)), "{text}");
+        assert!(matches!(Keyring::parse(text), Err(KeyringError::AgeFile)), "{text}");
     }
-    assert!(!Keyring::is_encrypted(text_block(DOCUMENT, 0).as_bytes()));
+    assert!(!Keyring::is_age_file(text_block(DOCUMENT, 0).as_bytes()));
 }
 
 #[test]

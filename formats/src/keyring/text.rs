@@ -27,8 +27,8 @@ const RETIRED_FORM: &str = "retired-key <16 digits>";
 const SECRET_FORM: &str = "<keyword> <64 digits>";
 
 pub(super) fn parse(text: &str) -> Result<Keyring, KeyringError> {
-    if Keyring::is_encrypted(text.as_bytes()) {
-        return Err(KeyringError::Encrypted);
+    if Keyring::is_age_file(text.as_bytes()) {
+        return Err(KeyringError::AgeFile);
     }
     if text.len() > MAX_KEYRING_BYTES {
         return Err(KeyringError::TooLong { max_bytes: MAX_KEYRING_BYTES });

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, Read};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
+use bitacora_http_guard::MAX_HEAD_BYTES;
 use http_body_util::BodyExt;
 use hyper::body::Buf;
 use tokio::time::Instant;
@@ -13,7 +14,6 @@ use tokio::time::Instant;
 use crate::http::framing::Refusal;
 use crate::http::lanes::{Arrival, Lane, Lanes, Room, gave_way};
 use crate::http::pool::CallerKey;
-use crate::limits::MAX_HEAD_BYTES;
 use crate::problem::{Code, Problem};
 
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.

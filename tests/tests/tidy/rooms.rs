@@ -7,17 +7,21 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
+    ("bitacora-http-guard", &[]),
     ("bitacora-shell", &[]),
     ("bitacora-governance", &["formats", "vocabulary", "shell"]),
     ("bitacora-ledger", &["formats", "vocabulary", "governance"]),
     ("bitacora-projector", &["formats", "vocabulary", "ledger"]),
     ("bitacora-archiver", &["formats", "vocabulary", "archive-format", "ledger"]),
     ("bitacora-api", &["vocabulary"]),
-    ("bitacora-server", &["api", "formats", "vocabulary", "governance", "ledger", "projector", "archiver"]),
+    (
+        "bitacora-server",
+        &["api", "http-guard", "formats", "vocabulary", "governance", "ledger", "projector", "archiver"],
+    ),
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
     (
         "bitacora-cli",
@@ -56,20 +60,25 @@ const ROOMS: [(&str, &[&str]); 14] = [
 const TEST_KIT: &str = "testkit";
 
 /// Crates from outside that only these rooms may name.
-const WALLED: [(&str, &[&str]); 11] = [
+const WALLED: [(&str, &[&str]); 12] = [
     ("bincode", &["bitacora-formats"]),
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
     ("object_store", &["bitacora-archiver"]),
     ("reqwest", &["bitacora-archiver", "bitacora-server"]),
     ("rustls", &["bitacora-archiver", "bitacora-server"]),
-    ("hyper", &["bitacora-server", "bitacora-client", "bitacora-cli", "bitacora-tests"]),
-    ("hyper-util", &["bitacora-server", "bitacora-client", "bitacora-tests"]),
+    ("httparse", &["bitacora-http-guard"]),
+    (
+        "hyper",
+        &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-cli", "bitacora-tests"],
+    ),
+    ("hyper-util", &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-tests"]),
     ("clap", &["bitacora-cli"]),
     ("indicatif", &["bitacora-cli"]),
     (
         "tokio",
         &[
+            "bitacora-http-guard",
             "bitacora-ledger",
             "bitacora-projector",
             "bitacora-archiver",

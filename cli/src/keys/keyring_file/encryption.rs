@@ -1,50 +1,43 @@
-//! A keyring under a passphrase: an age file with one scrypt recipient.
-//! The age program reads and writes such files too.
+//! A keyring under a passphrase, with random bytes from the system.
 
 use std::path::Path;
 
-use age::scrypt;
-use age::secrecy::SecretString;
+use bitacora_formats::{PASSPHRASE_RANDOM_BYTES, PassphraseFileError, PassphraseHeader, ScryptCost};
 use zeroize::Zeroizing;
 
 use super::KeyringFileError;
+use crate::keys::key_generation::with_random;
+use crate::keys::passphrase::Passphrase;
 
-/// The scrypt work factor of new files, as a power of two: that of the age program, about a second.
-const WORK_FACTOR: u8 = if cfg!(test) { 10 } else { 18 };
-/// The largest accepted work factor: it takes 4 GiB and about 16 seconds.
-const MAX_WORK_FACTOR: u8 = 22;
-
-const _: () = assert!(WORK_FACTOR <= MAX_WORK_FACTOR);
+/// The cost of new files.
+const COST: ScryptCost = if cfg!(test) { ScryptCost::MIN } else { ScryptCost::DEFAULT };
 
 pub(super) fn lock(
     text: &[u8],
-    passphrase: &SecretString,
+    passphrase: &Passphrase,
     path: &Path,
 ) -> Result<Zeroizing<Vec<u8>>, KeyringFileError> {
-    let mut recipient = scrypt::Recipient::new(passphrase.clone());
-    recipient.set_work_factor(WORK_FACTOR);
-    let armored = age::encrypt_and_armor(&recipient, text);
-    armored
-        .map(|armored| Zeroizing::new(armored.into_bytes()))
-        .map_err(|error| KeyringFileError::Encryption { path: path.to_owned(), what: one_line(&error) })
+    let random = with_random(|random| {
+        let mut bytes = [0; PASSPHRASE_RANDOM_BYTES];
+        random(&mut bytes);
+        bytes
+    });
+    let random = random.map_err(|source| KeyringFileError::Random { path: path.to_owned(), source })?;
+    let sealed = PassphraseHeader::new(COST, &random).seal(text, passphrase.expose());
+    sealed.map(Zeroizing::new).map_err(|source| refused(path, source))
 }
 
 pub(super) fn open(
     file: &[u8],
-    passphrase: &SecretString,
+    passphrase: &Passphrase,
     path: &Path,
 ) -> Result<Zeroizing<Vec<u8>>, KeyringFileError> {
-    let mut identity = scrypt::Identity::new(passphrase.clone());
-    identity.set_max_work_factor(MAX_WORK_FACTOR);
-    age::decrypt(&identity, file).map(Zeroizing::new).map_err(|error| match error {
-        age::DecryptError::NoMatchingKeys => KeyringFileError::NotPassphraseLocked(path.to_owned()),
-        age::DecryptError::DecryptionFailed | age::DecryptError::KeyDecryptionFailed => {
-            KeyringFileError::WrongPassphrase(path.to_owned())
-        }
-        other => KeyringFileError::Encryption { path: path.to_owned(), what: one_line(&other) },
-    })
+    PassphraseHeader::open(file, passphrase.expose()).map_err(|source| refused(path, source))
 }
 
-fn one_line(error: &impl std::fmt::Display) -> String {
-    error.to_string().lines().collect::<Vec<_>>().join(" ")
+fn refused(path: &Path, source: PassphraseFileError) -> KeyringFileError {
+    match source {
+        PassphraseFileError::NotAuthentic => KeyringFileError::WrongPassphrase(path.to_owned()),
+        source => KeyringFileError::Locked { path: path.to_owned(), source },
+    }
 }

@@ -5,13 +5,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use age::secrecy::SecretString;
 use bitacora_formats::OfflineKeys;
 use zeroize::Zeroizing;
 
 use super::{FOLDER_MODE, KeyringFileError, encoded, encryption, open, opened, read_bytes};
 use crate::files::durable_file::{self, folder_of, sync_name};
-use crate::keys::passphrase::PassphraseSource;
+use crate::keys::passphrase::{Passphrase, PassphraseSource};
 
 /// Reads the keys, asking for the passphrase if the file is locked.
 ///
@@ -35,7 +34,7 @@ pub(crate) fn load(
 pub(crate) fn make(
     path: &Path,
     keys: &OfflineKeys,
-    passphrase: Option<&SecretString>,
+    passphrase: Option<&Passphrase>,
 ) -> Result<(), KeyringFileError> {
     let text = keys.to_text();
     let bytes = encoded(path, &text, passphrase)?;

@@ -183,7 +183,7 @@ fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
     let keyring = generate().unwrap();
     create(&path, None, &keyring, Some(&GIVEN.current().unwrap())).unwrap();
     let file = fs::read(&path).unwrap();
-    assert!(Keyring::is_encrypted(&file) && mode(&path) == 0o600);
+    assert!(PassphraseHeader::is_at(&file) && mode(&path) == 0o600);
     assert_eq!(loaded(&path).unwrap(), *keyring.to_text());
     let wrong = load(&path, None, PassphraseSource::Given("correct horsf"));
     assert!(matches!(wrong, Err(KeyringFileError::WrongPassphrase(_))));
@@ -193,15 +193,44 @@ fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
         Ok(())
     });
     rotated.unwrap();
-    assert!(Keyring::is_encrypted(&fs::read(&path).unwrap()));
+    assert!(PassphraseHeader::is_at(&fs::read(&path).unwrap()));
 
     let mut changed = file.clone();
     let middle = file.len() / 2;
-    changed[middle] = if file[middle] == b'A' { b'B' } else { b'A' };
-    for damaged in [&file[..file.len() - 60], &changed] {
+    changed[middle] ^= 1;
+    let mut costly = file.clone();
+    costly[10] = 40;
+    for damaged in [&file[..file.len() - 60], &changed, &costly, &file[..20]] {
         fs::write(&path, damaged).unwrap();
         let refused = loaded(&path);
         message(&path, refused);
+    }
+}
+
+#[test]
+fn each_write_draws_a_new_salt_and_nonce() {
+    let test = TestKeyring::new();
+    let path = test.path("keyring");
+    create(&path, None, &generate().unwrap(), Some(&GIVEN.current().unwrap())).unwrap();
+    let first = fs::read(&path).unwrap();
+    change(&path, None, GIVEN, |_| Ok::<_, KeyringFileError>(())).unwrap();
+    let second = fs::read(&path).unwrap();
+    assert_eq!(first[..14], second[..14]);
+    assert!(first[14..30] != second[14..30] && first[30..42] != second[30..42]);
+}
+
+#[test]
+fn a_keyring_locked_with_age_is_refused_with_what_to_do() {
+    let test = TestKeyring::new();
+    let path = test.path("keyring");
+    let binary = b"age-encryption.org/v1\n-> scrypt bBjlhJVYZeE4aqUdmtRHfw 10\n\xff\xfe";
+    for file in [&binary[..], b"-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n-----END AGE ENCRYPTED FILE-----\n"]
+    {
+        fs::write(&path, file).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let said = message(&path, loaded(&path));
+        assert!(said.contains("`age --decrypt`") && said.contains("`bitacora keys lock`"), "{said}");
+        assert_eq!(fs::read(&path).unwrap(), file);
     }
 }
 

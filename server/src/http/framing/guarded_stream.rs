@@ -7,12 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bitacora_http_guard::{RequestFraming, RequestPart};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::patience::PeerWait;
-use super::{Refusal, RequestFraming, RequestPart};
+use super::refusal::Refusal;
 use crate::http::lanes::Arrival;
 use crate::http::pool::PoolPart;
 use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, NAMELESS_STALL, Patience, READ_BUFFER_BYTES};

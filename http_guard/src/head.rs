@@ -1,9 +1,8 @@
 //! The checks of one whole request head that hyper would let pass and we do not.
 
-use axum::http::uri::Authority;
+use http::uri::Authority;
 
-use super::refusal::Refusal;
-use crate::limits::{MAX_HEADERS, MAX_METHOD_BYTES, MAX_TARGET_BYTES};
+use crate::{FramingError, MAX_HEADERS, MAX_METHOD_BYTES, MAX_TARGET_BYTES};
 
 /// The length of the body after a head.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,26 +20,26 @@ struct FramingFields<'a> {
 }
 
 /// Checks a whole head, its empty line included, and says how its body is framed.
-pub(crate) fn checked_head(head: &[u8]) -> Result<BodyFraming, Refusal> {
+pub(crate) fn checked_head(head: &[u8]) -> Result<BodyFraming, FramingError> {
     if head.starts_with(b"PRI * HTTP/2") {
-        return Err(Refusal::Http2);
+        return Err(FramingError::Http2);
     }
     let count = |wanted: u8| head.iter().filter(|byte| **byte == wanted).count();
     if count(b'\r') != count(b'\n') {
-        return Err(Refusal::BareCarriageReturn);
+        return Err(FramingError::BareCarriageReturn);
     }
     let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut fields);
     match request.parse(head) {
         Ok(httparse::Status::Complete(bytes)) if bytes == head.len() => (),
-        Ok(_) => return Err(Refusal::RequestLine),
-        Err(error) => return Err(refusal_of(error)),
+        Ok(_) => return Err(FramingError::RequestLine),
+        Err(error) => return Err(framing_error(error)),
     }
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
-        return Err(Refusal::RequestLine);
+        return Err(FramingError::RequestLine);
     };
     if method.len() > MAX_METHOD_BYTES {
-        return Err(Refusal::Method);
+        return Err(FramingError::Method);
     }
     let framing = framing_fields(request.headers)?;
     check_host(framing.host, version)?;
@@ -48,24 +47,24 @@ pub(crate) fn checked_head(head: &[u8]) -> Result<BodyFraming, Refusal> {
     body_framing(&framing, version)
 }
 
-fn refusal_of(error: httparse::Error) -> Refusal {
+fn framing_error(error: httparse::Error) -> FramingError {
     match error {
-        httparse::Error::HeaderName => Refusal::HeaderName,
-        httparse::Error::HeaderValue => Refusal::HeaderValue,
-        httparse::Error::TooManyHeaders => Refusal::TooManyHeaders,
-        _ => Refusal::RequestLine,
+        httparse::Error::HeaderName => FramingError::HeaderName,
+        httparse::Error::HeaderValue => FramingError::HeaderValue,
+        httparse::Error::TooManyHeaders => FramingError::TooManyHeaders,
+        _ => FramingError::RequestLine,
     }
 }
 
-fn framing_fields<'a>(fields: &[httparse::Header<'a>]) -> Result<FramingFields<'a>, Refusal> {
+fn framing_fields<'a>(fields: &[httparse::Header<'a>]) -> Result<FramingFields<'a>, FramingError> {
     let mut found = FramingFields::default();
     for field in fields {
         let (place, repeated) = if field.name.eq_ignore_ascii_case("host") {
-            (&mut found.host, Refusal::HostRepeated)
+            (&mut found.host, FramingError::HostRepeated)
         } else if field.name.eq_ignore_ascii_case("content-length") {
-            (&mut found.length, Refusal::LengthRepeated)
+            (&mut found.length, FramingError::LengthRepeated)
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            (&mut found.encoding, Refusal::EncodingRepeated)
+            (&mut found.encoding, FramingError::EncodingRepeated)
         } else {
             continue;
         };
@@ -76,20 +75,20 @@ fn framing_fields<'a>(fields: &[httparse::Header<'a>]) -> Result<FramingFields<'
     Ok(found)
 }
 
-fn check_host(host: Option<&[u8]>, version: u8) -> Result<(), Refusal> {
+fn check_host(host: Option<&[u8]>, version: u8) -> Result<(), FramingError> {
     let Some(host) = host else {
-        return if version == 0 { Ok(()) } else { Err(Refusal::HostMissing) };
+        return if version == 0 { Ok(()) } else { Err(FramingError::HostMissing) };
     };
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%[]:".contains(byte);
     // The second check is the one hyper makes where the target names the host too.
     let well_formed = host.iter().all(allowed) && Authority::try_from(host).is_ok();
-    if well_formed { Ok(()) } else { Err(Refusal::HostMalformed) }
+    if well_formed { Ok(()) } else { Err(FramingError::HostMalformed) }
 }
 
 /// Takes `/path?query`, `http://host/path?query` of the same host, and `*` with OPTIONS.
-fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), Refusal> {
+fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), FramingError> {
     if target.len() > MAX_TARGET_BYTES {
-        return Err(Refusal::TargetTooLong);
+        return Err(FramingError::TargetTooLong);
     }
     if target == "*" && method == "OPTIONS" {
         return Ok(());
@@ -99,14 +98,14 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), Refusal> 
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             let (authority, path) = rest.split_at(end);
             if !authority.as_bytes().eq_ignore_ascii_case(host) {
-                return Err(Refusal::TargetOfAnotherHost);
+                return Err(FramingError::TargetOfAnotherHost);
             }
             path
         }
         _ if target.starts_with('/') => target,
-        _ => return Err(Refusal::Target),
+        _ => return Err(FramingError::Target),
     };
-    if is_path_and_query(path.as_bytes()) { Ok(()) } else { Err(Refusal::Target) }
+    if is_path_and_query(path.as_bytes()) { Ok(()) } else { Err(FramingError::Target) }
 }
 
 /// RFC 3986 `*( pchar / "/" ) [ "?" query ]`, every `%` followed by two hexadecimal digits.
@@ -127,14 +126,14 @@ fn is_path_and_query(text: &[u8]) -> bool {
     true
 }
 
-fn body_framing(fields: &FramingFields<'_>, version: u8) -> Result<BodyFraming, Refusal> {
+fn body_framing(fields: &FramingFields<'_>, version: u8) -> Result<BodyFraming, FramingError> {
     match (fields.length, fields.encoding) {
         (None, None) => Ok(BodyFraming::Sized(0)),
-        (Some(_), Some(_)) => Err(Refusal::LengthWithEncoding),
-        (Some(length), None) => decimal(length).map(BodyFraming::Sized).ok_or(Refusal::LengthMalformed),
-        (None, Some(_)) if version == 0 => Err(Refusal::EncodingInHttp10),
+        (Some(_), Some(_)) => Err(FramingError::LengthWithEncoding),
+        (Some(length), None) => decimal(length).map(BodyFraming::Sized).ok_or(FramingError::LengthMalformed),
+        (None, Some(_)) if version == 0 => Err(FramingError::EncodingInHttp10),
         (None, Some(encoding)) if encoding.eq_ignore_ascii_case(b"chunked") => Ok(BodyFraming::Chunked),
-        (None, Some(_)) => Err(Refusal::EncodingUnsupported),
+        (None, Some(_)) => Err(FramingError::EncodingUnsupported),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), followed but not decoded.
 
-use super::refusal::Refusal;
-use crate::limits::{MAX_CHUNK_LINE_BYTES, MAX_TRAILER_BYTES};
+use crate::{FramingError, MAX_CHUNK_LINE_BYTES, MAX_TRAILER_BYTES};
 
 /// At most this many hexadecimal digits name a chunk's size: 2^60 bytes is past any body.
 const MAX_SIZE_DIGITS: usize = 15;
@@ -30,13 +29,14 @@ impl ChunkedBody {
     }
 
     /// Returns the number of these bytes that may be passed on; 0 when more are needed to tell.
-    pub(crate) fn admit(&mut self, rest: &[u8]) -> Result<usize, Refusal> {
+    pub(crate) fn admit(&mut self, rest: &[u8]) -> Result<usize, FramingError> {
         match &mut self.state {
             State::SizeLine => {
-                let Some(line) = whole_line(rest, MAX_CHUNK_LINE_BYTES, Refusal::ChunkLineTooLong)? else {
+                let Some(line) = whole_line(rest, MAX_CHUNK_LINE_BYTES, FramingError::ChunkLineTooLong)?
+                else {
                     return Ok(0);
                 };
-                self.state = match chunk_size(line).ok_or(Refusal::ChunkSize)? {
+                self.state = match chunk_size(line).ok_or(FramingError::ChunkSize)? {
                     0 => State::Trailer,
                     bytes => State::Data { remaining: bytes },
                 };
@@ -56,7 +56,7 @@ impl ChunkedBody {
                 Ok(CRLF.len())
             }
             State::DataEnd if CRLF.starts_with(rest) => Ok(0),
-            State::DataEnd => Err(Refusal::ChunkEnd),
+            State::DataEnd => Err(FramingError::ChunkEnd),
             State::Trailer => {
                 let Some(bytes) = whole_trailer(rest)? else { return Ok(0) };
                 self.state = State::Over;
@@ -70,13 +70,13 @@ impl ChunkedBody {
 const CRLF: &[u8] = b"\r\n";
 
 /// The first line, without its end, once it is there.
-fn whole_line(bytes: &[u8], max_bytes: usize, too_long: Refusal) -> Result<Option<&[u8]>, Refusal> {
+fn whole_line(bytes: &[u8], max_bytes: usize, too_long: FramingError) -> Result<Option<&[u8]>, FramingError> {
     let window = bytes.get(..max_bytes).unwrap_or(bytes);
     match window.iter().position(|byte| *byte == b'\n') {
         Some(end) => {
             let line = window.get(..end).unwrap_or_default();
-            let line = line.strip_suffix(b"\r").ok_or(Refusal::BareLineFeed)?;
-            if line.contains(&b'\r') { Err(Refusal::BareCarriageReturn) } else { Ok(Some(line)) }
+            let line = line.strip_suffix(b"\r").ok_or(FramingError::BareLineFeed)?;
+            if line.contains(&b'\r') { Err(FramingError::BareCarriageReturn) } else { Ok(Some(line)) }
         }
         None if bytes.len() >= max_bytes => Err(too_long),
         None => Ok(None),
@@ -98,22 +98,22 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
 
 /// The length of the trailer section, its empty line included, once it is there. The fields themselves mean nothing
 /// to us; they must only not be another request in disguise.
-fn whole_trailer(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+fn whole_trailer(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..) {
-        let Some(line) = whole_line(rest, MAX_TRAILER_BYTES, Refusal::TrailerTooLarge)? else { break };
+        let Some(line) = whole_line(rest, MAX_TRAILER_BYTES, FramingError::TrailerTooLarge)? else { break };
         at += line.len() + CRLF.len();
         if at > MAX_TRAILER_BYTES {
-            return Err(Refusal::TrailerTooLarge);
+            return Err(FramingError::TrailerTooLarge);
         }
         if line.is_empty() {
             return Ok(Some(at));
         }
         if !is_field(line) {
-            return Err(Refusal::Trailer);
+            return Err(FramingError::Trailer);
         }
     }
-    if bytes.len() >= MAX_TRAILER_BYTES { Err(Refusal::TrailerTooLarge) } else { Ok(None) }
+    if bytes.len() >= MAX_TRAILER_BYTES { Err(FramingError::TrailerTooLarge) } else { Ok(None) }
 }
 
 fn is_field(line: &[u8]) -> bool {
