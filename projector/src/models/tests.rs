@@ -252,7 +252,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     let cursor = store.oldest(model, &bench.key).unwrap().cursor().unwrap().unwrap();
     let build = store.next(model, &bench.key).unwrap();
     let (a, b) = (build.key(1, &["a"]), build.key(1, &["b"]));
-    let mut changes = rows::Changes::of_new_build();
+    let mut changes = rows::Changes::for_new_build();
     Rows::new(&build, &mut changes).put(&a, &1_u64).unwrap();
     let cursor = ModelCursor { sum: RowSum::default(), ..cursor };
     let cursor = build.commit(&mut changes, cursor).unwrap();
@@ -264,7 +264,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     build.keyspace.insert(b.as_slice(), [7; 40]).unwrap();
     assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&b).unwrap(), None);
     changes.clear();
-    changes.forget_seen();
+    changes.drop_bloom();
     assert!(Rows::new(&build, &mut changes).row::<u64>(&b).is_err());
 }
 

@@ -29,7 +29,7 @@ use crate::resources::description::{InLedger, Refusals};
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
-    answer(&api, &request, |ledger| ledger.tree_head()).await
+    answer(&api, &request, IndexedLedger::tree_head).await
 }
 
 #[utoipa::path(
