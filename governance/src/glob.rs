@@ -110,10 +110,10 @@ impl GlobPattern {
         if glob.len() > MAX_GLOB_BYTES {
             return Err(GlobError::TooLong);
         }
-        Ok(Self::new(tokens(glob, dialect)?, dialect))
+        Ok(Self::new(&tokens(glob, dialect)?, dialect))
     }
 
-    fn new(tokens: Vec<Token>, dialect: Dialect) -> Self {
+    fn new(tokens: &[Token], dialect: Dialect) -> Self {
         let plain = |token: &Token| if let Token::Character(c) = token { Some(*c) } else { None };
         let prefix: String = tokens.iter().map_while(plain).collect();
         let rest = tokens.get(prefix.chars().count()..).unwrap_or_default();

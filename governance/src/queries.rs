@@ -187,7 +187,7 @@ impl State {
     /// Returns the stops of all agents, and of single ones.
     #[must_use]
     pub fn all_stops(&self) -> &Suspensions {
-        self.stops()
+        self.suspensions()
     }
 
     /// Types beside those of the vocabulary.
@@ -259,7 +259,7 @@ impl State {
     pub fn may_still_begin(&self, decision: &DecisionMade, position: Position, at: Micros) -> bool {
         let time = at.max(self.governed_time());
         let open = self.calls.get(&decision.call).filter(|open| open.position == position.get());
-        let stops = self.stops();
+        let stops = self.suspensions();
         let is_stopped = |open: &OpenCall| {
             stops.panic.is_some()
                 || open.agent.as_deref().is_some_and(|agent| stops.suspended.contains_key(agent))
@@ -285,13 +285,13 @@ impl State {
     /// Runs that have told no end for the time that they were given, the earliest first.
     #[must_use]
     pub fn overdue_runs(&self, at: Micros) -> Vec<OverdueRun> {
-        self.rounds.overdue(at).take(MAX_LISTED).collect()
+        self.loop_guard.overdue(at).take(MAX_LISTED).collect()
     }
 
     /// Returns the budget that a run of this agent was begun with.
     #[must_use]
     pub fn run_budget(&self, agent: Option<&str>, run: Option<&str>) -> Option<BudgetConfigured> {
-        self.rounds.own_budget(agent, run, REACTOR_VERSION).map(|own| own.budget)
+        self.loop_guard.own_budget(agent, run, REACTOR_VERSION).map(|own| own.budget)
     }
 
     /// Calls whose deadline has passed at this time, the earliest first.

@@ -70,7 +70,8 @@ pub struct State {
     pub(crate) policies: CowCell<Policies>,
     pub(crate) modes: CowCell<Modes>,
     pub(crate) grants: CowCell<Grants>,
-    pub(crate) stops: CowCell<Suspensions>,
+    #[serde(rename = "stops")]
+    pub(crate) suspensions: CowCell<Suspensions>,
     pub(crate) principals: CowCell<Principals>,
     pub(crate) custom_types: CowCell<CustomTypes>,
     pub(crate) clock: CowCell<ClockTrust>,
@@ -85,8 +86,8 @@ pub struct State {
     pub(crate) unread: CowCell<Unread>,
     #[serde(default)]
     pub(crate) budgets: Budgets,
-    #[serde(default)]
-    pub(crate) rounds: LoopGuard,
+    #[serde(default, rename = "rounds")]
+    pub(crate) loop_guard: LoopGuard,
     #[serde(default)]
     pub(crate) contracts: Contracts,
     #[serde(default)]
@@ -126,7 +127,7 @@ macro_rules! every_part {
             policies,
             modes,
             grants,
-            stops,
+            suspensions,
             principals,
             custom_types,
             clock,
@@ -135,7 +136,7 @@ macro_rules! every_part {
             probes,
             unread,
             budgets,
-            rounds,
+            loop_guard,
             contracts,
             rules,
             ended_calls,
@@ -157,7 +158,7 @@ macro_rules! every_part {
         policies.$act();
         modes.$act();
         grants.$act();
-        stops.$act();
+        suspensions.$act();
         principals.$act();
         custom_types.$act();
         clock.$act();
@@ -166,7 +167,7 @@ macro_rules! every_part {
         probes.$act();
         unread.$act();
         budgets.$act();
-        rounds.$act();
+        loop_guard.$act();
         contracts.$act();
         rules.$act();
         ended_calls.$act();
@@ -241,8 +242,8 @@ impl State {
         self.grants.get()
     }
 
-    pub(crate) fn stops(&self) -> &Suspensions {
-        self.stops.get()
+    pub(crate) fn suspensions(&self) -> &Suspensions {
+        self.suspensions.get()
     }
 
     pub(crate) fn clock(&self) -> &ClockTrust {

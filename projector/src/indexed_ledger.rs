@@ -131,7 +131,7 @@ impl IndexedLedger {
                         .search(&*index.block_dir.environment().disk)
                         .and_then(|search| selection.positions(&search, block.first(), low, high));
                     look(&mut page, positions, low, high, |integrity_error| {
-                        index.report_integrity_error(&block, integrity_error)
+                        index.report_integrity_error(&block, integrity_error);
                     })?;
                 }
                 IndexPiece::Open => {

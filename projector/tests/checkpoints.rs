@@ -212,9 +212,8 @@ fn done(dice: &mut SeededRng, number: u64, naive: &mut Naive) -> Vec<Event<'stat
         }
         9..=14 => {
             let (task, replace) = (dice.one_of(&TASKS), dice.below(3) == 0);
-            let values: Vec<(i64, String)> = (0..dice.below(4))
-                .map(|_| (i64::try_from(dice.below(4)).unwrap() - 1, format!("w{}", dice.below(9))))
-                .collect();
+            let values: Vec<(i64, String)> =
+                (0..dice.below(4)).map(|_| (dice.below(4_i64) - 1, format!("w{}", dice.below(9)))).collect();
             let writes = values.iter().map(|(index, value)| {
                 let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
                 format!(r#"{{"channel":"z","inline":"{hex}","bytes":{},"index":{index}}}"#, value.len())

@@ -33,7 +33,7 @@ impl State {
         time: Micros,
     ) -> BudgetsDue {
         let (agent, run) = (facts.agent.as_deref(), facts.run.as_deref());
-        let own = self.rounds.own_budget(agent, run, facts.reactor_version);
+        let own = self.loop_guard.own_budget(agent, run, facts.reactor_version);
         let has_none = self.budgets().is_empty() && own.is_none();
         if facts.imported || has_none || !has_budgets(facts.reactor_version) {
             return BudgetsDue::default();
@@ -68,7 +68,7 @@ impl State {
         if has_run && open.verdict != Verdict::Allow {
             let Some(asked) = &open.asked else { return Vec::new() };
             let ran = Spend { calls: 1, ..Spend::default() };
-            let own = self.rounds.own_budget(open.agent.as_deref(), asked.run.as_deref(), open.rules);
+            let own = self.loop_guard.own_budget(open.agent.as_deref(), asked.run.as_deref(), open.rules);
             let own = own.as_ref().map(|own| &own.budget);
             let question = BudgetQuestion { own, ..asked.budget_question(open) };
             return self.budgets().charged_to(&question, &outcome.call, outcome.spend(ran));
@@ -129,7 +129,7 @@ impl State {
         if is_imported(event) {
             return;
         }
-        self.rounds.apply_ended(run, event.agent.as_deref(), rules, is_derived);
+        self.loop_guard.apply_ended(run, event.agent.as_deref(), rules, is_derived);
         if holds_run_budgets(rules) || (is_strict(rules) && !self.budgets.is_empty()) {
             self.budgets.apply_run_ended(run, event.agent.as_deref(), time);
         }
@@ -144,17 +144,17 @@ impl State {
         let rules = self.rules.get().version();
         match event.kind.as_ref() {
             CheckpointSaved::KIND => {
-                self.rounds.apply_checkpoint(event.session.as_deref(), run, agent, rules, time);
+                self.loop_guard.apply_checkpoint(event.session.as_deref(), run, agent, rules, time);
             }
             RunStarted::KIND => {
                 if let Some(started) = started(event, rules) {
                     let awaited = times::run(&self.policy_times());
-                    self.rounds.apply_started(&started, (agent, awaited), rules, time);
+                    self.loop_guard.apply_started(&started, (agent, awaited), rules, time);
                 }
             }
             RunStep::KIND => {
                 if let Some(step) = read::<CountedStep>(event).ok().filter(|step| is_ended(step.status)) {
-                    self.rounds.apply_step(run.unwrap_or(&step.run), agent, rules, time);
+                    self.loop_guard.apply_step(run.unwrap_or(&step.run), agent, rules, time);
                     self.apply_spent(event, Some(&step), time);
                 }
             }
@@ -165,14 +165,14 @@ impl State {
     pub(crate) fn apply_loop(&mut self, found: &LoopDetected, agent: Option<&str>, time: Micros) {
         let rules = self.rules.get().version();
         let names = RoundName::of(agent, found.session.as_deref(), found.run.as_deref(), rules);
-        self.rounds.apply_told(names, found.kind, time);
+        self.loop_guard.apply_told(names, found.kind, time);
     }
 
     /// Counts an answer of a model, or a step that came to its end.
     fn apply_spent(&mut self, event: &Event<'_>, step: Option<&CountedStep>, time: Micros) {
         let at = self.occasion(event, time);
         let run = event.run.as_deref().or(step.map(|step| step.run.as_str()));
-        let own = self.rounds.own_budget(at.agent, run, at.rules);
+        let own = self.loop_guard.own_budget(at.agent, run, at.rules);
         if self.budgets.is_empty() && own.is_none() {
             return;
         }

@@ -238,7 +238,7 @@ fn unfit_for(tool: Option<&RegisteredTool>, facts: &CallFacts) -> StepObjection 
 }
 
 fn stopped(state: &State, facts: &CallFacts) -> StepObjection {
-    let stops = state.stops();
+    let stops = state.suspensions();
     if let Some(reason) = &stops.panic {
         return Some((Verdict::Deny, ReasonCode::Panic, Some(reason.clone())));
     }
@@ -363,7 +363,7 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (StepObjection,
     let bounds = state.policies.get().bounds();
     let alone = times::alone(&state.policy_times());
     let question = RoundQuestion { alone, ..facts.round_question(state.calls.get(&facts.call)) };
-    match state.rounds.due(&question, bounds, time) {
+    match state.loop_guard.due(&question, bounds, time) {
         Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
         Ok(found) => {
             let said = found.map(|found| (found.verdict(), found.code, Some(found.count.to_string())));

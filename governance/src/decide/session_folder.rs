@@ -23,7 +23,7 @@ impl State {
     /// Returns the folder of a call's session. It is the call's own where the session has none yet.
     pub(crate) fn session_folder(&self, facts: &CallFacts) -> Option<Sha256Text> {
         let has_one = is_isolated(facts.reactor_version) && !facts.imported && facts.session.is_some();
-        let known = has_one.then(|| self.rounds.session_folder(&facts.round_question(None)))?;
+        let known = has_one.then(|| self.loop_guard.session_folder(&facts.round_question(None)))?;
         known.or(facts.folder.as_ref()).cloned()
     }
 }

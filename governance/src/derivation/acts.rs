@@ -39,7 +39,7 @@ impl State {
         placed: &ObservedEvent<'_>,
     ) -> Result<(), ReactorRefusal> {
         let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
-        let is_due = self.rounds.is_overdue(&overdue.run, agent, rules, placed.time);
+        let is_due = self.loop_guard.is_overdue(&overdue.run, agent, rules, placed.time);
         if is_due && placed.event.source == SCHEDULER_SOURCE {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl State {
             Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
             }
-            Act::Resumed(resumed) if !self.stops().suspended.contains_key(&resumed.agent) => {
+            Act::Resumed(resumed) if !self.suspensions().suspended.contains_key(&resumed.agent) => {
                 Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
             }
             Act::ClockAccepted(_) if self.clock().jump().is_none() => {
@@ -132,7 +132,7 @@ impl State {
                 (!self.contracts.has_room_for(&defined.contract)).then_some("contracts")
             }
             Act::Suspended(suspended) => {
-                let suspended_agents = &self.stops().suspended;
+                let suspended_agents = &self.suspensions().suspended;
                 let is_new = !suspended_agents.contains_key(&suspended.agent);
                 (is_new && suspended_agents.len() >= MAX_SUSPENDED).then_some("suspended agents")
             }

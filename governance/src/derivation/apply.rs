@@ -136,7 +136,7 @@ impl State {
             }
             Act::RunOverdue(overdue) => {
                 let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
-                self.rounds.apply_overdue(&overdue.run, agent, rules);
+                self.loop_guard.apply_overdue(&overdue.run, agent, rules);
             }
             Act::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
             Act::ContractChecked(checked) => {
@@ -172,13 +172,13 @@ impl State {
             Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(consumed, time),
             Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant.clone(), time)),
             Act::PanicEngaged(engaged) => {
-                self.stops.change(|stops| stops.panic = Some(engaged.reason.to_string()));
+                self.suspensions.change(|stops| stops.panic = Some(engaged.reason.to_string()));
             }
-            Act::PanicReleased(_) => self.stops.change(|stops| stops.panic = None),
-            Act::Suspended(suspended) => self.stops.change(|stops| {
+            Act::PanicReleased(_) => self.suspensions.change(|stops| stops.panic = None),
+            Act::Suspended(suspended) => self.suspensions.change(|stops| {
                 stops.suspended.insert(suspended.agent.clone(), suspended.reason.to_string());
             }),
-            Act::Resumed(resumed) => self.stops.change(|stops| {
+            Act::Resumed(resumed) => self.suspensions.change(|stops| {
                 stops.suspended.remove(&resumed.agent);
             }),
             Act::ImportEnded(batch) => self.apply_import_ended(&batch.digest, placed.position.get()),
@@ -360,7 +360,7 @@ impl State {
         };
         let bounds = self.policies.get().bounds();
         let is_allowed = decision.effective_verdict() == Verdict::Allow;
-        self.rounds.apply_decided(&question, bounds, is_allowed, placed.time);
+        self.loop_guard.apply_decided(&question, bounds, is_allowed, placed.time);
     }
 
     /// Notes the idempotency key of a call, and returns it. The keys of a recording are no keys of calls that are made now. A key that
@@ -434,7 +434,7 @@ impl State {
             return None;
         }
         let agent = placed.event.agent.as_deref();
-        if self.budgets.is_empty() && self.rounds.own_budget(agent, run, rules).is_none() {
+        if self.budgets.is_empty() && self.loop_guard.own_budget(agent, run, rules).is_none() {
             return None;
         }
         Some(AskedIn {

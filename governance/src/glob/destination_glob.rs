@@ -27,7 +27,7 @@ impl DestinationGlob {
     /// # Errors
     /// It was none by the older grammar either.
     pub(crate) fn recorded(glob: &str) -> Result<Self, GlobError> {
-        let patterns = read(glob)?.into_iter().map(|tokens| GlobPattern::new(tokens, Dialect::Path));
+        let patterns = read(glob)?.into_iter().map(|tokens| GlobPattern::new(&tokens, Dialect::Path));
         Ok(Self(patterns.collect()))
     }
 

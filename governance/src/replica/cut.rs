@@ -107,13 +107,13 @@ impl State {
             policies,
             modes,
             grants,
-            stops,
+            suspensions,
             clock,
             begun,
             time,
             unread,
             budgets,
-            rounds,
+            loop_guard,
             contracts,
             // Nothing of these has a part in a decision on what is called here and now.
             imported: _,
@@ -154,7 +154,7 @@ impl State {
                 executor.is_in_budget(&budget.scope)
             }),
             meters: meters(self, before, executor),
-            rounds: changes(&rounds.by_name, &before.rounds.by_name, |_, round| {
+            rounds: changes(&loop_guard.by_name, &before.loop_guard.by_name, |_, round| {
                 executor.is_own(round.agent.as_deref())
             }),
             contracts: changes(&contracts.defined, &before.contracts.defined, |_, _| true),
@@ -165,7 +165,7 @@ impl State {
             policies: value(policies, &before.policies, Policies::active_alone),
             modes: value(modes, &before.modes, |modes| modes.of_executor(executor)),
             grants: value(grants, &before.grants, |grants| grants.of_agent(agent)),
-            stops: value(stops, &before.stops, |stops| stops.of_agent(agent)),
+            stops: value(suspensions, &before.suspensions, |stops| stops.of_agent(agent)),
             clock: value(clock, &before.clock, |clock| *clock),
             time: value(time, &before.time, |time| *time),
             unread: value(unread, &before.unread, |unread| *unread),
@@ -226,8 +226,9 @@ fn meters(state: &State, before: &State, executor: &Executor) -> MapPatch<Window
         state.budgets.meters.changes_since(&before.budgets.meters).into_iter().map(|(key, _)| key.clone()),
     );
     // A run or session that became the executor's, or is not any more, and a budget that is for others by now.
-    for (name, _) in state.rounds.by_name.changes_since(&before.rounds.by_name) {
-        if is_own_round(&state.rounds, name, executor) != is_own_round(&before.rounds, name, executor) {
+    for (name, _) in state.loop_guard.by_name.changes_since(&before.loop_guard.by_name) {
+        if is_own_round(&state.loop_guard, name, executor) != is_own_round(&before.loop_guard, name, executor)
+        {
             keys.extend(windows_of_round(&state.budgets, name));
         }
     }
@@ -266,11 +267,11 @@ fn is_own_window(state: &State, period: BudgetPeriod, key: &WindowKey, executor:
     // By the newest rules, or by those under which it was begun.
     let names = [REACTOR_VERSION, OLDEST_REACTOR_VERSION]
         .map(|rules| RoundName::of(executor.agent.as_deref(), session, run, rules));
-    names.into_iter().flatten().flatten().any(|name| is_own_round(&state.rounds, &name, executor))
+    names.into_iter().flatten().flatten().any(|name| is_own_round(&state.loop_guard, &name, executor))
 }
 
-fn is_own_round(rounds: &LoopGuard, name: &RoundName, executor: &Executor) -> bool {
-    rounds.by_name.get(name).is_some_and(|round| executor.is_own(round.agent.as_deref()))
+fn is_own_round(loop_guard: &LoopGuard, name: &RoundName, executor: &Executor) -> bool {
+    loop_guard.by_name.get(name).is_some_and(|round| executor.is_own(round.agent.as_deref()))
 }
 
 /// Returns the windows that a run or session may have.

@@ -140,8 +140,8 @@ impl State {
         patch.rolling_taken.apply(&mut self.rates.rolling.taken);
         patch.budgets.apply(&mut self.budgets.configured);
         patch.meters.apply(&mut self.budgets.meters);
-        patch.rounds.apply(&mut self.rounds.by_name);
-        self.rounds.shares.hold_only(agent, self.rounds.by_name.len());
+        patch.rounds.apply(&mut self.loop_guard.by_name);
+        self.loop_guard.shares.hold_only(agent, self.loop_guard.by_name.len());
         patch.contracts.apply(&mut self.contracts.defined);
         patch.broken.apply(&mut self.contracts.broken);
         self.contracts.shares.hold_only(Some(executor.counted()), self.contracts.broken.len());
@@ -149,7 +149,7 @@ impl State {
         put(&mut self.policies, patch.policies);
         put(&mut self.modes, patch.modes);
         put(&mut self.grants, patch.grants);
-        put(&mut self.stops, patch.stops);
+        put(&mut self.suspensions, patch.stops);
         put(&mut self.clock, patch.clock);
         put(&mut self.time, patch.time);
         put(&mut self.unread, patch.unread);

@@ -60,13 +60,23 @@ pub(crate) trait PartVisitor {
     ) -> Result<(), Self::Error>;
 }
 
+/// The name of a part in digests and snapshots: that of its field, unless another one was written before.
+macro_rules! part_name {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident $written:literal) => {
+        $written
+    };
+}
+
 /// Shows every part, so that none can be forgotten. A number is never given twice.
 macro_rules! parts {
-    ($($number:literal $name:ident,)*) => {
+    ($($number:literal $name:ident $(as $written:literal)?,)*) => {
         impl State {
             pub(crate) fn each_part<V: PartVisitor>(&self, visitor: &mut V) -> Result<(), V::Error> {
                 let State { $($name),* } = self;
-                $(visitor.part(StatePart { number: $number, name: stringify!($name) }, $name)?;)*
+                $(visitor.part(StatePart { number: $number, name: part_name!($name $($written)?) }, $name)?;)*
                 Ok(())
             }
         }
@@ -84,7 +94,7 @@ parts! {
     8 policies,
     9 modes,
     10 grants,
-    11 stops,
+    11 suspensions as "stops",
     12 time,
     13 imported_calls,
     14 rates,
@@ -98,7 +108,7 @@ parts! {
     22 clock,
     23 begun,
     24 budgets,
-    25 rounds,
+    25 loop_guard as "rounds",
     26 contracts,
     27 rules,
     28 ended_calls,

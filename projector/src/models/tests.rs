@@ -264,7 +264,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     build.keyspace.insert(b.as_slice(), [7; 40]).unwrap();
     assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&b).unwrap(), None);
     changes.clear();
-    changes.forget_seen();
+    changes.drop_bloom();
     assert!(Rows::new(&build, &mut changes).row::<u64>(&b).is_err());
 }
 

@@ -14,7 +14,7 @@ use bitacora_vocabulary::{
 };
 use serde_json::value::RawValue;
 
-use self::decision_chain::{ChainLink, DecisionChain};
+use self::decision_chain::{DecisionChain, DecisionLink};
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::body::HeldBody;
@@ -130,16 +130,16 @@ impl DecideContext {
         self.caller.still_holds(&self.api.authenticator)?;
         let mut last = DecisionChain::new(self, governance, request).last().await?;
         self.take_back_if_over(&mut last, governance);
-        let ChainLink { head, position, time, decision, .. } = last;
+        let DecisionLink { head, position, time, decision, .. } = last;
         let rules = governance.read(|state| rules_of(&decision, state));
         let answer = DecisionAnswer { decision: &decision, position, time, rules, explain: self.explain };
         Ok((head, answer.to_json()))
     }
 
     /// Takes back an allow that no call may begin on any more. The recorded decision stays as it is.
-    fn take_back_if_over(&self, last: &mut ChainLink, governance: &Governance) {
+    fn take_back_if_over(&self, last: &mut DecisionLink, governance: &Governance) {
         let now = self.now();
-        let ChainLink { is_duplicate, position, time, decision, .. } = last;
+        let DecisionLink { is_duplicate, position, time, decision, .. } = last;
         if *is_duplicate {
             // The answer repeats an earlier one, and the call may have run since.
             if !governance.read(|state| state.may_still_begin(decision, *position, now)) {

@@ -30,7 +30,7 @@ use bitacora_api::paths;
     )
 )]
 pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
-    answer(&api, &request, |ledger| ledger.tree_head()).await
+    answer(&api, &request, IndexedLedger::tree_head).await
 }
 
 #[utoipa::path(

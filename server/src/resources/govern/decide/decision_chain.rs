@@ -60,7 +60,7 @@ pub(super) struct DecisionChain<'a> {
 }
 
 /// One request of a chain as it was recorded, with its decision.
-pub(super) struct ChainLink {
+pub(super) struct DecisionLink {
     /// The ledger's head when the request was accepted, or found recorded.
     pub(super) head: Head,
     /// `true` if the request was recorded before.
@@ -78,7 +78,7 @@ impl<'a> DecisionChain<'a> {
     }
 
     /// Returns the last link. Records a request if the last decision that is recorded holds no more.
-    pub(super) async fn last(&self) -> Result<ChainLink, Problem> {
+    pub(super) async fn last(&self) -> Result<DecisionLink, Problem> {
         let mut link = self.link(&self.first).await?;
         for _ in 0..MAX_LINKS {
             let Some(next) = self.request_after(&link) else { break };
@@ -88,7 +88,7 @@ impl<'a> DecisionChain<'a> {
     }
 
     /// Appends a request of the chain, or finds it recorded, and reads its decision.
-    async fn link(&self, request: &Arc<ServiceEvent>) -> Result<ChainLink, Problem> {
+    async fn link(&self, request: &Arc<ServiceEvent>) -> Result<DecisionLink, Problem> {
         let DecideContext { api, ledger, .. } = self.context;
         let appended = match request.append_shared(api, ledger).await {
             // The id is recorded with other contents. The reason depends on the caller that recorded it.
@@ -98,7 +98,7 @@ impl<'a> DecisionChain<'a> {
         let made = decision_in(&appended)?;
         let DerivedReceipt { position, time, .. } = *made;
         let decision = said_by(made, DerivedValue::decision, api, ledger).await?.into_owned();
-        Ok(ChainLink {
+        Ok(DecisionLink {
             head: appended.head,
             is_duplicate: appended.only_duplicates(),
             position,
@@ -108,7 +108,7 @@ impl<'a> DecisionChain<'a> {
     }
 
     /// Returns the request that follows a link; `None` behind the last one.
-    fn request_after(&self, link: &ChainLink) -> Option<ServiceEvent> {
+    fn request_after(&self, link: &DecisionLink) -> Option<ServiceEvent> {
         let now = self.context.now();
         let is_over =
             |state: &GovernanceState| is_ended_temporary_denial(&link.decision, link.time, now, state);
