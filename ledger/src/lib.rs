@@ -19,7 +19,6 @@ mod damage_reports;
 mod decompressors;
 mod dedup;
 mod derived_key;
-mod found_damage;
 mod heads;
 mod history_check;
 mod host;

@@ -124,7 +124,7 @@ pub(crate) fn divide(
         let place =
             |further: u64| Position::new(reached.saturating_add(further)).map_or(until, |at| at.min(until));
         let (least, most) = (place(events.max(1)), place(events.max(1).saturating_mul(MAX_PIECE_STRETCH)));
-        let segment = shared.segments.holding(least);
+        let segment = shared.read.segments.holding(least);
         let frame = segment.and_then(|segment| segment.find(least).ok().flatten());
         let end = frame.map_or(least, |frame| frame.header.last_position().clamp(least, most));
         ends.push(end);

@@ -176,7 +176,7 @@ pub(crate) fn face(
 /// Has the log of an open ledger say which frames were put back. Files of others, which are none of this log, are named so.
 pub(crate) fn record(shared: &SharedState) {
     let (disk, ledger) = (&*shared.environment.disk, &*shared.folder);
-    let key = shared.preparer.keys().index_key();
+    let key = shared.write.preparer.keys().index_key();
     let recorded = split(disk, ledger, key).and_then(|(back, others)| {
         for frames in &back {
             append_own(shared, &ServiceEvent::FramesPutBack(frames)).map_err(io::Error::other)?;

@@ -31,7 +31,7 @@ impl RecordedOpening {
             return Ok(Self { running });
         }
         let shared = &running.ledger.shared;
-        shared.tree.store_at_opening();
+        shared.read.tree.store_at_opening();
         // The loss first: an anchor that is moved on later never stands before it.
         if let Some(loss) = &running.loss {
             record_loss(shared, loss)?;
