@@ -1,5 +1,12 @@
 //! The handle everyone holds: append, read, follow, ask, close.
 
+pub(crate) mod content;
+pub(crate) mod control_files;
+pub(crate) mod kept_replay;
+pub(crate) mod lost_end;
+pub(crate) mod status;
+pub(crate) mod visit;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +19,9 @@ use tokio::sync::{oneshot, watch};
 
 use crate::append::pending::PendingAppend;
 use crate::dedup::id_tables::look_up_failed;
+use crate::heads::signer_handle::PublishedHead;
 use crate::host::environment::Environment;
+use crate::ledger::status::Status;
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
@@ -33,8 +42,6 @@ use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::segments::Side;
 use crate::shared_state::SharedState;
-use crate::signer_handle::PublishedHead;
-use crate::status::Status;
 use crate::submission::append_error::AppendError;
 use crate::submission::inbox::{Lane, SequencerCommand};
 use crate::submission::messages::QueuedRequest;

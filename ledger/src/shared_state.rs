@@ -13,11 +13,11 @@ use bitacora_governance::Governance;
 
 use self::read_side::{ReadParts, ReadSide};
 use self::write_side::{WriteParts, WriteSide};
+use crate::heads::signer_handle::HeadSignerHandle;
+use crate::heads::witness::handle::WitnessPublisherHandle;
 use crate::host::background_pace::BackgroundPace;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
-use crate::signer_handle::HeadSignerHandle;
-use crate::witness::handle::WitnessPublisherHandle;
 
 /// Shared by a ledger's threads and every handle.
 pub(crate) struct SharedState {

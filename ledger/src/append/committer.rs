@@ -8,12 +8,11 @@ use std::time::Instant;
 use bitacora_formats::{FrameHeader, StreamKey};
 
 use crate::append::commits::{Commit, EndedSegment, FrameCommit};
+use crate::host::key_map::KeyMap;
 use crate::host::lock_order::{LockRank, OrderedMutex};
-use crate::key_map::KeyMap;
-use crate::leaves::LiveLeaves;
-use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::FramePlace;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 use crate::stream_tips::Tip;
 use crate::submission::append_error::AppendError;
@@ -23,6 +22,7 @@ use crate::tables::fold::RecordedFrame;
 use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::StateAtEnd;
 use crate::tables::tip_tables::EndedState;
+use crate::tree::leaves::LiveLeaves;
 use crate::unproven_writes::{UnprovenBacklog, WritesEnded};
 
 /// The reason to write nothing after the disk lost earlier frames.

@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use crate::service_events::ServiceEvent;
+use crate::append::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
 use crate::submission::inbox::Lane;

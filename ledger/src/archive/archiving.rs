@@ -8,13 +8,13 @@ use bitacora_formats::{
 };
 
 use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
 use crate::archive_records::SealedArchive;
 use crate::ledger::Ledger;
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
-use crate::service_events::ServiceEvent;
 use crate::submission::append_error::AppendError;
 
 /// A durable frame, opened.

@@ -10,18 +10,18 @@ use bitacora_formats::{
 };
 
 use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
 use crate::archive_records::ReleaseExtent;
 use crate::host::disk::OpenMode;
-use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::opening::released_files::write_left;
 use crate::read_error::ReadError;
-use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
+use crate::segments::segment_file::is_signed_by;
 use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segments_folder};
-use crate::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
+use crate::tree::leaves::{TREE, leaves_file_name};
 
 /// The reasons for which no segment was let go, or not all of those that may go.
 #[derive(Debug, thiserror::Error)]

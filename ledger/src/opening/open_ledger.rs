@@ -4,13 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::heads::witness::handle::WitnessPublisherStart;
 use crate::host::disk::FolderLock;
 use crate::host::lock_order::OrderedMutex;
 use crate::host::threads::LedgerThread;
 use crate::shared_state::SharedState;
 use crate::signing::head_signer::{self, HeadSignerStart};
 use crate::signing::witness_publisher::{self, WitnessPublisher};
-use crate::witness::handle::WitnessPublisherStart;
 use crate::writer_state::WriterState;
 
 /// The reasons for which a ledger did not end cleanly. Acknowledged events are durable, unless the reason says that the disk lied.

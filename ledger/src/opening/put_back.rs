@@ -16,18 +16,18 @@ use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{Decompressor, Keyring, Secret, SegmentEnd};
 
 use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
 use crate::host::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::host::environment::Environment;
-use crate::known_heads::{KnownHeads, refuse_other_name};
 use crate::log_fault::LogFault;
 use crate::loss::LossPolicy;
 use crate::open_error::OpenError;
 use crate::options::Options;
-use crate::quarantine::{self, UnwrittenFrames};
 use crate::replay::{Replay, ReplayedLog, TailState};
+use crate::segments::quarantine::{self, UnwrittenFrames};
 use crate::segments::{SEGMENTS, segment_file_name, segments_folder};
-use crate::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
+use crate::signing::known_heads::{KnownHeads, refuse_other_name};
 
 /// Files of quarantine that are looked at; a loss leaves one for each segment that was written since the head before.
 const MAX_FILES: usize = 16;

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
 use bitacora_governance::Reactor;
 
-use crate::anchor::AnchorError;
 use crate::derived_key;
-use crate::heads;
-use crate::history_check::HistoryCheck;
+use crate::heads::anchor::AnchorError;
+use crate::heads::head_files;
+use crate::heads::rollback::Rollback;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
-use crate::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::opening::open_ledger::OpenLedger;
@@ -26,10 +25,11 @@ use crate::options::{HeadOptions, Options};
 use crate::read::log_fold::{begin_in_archives, fold_to_head};
 use crate::read_error::ReadError;
 use crate::replay::refuse_wrong_keyring;
-use crate::rollback::Rollback;
 use crate::segment_index::end_of_segment;
 use crate::segments::segments_folder;
 use crate::shared_state::SharedState;
+use crate::signing::history_check::HistoryCheck;
+use crate::signing::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
 use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::Snapshots;
 use crate::writer_state::{ReadOnlyReason, WriterState};
@@ -118,7 +118,8 @@ impl SnapshotLog<'_> {
             signers,
         };
         let holding = |position| shared.read.segments.holding(position);
-        let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
+        let kept =
+            |generation| head_files::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
         match anchored {
             AnchorMemory::Unknown => {}
             AnchorMemory::Known(_) if is_new && !anchored.is_tree_head() => {}

@@ -4,10 +4,10 @@ use std::io;
 
 use bitacora_formats::{LeafEntry, LeavesHeader, Position, SegmentNumber};
 
-use crate::leaves::EndedLeaves;
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
+use crate::tree::leaves::EndedLeaves;
 
 /// Has the leaves beside a segment made again, which cannot be read or are not those of the log; not while the segment is still being
 /// written.

@@ -12,7 +12,7 @@ use crate::archive_tier::ColdEvent;
 use crate::query::{StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
-use crate::recent::OpenFrame;
+use crate::segments::recent_frames::OpenFrame;
 use crate::segments::{FramePlace, Segment};
 use crate::shared_state::SharedState;
 use crate::subjects::SubjectsError;

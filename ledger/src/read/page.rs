@@ -13,8 +13,8 @@ use crate::read::commitments::Commitments;
 use crate::read::log_reader::{EventSource, LocatedEntry, LogReader};
 use crate::read::openers::open_all;
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
 use crate::segments::Side;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 
 /// A page that is being made; its events are given away one by one.

@@ -9,14 +9,14 @@ use bitacora_formats::{
 };
 
 use crate::host::disk::OpenMode;
-use crate::leaves::{TREE, leaves_file_name};
 use crate::read::leaf_repair;
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
 use crate::segments::Segment;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 use crate::tree::GroupCheck;
+use crate::tree::leaves::{TREE, leaves_file_name};
 
 /// Leaves of a group.
 const GROUP: u64 = TILE_WIDTH as u64;

@@ -6,12 +6,12 @@ use bitacora_formats::StreamKey;
 use tokio::sync::watch;
 
 use crate::archive_tier::ColdTier;
-use crate::decompressors::DecompressorPool;
 use crate::host::lock_order::OrderedMutex;
 use crate::log_fault::LogFault;
 use crate::receipt::Head;
-use crate::recent::{RecentFrames, RevisitedFrames};
 use crate::segments::Segments;
+use crate::segments::decompressors::DecompressorPool;
+use crate::segments::recent_frames::{RecentFrames, RevisitedFrames};
 use crate::stream_tips::{DurableTips, Tip};
 use crate::tree::Tree;
 

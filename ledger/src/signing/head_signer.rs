@@ -13,14 +13,14 @@ use bitacora_formats::{
 };
 use tokio::sync::oneshot;
 
-use crate::anchor::{Anchor, AnchorError};
-use crate::heads::LiveHeads;
-use crate::history_check::HistoryCheck;
-use crate::known_heads::{AnchorMemory, size_of};
+use crate::append::service_events::ServiceEvent;
+use crate::heads::anchor::{Anchor, AnchorError};
+use crate::heads::head_files::LiveHeads;
+use crate::heads::signer_handle::PublishedHead;
 use crate::options::HeadOptions;
-use crate::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
-use crate::signer_handle::PublishedHead;
+use crate::signing::history_check::HistoryCheck;
+use crate::signing::known_heads::{AnchorMemory, size_of};
 use crate::signing::put_aside;
 use crate::signing::read_back::{BackReader, ReadBack, is_gone};
 use crate::submission::append_error::AppendError;

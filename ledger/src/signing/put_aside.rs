@@ -5,7 +5,7 @@ use std::io;
 
 use bitacora_formats::Generation;
 
-use crate::quarantine::UnwrittenFrames;
+use crate::segments::quarantine::UnwrittenFrames;
 use crate::segments::segment_file_name;
 use crate::shared_state::SharedState;
 

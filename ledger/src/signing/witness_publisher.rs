@@ -12,17 +12,17 @@ use bitacora_formats::{
     WitnessPolicy,
 };
 
-use crate::cosigned::{self, CosignedExtent, CosignedFile};
+use crate::heads::cosigned::{self, CosignedExtent, CosignedFile};
+use crate::heads::rollback::Rollback;
+use crate::heads::signer_handle::PublishedHead;
+use crate::heads::witness::WitnessError;
+use crate::heads::witness::client::{NoCosignature, WitnessClient, contradiction};
+use crate::heads::witness::handle::{WitnessPublisherStart, WitnessStatus, WitnessedStatus};
+use crate::heads::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
 use crate::read::proofs::{ConsistencyProof, TreeReader};
 use crate::read_error::ReadError;
-use crate::rollback::Rollback;
 use crate::shared_state::SharedState;
-use crate::signer_handle::PublishedHead;
-use crate::witness::WitnessError;
-use crate::witness::client::{NoCosignature, WitnessClient, contradiction};
-use crate::witness::handle::{WitnessPublisherStart, WitnessStatus, WitnessedStatus};
-use crate::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Brings one head after the other round.

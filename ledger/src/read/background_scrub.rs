@@ -10,16 +10,16 @@ use bitacora_formats::{
     SegmentNumber, SegmentWalk, Step, TreeHash,
 };
 
-use crate::heads;
+use crate::heads::head_files;
 use crate::host::background_pace::BackgroundPace;
-use crate::leaves::{self, Count};
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::log_fault::LogFault;
 use crate::read::leaf_repair;
-use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
+use crate::segments::segment_file::{is_signed_by, load_segment};
 use crate::segments::{Segments, released_file_name, segment_file_name, segments_folder};
 use crate::shared_state::SharedState;
+use crate::tree::leaves::{self, Count};
 
 /// Headers that are read between two rests.
 const HEADERS_BETWEEN_RESTS: u64 = 256;
@@ -165,8 +165,8 @@ fn complete_tree(shared: &SharedState, groups: Vec<TreeHash>) {
 
 /// Sets aside what a crash of old left of a tree head; nobody adds to the heads of an ended segment.
 fn settle_heads(shared: &SharedState, number: SegmentNumber) {
-    let name = heads::heads_file_name(number);
-    if let Err(error) = heads::settle_one(
+    let name = head_files::heads_file_name(number);
+    if let Err(error) = head_files::settle_one(
         &*shared.environment.disk,
         &shared.folder,
         shared.write.preparer.keys().index_key(),

@@ -7,7 +7,7 @@ use crate::limits::MAX_PIECE_STRETCH;
 use crate::read::log_reader::LogReader;
 use crate::read::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 
 /// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
