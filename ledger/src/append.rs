@@ -10,3 +10,5 @@ pub(crate) mod live_segment;
 pub(crate) mod own_events;
 pub(crate) mod pending;
 pub(crate) mod sequencer;
+pub(crate) mod service_events;
+pub(crate) mod staged_state;

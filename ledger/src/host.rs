@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod entropy;
 pub(crate) mod environment;
 pub(crate) mod index_folder;
+pub(crate) mod key_map;
 pub(crate) mod lock_order;
 pub(crate) mod replacement;
 pub(crate) mod threads;

@@ -1,5 +1,12 @@
 //! The handle everyone holds: append, read, follow, ask, close.
 
+pub(crate) mod content;
+pub(crate) mod control_files;
+pub(crate) mod kept_replay;
+pub(crate) mod lost_end;
+pub(crate) mod status;
+pub(crate) mod visit;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +19,9 @@ use tokio::sync::{oneshot, watch};
 
 use crate::append::pending::PendingAppend;
 use crate::dedup::id_tables::look_up_failed;
+use crate::heads::signer_handle::PublishedHead;
 use crate::host::environment::Environment;
+use crate::ledger::status::Status;
 use crate::limits::{MAX_CONDITION_SCAN_EVENTS, MAX_LEDGER_EVENTS};
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
@@ -33,8 +42,6 @@ use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::segments::Side;
 use crate::shared_state::SharedState;
-use crate::signer_handle::PublishedHead;
-use crate::status::Status;
 use crate::submission::append_error::AppendError;
 use crate::submission::inbox::{Lane, SequencerCommand};
 use crate::submission::messages::QueuedRequest;
@@ -177,12 +184,12 @@ impl Ledger {
             return Err(AppendError::LedgerFull { max: MAX_LEDGER_EVENTS });
         }
         let condition = request.condition.clone();
-        let mut prepared = self.shared().preparer.prepare(request, RequestOrigin::Client)?;
+        let mut prepared = self.shared().write.preparer.prepare(request, RequestOrigin::Client)?;
         if let Some(condition) = condition {
             self.search_behind_window(&condition, &mut prepared)?;
         }
         let keys = prepared.events.iter().map(|event| &event.key);
-        prepared.looked_up = self.shared().ids.look_up(keys).map_err(|error| look_up_failed(&error))?;
+        prepared.looked_up = self.shared().write.ids.look_up(keys).map_err(|error| look_up_failed(&error))?;
         self.submit(lane, prepared)
     }
 
@@ -191,12 +198,12 @@ impl Ledger {
         let commitments = prepared.events.iter().map(|event| event.commitment);
         let events = ids.into_iter().zip(commitments).collect();
         let (reply, outcome) = oneshot::channel();
-        self.shared().inbox.put(QueuedRequest { request: prepared, reply }, lane)?;
+        self.shared().write.inbox.put(QueuedRequest { request: prepared, reply }, lane)?;
         Ok(PendingAppend::new(Arc::clone(self.shared()), outcome, events))
     }
 
     fn check_open(&self) -> Result<(), AppendError> {
-        match self.shared().writer() {
+        match self.shared().write.writer() {
             WriterState::Ready => Ok(()),
             WriterState::ReadOnly(reason) => Err(AppendError::ReadOnly(reason)),
             WriterState::Poisoned(what) => Err(AppendError::Poisoned(what)),
@@ -213,7 +220,7 @@ impl Ledger {
         let head = self.head();
         check_seen(condition, head.position)?;
         let Some(checked) = &mut prepared.condition else { return Ok(()) };
-        if condition.after.get() >= self.shared().window_after.load(Ordering::Relaxed) {
+        if condition.after.get() >= self.shared().write.window_after.load(Ordering::Relaxed) {
             return Ok(());
         }
         let span = head.position.get().saturating_sub(condition.after.get());
@@ -254,20 +261,20 @@ impl Ledger {
     /// The durable head.
     #[must_use]
     pub fn head(&self) -> Head {
-        self.shared().head()
+        self.shared().read.head()
     }
 
     /// Tells of every new durable head, after those it acknowledges were told. A slow receiver sees the latest one.
     #[must_use]
     pub fn watch_head(&self) -> watch::Receiver<Head> {
-        self.shared().watch_head()
+        self.shared().read.watch_head()
     }
 
     /// The last version and position of a stream among durable events; `None` if it has no event.
     #[must_use]
     pub fn stream_tip(&self, stream: &str) -> Option<(StreamVersion, Position)> {
-        let key = self.shared().preparer.keys().stream_key(stream);
-        self.shared().tip(&key).map(|tip| (tip.version, tip.position))
+        let key = self.shared().write.preparer.keys().stream_key(stream);
+        self.shared().read.tip(&key).map(|tip| (tip.version, tip.position))
     }
 
     /// A page of stored events. Blocks on the disk and opens frames: call it from a thread that may block.
@@ -356,7 +363,7 @@ impl Ledger {
     /// # Errors
     /// As [`Self::read`].
     pub fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
-        self.shared().segments.first_at(time, Side::Before)
+        self.shared().read.segments.first_at(time, Side::Before)
     }
 
     /// As [`Self::first_at`]; where damage hides which one that is, the first one behind what is lost. Everything before `time` lies
@@ -365,7 +372,7 @@ impl Ledger {
     /// # Errors
     /// As [`Self::read`].
     pub fn first_certainly_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
-        self.shared().segments.first_at(time, Side::Behind)
+        self.shared().read.segments.first_at(time, Side::Behind)
     }
 
     /// The event at a position. Blocks as [`Self::read`] does.
@@ -380,47 +387,47 @@ impl Ledger {
     #[must_use]
     pub fn status(&self) -> Status {
         let shared = self.shared();
-        let (queue_bytes, queue_requests) = shared.inbox.load();
+        let (queue_bytes, queue_requests) = shared.write.inbox.load();
         Status {
-            writer: shared.writer(),
-            head: shared.head(),
+            writer: shared.write.writer(),
+            head: shared.read.head(),
             queue_bytes,
             queue_requests,
-            segments: shared.segments.len(),
+            segments: shared.read.segments.len(),
             is_proven: shared.is_proven(),
-            heads: shared.head_signer.status(shared.environment.clock.passed()),
-            witnessed: shared.witness_publisher.status(shared.environment.clock.passed()),
-            counters: shared.counters.snapshot(),
+            heads: shared.heads.signer.status(shared.environment.clock.passed()),
+            witnessed: shared.heads.witnesses.status(shared.environment.clock.passed()),
+            counters: shared.write.counters.snapshot(),
         }
     }
 
     /// The last tree head that was signed, durable and published; `None` until there is one.
     #[must_use]
     pub fn tree_head(&self) -> Option<Arc<PublishedHead>> {
-        self.shared().head_signer.latest()
+        self.shared().heads.signer.latest()
     }
 
     /// The last tree head that a quorum of the witnesses cosigned, with the cosignatures; `None` until there is one, and without
     /// witnesses.
     #[must_use]
     pub fn witnessed_head(&self) -> Option<Arc<PublishedHead>> {
-        self.shared().witness_publisher.latest()
+        self.shared().heads.witnesses.latest()
     }
 
     /// Returns the key that tree heads of this ledger are verified with, for callers that want it beforehand; `None` if it signs none.
     #[must_use]
     pub fn verifier_key(&self) -> Option<VerifierKey> {
-        self.shared().head_signer.verifier_key()
+        self.shared().heads.signer.verifier_key()
     }
 
     /// Ends the live segment, so that it gets its footer and the next event begins another one.
     pub fn end_segment(&self) {
-        self.shared().inbox.command(SequencerCommand::EndSegment);
+        self.shared().write.inbox.command(SequencerCommand::EndSegment);
     }
 
     /// Stops taking appends, or takes them again. Appends that were taken are finished; reads go on.
     pub fn set_read_only(&self, read_only: bool) {
-        self.shared().inbox.command(SequencerCommand::ReadOnly(read_only));
+        self.shared().write.inbox.command(SequencerCommand::ReadOnly(read_only));
     }
 
     /// Takes nothing more, finishes what it has, writes the footer, syncs, and lets the folder go. Does nothing the second

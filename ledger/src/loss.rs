@@ -6,17 +6,17 @@ use std::path::Path;
 use bitacora_formats::{Generation, LostHead, SegmentNumber};
 use serde_json::json;
 
-use crate::cosigned::cosigned_file_name;
-use crate::heads::heads_file_name;
+use crate::heads::cosigned::cosigned_file_name;
+use crate::heads::head_files::heads_file_name;
 use crate::host::disk::{Disk, OpenMode};
-use crate::leaves::{TREE, leaves_file_name};
 use crate::log_fault::LogFault;
-use crate::quarantine;
 use crate::receipt::Head;
 use crate::replay::{ReplayedLog, TailState};
+use crate::segments::quarantine;
 use crate::segments::{
     SEGMENTS, released_file_name, released_number, segment_file_name, segment_number, segments_folder,
 };
+use crate::tree::leaves::{TREE, leaves_file_name};
 
 /// The folder of the manifests of a ledger's archives.
 const MANIFESTS: &str = "archives";

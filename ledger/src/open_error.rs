@@ -4,11 +4,11 @@ use std::io;
 
 use bitacora_formats::{Generation, Position};
 
-use crate::anchor::AnchorError;
 use crate::archive_tier::ColdError;
+use crate::heads::anchor::AnchorError;
+use crate::heads::rollback::Rollback;
 use crate::log_fault::LogFault;
 use crate::options::OptionsError;
-use crate::rollback::Rollback;
 
 /// The reasons for which a ledger cannot be opened.
 #[derive(Debug, thiserror::Error)]

@@ -9,5 +9,6 @@ pub(crate) mod put_back;
 pub(crate) mod reading;
 pub(crate) mod recover;
 pub(crate) mod released_files;
+pub(crate) mod signing_keys;
 pub(crate) mod snapshot_open;
 pub(crate) mod whole_behind;

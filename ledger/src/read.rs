@@ -1,5 +1,6 @@
 //! Reads of what is durable: frames, pages of events, folds, leaves and proofs.
 
+pub(crate) mod background_scrub;
 pub(crate) mod commitments;
 pub(crate) mod leaf_repair;
 pub(crate) mod log_fold;

@@ -21,18 +21,18 @@ use crate::dedup::id_tables::IdTables;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
-use crate::key_map::KeyMap;
-use crate::leaves::SegmentLeaves;
+use crate::host::key_map::KeyMap;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::receipt::Head;
-use crate::segment_file::load_segment;
 use crate::segment_index::SegmentIndex;
 use crate::segment_list::SegmentList;
+use crate::segments::segment_file::load_segment;
 use crate::segments::{Segment, segment_file_name, segments_folder};
 use crate::stream_tips::Tip;
 use crate::tables::tip_tables::{EndedState, TipTables};
 use crate::tree::TreeGrowth;
+use crate::tree::leaves::SegmentLeaves;
 
 /// The contents of the log, up to its end or to the first byte that is not what it must be.
 pub(crate) struct ReplayedLog {

@@ -14,8 +14,8 @@ use bitacora_formats::{
 
 use crate::archive_tier::ColdTier;
 use crate::host::disk::{Disk, DiskFile, OpenMode};
-use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{SegmentList, read_released, segment_header};
+use crate::segments::segment_file::{is_signed_by, load_segment};
 use crate::segments::{Segment, segment_file_name};
 
 /// The segments from the first one on whose headers are beyond doubt. Each header is certified by the ledger's signing key and goes on

@@ -11,10 +11,10 @@ use bitacora_formats::{
 };
 
 use crate::host::disk::{Disk, OpenMode};
-use crate::leaves::{TREE, leaves_file_name, leaves_number};
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::segments::{SEGMENTS, released_file_name, released_number, segment_file_name, segment_number};
+use crate::tree::leaves::{TREE, leaves_file_name, leaves_number};
 
 /// The files of a ledger's segments by their numbers. Files with other names are not the ledger's.
 pub(crate) struct SegmentList {

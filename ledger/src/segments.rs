@@ -1,8 +1,13 @@
 //! The segments that hold events: they find and open a frame wherever its bytes are.
 
 mod archived;
+pub(crate) mod damage_reports;
+pub(crate) mod decompressors;
 mod file_names;
 mod lost;
+pub(crate) mod quarantine;
+pub(crate) mod recent_frames;
+pub(crate) mod segment_file;
 mod stored;
 mod survey;
 
@@ -23,12 +28,12 @@ use self::lost::LostSegment;
 use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
 use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
-use crate::damage_reports::DamageReports;
 use crate::host::disk::DiskFile;
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard, OrderedRwLock};
 use crate::log_fault::LogFault;
 use crate::query::Filter;
 use crate::read_error::ReadError;
+use crate::segments::damage_reports::DamageReports;
 
 /// A segment with at least one durable frame, as readers see it.
 pub(crate) struct Segment {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bitacora_formats::{Position, StreamKey, StreamVersion};
 
+use crate::host::key_map::KeyMap;
 use crate::host::lock_order::OrderedRwLock;
-use crate::key_map::KeyMap;
 
 /// The last event of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

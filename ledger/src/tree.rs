@@ -1,6 +1,8 @@
 //! The tree over all durable events: its levels in memory, the lowest of them in a file too.
 //! It also knows the leaves that have to be made durable. Layout of the file: `docs/formats/levels.md`.
 
+pub(crate) mod leaves;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use bitacora_formats::{
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::index_folder::make_folder;
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedRwLock};
-use crate::leaves::{self, Count, EndedLeaves, TREE};
+use crate::tree::leaves::{Count, EndedLeaves, TREE};
 
 /// The reason for which a tree that lacks its first groups gives no proof.
 const NOT_WHOLE: &str = "it is made from the leaves again by a ledger that is open for writing";

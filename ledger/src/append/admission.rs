@@ -9,11 +9,11 @@ use bitacora_formats::{Micros, Position, SegmentEnd, decode_record};
 use bitacora_governance::{DerivedEvent, Examination, ObservedEvent, ReactorState, RefusalCode};
 
 use crate::append::frame_batch::FrameBatch;
+use crate::append::staged_state::{PlacementError, StagedState};
 use crate::dedup::id_tables::{IdTables, look_up_failed};
 use crate::dedup::segment_ids::KnownIdentity;
 use crate::limits::{ENTRY_BYTES, MAX_STAGED_STREAMS, MAX_STREAMS, QUEUE_RETRY_AFTER_S, REQUEST_ENTRY_BYTES};
 use crate::receipt::DerivedReceipt;
-use crate::staged_state::{PlacementError, StagedState};
 use crate::stream_tips::Tip;
 use crate::submission::append_error::AppendError;
 use crate::submission::event_types::misfit;

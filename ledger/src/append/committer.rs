@@ -8,20 +8,21 @@ use std::time::Instant;
 use bitacora_formats::{FrameHeader, StreamKey};
 
 use crate::append::commits::{Commit, EndedSegment, FrameCommit};
+use crate::host::key_map::KeyMap;
 use crate::host::lock_order::{LockRank, OrderedMutex};
-use crate::key_map::KeyMap;
-use crate::leaves::LiveLeaves;
-use crate::recent::OpenFrame;
 use crate::segment_preallocator::BlankSegment;
 use crate::segments::FramePlace;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 use crate::stream_tips::Tip;
 use crate::submission::append_error::AppendError;
+use crate::submission::inbox::Inbox;
 use crate::submission::messages::{IncompleteAnswer, Reply, RequestAnswer, RequestPlacement, give};
 use crate::tables::fold::RecordedFrame;
 use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::StateAtEnd;
 use crate::tables::tip_tables::EndedState;
+use crate::tree::leaves::LiveLeaves;
 use crate::unproven_writes::{UnprovenBacklog, WritesEnded};
 
 /// The reason to write nothing after the disk lost earlier frames.
@@ -78,12 +79,12 @@ impl Committer {
         match commit {
             Commit::Frame(frame) => self.frame(*frame),
             Commit::Answers(answers) => {
-                self.shared.inbox.commit_ends();
+                self.shared.write.inbox.commit_ends();
                 self.answer(answers);
             }
             Commit::EndSegment(ended) => {
                 self.end_segment(*ended);
-                self.shared.inbox.commit_ends();
+                self.shared.write.inbox.commit_ends();
             }
         }
     }
@@ -99,7 +100,7 @@ impl Committer {
             self.die("a frame", &error);
         }
         if self.dead {
-            self.shared.inbox.commit_ends();
+            self.shared.write.inbox.commit_ends();
             self.answer(frame.answers);
             return;
         }
@@ -108,9 +109,9 @@ impl Committer {
         }
         self.leaves.append(frame.head.time, &frame.commitments);
         self.publish(&mut frame, begins);
-        self.shared.inbox.commit_ends();
+        self.shared.write.inbox.commit_ends();
         self.answer(frame.answers);
-        self.shared.announce();
+        self.shared.read.announce();
     }
 
     /// Returned `Ok` ⇒ the frame, and the segment header before it if any, survive any crash, and the file still stands
@@ -123,17 +124,17 @@ impl Committer {
         live.file.write_all_at(&frame.bytes, frame.offset)?;
         let began = Instant::now();
         live.file.sync_data()?;
-        self.shared.counters.sync_took(began.elapsed());
+        self.shared.write.counters.sync_took(began.elapsed());
         self.check_name(live)?;
         // Meanwhile the disk may have turned out not to have what it was given before.
-        if self.shared.is_poisoned() { Err(io::Error::other(NOT_ON_DISK)) } else { Ok(()) }
+        if self.shared.write.is_poisoned() { Err(io::Error::other(NOT_ON_DISK)) } else { Ok(()) }
     }
 
     /// Keeps in memory what is written next, until it was read back.
     fn announce_write(&self, live: &BlankSegment, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let announced = self.shared.unproven.push(live.number, offset, bytes);
+        let announced = self.shared.write.unproven.push(live.number, offset, bytes);
         if announced.map_err(|WritesEnded| io::Error::other(NOT_ON_DISK))? == UnprovenBacklog::Much {
-            self.shared.head_signer.is_due();
+            self.shared.heads.signer.is_due();
         }
         Ok(())
     }
@@ -157,16 +158,16 @@ impl Committer {
         frame.segment.note_frame(frame.first, frame.frame_offset, frame_bytes);
         self.keep_open(frame);
         if begins {
-            self.shared.segments.add(Arc::clone(&frame.segment));
+            self.shared.read.segments.add(Arc::clone(&frame.segment));
         }
         // Of events of one stream in a row only the last one counts.
         let runs = frame.tips.chunk_by(|(one, _), (next, _)| one == next);
         let newest = runs.filter_map(<[_]>::last).copied();
         self.tips.extend(newest.clone());
-        self.shared.publish_tips(newest);
-        self.shared.counters.frame_synced(u64::from(frame.count), frame.bytes.len(), frame.body.len());
-        self.shared.tree.publish(std::mem::take(&mut frame.groups), std::mem::take(&mut frame.tree));
-        self.shared.set_head(frame.head);
+        self.shared.read.publish_tips(newest);
+        self.shared.write.counters.frame_synced(u64::from(frame.count), frame.bytes.len(), frame.body.len());
+        self.shared.read.tree.publish(std::mem::take(&mut frame.groups), std::mem::take(&mut frame.tree));
+        self.shared.read.set_head(frame.head);
     }
 
     /// Keeps the frame open for the ledger's followers, which read it next.
@@ -176,7 +177,7 @@ impl Committer {
         let Some(header) = header else { return };
         let place = FramePlace::stored(frame.frame_offset, &header);
         let segment = Arc::clone(&frame.segment);
-        self.shared.recent.push(OpenFrame { segment, place, body: Arc::clone(&frame.body) });
+        self.shared.read.recent.push(OpenFrame { segment, place, body: Arc::clone(&frame.body) });
     }
 
     fn answer(&self, answers: Vec<RequestAnswer>) {
@@ -214,13 +215,13 @@ impl Committer {
         if let Err(error) = live.file.set_len(bytes).and_then(|()| live.file.sync_all()) {
             tracing::warn!(path = %live.path.display(), %error, "an ended segment could not be trimmed");
         }
-        self.shared.head_signer.is_due();
+        self.shared.heads.signer.is_due();
         if let Some(leaves) = self.leaves.end() {
-            self.shared.tree.segment_ended(leaves);
+            self.shared.read.tree.segment_ended(leaves);
         }
-        let (table_writer, tips) = (&self.shared.table_writer, std::mem::take(&mut self.tips));
+        let (table_writer, tips) = (&self.shared.write.table_writer, std::mem::take(&mut self.tips));
         if let Some(projection) = &self.projection
-            && table_writer.wants_snapshot(&end, self.shared.inbox.is_closing())
+            && table_writer.wants_snapshot(&end, self.shared.write.inbox.is_closing())
         {
             table_writer.keep_snapshot(StateAtEnd { end, state: projection.to_save() });
         }
@@ -230,13 +231,13 @@ impl Committer {
     fn die(&mut self, what: &str, error: &io::Error) {
         self.dead = true;
         tracing::error!(%error, "writing {what} failed; nothing more is acknowledged until a restart");
-        self.shared.poison(format!("writing {what}: {error}"));
+        self.shared.write.poison(format!("writing {what}: {error}"));
     }
 }
 
 /// Refuses all commits after the committer failed: writes nothing, and tells every caller so.
-pub(crate) fn refuse_all(shared: &SharedState, commits: &Receiver<Commit>) {
-    shared.inbox.commit_ends();
+pub(crate) fn refuse_all(inbox: &Inbox, commits: &Receiver<Commit>) {
+    inbox.commit_ends();
     for commit in commits {
         let answers = match commit {
             Commit::Frame(frame) => frame.answers,
@@ -244,6 +245,6 @@ pub(crate) fn refuse_all(shared: &SharedState, commits: &Receiver<Commit>) {
             Commit::EndSegment(_) => Vec::new(),
         };
         answers.into_iter().for_each(|answer| give(answer.reply, Err(AppendError::Unknown)));
-        shared.inbox.commit_ends();
+        inbox.commit_ends();
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender};
 
 use bitacora_formats::Compressor;
@@ -10,8 +9,8 @@ use bitacora_formats::limits::MAX_FRAME_OVERHEAD_BYTES;
 
 use crate::append::frame_batch::FrameBatch;
 use crate::limits::{COMPRESS_AHEAD_BYTES, MAX_BODIES_AHEAD};
-use crate::shared_state::SharedState;
 use crate::submission::compressed_body::CompressedBody;
+use crate::submission::inbox::Inbox;
 
 /// The sequencer's side: it compresses small bodies itself where no larger one is before them, and has the compressor compress
 /// the others.
@@ -88,11 +87,11 @@ impl CompressionQueue {
 }
 
 /// The body of the compressor's thread; ends when the sequencer is gone.
-pub(crate) fn run(shared: &Arc<SharedState>, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
+pub(crate) fn run(inbox: &Inbox, mut compressor: Compressor, bodies: &Receiver<Vec<u8>>) {
     for body in bodies {
         let compressed = catch_unwind(AssertUnwindSafe(|| CompressedBody::new(&mut compressor, body)));
         let failed = compressed.is_err();
-        shared.inbox.put_compressed(compressed.map_err(|_| "compressing a frame panicked".to_owned()));
+        inbox.put_compressed(compressed.map_err(|_| "compressing a frame panicked".to_owned()));
         if failed {
             return;
         }

@@ -125,7 +125,7 @@ impl LiveSegment {
     }
 
     fn begin(&self, shared: &SharedState, first: Position, time: Micros) -> Result<CurrentSegment, String> {
-        let blank = shared.preallocator.take().ok_or("no blank segment is ready")?;
+        let blank = shared.write.preallocator.take().ok_or("no blank segment is ready")?;
         let mut entropy_error = None;
         let mut random = |bytes: &mut [u8]| {
             if let Err(error) = shared.environment.entropy.fill(bytes) {

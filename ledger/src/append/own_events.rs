@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use crate::service_events::ServiceEvent;
+use crate::append::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
 use crate::submission::inbox::Lane;
@@ -11,9 +11,9 @@ use crate::submission::prepare::PreparedRequest;
 
 /// Appends one of the ledger's own events and waits for its sync. Returned `Ok` ⇒ durable.
 pub(crate) fn append_own(shared: &SharedState, event: &ServiceEvent<'_>) -> Result<(), AppendError> {
-    let next = shared.head().position.next().ok_or(AppendError::Closing)?;
-    let request: PreparedRequest = event.prepare(&shared.preparer, shared.id, next)?;
+    let next = shared.read.head().position.next().ok_or(AppendError::Closing)?;
+    let request: PreparedRequest = event.prepare(&shared.write.preparer, shared.id, next)?;
     let (reply, outcome) = oneshot::channel();
-    shared.inbox.put(QueuedRequest { request, reply }, Lane::Ordinary)?;
+    shared.write.inbox.put(QueuedRequest { request, reply }, Lane::Ordinary)?;
     outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(|_| ())
 }

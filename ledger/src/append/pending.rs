@@ -50,7 +50,7 @@ impl PendingAppend {
         }
         let positions = || results.iter().map(|result| result.position);
         let (first, last) = positions().min().zip(positions().max()).ok_or(AppendError::Unknown)?;
-        Ok(AppendReceipt { first, last, results, derived: accepted.derived, head: self.shared.head() })
+        Ok(AppendReceipt { first, last, results, derived: accepted.derived, head: self.shared.read.head() })
     }
 }
 

@@ -14,11 +14,12 @@ use crate::append::committer::CommitterHandle;
 use crate::append::compressor::CompressionQueue;
 use crate::append::frame_batch::FrameBatch;
 use crate::append::live_segment::LiveSegment;
+use crate::append::service_events::ServiceEvent;
 use crate::host::clock_watch::{ClockJump, ClockWatch};
 use crate::limits::{EARLY_COMPRESSION_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
 use crate::segment_preallocator::Outlook;
-use crate::service_events::ServiceEvent;
-use crate::shared_state::{SharedCounters, SharedState};
+use crate::shared_state::SharedState;
+use crate::shared_state::counters::SharedCounters;
 use crate::submission::append_error::AppendError;
 use crate::submission::compressed_body::CompressedBody;
 use crate::submission::inbox::{Mail, SequencerCommand};
@@ -74,7 +75,7 @@ impl Sequencer {
     /// The body of the sequencer's thread; ends when the ledger closes, after all that waited was answered.
     pub(crate) fn run(mut self) {
         loop {
-            let mail = self.shared.inbox.wait(!self.batch.is_empty() && !self.compression.is_away());
+            let mail = self.shared.write.inbox.wait(!self.batch.is_empty() && !self.compression.is_away());
             let closing = mail.closing;
             let nothing_waits = mail.requests.is_empty();
             self.work(mail);
@@ -89,7 +90,7 @@ impl Sequencer {
         self.notice_room();
         self.take_compressed();
         for queued in mail.requests {
-            while let Some(reserved) = self.shared.inbox.take_reserved() {
+            while let Some(reserved) = self.shared.write.inbox.take_reserved() {
                 self.stage(reserved);
             }
             self.stage(queued);
@@ -107,7 +108,7 @@ impl Sequencer {
             self.flush();
             self.settle_compression();
         } else if self.compressor_is_idle()
-            || (!self.compression.is_away() && self.shared.inbox.committer_is_idle())
+            || (!self.compression.is_away() && self.shared.write.inbox.committer_is_idle())
         {
             self.flush();
         }
@@ -120,7 +121,7 @@ impl Sequencer {
 
     /// Seals the batches whose bodies have come back compressed.
     fn take_compressed(&mut self) {
-        while let Some(compressed) = self.shared.inbox.take_compressed() {
+        while let Some(compressed) = self.shared.write.inbox.take_compressed() {
             self.finish(compressed);
         }
     }
@@ -134,7 +135,7 @@ impl Sequencer {
 
     /// Waits for the first of the bodies that are being compressed, and seals its batch.
     fn await_compressed(&mut self) {
-        let compressed = self.shared.inbox.wait_for_compressed();
+        let compressed = self.shared.write.inbox.wait_for_compressed();
         self.finish(compressed);
     }
 
@@ -169,11 +170,11 @@ impl Sequencer {
             self.admission.admit(&request, time, &mut self.batch)
         });
         match &outcome {
-            Ok(_) => SharedCounters::add(&self.shared.counters.redactions, request.redactions),
-            Err(_) => SharedCounters::add(&self.shared.counters.refused, 1),
+            Ok(_) => SharedCounters::add(&self.shared.write.counters.redactions, request.redactions),
+            Err(_) => SharedCounters::add(&self.shared.write.counters.refused, 1),
         }
         self.batch.answers.push(RequestAnswer { reply, outcome });
-        self.shared.window_after.store(self.admission.window_after(), Ordering::Relaxed);
+        self.shared.write.window_after.store(self.admission.window_after(), Ordering::Relaxed);
     }
 
     /// Looks at the clock before a frame takes its time from it. Returned `Ok` ⇒ a jump stands in the log ahead of what is
@@ -192,7 +193,8 @@ impl Sequencer {
         }
         let Some(jump) = self.jump else { return Ok(()) };
         let next = self.admission.next_position();
-        let request = ServiceEvent::ClockJumped(jump).prepare(&self.shared.preparer, self.shared.id, next)?;
+        let request =
+            ServiceEvent::ClockJumped(jump).prepare(&self.shared.write.preparer, self.shared.id, next)?;
         self.make_room(&request)?;
         let time = self.frame_time();
         self.admission.admit(&request, time, &mut self.batch)?;
@@ -213,7 +215,7 @@ impl Sequencer {
 
     /// Returned `Ok` ⇒ what is staged and this much more can be written without asking the disk for space.
     fn make_room(&mut self, request: &PreparedRequest) -> Result<(), AppendError> {
-        match self.shared.writer() {
+        match self.shared.write.writer() {
             WriterState::Poisoned(what) => return Err(AppendError::Poisoned(what)),
             WriterState::ReadOnly(reason @ (ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_))) => {
                 return Err(AppendError::ReadOnly(reason));
@@ -223,7 +225,7 @@ impl Sequencer {
         if let Some(reason) = &self.read_only {
             return Err(AppendError::ReadOnly(reason.clone()));
         }
-        if let Backlog::Stuck(what) = self.shared.table_writer.backlog() {
+        if let Backlog::Stuck(what) = self.shared.write.table_writer.backlog() {
             let reason = ReadOnlyReason::NoIdTable(what);
             self.stop_taking(reason.clone());
             return Err(AppendError::ReadOnly(reason));
@@ -243,9 +245,9 @@ impl Sequencer {
                 self.await_compressed();
                 continue;
             }
-            match self.shared.preallocator.outlook() {
+            match self.shared.write.preallocator.outlook() {
                 Outlook::Ready => return Ok(()),
-                Outlook::Making => self.shared.inbox.wait_for_segment(),
+                Outlook::Making => self.shared.write.inbox.wait_for_segment(),
                 Outlook::Failed(reason) => {
                     self.stop_taking(reason.clone());
                     return Err(AppendError::ReadOnly(reason));
@@ -283,7 +285,7 @@ impl Sequencer {
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
     fn seal(&mut self, batch: FrameBatch, mut compressed: CompressedBody) {
-        let next_is_ready = matches!(self.shared.preallocator.outlook(), Outlook::Ready);
+        let next_is_ready = matches!(self.shared.write.preallocator.outlook(), Outlook::Ready);
         if batch.is_governed {
             compressed.pad();
         }
@@ -300,7 +302,7 @@ impl Sequencer {
             Ok(frame) => self.commit(frame),
             Err(what) => self.give_up(what),
         }
-        let durable = self.shared.head().position;
+        let durable = self.shared.read.head().position;
         self.admission.settle(durable);
     }
 
@@ -308,7 +310,7 @@ impl Sequencer {
     /// here tell their callers that the outcome is unknown.
     fn give_up(&mut self, what: String) {
         tracing::error!(what, "a frame could not be sealed; nothing more is acknowledged until a restart");
-        self.shared.poison(what);
+        self.shared.write.poison(what);
         self.batch = FrameBatch::default();
         self.compression.give_up();
     }
@@ -316,10 +318,10 @@ impl Sequencer {
     /// Hands a frame over; where its caller is alone, commits it here: waking another thread would take longer than all
     /// that could be staged meanwhile.
     fn commit(&self, frame: FrameCommit) {
-        let is_alone = frame.answers.len() <= 1 && self.shared.inbox.is_quiet();
+        let is_alone = frame.answers.len() <= 1 && self.shared.write.inbox.is_quiet();
         let commit = Commit::Frame(Box::new(frame));
         if is_alone {
-            self.shared.inbox.commit_begins();
+            self.shared.write.inbox.commit_begins();
             self.committer.take(commit);
         } else {
             self.hand_over(commit);
@@ -327,11 +329,11 @@ impl Sequencer {
     }
 
     fn hand_over(&self, commit: Commit) {
-        self.shared.inbox.wait_for_committer();
-        self.shared.inbox.commit_begins();
+        self.shared.write.inbox.wait_for_committer();
+        self.shared.write.inbox.commit_begins();
         if self.commits.send(commit).is_err() {
-            self.shared.poison("the committer ended early".to_owned());
-            self.shared.inbox.commit_ends();
+            self.shared.write.poison("the committer ended early".to_owned());
+            self.shared.write.inbox.commit_ends();
         }
     }
 
@@ -354,7 +356,7 @@ impl Sequencer {
             return;
         }
         tracing::warn!(%reason, "the ledger is read-only");
-        self.shared.set_writer(WriterState::ReadOnly(reason.clone()));
+        self.shared.write.set_writer(WriterState::ReadOnly(reason.clone()));
         self.record(&ServiceEvent::ReadOnly { reason: &reason });
         self.read_only = Some(reason);
     }
@@ -364,8 +366,8 @@ impl Sequencer {
         let waits_for_space =
             matches!(self.read_only, Some(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_)));
         let waits_for_tables = matches!(self.read_only, Some(ReadOnlyReason::NoIdTable(_)));
-        if (waits_for_space && matches!(self.shared.preallocator.outlook(), Outlook::Ready))
-            || (waits_for_tables && self.shared.table_writer.is_keeping_up())
+        if (waits_for_space && matches!(self.shared.write.preallocator.outlook(), Outlook::Ready))
+            || (waits_for_tables && self.shared.write.table_writer.is_keeping_up())
         {
             self.resume();
         }
@@ -373,7 +375,7 @@ impl Sequencer {
 
     fn resume(&mut self) {
         self.read_only = None;
-        self.shared.set_writer(WriterState::Ready);
+        self.shared.write.set_writer(WriterState::Ready);
         self.record(&ServiceEvent::Writable);
         tracing::info!("the ledger takes appends again");
     }
@@ -382,13 +384,13 @@ impl Sequencer {
     /// what could not be sealed nothing is appended.
     fn record(&mut self, event: &ServiceEvent<'_>) {
         self.settle_compression();
-        if matches!(self.shared.writer(), WriterState::Poisoned(_)) {
+        if matches!(self.shared.write.writer(), WriterState::Poisoned(_)) {
             return;
         }
         let next = self.admission.next_position();
-        let Ok(request) = event.prepare(&self.shared.preparer, self.shared.id, next) else { return };
+        let Ok(request) = event.prepare(&self.shared.write.preparer, self.shared.id, next) else { return };
         let needed = self.admission.worst_case(&self.batch, &request) as u64;
-        let ready = matches!(self.shared.preallocator.outlook(), Outlook::Ready);
+        let ready = matches!(self.shared.write.preallocator.outlook(), Outlook::Ready);
         if !ready && !self.live.fits(needed, 0) {
             tracing::warn!(kind = event.kind(), "no room is left to record this");
             return;

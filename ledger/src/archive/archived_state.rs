@@ -36,7 +36,7 @@ impl Ledger {
         earlier: Option<&ColdState>,
     ) -> Result<Option<ColdState>, SavedStateError> {
         let shared = self.shared();
-        let Some(reactor) = shared.preparer.reactor() else { return Ok(None) };
+        let Some(reactor) = shared.write.preparer.reactor() else { return Ok(None) };
         let unfolded = |what: String| SavedStateError::Unfolded { position, what };
         let mut projection = ReactorProjection::apart(reactor);
         let mut after = After::START;
@@ -57,6 +57,6 @@ impl Ledger {
     /// # Errors
     /// [`ReadError::Archive`].
     pub fn archived_state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ReadError> {
-        self.shared().tier.state(until, reactor).map_err(ReadError::Archive)
+        self.shared().read.tier.state(until, reactor).map_err(ReadError::Archive)
     }
 }

@@ -8,13 +8,13 @@ use bitacora_formats::{
 };
 
 use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
 use crate::archive_records::SealedArchive;
 use crate::ledger::Ledger;
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
-use crate::service_events::ServiceEvent;
 use crate::submission::append_error::AppendError;
 
 /// A durable frame, opened.
@@ -84,7 +84,7 @@ impl Ledger {
     /// The version of what derives events from others; 0 where nothing does.
     #[must_use]
     pub fn reactor_version(&self) -> u32 {
-        self.shared().preparer.reactor_version()
+        self.shared().write.preparer.reactor_version()
     }
 
     /// Returns the cut of the chain before the event at `position`; `None` if the event lies in an archive already, whose manifest holds
@@ -133,7 +133,7 @@ impl Ledger {
 
     fn subtree(&self, first: u64, height: u32) -> Result<Option<TreeHash>, ReadError> {
         let behind = |what: &'static str| ReadError::TreeBehind(what.to_owned());
-        self.shared().tree.subtree(first, height).map_err(behind)
+        self.shared().read.tree.subtree(first, height).map_err(behind)
     }
 
     /// The segments that begin with a position from `first` to `last`, in order.
@@ -144,7 +144,7 @@ impl Ledger {
         let shared = self.shared();
         let folder = segments_folder(&shared.folder);
         let mut starts = Vec::new();
-        for segment in shared.segments.all() {
+        for segment in shared.read.segments.all() {
             if !(first..=last).contains(&segment.first) {
                 continue;
             }

@@ -10,18 +10,18 @@ use bitacora_formats::{
 };
 
 use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
 use crate::archive_records::ReleaseExtent;
 use crate::host::disk::OpenMode;
-use crate::leaves::{TREE, leaves_file_name};
 use crate::ledger::Ledger;
 use crate::opening::released_files::write_left;
 use crate::read_error::ReadError;
-use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
+use crate::segments::segment_file::is_signed_by;
 use crate::segments::{SEGMENTS, Segment, segment_file_name, segment_number, segments_folder};
-use crate::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
+use crate::tree::leaves::{TREE, leaves_file_name};
 
 /// The reasons for which no segment was let go, or not all of those that may go.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ impl Ledger {
     /// The last position that lies in archives alone; `None` while every segment is here.
     #[must_use]
     pub fn released_through(&self) -> Option<Position> {
-        self.shared().segments.released_through()
+        self.shared().read.segments.released_through()
     }
 
     /// Returns `true` if [`Self::release`] up to there would let go of anything, as things stand now.
@@ -57,7 +57,7 @@ impl Ledger {
     pub fn has_releasable(&self, through: Position) -> bool {
         let shared = self.shared();
         let through = remembered(shared).map(|remembered| remembered.min(through));
-        let first = shared.segments.first_here();
+        let first = shared.read.segments.first_here();
         shared.is_proven() && first.zip(through).is_some_and(|((_, last), through)| last <= through)
     }
 
@@ -76,13 +76,15 @@ impl Ledger {
         if !shared.is_proven() {
             return Err(ReleaseError::NotProven);
         }
-        let _alone = shared.segments.releasing();
+        let _alone = shared.read.segments.releasing();
         remove_returned(shared)?;
         let Some(through) = remembered(shared).map(|remembered| remembered.min(through)) else {
             return Ok(None);
         };
         let mut all: Option<ReleaseExtent> = None;
-        while let Some((segment, last)) = shared.segments.first_here().filter(|(_, last)| *last <= through) {
+        while let Some((segment, last)) =
+            shared.read.segments.first_here().filter(|(_, last)| *last <= through)
+        {
             let bytes = let_go(shared, &segment, last, reason)?;
             let released =
                 all.get_or_insert(ReleaseExtent { first: segment.first, last, segments: 0, bytes: 0 });
@@ -98,12 +100,12 @@ impl Ledger {
 /// where nobody is, and the last of all where none are signed.
 fn remembered(shared: &SharedState) -> Option<Position> {
     let passed = shared.environment.clock.passed();
-    if shared.head_signer.verifier_key().is_none() {
-        return Some(shared.head().position);
+    if shared.heads.signer.verifier_key().is_none() {
+        return Some(shared.read.head().position);
     }
-    let heads = shared.head_signer.status(passed);
+    let heads = shared.heads.signer.status(passed);
     let mut size = heads.size.min(heads.anchored.unwrap_or(u64::MAX));
-    if let Some(witnessed) = shared.witness_publisher.status(passed) {
+    if let Some(witnessed) = shared.heads.witnesses.status(passed) {
         size = size.min(witnessed.size);
     }
     Position::new(size)
@@ -113,7 +115,7 @@ fn remembered(shared: &SharedState) -> Option<Position> {
 fn remove_returned(shared: &SharedState) -> Result<(), ReleaseError> {
     let folder = segments_folder(&shared.folder);
     let disk = &*shared.environment.disk;
-    let released = shared.segments.all().into_iter().take_while(|segment| segment.is_released());
+    let released = shared.read.segments.all().into_iter().take_while(|segment| segment.is_released());
     let numbers: Vec<_> = released.map(|segment| segment.number).collect();
     let in_folder = |source| ReleaseError::Disk { file: SEGMENTS.to_owned(), source };
     let entries = disk.list(&folder).map_err(in_folder)?;
@@ -149,7 +151,7 @@ fn let_go(
     let in_file = |source| ReleaseError::Disk { file: format!("segments/{name}"), source };
     let path = folder.join(&name);
     let (released, bytes) = what_is_left(shared, segment, last)?;
-    let end_root = match shared.segments.after(segment) {
+    let end_root = match shared.read.segments.after(segment) {
         Some(next) => released_before(shared, &released, &next).map_err(in_file)?,
         None => return Err(in_file(io::ErrorKind::InvalidInput.into())),
     };
@@ -161,7 +163,7 @@ fn let_go(
     }
     say(shared, &ReleaseExtent { first: segment.first, last, segments: 1, bytes }, reason)?;
     write_left(disk, &folder, segment.number, &left).map_err(in_file)?;
-    shared.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.tier)));
+    shared.read.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.read.tier)));
     disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;
     // Derived, and in nobody's way.
     let leaves = shared.folder.join(TREE).join(leaves_file_name(segment.number));

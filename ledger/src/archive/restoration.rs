@@ -14,11 +14,11 @@ use bitacora_formats::{
 use crate::archive::archiving::SegmentStart;
 use crate::archive_tier::ColdFrame;
 use crate::host::environment::Environment;
-use crate::leaves::SegmentLeaves;
 use crate::opening::creation::{make_folders, remove_unfinished, unfinished_folder, write_durably};
 use crate::opening::loss_record;
+use crate::opening::signing_keys;
 use crate::segments::{segment_file_name, segments_folder};
-use crate::signing_keys;
+use crate::tree::leaves::SegmentLeaves;
 
 /// The zstd level of frames that are written again: what is old is read more often than written.
 const COMPRESSION_LEVEL: i32 = 3;

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use bitacora_formats::{Commitment, EventKey, Position};
 
-use crate::key_map::KeyMap;
+use crate::host::key_map::KeyMap;
 
 /// Maps that a segment's identities are spread over, so that none is large when it grows: growing one of a million at once
 /// would stop the sequencer for a tenth of a second.

@@ -10,16 +10,16 @@ use bitacora_formats::{
     leaf_hash, seal_segment_header,
 };
 
-use crate::anchor::AnchorError;
+use crate::append::service_events::ServiceEvent;
+use crate::heads::anchor::AnchorError;
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::environment::Environment;
-use crate::leaves::{self, TREE};
+use crate::opening::signing_keys;
 use crate::options::{HeadOptions, Options, OptionsError};
 use crate::segments::{segment_file_name, segments_folder};
-use crate::service_events::ServiceEvent;
-use crate::signing_keys;
 use crate::subjects::Subjects;
 use crate::submission::prepare::Preparer;
+use crate::tree::leaves::{self, TREE};
 
 /// The name of the lock file in a ledger's folder.
 pub(crate) const LOCK: &str = "lock";

@@ -5,13 +5,13 @@ use std::path::Path;
 use bitacora_formats::Keyring;
 
 use crate::host::environment::Environment;
-use crate::known_heads::KnownHeads;
 use crate::loss::{DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::opening::loss_record::{self, LossProgress};
 use crate::options::Options;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segments::released_number;
+use crate::signing::known_heads::KnownHeads;
 
 /// Compares the ledger with what others remember of it, and refuses what is not the same. Gives up what is lost where its owner
 /// says so now: no file does that in the owner's place.

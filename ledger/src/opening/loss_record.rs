@@ -10,18 +10,18 @@ use bitacora_formats::{
     UnverifiedTreeHead,
 };
 
-use crate::cosigned;
-use crate::heads;
+use crate::heads::cosigned;
+use crate::heads::head_files;
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::index_folder::{INDEX, remove_tables};
 use crate::host::replacement::replace;
-use crate::known_heads::{self, KnownHeads};
 use crate::log_fault::LogFault;
 use crate::loss::{self, DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segment_list::segment_header;
 use crate::segments::segments_folder;
+use crate::signing::known_heads::{self, KnownHeads};
 
 /// The file of a declaration that the log does not say yet.
 const FILE: &str = "declared-loss";
@@ -195,7 +195,7 @@ fn give_up(disk: &dyn Disk, ledger: &Path, replayed: &mut ReplayedLog) -> io::Re
         _ => loss::give_up_beside(disk, ledger, replayed)?,
     }
     loss::give_up_manifests(disk, ledger, replayed)?;
-    heads::set_aside_beyond(disk, ledger, retained, generation)?;
+    head_files::set_aside_beyond(disk, ledger, retained, generation)?;
     cosigned::set_aside_beyond(disk, ledger, retained, generation)
 }
 

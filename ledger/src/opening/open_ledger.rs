@@ -4,13 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::heads::witness::handle::WitnessPublisherStart;
 use crate::host::disk::FolderLock;
 use crate::host::lock_order::OrderedMutex;
 use crate::host::threads::LedgerThread;
 use crate::shared_state::SharedState;
 use crate::signing::head_signer::{self, HeadSignerStart};
 use crate::signing::witness_publisher::{self, WitnessPublisher};
-use crate::witness::handle::WitnessPublisherStart;
 use crate::writer_state::WriterState;
 
 /// The reasons for which a ledger did not end cleanly. Acknowledged events are durable, unless the reason says that the disk lied.
@@ -68,33 +68,33 @@ impl OpenLedger {
 
     /// Ends the threads in order, the head signer first, and lets the folder go. Does nothing the second time.
     pub(crate) fn close(&self) -> Result<(), CloseError> {
-        let before = self.shared.writer();
+        let before = self.shared.write.writer();
         if matches!(before, WriterState::Ready | WriterState::ReadOnly(_)) {
-            self.shared.set_writer(WriterState::Closing);
+            self.shared.write.set_writer(WriterState::Closing);
         }
-        self.shared.head_signer.close();
+        self.shared.heads.signer.close();
         let head_signer = self.head_signer.lock().take();
         if head_signer.is_some_and(|head_signer| head_signer.join().is_err()) {
             tracing::error!(
                 "the thread that signs tree heads panicked; what was appended is durable all the same"
             );
         }
-        self.shared.witness_publisher.close();
+        self.shared.heads.witnesses.close();
         let witness_publisher = self.witness_publisher.lock().take();
         if witness_publisher.is_some_and(|witness_publisher| witness_publisher.join().is_err()) {
             tracing::error!(
                 "the thread that brings tree heads to witnesses panicked; nothing appended is concerned"
             );
         }
-        self.shared.inbox.close();
+        self.shared.write.inbox.close();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             if thread.join().is_err() {
-                self.shared.poison("a thread of the ledger panicked".to_owned());
+                self.shared.write.poison("a thread of the ledger panicked".to_owned());
             }
         }
-        let last = self.shared.writer();
-        self.shared.set_writer(WriterState::Closed);
+        let last = self.shared.write.writer();
+        self.shared.write.set_writer(WriterState::Closed);
         drop(self.lock.lock().take());
         match last {
             WriterState::Poisoned(what) => Err(CloseError::Poisoned(what)),

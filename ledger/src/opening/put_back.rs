@@ -16,18 +16,18 @@ use bitacora_formats::limits::MAX_SEGMENT_BYTES;
 use bitacora_formats::{Decompressor, Keyring, Secret, SegmentEnd};
 
 use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
 use crate::host::disk::{Disk, DiskFile, OpenMode, Patch, PatchedDisk};
 use crate::host::environment::Environment;
-use crate::known_heads::{KnownHeads, refuse_other_name};
 use crate::log_fault::LogFault;
 use crate::loss::LossPolicy;
 use crate::open_error::OpenError;
 use crate::options::Options;
-use crate::quarantine::{self, UnwrittenFrames};
 use crate::replay::{Replay, ReplayedLog, TailState};
+use crate::segments::quarantine::{self, UnwrittenFrames};
 use crate::segments::{SEGMENTS, segment_file_name, segments_folder};
-use crate::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
+use crate::signing::known_heads::{KnownHeads, refuse_other_name};
 
 /// Files of quarantine that are looked at; a loss leaves one for each segment that was written since the head before.
 const MAX_FILES: usize = 16;
@@ -176,7 +176,7 @@ pub(crate) fn face(
 /// Has the log of an open ledger say which frames were put back. Files of others, which are none of this log, are named so.
 pub(crate) fn record(shared: &SharedState) {
     let (disk, ledger) = (&*shared.environment.disk, &*shared.folder);
-    let key = shared.preparer.keys().index_key();
+    let key = shared.write.preparer.keys().index_key();
     let recorded = split(disk, ledger, key).and_then(|(back, others)| {
         for frames in &back {
             append_own(shared, &ServiceEvent::FramesPutBack(frames)).map_err(io::Error::other)?;

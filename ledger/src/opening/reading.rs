@@ -16,8 +16,6 @@ use crate::dedup::id_tables::IdTables;
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
-use crate::host::lock_order::OrderedRwLock;
-use crate::known_heads::{ledger_name, refuse_other_name};
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::opening::open_ledger::OpenLedger;
@@ -25,12 +23,15 @@ use crate::opening::put_back;
 use crate::opening::whole_behind::{DamagedLedger, WholeBehind};
 use crate::options::Options;
 use crate::receipt::Head;
-use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_index::SegmentIndex;
 use crate::segment_list::SegmentList;
 use crate::segment_preallocator::SegmentPreallocator;
+use crate::segments::segment_file::{is_signed_by, load_segment};
 use crate::segments::{Segment, Segments, released_file_name, segment_file_name, segments_folder};
+use crate::shared_state::read_side::ReadParts;
+use crate::shared_state::write_side::WriteParts;
 use crate::shared_state::{SharedParts, SharedState};
+use crate::signing::known_heads::{ledger_name, refuse_other_name};
 use crate::subjects::Subjects;
 use crate::submission::inbox::Inbox;
 use crate::submission::prepare::Preparer;
@@ -103,7 +104,7 @@ pub(crate) fn open(
     let inner = start((environment, anywhere), folder, keyring, what, governance);
     let inner = inner.map_err(in_step("listing the segments"))?;
     refuse_other_name(name, || {
-        let first = inner.shared.segments.holding(Position::FIRST);
+        let first = inner.shared.read.segments.holding(Position::FIRST);
         ledger_name(disk, folder, inner.shared.id, &inner.shared.keyring, first)
     })?;
     Ok(ReadOnlyOpen { inner, generation, end })
@@ -304,38 +305,30 @@ fn start(
     let fault = fault.map(|fault| segments.bounded(fault));
     let reason = fault.map_or(ReadOnlyReason::ForReading, ReadOnlyReason::Corrupt);
     let tree = Tree::of_reader(disk(), folder, &header, &end);
+    let preparer =
+        Preparer::new(ledger, keys, subjects, options.request_bytes, None, Arc::clone(&environment.entropy));
     let shared = Arc::new(SharedState::new(SharedParts {
         id: ledger,
-        preallocator: SegmentPreallocator::new(folder, header.number, options.segment_bytes),
-        keyring,
-        preparer: Arc::new(Preparer::new(
-            ledger,
-            keys,
-            subjects,
-            options.request_bytes,
-            None,
-            Arc::clone(&environment.entropy),
-        )),
-        inbox: Inbox::new(options.queue_bytes),
-        segments,
-        tier,
-        tips: Arc::new(OrderedRwLock::default()),
-        table_writer: TableWriter::new(
-            Arc::clone(&ids),
-            TipTables::none(disk(), index, key, ledger),
-            None,
-            None,
-        ),
-        ids,
-        tree,
-        unproven: UnprovenWrites::new(false),
-        head,
-        writer: WriterState::ReadOnly(reason),
-        lost_end,
         folder: folder.to_owned(),
         environment: environment.clone(),
         anywhere: Arc::clone(anywhere),
+        keyring,
         governance,
+        read: ReadParts { segments, tier, tips: Arc::default(), tree, head, lost_end },
+        write: WriteParts {
+            preparer: Arc::new(preparer),
+            inbox: Inbox::new(options.queue_bytes),
+            preallocator: SegmentPreallocator::new(folder, header.number, options.segment_bytes),
+            table_writer: TableWriter::new(
+                Arc::clone(&ids),
+                TipTables::none(disk(), index, key, ledger),
+                None,
+                None,
+            ),
+            ids,
+            unproven: UnprovenWrites::new(false),
+            writer: WriterState::ReadOnly(reason),
+        },
     }));
     shared.hear_of_damage();
     Ok(OpenLedger::without_threads(shared))

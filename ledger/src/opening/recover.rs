@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 
 use crate::host::disk::{Disk, OpenMode};
-use crate::leaves;
 use crate::limits::FILL_SLICE_BYTES;
-use crate::quarantine;
 use crate::replay::{ReplayedLog, TailState};
+use crate::segments::quarantine;
 use crate::segments::{segment_number, segments_folder};
+use crate::tree::leaves;
 
 /// Returned `Ok` ⇒ every byte that the replay read above the last tree head is durable, and nothing stands behind it. The cut bytes lie
 /// in quarantine. After a crash at any point the next opening does the same.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use bitacora_formats::{Keyring, LedgerKeys, Position, ReleasedSegment, SegmentNumber, service_source};
 
+use crate::append::service_events::signed_release_id;
 use crate::host::disk::Disk;
 use crate::host::replacement::replace;
 use crate::log_fault::LogFault;
 use crate::replay::ReplayedLog;
 use crate::segment_list::{copies_folder, read_released, released_bytes, released_copy, segment_header};
 use crate::segments::{SEGMENTS, Segment, released_file_name, segments_folder};
-use crate::service_events::signed_release_id;
 
 /// The suffix of a file that is to take its place.
 const UNFINISHED: &str = ".new";

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
 use bitacora_governance::Reactor;
 
-use crate::anchor::AnchorError;
 use crate::derived_key;
-use crate::heads;
-use crate::history_check::HistoryCheck;
+use crate::heads::anchor::AnchorError;
+use crate::heads::head_files;
+use crate::heads::rollback::Rollback;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
-use crate::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::opening::open_ledger::OpenLedger;
@@ -26,10 +25,11 @@ use crate::options::{HeadOptions, Options};
 use crate::read::log_fold::{begin_in_archives, fold_to_head};
 use crate::read_error::ReadError;
 use crate::replay::refuse_wrong_keyring;
-use crate::rollback::Rollback;
 use crate::segment_index::end_of_segment;
 use crate::segments::segments_folder;
 use crate::shared_state::SharedState;
+use crate::signing::history_check::HistoryCheck;
+use crate::signing::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
 use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::Snapshots;
 use crate::writer_state::{ReadOnlyReason, WriterState};
@@ -76,8 +76,8 @@ pub(crate) fn open_damaged(
         Err(OpenError::Corrupt(_)) => return Err(OpenError::Corrupt(fault)),
         opened => opened?,
     };
-    let fault = inner.shared.segments.bounded(fault);
-    inner.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+    let fault = inner.shared.read.segments.bounded(fault);
+    inner.shared.write.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
     Ok(inner)
 }
 
@@ -111,10 +111,15 @@ impl SnapshotLog<'_> {
     fn refuse_rollback(&self, anchored: &AnchorMemory, is_new: bool) -> Result<(), OpenError> {
         let shared = self.shared;
         let signers = shared.keyring.signing_chain();
-        let history =
-            HistoryCheck { ledger: shared.id, generation: self.generation, head: shared.head(), signers };
-        let holding = |position| shared.segments.holding(position);
-        let kept = |generation| heads::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
+        let history = HistoryCheck {
+            ledger: shared.id,
+            generation: self.generation,
+            head: shared.read.head(),
+            signers,
+        };
+        let holding = |position| shared.read.segments.holding(position);
+        let kept =
+            |generation| head_files::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
         match anchored {
             AnchorMemory::Unknown => {}
             AnchorMemory::Known(_) if is_new && !anchored.is_tree_head() => {}
@@ -125,14 +130,15 @@ impl SnapshotLog<'_> {
             }
             AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
                 Ok(_) => {}
-                Err(Rollback::Shorter { .. }) if shared.is_corrupt() => {}
+                Err(Rollback::Shorter { .. }) if shared.write.is_corrupt() => {}
                 Err(Rollback::Generation { remembered, .. })
                     if remembered < self.generation
-                        && (shared.is_corrupt() || is_declared_lost(&shared.segments.all(), note)?) => {}
+                        && (shared.write.is_corrupt()
+                            || is_declared_lost(&shared.read.segments.all(), note)?) => {}
                 Err(rollback) => return Err(rollback.into()),
             },
         }
-        let Some((head, file)) = kept(Some(self.generation)).filter(|_| !shared.is_corrupt()) else {
+        let Some((head, file)) = kept(Some(self.generation)).filter(|_| !shared.write.is_corrupt()) else {
             return Ok(());
         };
         if let Err(rollback) = history.check_head(&head, holding) {
@@ -152,7 +158,7 @@ impl SnapshotLog<'_> {
     fn catch_up(&self, reactor: &Arc<dyn Reactor>) -> Result<(), OpenError> {
         let (shared, mut projection) = (self.shared, ReactorProjection::new(reactor));
         let environment = &shared.environment;
-        let (index, key) = (shared.folder.join(INDEX), shared.preparer.keys().index_key().clone());
+        let (index, key) = (shared.folder.join(INDEX), shared.write.preparer.keys().index_key().clone());
         let snapshots =
             Snapshots::new(Arc::clone(&environment.disk), index, key, shared.id, reactor.version());
         let segments = segments_folder(&shared.folder);
@@ -160,7 +166,7 @@ impl SnapshotLog<'_> {
             .look_up(&mut projection, |number| end_of_segment(self.disk(), &segments, number, &self.end));
         let after = match kept {
             Some(position) => After::new(position.get()),
-            None if shared.segments.released_through().is_some() => {
+            None if shared.read.segments.released_through().is_some() => {
                 begin_in_archives(shared, &mut projection, reactor.version())
             }
             None => After::START,
@@ -177,6 +183,6 @@ impl SnapshotLog<'_> {
 
     fn is_damaged(&self, fault: LogFault) {
         tracing::warn!(%fault, "the ledger is damaged; answers rest on what is left of it");
-        self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
+        self.shared.write.set_writer(WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)));
     }
 }

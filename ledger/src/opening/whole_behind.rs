@@ -11,7 +11,7 @@ use bitacora_formats::{
 };
 
 use crate::archive_tier::ColdTier;
-use crate::heads;
+use crate::heads::head_files;
 use crate::host::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::log_fault::LogFault;
 use crate::read_error::ReadError;
@@ -251,7 +251,7 @@ impl DamagedLedger<'_> {
     fn lost_by_heads(&self, end: &SegmentEnd) -> Option<LogFault> {
         let signers = self.keyring.signing_chain();
         let (head, file) =
-            heads::last_head(self.disk, self.folder, end.ledger, Some(end.generation), signers)?;
+            head_files::last_head(self.disk, self.folder, end.ledger, Some(end.generation), signers)?;
         let (size, first) = (head.head().size, end.next_position.get());
         let what = || format!("it holds a tree head over {size} events, {} are left", first - 1);
         (size >= first).then(|| LogFault {

@@ -4,34 +4,34 @@ use std::io;
 
 use bitacora_formats::{LeafEntry, LeavesHeader, Position, SegmentNumber};
 
-use crate::leaves::EndedLeaves;
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
+use crate::tree::leaves::EndedLeaves;
 
 /// Has the leaves beside a segment made again, which cannot be read or are not those of the log; not while the segment is still being
 /// written.
 pub(crate) fn request(shared: &SharedState, number: SegmentNumber, first: Position) {
-    let held = shared.segments.holding(first).filter(|held| !held.is_released());
-    let is_ended = held.and_then(|held| shared.segments.after(&held)).is_some();
-    if is_ended && shared.tree.repair_leaves(number, first) {
-        shared.table_writer.tree_changed();
+    let held = shared.read.segments.holding(first).filter(|held| !held.is_released());
+    let is_ended = held.and_then(|held| shared.read.segments.after(&held)).is_some();
+    if is_ended && shared.read.tree.repair_leaves(number, first) {
+        shared.write.table_writer.tree_changed();
     }
 }
 
 /// Makes durable what the tree knows of ended segments.
 pub(crate) fn settle_tree(shared: &SharedState) {
-    shared.tree.settle(&|ended| made_again(shared, ended));
+    shared.read.tree.settle(&|ended| made_again(shared, ended));
 }
 
 /// Returns the leaves of an ended segment, made from its events; `None` if it was released.
 fn made_again(shared: &SharedState, ended: &EndedLeaves) -> io::Result<Option<Vec<u8>>> {
-    let segment = shared.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
+    let segment = shared.read.segments.holding(ended.first).ok_or(io::ErrorKind::NotFound)?;
     if segment.is_released() {
         return Ok(None);
     }
-    let after = shared.segments.after(&segment).map(|next| next.first.get());
-    let last = after.map_or(shared.head().position.get(), |after| after.saturating_sub(1));
+    let after = shared.read.segments.after(&segment).map(|next| next.first.get());
+    let last = after.map_or(shared.read.head().position.get(), |after| after.saturating_sub(1));
     let last = Position::new(last).ok_or(io::ErrorKind::InvalidData)?;
     let header = LeavesHeader { ledger: shared.id, segment: ended.number, first_position: ended.first };
     from_log(shared, &header, last).map(Some).map_err(io::Error::other)
@@ -50,7 +50,7 @@ pub(crate) fn from_log(
         let time = frame.place.header.time;
         for entry in reader.decode(&frame)?.entries() {
             let record = reader.record(&frame, entry)?;
-            let keys = shared.preparer.keys();
+            let keys = shared.write.preparer.keys();
             let commitment = keys.commitment(&record.source, &record.id, entry.record);
             LeafEntry { time, commitment }.encode(&mut bytes);
         }

@@ -48,7 +48,7 @@ pub(crate) fn fold(
 
 /// Folds what is durable after `after`.
 pub(crate) fn fold_to_head(shared: &SharedState, after: After, into: &mut dyn Fold) -> Result<(), ReadError> {
-    fold(shared, after, shared.head().position, into)
+    fold(shared, after, shared.read.head().position, into)
 }
 
 /// Puts the newest state that archives keep into `projection`; after which event the log is still to be folded. Where they give none, all
@@ -58,7 +58,7 @@ pub(crate) fn begin_in_archives(
     projection: &mut ReactorProjection,
     reactor: u32,
 ) -> After {
-    let state = shared.tier.state(shared.head().position, reactor).unwrap_or_else(|error| {
+    let state = shared.read.tier.state(shared.read.head().position, reactor).unwrap_or_else(|error| {
         tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
         None
     });

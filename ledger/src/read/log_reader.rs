@@ -12,7 +12,7 @@ use crate::archive_tier::ColdEvent;
 use crate::query::{StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
-use crate::recent::OpenFrame;
+use crate::segments::recent_frames::OpenFrame;
 use crate::segments::{FramePlace, Segment};
 use crate::shared_state::SharedState;
 use crate::subjects::SubjectsError;
@@ -112,7 +112,7 @@ enum Flow {
 
 impl<'a> LogReader<'a> {
     pub(crate) fn new(shared: &'a SharedState) -> Self {
-        Self { shared, decompressor: shared.decompressors.take(), head: shared.head() }
+        Self { shared, decompressor: shared.read.decompressors.take(), head: shared.read.head() }
     }
 
     pub(crate) fn shared(&self) -> &'a SharedState {
@@ -153,7 +153,7 @@ impl<'a> LogReader<'a> {
         max_bytes: usize,
     ) -> Result<Option<ArchivedEvents>, ReadError> {
         let first = positions.first().filter(|first| **first <= self.head.position);
-        let Some(segment) = first.and_then(|first| self.shared.segments.holding(*first)) else {
+        let Some(segment) = first.and_then(|first| self.shared.read.segments.holding(*first)) else {
             return Ok(None);
         };
         let events = segment.archived_events(positions, max_bytes)?;
@@ -269,18 +269,23 @@ impl<'a> LogReader<'a> {
         if position > self.head.position {
             return Err(past());
         }
-        let open = self.shared.recent.holding(position).or_else(|| self.shared.revisited.holding(position));
+        let open = self
+            .shared
+            .read
+            .recent
+            .holding(position)
+            .or_else(|| self.shared.read.revisited.holding(position));
         if let Some(frame) = open {
             return Ok(FrameLocation::Open(frame));
         }
-        let segment = self.shared.segments.holding(position).ok_or_else(past)?;
+        let segment = self.shared.read.segments.holding(position).ok_or_else(past)?;
         let place = segment.find(position)?.ok_or_else(past)?;
         Ok(FrameLocation::Sealed(segment, place))
     }
 
     /// It is looked for soon: the disk may begin.
     pub(crate) fn expect_search(&self, position: Position) {
-        if let Some(segment) = self.shared.segments.holding(position) {
+        if let Some(segment) = self.shared.read.segments.holding(position) {
             segment.expect_search(position);
         }
     }
@@ -306,13 +311,13 @@ impl<'a> LogReader<'a> {
 
     /// Opens the frame behind another one, without a search.
     fn neighbour(&mut self, frame: &OpenFrame, next: Position) -> Result<Option<OpenFrame>, ReadError> {
-        if let Some(frame) = self.shared.recent.holding(next) {
+        if let Some(frame) = self.shared.read.recent.holding(next) {
             return Ok(Some(frame));
         }
         if let Some(place) = frame.segment.following(&frame.place)? {
             return self.open(Arc::clone(&frame.segment), place).map(Some);
         }
-        let Some(next) = self.shared.segments.after(&frame.segment) else { return Ok(None) };
+        let Some(next) = self.shared.read.segments.after(&frame.segment) else { return Ok(None) };
         let Some(place) = next.find(next.first)? else { return Ok(None) };
         self.open(next, place).map(Some)
     }
@@ -324,7 +329,7 @@ impl<'a> LogReader<'a> {
         let decompressor = self.decompressor.as_mut().ok_or(ReadError::Memory)?;
         let body = segment.open(&place, decompressor)?;
         let frame = OpenFrame { segment, place, body };
-        self.shared.revisited.push(&frame);
+        self.shared.read.revisited.push(&frame);
         Ok(frame)
     }
 
@@ -383,7 +388,7 @@ impl<'a> LogReader<'a> {
         record: Record<'_>,
         take: &mut TakeEvent<'_>,
     ) -> Result<(), ReadError> {
-        let keys = self.shared.preparer.keys();
+        let keys = self.shared.write.preparer.keys();
         let LocatedEntry { at, derived, entry, commitment } = *placed;
         let commitment =
             commitment.unwrap_or_else(|| keys.commitment(&record.source, &record.id, entry.record));
@@ -416,7 +421,7 @@ impl<'a> LogReader<'a> {
     ) -> Result<OpenedPart, ReadError> {
         let Some(seal) = record.seal() else { return Ok(OpenedPart::None) };
         let Some(part) = entry.part else { return Ok(OpenedPart::Erased) };
-        let key = match self.shared.preparer.subjects().key_by_id(&seal.subject_key) {
+        let key = match self.shared.write.preparer.subjects().key_by_id(&seal.subject_key) {
             Ok(Some(key)) => key,
             Ok(None) => return Ok(OpenedPart::Erased),
             Err(error) if SubjectsError::is_damage(&error) => return Ok(OpenedPart::Unreadable),
@@ -444,6 +449,6 @@ enum OpenedPart {
 
 impl Drop for LogReader<'_> {
     fn drop(&mut self) {
-        self.shared.decompressors.put(self.decompressor.take());
+        self.shared.read.decompressors.put(self.decompressor.take());
     }
 }

@@ -8,7 +8,7 @@ use crate::host::threads::LedgerThread;
 use crate::limits::FRAME_OPENERS;
 use crate::read::log_reader::{FrameLocation, LogReader};
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 
 /// Opens all of them, on this thread and on some that end with the call. The results are in the same order.

@@ -13,8 +13,8 @@ use crate::read::commitments::Commitments;
 use crate::read::log_reader::{EventSource, LocatedEntry, LogReader};
 use crate::read::openers::open_all;
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
 use crate::segments::Side;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 
 /// A page that is being made; its events are given away one by one.
@@ -89,11 +89,14 @@ impl<'a> PageBuilder<'a> {
             ReadFrom::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
         };
         if let Some(since) = query.filter.since {
-            let first = shared.segments.first_at(since, Side::Before)?;
+            let first = shared.read.segments.first_at(since, Side::Before)?;
             low = low.max(first.map_or(u64::MAX, Position::get));
         }
-        if let Some(first) =
-            query.filter.before.map(|before| shared.segments.first_at(before, Side::Behind)).transpose()?
+        if let Some(first) = query
+            .filter
+            .before
+            .map(|before| shared.read.segments.first_at(before, Side::Behind))
+            .transpose()?
         {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));
         }
@@ -223,7 +226,8 @@ impl<'a> PageBuilder<'a> {
     /// Archived positions around one, of which none can match.
     fn archived_gap(&self, position: Position) -> Option<RangeInclusive<Position>> {
         let filter = &self.query.filter;
-        let segment = self.reader.shared().segments.holding(position).filter(|_| !filter.has_no_labels())?;
+        let segment =
+            self.reader.shared().read.segments.holding(position).filter(|_| !filter.has_no_labels())?;
         segment.gap_around(filter, position)
     }
 
@@ -277,7 +281,8 @@ impl<'a> PageBuilder<'a> {
         positions: &[Position],
         bound: Position,
     ) -> Result<bool, ReadError> {
-        let Some(through) = self.reader.shared().segments.released_through().filter(|last| next <= *last)
+        let Some(through) =
+            self.reader.shared().read.segments.released_through().filter(|last| next <= *last)
         else {
             return Ok(false);
         };

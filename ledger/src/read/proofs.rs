@@ -9,14 +9,14 @@ use bitacora_formats::{
 };
 
 use crate::host::disk::OpenMode;
-use crate::leaves::{TREE, leaves_file_name};
 use crate::read::leaf_repair;
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
 use crate::segments::Segment;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 use crate::tree::GroupCheck;
+use crate::tree::leaves::{TREE, leaves_file_name};
 
 /// Leaves of a group.
 const GROUP: u64 = TILE_WIDTH as u64;
@@ -62,7 +62,7 @@ pub(crate) struct TreeReader<'a> {
 
 impl<'a> TreeReader<'a> {
     pub(crate) fn new(shared: &'a SharedState) -> Self {
-        Self { shared, head: shared.head().position, groups: Vec::new() }
+        Self { shared, head: shared.read.head().position, groups: Vec::new() }
     }
 
     /// The leaves of a group of [`TILE_WIDTH`], as far as they are durable.
@@ -75,7 +75,7 @@ impl<'a> TreeReader<'a> {
     /// Hashes of a tile in the C2SP tlog-tiles layout: the first `width` of those at `level` from `index` × 256 on.
     pub(crate) fn tile(mut self, level: u32, index: u64, width: usize) -> Result<Vec<TreeHash>, ReadError> {
         if level > 0 {
-            let tile = self.shared.tree.tile(level, index, width).map_err(tree_behind)?;
+            let tile = self.shared.read.tree.tile(level, index, width).map_err(tree_behind)?;
             return tile.ok_or_else(|| self.past_head(index, width, level));
         }
         self.check_reach(index, width)?;
@@ -138,7 +138,7 @@ impl<'a> TreeReader<'a> {
     /// The root of a complete subtree of durable leaves.
     fn subtree(&mut self, first: u64, height: u32) -> Result<TreeHash, ReadError> {
         if height >= TILE_HEIGHT {
-            let root = self.shared.tree.subtree(first, height).map_err(tree_behind)?;
+            let root = self.shared.read.tree.subtree(first, height).map_err(tree_behind)?;
             return root.ok_or_else(|| tree_behind("a subtree is missing"));
         }
         let from = usize::try_from(first % GROUP).unwrap_or(usize::MAX);
@@ -158,7 +158,7 @@ impl<'a> TreeReader<'a> {
     }
 
     fn read_group(&self, group: u64) -> Result<(Vec<LeafEntry>, Vec<TreeHash>), ReadError> {
-        let check = self.shared.tree.check_of(group).map_err(tree_behind)?;
+        let check = self.shared.read.tree.check_of(group).map_err(tree_behind)?;
         let first = Position::new(group.saturating_mul(GROUP).saturating_add(1)).unwrap_or(Position::FIRST);
         let count = match &check {
             GroupCheck::Root(_) => GROUP,
@@ -186,7 +186,7 @@ impl<'a> TreeReader<'a> {
         let end = first.get().saturating_add(count);
         let mut at = first;
         while at.get() < end {
-            let segments = &self.shared.segments;
+            let segments = &self.shared.read.segments;
             let segment = segments.holding(at).ok_or_else(|| tree_behind("a segment is missing"))?;
             let next = segments.after(&segment).map_or(end, |next| next.first.get().min(end));
             if segment.is_archived() {
@@ -220,7 +220,7 @@ impl<'a> TreeReader<'a> {
     ) -> Result<Position, ReadError> {
         let past_end = || tree_behind("positions run out");
         let end = Position::new(end).filter(|end| *end > first).ok_or_else(past_end)?;
-        let keys = self.shared.preparer.keys();
+        let keys = self.shared.write.preparer.keys();
         let mut reader = LogReader::new(self.shared);
         let mut at = first;
         while at < end {
@@ -251,9 +251,9 @@ impl<'a> TreeReader<'a> {
     /// Leaves on the disk that the tree does not have: they are made again.
     fn differs(&self, first: Position) -> ReadError {
         let mut at = Some(first);
-        while let Some(segment) = at.and_then(|at| self.shared.segments.holding(at)) {
+        while let Some(segment) = at.and_then(|at| self.shared.read.segments.holding(at)) {
             leaf_repair::request(self.shared, segment.number, segment.first);
-            let next = self.shared.segments.after(&segment).map(|next| next.first);
+            let next = self.shared.read.segments.after(&segment).map(|next| next.first);
             at = next.filter(|next| next.get() < first.get().saturating_add(GROUP));
         }
         tree_behind("the leaves beside a segment are not those of its events")

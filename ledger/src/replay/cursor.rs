@@ -7,13 +7,13 @@ use bitacora_formats::{Frontier, LedgerKeys, Position, SegmentEnd, SegmentHeader
 
 use super::TailState;
 use crate::dedup::id_tables::IdTables;
-use crate::key_map::KeyMap;
-use crate::leaves::SegmentLeaves;
+use crate::host::key_map::KeyMap;
 use crate::log_fault::LogFault;
 use crate::segments::Segment;
 use crate::stream_tips::Tip;
 use crate::tables::tip_tables::EndedState;
 use crate::tree::TreeGrowth;
+use crate::tree::leaves::SegmentLeaves;
 
 /// The place of a replay between two files.
 #[derive(Default)]

@@ -11,11 +11,11 @@ use super::cursor::Progress;
 use super::{Outcome, Replay, ReplayStop, damage, disk_error};
 use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
 use crate::host::disk::{DiskFile, OpenMode};
-use crate::leaves::SegmentLeaves;
 use crate::open_error::OpenError;
-use crate::segment_file::is_signed_by;
+use crate::segments::segment_file::is_signed_by;
 use crate::segments::{FrameOutline, Segment};
 use crate::stream_tips::Tip;
+use crate::tree::leaves::SegmentLeaves;
 
 impl Replay<'_> {
     pub(super) fn segment(

@@ -8,8 +8,8 @@ use crate::blinding_key;
 use crate::derived_key;
 use crate::host::disk::Disk;
 use crate::open_error::OpenError;
-use crate::segment_file::is_signed_by;
 use crate::segment_list::{SegmentList, segment_header};
+use crate::segments::segment_file::is_signed_by;
 use crate::segments::{segment_file_name, segments_folder};
 
 /// Refuses a keyring that opens neither the first segment nor the last one. It does so before anything in the folder is removed or made

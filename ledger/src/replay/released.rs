@@ -11,8 +11,8 @@ use super::{Replay, ReplayStop, damage, disk_error};
 use crate::archive_tier::{ColdError, ColdErrorKind};
 use crate::dedup::segment_ids::SegmentIds;
 use crate::open_error::OpenError;
-use crate::segment_file::is_signed_by;
 use crate::segment_list::{read_released, segment_header};
+use crate::segments::segment_file::is_signed_by;
 use crate::segments::{FrameOutline, Segment, released_file_name};
 
 impl Replay<'_> {

@@ -11,12 +11,12 @@ use bitacora_formats::{
 
 use super::survey::{Hole, Side, Survey};
 use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
-use crate::damage_reports::DamageReports;
 use crate::host::disk::DiskFile;
 use crate::host::lock_order::{OrderedMutex, OrderedRwLock};
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
 use crate::log_fault::LogFault;
 use crate::read_error::ReadError;
+use crate::segments::damage_reports::DamageReports;
 
 /// A segment in its file.
 pub(super) struct StoredSegment {

@@ -13,14 +13,14 @@ use bitacora_formats::{
 };
 use tokio::sync::oneshot;
 
-use crate::anchor::{Anchor, AnchorError};
-use crate::heads::LiveHeads;
-use crate::history_check::HistoryCheck;
-use crate::known_heads::{AnchorMemory, size_of};
+use crate::append::service_events::ServiceEvent;
+use crate::heads::anchor::{Anchor, AnchorError};
+use crate::heads::head_files::LiveHeads;
+use crate::heads::signer_handle::PublishedHead;
 use crate::options::HeadOptions;
-use crate::service_events::ServiceEvent;
 use crate::shared_state::SharedState;
-use crate::signer_handle::PublishedHead;
+use crate::signing::history_check::HistoryCheck;
+use crate::signing::known_heads::{AnchorMemory, size_of};
 use crate::signing::put_aside;
 use crate::signing::read_back::{BackReader, ReadBack, is_gone};
 use crate::submission::append_error::AppendError;
@@ -67,7 +67,7 @@ enum NoHead {
 pub(crate) fn begin(shared: &SharedState, start: &HeadSignerStart) {
     let verifier_key = start.origin.keys(shared.keyring.signing_chain()).pop();
     let anchored = start.options.anchor.as_ref().map(|_| start.anchored.size());
-    shared.head_signer.begin(verifier_key, start.latest.clone(), anchored);
+    shared.heads.signer.begin(verifier_key, start.latest.clone(), anchored);
 }
 
 /// The body of the thread; ends after the last head.
@@ -92,7 +92,7 @@ pub(crate) fn run(shared: &SharedState, start: HeadSignerStart) {
         failures: 0,
     };
     loop {
-        let is_last = shared.head_signer.wait(signer.pause());
+        let is_last = shared.heads.signer.wait(signer.pause());
         // A head that could not be kept before covers less than there is by now, and after the last one no other comes.
         let turns = if is_last && signer.unkept.is_some() { 2 } else { 1 };
         (0..turns).for_each(|_| signer.take_turn());
@@ -138,7 +138,7 @@ impl HeadSigner<'_> {
             self.look_after_damage();
             return;
         }
-        if self.shared.head().position.get() > self.covered || self.is_silent() {
+        if self.shared.read.head().position.get() > self.covered || self.is_silent() {
             self.make_head();
         } else if self.attempted.is_some() {
             self.anchor_again();
@@ -148,12 +148,12 @@ impl HeadSigner<'_> {
     /// Reads back what was written before damage was found. Where the disk lacks it, memory is put aside: it would be lost at the end of the
     /// process, since no head is signed that it would be read back for.
     fn look_after_damage(&mut self) {
-        let head = self.shared.head().position;
-        if !self.shared.is_corrupt() || head.get() <= self.read_through.max(self.covered) {
+        let head = self.shared.read.head().position;
+        if !self.shared.write.is_corrupt() || head.get() <= self.read_through.max(self.covered) {
             return;
         }
         match self.read_back(head) {
-            Ok(read) => self.shared.unproven.is_on_disk(read.segment, read.end),
+            Ok(read) => self.shared.write.unproven.is_on_disk(read.segment, read.end),
             Err(error) => {
                 tracing::error!(%error, "what was written before damage was found could not be read back");
             }
@@ -165,12 +165,12 @@ impl HeadSigner<'_> {
     /// appends have to be taken.
     fn is_silent(&self) -> bool {
         let silent_for = self.shared.environment.clock.passed().saturating_sub(self.made_at);
-        silent_for >= self.options.idle_every && matches!(self.shared.writer(), WriterState::Ready)
+        silent_for >= self.options.idle_every && matches!(self.shared.write.writer(), WriterState::Ready)
     }
 
     /// Returns `true` if the ledger is right as far as is known; otherwise nothing is signed or given out.
     fn may_sign(&self) -> bool {
-        let writer = self.shared.writer();
+        let writer = self.shared.write.writer();
         !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
     }
 
@@ -182,12 +182,12 @@ impl HeadSigner<'_> {
                 self.made_at = self.shared.environment.clock.passed();
                 // An anchor may take seconds, in which damage can be found.
                 if self.may_sign() && self.anchor(&head.note) && self.may_sign() {
-                    self.shared.head_signer.publish(head);
+                    self.shared.heads.signer.publish(head);
                 }
             }
             Err(NoHead::Wrong) => {}
             Err(error) => {
-                self.shared.head_signer.head_failed();
+                self.shared.heads.signer.head_failed();
                 if self.failures == 0 {
                     tracing::error!(%error, "no tree head could be signed; it is tried again");
                 }
@@ -207,7 +207,7 @@ impl HeadSigner<'_> {
             return Err(NoHead::Keep(error));
         }
         if self.heads.is_full() {
-            self.shared.inbox.command(SequencerCommand::EndSegment);
+            self.shared.write.inbox.command(SequencerCommand::EndSegment);
         }
         let UnsavedHead { head, entry, .. } = unkept;
         Ok(PublishedHead { size: head.size, root: head.root, note: entry.note })
@@ -216,7 +216,7 @@ impl HeadSigner<'_> {
     fn sign(&mut self) -> Result<UnsavedHead, NoHead> {
         let (position, blind, record) = self.append_headed()?;
         let ReadBack { segment, size, root, end, .. } = self.read_back(position)?;
-        self.shared.unproven.is_on_disk(segment, end);
+        self.shared.write.unproven.is_on_disk(segment, end);
         if !self.may_sign() {
             return Err(NoHead::Wrong);
         }
@@ -253,16 +253,16 @@ impl HeadSigner<'_> {
     /// Appends the event that names the stored bytes; where it stands, its blind and its record. Returned `Ok` ⇒ durable.
     fn append_headed(&self) -> Result<(Position, Secret, Vec<u8>), AppendError> {
         let shared = self.shared;
-        let head = shared.head();
+        let head = shared.read.head();
         let next = head.position.next().ok_or(AppendError::Closing)?;
         let headed = ChainHead { size: head.position, hash: head.hash };
-        let request = ServiceEvent::Headed(headed).prepare(&shared.preparer, shared.id, next)?;
+        let request = ServiceEvent::Headed(headed).prepare(&shared.write.preparer, shared.id, next)?;
         let event = request.events.first().ok_or(AppendError::EmptyRequest)?;
         let record = request.record(event).to_vec();
         let id = request.ids.first().map(String::as_str).unwrap_or_default();
-        let (blind, _) = shared.preparer.keys().identity(&service_source(shared.id), id);
+        let (blind, _) = shared.write.preparer.keys().identity(&service_source(shared.id), id);
         let (reply, outcome) = oneshot::channel();
-        shared.inbox.put(QueuedRequest { request, reply }, Lane::Ordinary)?;
+        shared.write.inbox.put(QueuedRequest { request, reply }, Lane::Ordinary)?;
         let accepted = outcome.blocking_recv().unwrap_or(Err(AppendError::Unknown))?;
         let placed = accepted.placed.first().ok_or(AppendError::Unknown)?;
         Ok((placed.position, blind, record))
@@ -317,15 +317,16 @@ impl HeadSigner<'_> {
     /// Returns the anchor's memory, if this ledger still agrees with it.
     fn compare(&self, note: Option<String>) -> Result<Option<String>, NotAnchored> {
         let shared = self.shared;
-        let (ledger, generation, head) = (shared.id, self.origin.generation, shared.head());
+        let (ledger, generation, head) = (shared.id, self.origin.generation, shared.read.head());
         let history = HistoryCheck { ledger, generation, head, signers: shared.keyring.signing_chain() };
-        let compared = note.as_deref().map(|note| history.check(note, |last| shared.segments.holding(last)));
+        let compared =
+            note.as_deref().map(|note| history.check(note, |last| shared.read.segments.holding(last)));
         compared.transpose().map_err(|error| NotAnchored::Diverged(error.to_string()))?;
         Ok(note)
     }
 
     fn anchor_again(&mut self) {
-        if let Some(note) = self.shared.head_signer.latest().map(|head| head.note.clone()) {
+        if let Some(note) = self.shared.heads.signer.latest().map(|head| head.note.clone()) {
             self.anchor(&note);
         }
     }
@@ -335,14 +336,14 @@ impl HeadSigner<'_> {
         if self.attempted.take().is_some() {
             tracing::info!("the anchor remembers the last tree head again");
         }
-        self.shared.head_signer.anchor_moved(size_of(note));
-        self.shared.anchor_is_back();
+        self.shared.heads.signer.anchor_moved(size_of(note));
+        self.shared.write.anchor_is_back();
     }
 
     /// Another copy of the ledger has moved the anchor: two would go on from one history.
     fn refuse(&self, what: String) {
         tracing::error!(what, "the anchor remembers another history; nothing more is taken");
-        self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(what)));
+        self.shared.write.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(what)));
     }
 
     fn wait_for_anchor(&mut self, note: &str, what: String) {
@@ -350,9 +351,9 @@ impl HeadSigner<'_> {
             tracing::warn!(what, "the anchor could not be moved; it is tried again");
         }
         let passed = self.shared.environment.clock.passed();
-        self.shared.head_signer.anchor_failed(passed);
+        self.shared.heads.signer.anchor_failed(passed);
         if self.options.anchor_required {
-            self.shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(what)));
+            self.shared.write.set_writer(WriterState::ReadOnly(ReadOnlyReason::NoAnchor(what)));
         }
     }
 }

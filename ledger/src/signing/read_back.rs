@@ -14,10 +14,10 @@ use bitacora_formats::{
 use rustix::io::Errno;
 
 use crate::host::disk::{Disk, DiskFile, OpenMode};
-use crate::leaves::{self, TREE, leaves_file_name};
 use crate::read::leaf_repair;
 use crate::segments::{segment_file_name, segments_folder};
 use crate::shared_state::SharedState;
+use crate::tree::leaves::{self, TREE, leaves_file_name};
 
 /// Bytes that are read at once; a frame that is longer is read whole.
 const WINDOW_BYTES: usize = 512 * 1024;

@@ -12,17 +12,17 @@ use bitacora_formats::{
     WitnessPolicy,
 };
 
-use crate::cosigned::{self, CosignedExtent, CosignedFile};
+use crate::heads::cosigned::{self, CosignedExtent, CosignedFile};
+use crate::heads::rollback::Rollback;
+use crate::heads::signer_handle::PublishedHead;
+use crate::heads::witness::WitnessError;
+use crate::heads::witness::client::{NoCosignature, WitnessClient, contradiction};
+use crate::heads::witness::handle::{WitnessPublisherStart, WitnessStatus, WitnessedStatus};
+use crate::heads::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
 use crate::read::proofs::{ConsistencyProof, TreeReader};
 use crate::read_error::ReadError;
-use crate::rollback::Rollback;
 use crate::shared_state::SharedState;
-use crate::signer_handle::PublishedHead;
-use crate::witness::WitnessError;
-use crate::witness::client::{NoCosignature, WitnessClient, contradiction};
-use crate::witness::handle::{WitnessPublisherStart, WitnessStatus, WitnessedStatus};
-use crate::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
 /// Brings one head after the other round.
@@ -56,7 +56,7 @@ impl WitnessPublisher {
             .keys
             .iter()
             .map(|key| WitnessStatus { name: key.name().to_owned(), ..WitnessStatus::default() });
-        shared.witness_publisher.lock().status =
+        shared.heads.witnesses.lock().status =
             Some(WitnessedStatus { witnesses: names.collect(), ..WitnessedStatus::default() });
         if let Some(kept) = kept {
             publisher.resume(shared, kept);
@@ -86,17 +86,17 @@ impl WitnessPublisher {
         let (is_met, cosigned) = (self.is_met(&head), cosignatures.len());
         self.kept = Some(CosignedExtent { segment: kept.segment, size, cosigned, is_met });
         if is_met {
-            shared.witness_publisher.publish(published(&head));
+            shared.heads.witnesses.publish(published(&head));
         }
         self.carried = Some(CarriedHead { head, cosigned });
     }
 
     fn take_turn(&mut self, shared: &SharedState) {
         // Answers that came too late for the turn before.
-        for answer in shared.witness_publisher.poll.gather(Duration::ZERO) {
+        for answer in shared.heads.witnesses.poll.gather(Duration::ZERO) {
             self.hear(shared, answer);
         }
-        let Some(latest) = shared.head_signer.latest().filter(|_| is_right(shared)) else { return };
+        let Some(latest) = shared.heads.signer.latest().filter(|_| is_right(shared)) else { return };
         match self.carry(shared, &latest) {
             Ok(true) => {}
             Ok(false) => return,
@@ -109,7 +109,7 @@ impl WitnessPublisher {
             if !self.ask(shared, &latest) {
                 break;
             }
-            for answer in shared.witness_publisher.poll.gather(WITNESS_PATIENCE) {
+            for answer in shared.heads.witnesses.poll.gather(WITNESS_PATIENCE) {
                 self.hear(shared, answer);
             }
             if !is_right(shared) {
@@ -156,7 +156,7 @@ impl WitnessPublisher {
             client.asked = Some((old, latest.size));
             has_asked = true;
             let (witness, note) = (Arc::clone(&client.witness), latest.note.clone());
-            shared.witness_publisher.poll.ask(WitnessQuestion { place, witness, old, proof, note });
+            shared.heads.witnesses.poll.ask(WitnessQuestion { place, witness, old, proof, note });
         }
         has_asked
     }
@@ -171,7 +171,7 @@ impl WitnessPublisher {
                 self.believe(&key, asked.1, &lines)
             }
             Err(WitnessError::Conflict { witness, size }) => {
-                match contradiction(&witness, size, asked, shared.head().position) {
+                match contradiction(&witness, size, asked, shared.read.head().position) {
                     Some(rollback) => return diverge(shared, &rollback),
                     None => client.catch_up(witness, size, asked),
                 }
@@ -209,7 +209,7 @@ impl WitnessPublisher {
 
     fn note(&mut self, shared: &SharedState, place: usize, heard: Result<u64, NoCosignature>) {
         let Some(client) = self.clients.get_mut(place) else { return };
-        let mut state = shared.witness_publisher.lock();
+        let mut state = shared.heads.witnesses.lock();
         let status = state.status.as_mut().and_then(|status| status.witnesses.get_mut(place));
         match heard {
             Ok(size) => {
@@ -236,7 +236,7 @@ impl WitnessPublisher {
         self.tell_quorum(shared, is_met);
         let Some(carried) = &self.carried else { return };
         let size = carried.head.head().size;
-        let Some(segment) = Position::new(size).and_then(|last| shared.segments.holding(last)) else {
+        let Some(segment) = Position::new(size).and_then(|last| shared.read.segments.holding(last)) else {
             return;
         };
         let new = CosignedExtent { segment: segment.number, size, cosigned: carried.cosigned, is_met };
@@ -249,7 +249,7 @@ impl WitnessPublisher {
             Ok(()) => {
                 self.kept = Some(new);
                 if is_met {
-                    shared.witness_publisher.publish(published(&carried.head));
+                    shared.heads.witnesses.publish(published(&carried.head));
                 }
             }
             Err(error) => tell_unkept(&error),
@@ -258,7 +258,7 @@ impl WitnessPublisher {
 
     fn tell_quorum(&mut self, shared: &SharedState, is_met: bool) {
         let passed = shared.environment.clock.passed();
-        let mut state = shared.witness_publisher.lock();
+        let mut state = shared.heads.witnesses.lock();
         if is_met {
             state.unmet_since = None;
         } else {
@@ -282,7 +282,7 @@ impl WitnessPublisher {
 /// The body of the thread; ends after the turn that follows the close.
 pub(crate) fn run(shared: &SharedState, mut publisher: WitnessPublisher) {
     loop {
-        let is_last = shared.witness_publisher.poll.rest(publisher.every);
+        let is_last = shared.heads.witnesses.poll.rest(publisher.every);
         publisher.take_turn(shared);
         if is_last {
             return;
@@ -307,7 +307,7 @@ enum NoProof {
 
 fn diverge(shared: &SharedState, rollback: &Rollback) {
     tracing::error!(%rollback, "a witness has seen another history; nothing more is taken or signed");
-    shared.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(rollback.to_string())));
+    shared.write.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(rollback.to_string())));
 }
 
 fn tell_unkept(error: &io::Error) {
@@ -316,7 +316,7 @@ fn tell_unkept(error: &io::Error) {
 
 /// Returns `true` if the ledger is right as far as is known; otherwise witnesses are shown nothing.
 fn is_right(shared: &SharedState) -> bool {
-    let writer = shared.writer();
+    let writer = shared.write.writer();
     !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
 }
 

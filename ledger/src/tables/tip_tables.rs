@@ -21,7 +21,7 @@ use crate::dedup::tiers;
 use crate::host::background_pace::SliceRest;
 use crate::host::disk::Disk;
 use crate::host::index_folder::UnfitTables;
-use crate::key_map::KeyMap;
+use crate::host::key_map::KeyMap;
 use crate::stream_tips::Tip;
 
 /// The state of the log at the end of a segment, and the tips of the streams that some segments through it touched.

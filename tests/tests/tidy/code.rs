@@ -22,7 +22,7 @@ const WALLS: [(&str, &str, &[&str]); 9] = [
     (
         "ledger/src/",
         "Instant",
-        &["ledger/src/host/clock.rs", "ledger/src/append/committer.rs", "ledger/src/witness/poll.rs"],
+        &["ledger/src/host/clock.rs", "ledger/src/append/committer.rs", "ledger/src/heads/witness/poll.rs"],
     ),
     ("ledger/src/", "getrandom", &["ledger/src/host/entropy.rs"]),
 ];

@@ -8,12 +8,12 @@ use bitacora_formats::{Decompressor, Keyring};
 
 use crate::host::disk::{Disk, FolderLock};
 use crate::host::environment::Environment;
-use crate::known_heads::KnownHeads;
 use crate::loss::LossPolicy;
 use crate::open_error::OpenError;
 use crate::opening::creation::LOCK;
 use crate::options::Options;
 use crate::replay::{Replay, ReplayedLog, refuse_wrong_keyring};
+use crate::signing::known_heads::KnownHeads;
 
 /// What every step of an opening needs. The lock is held as long as this lives.
 pub(super) struct OpeningContext<'a> {

@@ -2,7 +2,6 @@
 //! frames back.
 
 use crate::host::index_folder::{INDEX, TrialTables, remove_tables};
-use crate::known_heads::{KnownHeads, refuse_other_name};
 use crate::loss::{DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::opening::for_writing::folder::{KeyedFolder, OpeningContext};
@@ -13,8 +12,9 @@ use crate::opening::open_ledger::OpenLedger;
 use crate::opening::put_back;
 use crate::opening::released_files;
 use crate::opening::snapshot_open;
-use crate::quarantine::UnwrittenFrames;
 use crate::replay::{ReplayedLog, TailState};
+use crate::segments::quarantine::UnwrittenFrames;
+use crate::signing::known_heads::{KnownHeads, refuse_other_name};
 
 /// A log as the last replay read it, with what the steps behind it need.
 struct LogRead<'a> {

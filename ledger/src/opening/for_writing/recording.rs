@@ -5,7 +5,8 @@ use std::io;
 use bitacora_formats::{Epoch, SegmentEnd};
 
 use crate::append::own_events::append_own;
-use crate::known_heads::KnownHeads;
+use crate::append::service_events::ServiceEvent;
+use crate::heads::witness::handle::WitnessPublisherStart;
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
 use crate::opening::for_writing::threads::{HeadsStart, RunningLedger, RunningParts};
@@ -13,11 +14,10 @@ use crate::opening::loss_record;
 use crate::opening::open_ledger::OpenLedger;
 use crate::opening::put_back;
 use crate::options::HeadOptions;
-use crate::quarantine::{self, CutRecord};
-use crate::service_events::ServiceEvent;
+use crate::segments::quarantine::{self, CutRecord};
 use crate::shared_state::SharedState;
 use crate::signing::head_signer::HeadSignerStart;
-use crate::witness::handle::WitnessPublisherStart;
+use crate::signing::known_heads::KnownHeads;
 
 /// A running ledger whose log says what the opening found and did; of a damaged one nothing is said.
 pub(super) struct RecordedOpening {
@@ -31,7 +31,7 @@ impl RecordedOpening {
             return Ok(Self { running });
         }
         let shared = &running.ledger.shared;
-        shared.tree.store_at_opening();
+        shared.read.tree.store_at_opening();
         // The loss first: an anchor that is moved on later never stands before it.
         if let Some(loss) = &running.loss {
             record_loss(shared, loss)?;

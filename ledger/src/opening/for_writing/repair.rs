@@ -1,8 +1,6 @@
 //! The steps of an opening for writing that change the folder: the log is made durable, and the files beside it are repaired.
 
-use crate::heads;
-use crate::known_heads::KnownHeads;
-use crate::leaves;
+use crate::heads::head_files;
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
 use crate::opening::for_writing::folder::OpeningContext;
@@ -10,10 +8,12 @@ use crate::opening::for_writing::log_read::{ComparedLog, ComparedParts};
 use crate::opening::loss_record;
 use crate::opening::recover;
 use crate::opening::released_files;
+use crate::opening::signing_keys;
 use crate::opening::whole_behind;
-use crate::quarantine::{self, CutRecord};
 use crate::replay::{ReplayedLog, TailState};
-use crate::signing_keys;
+use crate::segments::quarantine::{self, CutRecord};
+use crate::signing::known_heads::KnownHeads;
+use crate::tree::leaves;
 
 use bitacora_formats::SegmentNumber;
 
@@ -81,7 +81,7 @@ impl<'a> RepairedFolder<'a> {
         }
         // The files of segments that were not read are left to the background scrub.
         let read_from = replayed.unread.map_or(SegmentNumber::FIRST, |unread| unread.number);
-        heads::settle(disk, folder, replayed.keys.index_key(), read_from);
+        head_files::settle(disk, folder, replayed.keys.index_key(), read_from);
         released_files::mend(disk, folder, keyring, &replayed.segments);
         if loss.is_none() {
             loss_record::forget(disk, folder)

@@ -17,12 +17,11 @@ use crate::append::compressor::{self, CompressionQueue};
 use crate::append::duplicate_receipts;
 use crate::append::live_segment::{LiveSegment, LiveSegmentStart};
 use crate::append::sequencer::Sequencer;
-use crate::background_scrub;
+use crate::append::staged_state::StagedState;
 use crate::dedup::id_tables::IdTables;
 use crate::host::index_folder::INDEX;
 use crate::host::lock_order::OrderedRwLock;
 use crate::host::threads::LedgerThread;
-use crate::known_heads::{KnownHeads, first_segment};
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
 use crate::opening::for_writing::folder::OpeningContext;
@@ -30,16 +29,19 @@ use crate::opening::for_writing::next_numbers::NextNumbers;
 use crate::opening::for_writing::repair::{RepairedFolder, RepairedParts};
 use crate::opening::open_ledger::OpenLedger;
 use crate::options::{HeadOptions, Options};
-use crate::quarantine::CutRecord;
+use crate::read::background_scrub;
 use crate::read::leaf_repair::settle_tree;
 use crate::read::log_fold::{begin_in_archives, fold_to_head};
 use crate::read_error::ReadError;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segment_index::end_of_segment;
 use crate::segment_preallocator::SegmentPreallocator;
+use crate::segments::quarantine::CutRecord;
 use crate::segments::{Segment, Segments, segments_folder};
+use crate::shared_state::read_side::ReadParts;
+use crate::shared_state::write_side::WriteParts;
 use crate::shared_state::{SharedParts, SharedState};
-use crate::staged_state::StagedState;
+use crate::signing::known_heads::{KnownHeads, first_segment};
 use crate::subjects::Subjects;
 use crate::submission::inbox::Inbox;
 use crate::submission::messages::IncompleteAnswer;
@@ -84,7 +86,7 @@ impl RunningLedger {
         let was_damaged = replayed.tail.is_corrupt();
         let ledger = start(&context, replayed, next).map_err(context.failed("starting the threads"))?;
         // Segments that no table spared the opening from reading may turn out to be damaged only now.
-        let is_damaged = was_damaged || ledger.shared.is_corrupt();
+        let is_damaged = was_damaged || ledger.shared.write.is_corrupt();
         ledger.keep_locked(context.lock);
         Ok(Self(RunningParts {
             ledger,
@@ -115,7 +117,7 @@ fn start(context: &OpeningContext<'_>, replayed: ReplayedLog, next: NextNumbers)
     if let Some(state) = &mut state {
         catch_up(&shared, state, &end)?;
     }
-    if !shared.is_corrupt() {
+    if !shared.write.is_corrupt() {
         let threads = writer.start_threads(&shared, state, &context.options)?;
         ledger.threads.lock().extend(threads);
     }
@@ -179,18 +181,18 @@ fn build(
         }),
         unread: replayed.unread,
     };
-    let shared = SharedState::new(SharedParts {
-        id: replayed.ledger,
-        folder: folder.to_path_buf(),
-        environment: environment.clone(),
-        anywhere: Arc::clone(&outside.disk),
-        keyring: Arc::clone(keyring),
-        preparer,
-        inbox: Inbox::new(options.queue_bytes),
-        preallocator: SegmentPreallocator::new(folder, next.segment, options.segment_bytes),
+    let read = ReadParts {
         segments,
         tier: replayed.tier,
         tips,
+        tree,
+        head: replayed.head,
+        lost_end: replayed.lost_end,
+    };
+    let write = WriteParts {
+        preparer,
+        inbox: Inbox::new(options.queue_bytes),
+        preallocator: SegmentPreallocator::new(folder, next.segment, options.segment_bytes),
         table_writer: TableWriter::new(
             Arc::clone(&replayed.ids),
             replayed.tip_tables,
@@ -198,12 +200,18 @@ fn build(
             snapshots,
         ),
         ids: replayed.ids,
-        tree,
         unproven: UnprovenWrites::new(options.heads.is_some()),
-        head: replayed.head,
         writer,
-        lost_end: replayed.lost_end,
+    };
+    let shared = SharedState::new(SharedParts {
+        id: replayed.ledger,
+        folder: folder.to_path_buf(),
+        environment: environment.clone(),
+        anywhere: Arc::clone(&outside.disk),
+        keyring: Arc::clone(keyring),
         governance,
+        read,
+        write,
     });
     Ok((Arc::new(shared), start))
 }
@@ -212,13 +220,13 @@ fn build(
 fn catch_up(shared: &SharedState, state: &mut ReactorProjection, end: &SegmentEnd) -> io::Result<()> {
     let folder = segments_folder(&shared.folder);
     let end_of = |number| end_of_segment(&*shared.environment.disk, &folder, number, end);
-    let mut after = shared.table_writer.restore(state, end_of);
-    if after == After::START && shared.segments.released_through().is_some() {
-        after = begin_in_archives(shared, state, shared.preparer.reactor_version());
+    let mut after = shared.write.table_writer.restore(state, end_of);
+    if after == After::START && shared.read.segments.released_through().is_some() {
+        after = begin_in_archives(shared, state, shared.write.preparer.reactor_version());
     }
     match fold_to_head(shared, after, state) {
         Err(ReadError::Corrupt(fault)) => {
-            shared.is_damaged_by(&fault);
+            shared.write.is_damaged_by(&fault);
             Ok(())
         }
         caught_up => caught_up.map_err(io::Error::other),
@@ -272,11 +280,11 @@ fn start_sequencer(shared: &Arc<SharedState>, sequencer: Sequencer) -> io::Resul
     let shared = Arc::clone(shared);
     LedgerThread::Sequencer.builder().spawn(move || {
         if catch_unwind(AssertUnwindSafe(|| sequencer.run())).is_err() {
-            shared.poison("the sequencer panicked".to_owned());
+            shared.write.poison("the sequencer panicked".to_owned());
         }
         // Nobody takes requests any more, and no segment is needed.
-        shared.inbox.abandon();
-        shared.preallocator.close();
+        shared.write.inbox.abandon();
+        shared.write.preallocator.close();
     })
 }
 
@@ -286,7 +294,9 @@ fn start_compressor(
     bodies: Receiver<Vec<u8>>,
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    LedgerThread::Compressor.builder().spawn(move || compressor::run(&shared, compressor, &bodies))
+    LedgerThread::Compressor
+        .builder()
+        .spawn(move || compressor::run(&shared.write.inbox, compressor, &bodies))
 }
 
 fn start_committer(
@@ -297,11 +307,11 @@ fn start_committer(
     let shared = Arc::clone(shared);
     LedgerThread::Committer.builder().spawn(move || {
         if catch_unwind(AssertUnwindSafe(|| committer.run(&sealed))).is_err() {
-            shared.poison("the committer panicked".to_owned());
-            committer::refuse_all(&shared, &sealed);
+            shared.write.poison("the committer panicked".to_owned());
+            committer::refuse_all(&shared.write.inbox, &sealed);
         }
         // The last to give tables news.
-        shared.table_writer.close();
+        shared.write.table_writer.close();
     })
 }
 
@@ -309,7 +319,7 @@ fn start_preallocator(shared: &Arc<SharedState>) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
     LedgerThread::SegmentPreallocator
         .builder()
-        .spawn(move || shared.preallocator.run(&*shared.environment.disk, &shared.inbox))
+        .spawn(move || shared.write.preallocator.run(&*shared.environment.disk, &shared.write.inbox))
 }
 
 fn start_duplicate_receipts(
@@ -323,9 +333,9 @@ fn start_duplicate_receipts(
 fn start_table_writer(shared: &Arc<SharedState>) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
     LedgerThread::TableWriter.builder().spawn(move || {
-        let written = || shared.table_writer.run(&|| settle_tree(&shared));
+        let written = || shared.write.table_writer.run(&|| settle_tree(&shared));
         if catch_unwind(AssertUnwindSafe(written)).is_err() {
-            shared.table_writer.give_up();
+            shared.write.table_writer.give_up();
         }
     })
 }

@@ -11,8 +11,8 @@ use bitacora_formats::{
 use super::EndedState;
 use crate::host::disk::{Disk, DiskFile, OpenMode};
 use crate::host::index_folder::{UNFINISHED, make_folder};
+use crate::host::key_map::KeyMap;
 use crate::host::replacement::replace;
-use crate::key_map::KeyMap;
 use crate::limits::{FILL_SLICE_BYTES, MAX_STREAMS};
 use crate::stream_tips::Tip;
 

@@ -12,7 +12,7 @@ impl Ledger {
     /// # Errors
     /// [`AppendError::SubjectKey`] and [`AppendError::SubjectKeyDamaged`] where the subject's key can neither be read nor made.
     pub fn content_digest(&self, subject: Option<&str>, piece: &[u8]) -> Result<[u8; 32], AppendError> {
-        let preparer = &self.shared().preparer;
+        let preparer = &self.shared().write.preparer;
         let Some(subject) = subject else {
             return Ok(content_digest(preparer.keys().index_key(), piece));
         };

@@ -10,15 +10,16 @@ use bitacora_formats::{
     SegmentNumber, SegmentWalk, Step, TreeHash,
 };
 
-use crate::heads;
-use crate::leaves::{self, Count};
+use crate::heads::head_files;
+use crate::host::background_pace::BackgroundPace;
 use crate::limits::{BACKGROUND_REST, FILL_SLICE_BYTES, FRAME_MARK_BYTES};
 use crate::log_fault::LogFault;
 use crate::read::leaf_repair;
-use crate::segment_file::{is_signed_by, load_segment};
 use crate::segment_list::{read_released, segment_header};
-use crate::segments::{released_file_name, segment_file_name, segments_folder};
+use crate::segments::segment_file::{is_signed_by, load_segment};
+use crate::segments::{Segments, released_file_name, segment_file_name, segments_folder};
 use crate::shared_state::SharedState;
+use crate::tree::leaves::{self, Count};
 
 /// Headers that are read between two rests.
 const HEADERS_BETWEEN_RESTS: u64 = 256;
@@ -35,12 +36,15 @@ enum ScrubStop {
 /// The body of the thread: waits so long, then walks from the ledger's first byte to `through`, which the opening has built on. Damage leaves
 /// the ledger read-only, and the next opening reads all of it.
 pub(crate) fn run(shared: &SharedState, through: &SegmentEnd, delay: Duration) {
-    match pass_over(shared).and_then(|()| linger(shared, delay)).and_then(|()| prove(shared, through)) {
+    match pass_over(&shared.read.segments, &shared.pace)
+        .and_then(|()| linger(shared, delay))
+        .and_then(|()| prove(shared, through))
+    {
         Ok(()) => {
             shared.set_proven();
             tracing::debug!(segment = through.number.0, "the segments before this opening are proven");
         }
-        Err(ScrubStop::Damage(fault)) => shared.is_damaged_by(&fault),
+        Err(ScrubStop::Damage(fault)) => shared.write.is_damaged_by(&fault),
         Err(ScrubStop::Disk(error)) => {
             tracing::error!(%error, "old segments could not be read to be proven; the next opening tries again");
         }
@@ -50,11 +54,11 @@ pub(crate) fn run(shared: &SharedState, through: &SegmentEnd, delay: Duration) {
 
 /// Goes from header to header, so that readers know the places of old segments' frames long before those are proven. That takes no time
 /// beside reading every byte. Where frames are small, the proof is as quick.
-fn pass_over(shared: &SharedState) -> Result<(), ScrubStop> {
-    let (mut next, mut passed) = (shared.segments.holding(Position::FIRST), 0_u64);
+fn pass_over(segments: &Segments, pace: &BackgroundPace) -> Result<(), ScrubStop> {
+    let (mut next, mut passed) = (segments.holding(Position::FIRST), 0_u64);
     while let Some(segment) = next {
         if segment.is_released() {
-            next = shared.segments.after(&segment);
+            next = segments.after(&segment);
             continue;
         }
         // The proof reports damage.
@@ -63,14 +67,14 @@ fn pass_over(shared: &SharedState) -> Result<(), ScrubStop> {
             let Some(found) = place else { break };
             passed += 1;
             if passed.is_multiple_of(HEADERS_BETWEEN_RESTS) {
-                shared.pace.rest_or_stop().map_err(|_| ScrubStop::Closing)?;
+                pace.rest_or_stop().map_err(|_| ScrubStop::Closing)?;
             }
             if found.offset < headers.saturating_sub(HEADERS_BETWEEN_RESTS) * FRAME_MARK_BYTES / 4 {
                 break;
             }
             place = segment.following(&found).ok().flatten();
         }
-        next = shared.segments.after(&segment);
+        next = segments.after(&segment);
     }
     Ok(())
 }
@@ -87,10 +91,10 @@ fn linger(shared: &SharedState, delay: Duration) -> Result<(), ScrubStop> {
 fn prove(shared: &SharedState, through: &SegmentEnd) -> Result<(), ScrubStop> {
     let mut end = SegmentEnd::before_first(shared.id);
     // Wanted only where the stored level is not right: one bit an event.
-    let mut groups = shared.tree.is_lacking().then(Vec::new);
+    let mut groups = shared.read.tree.is_lacking().then(Vec::new);
     while end.number < through.number {
         let number = end.number.next().ok_or(ScrubStop::Closing)?;
-        let held = shared.segments.holding(end.next_position).filter(|held| held.is_released());
+        let held = shared.read.segments.holding(end.next_position).filter(|held| held.is_released());
         if held.is_some() {
             let (header, link) = pass_released(shared, number, &end)?;
             end = link;
@@ -151,8 +155,8 @@ fn pass_released(
 }
 
 fn complete_tree(shared: &SharedState, groups: Vec<TreeHash>) {
-    if shared.tree.complete(groups) {
-        shared.table_writer.tree_changed();
+    if shared.read.tree.complete(groups) {
+        shared.write.table_writer.tree_changed();
         tracing::info!("the tree was made again from its leaves");
     } else {
         tracing::error!("the tree that the leaves make is not that of the log; proofs cannot be given");
@@ -161,11 +165,11 @@ fn complete_tree(shared: &SharedState, groups: Vec<TreeHash>) {
 
 /// Sets aside what a crash of old left of a tree head; nobody adds to the heads of an ended segment.
 fn settle_heads(shared: &SharedState, number: SegmentNumber) {
-    let name = heads::heads_file_name(number);
-    if let Err(error) = heads::settle_one(
+    let name = head_files::heads_file_name(number);
+    if let Err(error) = head_files::settle_one(
         &*shared.environment.disk,
         &shared.folder,
-        shared.preparer.keys().index_key(),
+        shared.write.preparer.keys().index_key(),
         &name,
     ) {
         tracing::warn!(%error, file = name, "a torn tree head could not be set aside");
@@ -246,7 +250,7 @@ fn segment(
             format!("found {}, expected a signing key of the keyring", hex::encode(header.signing_public));
         return Err(damage(number, 0, before, what));
     }
-    let readers = shared.segments.holding(header.first_position);
+    let readers = shared.read.segments.holding(header.first_position);
     let mut rested = 0;
     loop {
         match walk.next_step() {

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::archive_records::{ReleaseExtent, SealedArchive};
 use crate::host::clock_watch::ClockJump;
 use crate::loss::DeclaredLoss;
-use crate::quarantine::{CutRecord, UnwrittenFrames};
+use crate::segments::quarantine::{CutRecord, UnwrittenFrames};
 use crate::submission::append_error::AppendError;
 use crate::submission::prepare::{PreparedRequest, Preparer, RequestOrigin};
 use crate::submission::request::AppendRequest;

@@ -7,7 +7,7 @@ use crate::limits::MAX_PIECE_STRETCH;
 use crate::read::log_reader::LogReader;
 use crate::read::proofs::root_after;
 use crate::read_error::ReadError;
-use crate::recent::OpenFrame;
+use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 
 /// A durable record, borrowed from its opened frame. The content of a data subject's part is not in it.
@@ -124,7 +124,7 @@ pub(crate) fn divide(
         let place =
             |further: u64| Position::new(reached.saturating_add(further)).map_or(until, |at| at.min(until));
         let (least, most) = (place(events.max(1)), place(events.max(1).saturating_mul(MAX_PIECE_STRETCH)));
-        let segment = shared.segments.holding(least);
+        let segment = shared.read.segments.holding(least);
         let frame = segment.and_then(|segment| segment.find(least).ok().flatten());
         let end = frame.map_or(least, |frame| frame.header.last_position().clamp(least, most));
         ends.push(end);

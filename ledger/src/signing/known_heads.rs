@@ -9,21 +9,21 @@ use bitacora_formats::{
     SignedTreeHead, TreeHead, UnverifiedTreeHead,
 };
 
-use crate::cosigned::{self, CosignedFile};
-use crate::heads;
-use crate::history_check::{HistoryCheck, RecordedLoss, name_of};
+use crate::heads::cosigned::{self, CosignedFile};
+use crate::heads::head_files;
+use crate::heads::rollback::Rollback;
+use crate::heads::signer_handle::PublishedHead;
+use crate::heads::witness::recovery::WitnessMemory;
 use crate::host::disk::Disk;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
 use crate::options::{HeadOptions, Options};
 use crate::read_error::ReadError;
 use crate::replay::{ReplayedLog, TailState};
-use crate::rollback::Rollback;
-use crate::segment_file::is_signed_by;
 use crate::segment_list::segment_header;
+use crate::segments::segment_file::is_signed_by;
 use crate::segments::{Segment, segment_file_name, segments_folder};
-use crate::signer_handle::PublishedHead;
-use crate::witness::recovery::WitnessMemory;
+use crate::signing::history_check::{HistoryCheck, RecordedLoss, name_of};
 
 /// The memory of a ledger's tree heads, compared with the ledger.
 pub(crate) struct KnownHeads {
@@ -86,7 +86,8 @@ impl KnownHeads {
         let signers = keyring.signing_chain();
         let history = HistoryCheck::of(replayed, signers);
         let holding = |position| holding(&replayed.segments, position);
-        let of_generation = |generation| heads::last_head(disk, folder, replayed.ledger, generation, signers);
+        let of_generation =
+            |generation| head_files::last_head(disk, folder, replayed.ledger, generation, signers);
         let kept = of_generation(Some(replayed.generation));
         let any = kept.as_ref().map(|(head, _)| head.head().size);
         let any = any.or_else(|| Some(of_generation(None)?.0.head().size));
@@ -388,7 +389,7 @@ pub(crate) fn ledger_name(
     first: Option<Arc<Segment>>,
 ) -> Result<LedgerName, OpenError> {
     let by_heads = || {
-        let (head, _) = heads::last_head(disk, folder, ledger, None, keyring.signing_chain())?;
+        let (head, _) = head_files::last_head(disk, folder, ledger, None, keyring.signing_chain())?;
         Some(head.head().origin.name.clone())
     };
     if first.as_ref().is_some_and(|first| first.is_released() || first.is_lost())

@@ -12,8 +12,8 @@ use bitacora_formats::{
 use crate::host::disk::{Disk, OpenMode, is_no_file};
 use crate::host::index_folder::make_folder;
 use crate::host::replacement::replace;
-use crate::leaves::TREE;
-use crate::quarantine;
+use crate::segments::quarantine;
+use crate::tree::leaves::TREE;
 
 /// The suffix of such a note's file name.
 const SUFFIX: &str = ".cosigned";

@@ -7,9 +7,9 @@ use bitacora_formats::Position;
 
 use super::client::contradiction;
 use super::poll::{WitnessPoll, WitnessQuestion};
+use crate::heads::rollback::Rollback;
+use crate::heads::witness::{WitnessError, Witnesses};
 use crate::limits::WITNESS_OPENING_PATIENCE;
-use crate::rollback::Rollback;
-use crate::witness::{WitnessError, Witnesses};
 
 /// The answers of the witnesses.
 #[derive(Default)]

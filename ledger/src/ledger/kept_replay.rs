@@ -70,7 +70,7 @@ impl Ledger {
         let header = self.replay_header(reactor, position, state.len() as u64)?;
         let unfit = |error: &dyn std::fmt::Display| unfit(file, error);
         let mut compressor = Compressor::new(MIN_COMPRESSION_LEVEL).map_err(|error| unfit(&error))?;
-        let key = shared.preparer.keys().index_key();
+        let key = shared.write.preparer.keys().index_key();
         let bytes = seal_state(key, &header, state, &mut compressor).map_err(|error| unfit(&error))?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -96,7 +96,7 @@ impl Ledger {
         let mut bytes = vec![0; length];
         opened.read_exact_at(&mut bytes, 0).map_err(|source| disk_error(file, source))?;
         let mut decompressor = Decompressor::new().map_err(|error| unfit(file, &error))?;
-        let key = shared.preparer.keys().index_key();
+        let key = shared.write.preparer.keys().index_key();
         let (header, state) =
             open_state(key, &bytes, &mut decompressor).map_err(|error| unfit(file, &error))?;
         let position = header.position;

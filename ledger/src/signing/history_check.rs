@@ -7,12 +7,12 @@ use bitacora_formats::{
     UnverifiedTreeHead, decode_body, decode_record,
 };
 
+use crate::append::service_events::{CREATED_KIND, RECOVERED_KIND};
+use crate::heads::rollback::Rollback;
 use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::replay::ReplayedLog;
-use crate::rollback::Rollback;
 use crate::segments::Segment;
-use crate::service_events::{CREATED_KIND, RECOVERED_KIND};
 
 /// The facts about a ledger that others may remember.
 pub(crate) struct HistoryCheck<'a> {

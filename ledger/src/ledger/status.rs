@@ -1,8 +1,8 @@
 //! The status of a ledger, for `/readyz`, `/metrics` and the operator.
 
+use crate::heads::signer_handle::HeadStatus;
+use crate::heads::witness::handle::WitnessedStatus;
 use crate::receipt::Head;
-use crate::signer_handle::HeadStatus;
-use crate::witness::handle::WitnessedStatus;
 use crate::writer_state::{Counters, WriterState};
 
 /// A moment's view of a ledger; every number is read without stopping the sequencer.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bitacora_formats::{Commitment, EventKey, Micros, Position, StreamKey, StreamVersion};
 
 use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
-use crate::key_map::KeyMap;
+use crate::host::key_map::KeyMap;
 use crate::limits::{CONDITION_WINDOW_EVENTS, MAX_STREAMS};
 use crate::stream_tips::{DurableTips, Tip};
 use crate::submission::prepare::{Facets, PreparedCondition};

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bitacora_formats::Origin;
 
-use crate::cosigned::CosignedFile;
+use crate::heads::cosigned::CosignedFile;
+use crate::heads::signer_handle::PublishedHead;
+use crate::heads::witness::Witnesses;
+use crate::heads::witness::poll::WitnessPoll;
 use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::limits::WITNESS_CLOSING_PATIENCE;
-use crate::signer_handle::PublishedHead;
-use crate::witness::Witnesses;
-use crate::witness::poll::WitnessPoll;
 
 /// The state of a ledger's tree heads at its witnesses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -13,24 +13,29 @@ impl Ledger {
     /// about all events, or about none, rests on less than there was.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
-        match self.shared().writer() {
+        match self.shared().write.writer() {
             WriterState::ReadOnly(reason @ (ReadOnlyReason::Corrupt(_) | ReadOnlyReason::Diverged(_))) => {
-                Some(match self.shared().lost_behind() {
+                Some(match self.shared().read.lost_behind() {
                     Some(fault) => format!("{reason}; and its end is lost: {fault}"),
                     None => reason.to_string(),
                 })
             }
             // Of a ledger that is dead or closing damage is told all the same.
-            _ => self.shared().found.get().map(|fault| ReadOnlyReason::Corrupt(fault.clone()).to_string()),
+            _ => self
+                .shared()
+                .write
+                .found
+                .get()
+                .map(|fault| ReadOnlyReason::Corrupt(fault.clone()).to_string()),
         }
     }
 
     /// Returns the damage by which events are lost, before the head or behind it, where any is known.
     #[must_use]
     pub fn damage(&self) -> Option<LogFault> {
-        match self.shared().writer() {
+        match self.shared().write.writer() {
             WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault)) => Some(fault),
-            _ => self.shared().found.get().cloned().or_else(|| self.lost_end()),
+            _ => self.shared().write.found.get().cloned().or_else(|| self.lost_end()),
         }
     }
 
@@ -44,13 +49,13 @@ impl Ledger {
 impl SharedState {
     /// Returns the damage that events behind the head are lost by. Reads before the head meet damage there themselves.
     pub(crate) fn lost_end(&self) -> Option<LogFault> {
-        match self.writer() {
+        match self.write.writer() {
             WriterState::ReadOnly(ReadOnlyReason::Corrupt(fault))
-                if fault.first_position > self.head().position.get() =>
+                if fault.first_position > self.read.head().position.get() =>
             {
                 Some(fault)
             }
-            _ => self.lost_behind().cloned(),
+            _ => self.read.lost_behind().cloned(),
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bitacora_formats::{CosignatureError, Position};
 
-use crate::rollback::Rollback;
-use crate::witness::{Witness, WitnessError};
+use crate::heads::rollback::Rollback;
+use crate::heads::witness::{Witness, WitnessError};
 
 /// One witness, and what is known of it.
 pub(crate) struct WitnessClient {

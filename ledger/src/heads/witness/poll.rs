@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{NoteSignature, TreeHash};
 
+use crate::heads::witness::{Witness, WitnessError};
 use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 use crate::host::threads::LedgerThread;
-use crate::witness::{Witness, WitnessError};
 
 /// A question to one witness.
 pub(crate) struct WitnessQuestion {
