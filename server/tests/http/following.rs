@@ -173,7 +173,7 @@ fn a_follower_that_does_not_read_is_told_and_loses_nothing() {
     for id in 0..800 {
         service.append(event(&id.to_string(), "s").replace(r#"{"n":1}"#, &large)).expect(201);
     }
-    std::thread::sleep(2 * LAG);
+    service.wait_for_lag();
     let (more, last) = stream.events();
     seen.extend(more);
     assert_eq!(last.kind.as_deref(), Some("lagged"));

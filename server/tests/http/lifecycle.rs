@@ -125,15 +125,13 @@ fn a_request_in_flight_is_finished_before_the_end() {
     let mut idle = service.connect();
     idle.send(head("GET", "/livez", &[], None).as_bytes());
     idle.answer().expect(200);
-    busy.send(
-        head("POST", "/v1/ledgers/main/events", &[("Content-Type", "application/json")], Some(append.len()))
-            .as_bytes(),
-    );
-    std::thread::sleep(Duration::from_millis(100));
+    let headers = [("Content-Type", "application/json"), ("Expect", "100-continue")];
+    busy.send(head("POST", "/v1/ledgers/main/events", &headers, Some(append.len())).as_bytes());
+    busy.read_past(b"100 Continue\r\n\r\n");
     service.begin_shutdown();
     assert!(idle.is_ended(), "an idle connection is ended at once");
-    std::thread::sleep(Duration::from_millis(100));
-    assert!(std::net::TcpStream::connect(service.address).is_err(), "no others are accepted");
+    // No others are accepted.
+    wait_until(|| std::net::TcpStream::connect(service.address).is_err());
     busy.send(append.as_bytes());
     let position = busy.answer().expect(201).json()["first"].clone();
     service.wait().unwrap();

@@ -185,6 +185,12 @@ impl TestService {
         client.answer()
     }
 
+    /// Waits until a follower that does not read is given up.
+    pub(crate) fn wait_for_lag(&self) {
+        let told = "bitacora_http_followers_lagged_total 1\n";
+        wait_until(|| self.get("/metrics").expect(200).text().contains(told));
+    }
+
     /// The position of the durable head.
     pub(crate) fn tip(&self) -> u64 {
         self.get("/v1/ledgers/main/head").expect(200).json()["position"].as_str().unwrap().parse().unwrap()
@@ -417,9 +423,9 @@ impl ServiceAnswer {
     }
 }
 
-/// Waits for what takes a moment after its acknowledgement, at most two seconds.
+/// Waits for what takes a moment after its acknowledgement, at most twenty seconds.
 pub(crate) fn wait_until(done: impl Fn() -> bool) {
-    for _ in 0..200 {
+    for _ in 0..2_000 {
         if done() {
             return;
         }

@@ -303,7 +303,7 @@ fn a_reader_that_takes_nothing_is_told_that_it_lagged_and_holds_nobody_up() {
         register(&service, "t0", version);
         told.catch_up(&mut quick, service.tip());
     }
-    std::thread::sleep(2 * LAG);
+    service.wait_for_lag();
     let (mut lagging, _) = ReplicaView::of_watch(&mut slow);
     let began = Instant::now();
     let last = loop {
