@@ -47,7 +47,12 @@ fn hyper_sees_the_same_requests() {
     let mut requests = 0;
     for number in 0..4_000 {
         let connection = connection(&mut random);
-        let admitted = Admitted::of(&connection);
+        let mut admitted = Admitted::of(&connection);
+        // hyper ends the connection behind a request of HTTP/1.0.
+        let is_old = |head: &[u8]| head.windows(10).any(|window| window == b"HTTP/1.0\r\n");
+        if let Some(old) = admitted.requests.iter().position(|request| is_old(&request.head)) {
+            admitted.requests.truncate(old + 1);
+        }
         let expected: Vec<PlainRequest> = admitted
             .requests
             .iter()
