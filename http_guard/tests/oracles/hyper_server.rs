@@ -68,7 +68,7 @@ fn hyper_sees_the_same_requests() {
     assert!(requests > 4_000, "{requests} requests: too few");
 }
 
-/// What the guard is for: hyper serves a request of which it drops one of two lengths.
+/// Shows the need for the guard: hyper serves a request of which it drops one of two lengths.
 #[test]
 fn hyper_serves_what_the_guard_refuses() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
