@@ -27,6 +27,7 @@ const HEADER_BYTES: usize = 42;
 const SALT_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;
+const MAX_FILE_BYTES: usize = MAX_KEYRING_BYTES + PASSPHRASE_OVERHEAD_BYTES;
 
 /// The cost of one derivation, within the limits that a reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,8 +117,6 @@ impl From<ShortField> for PassphraseFileError {
         Self::Length { found: usize::try_from(ended.found).unwrap_or(usize::MAX), max: MAX_FILE_BYTES }
     }
 }
-
-const MAX_FILE_BYTES: usize = MAX_KEYRING_BYTES + PASSPHRASE_OVERHEAD_BYTES;
 
 /// The header of a file under a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

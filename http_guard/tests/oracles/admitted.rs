@@ -1,4 +1,4 @@
-//! What the guard admits of a connection.
+//! The whole requests that the guard admits of a connection.
 
 use bitacora_http_guard::{RequestFraming, RequestPart};
 

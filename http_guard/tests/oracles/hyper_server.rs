@@ -47,7 +47,12 @@ fn hyper_sees_the_same_requests() {
     let mut requests = 0;
     for number in 0..4_000 {
         let connection = connection(&mut random);
-        let admitted = Admitted::of(&connection);
+        let mut admitted = Admitted::of(&connection);
+        // hyper ends the connection behind a request of HTTP/1.0.
+        let is_old = |head: &[u8]| head.windows(10).any(|window| window == b"HTTP/1.0\r\n");
+        if let Some(old) = admitted.requests.iter().position(|request| is_old(&request.head)) {
+            admitted.requests.truncate(old + 1);
+        }
         let expected: Vec<PlainRequest> = admitted
             .requests
             .iter()
@@ -63,7 +68,7 @@ fn hyper_sees_the_same_requests() {
     assert!(requests > 4_000, "{requests} requests: too few");
 }
 
-/// What the guard is for: hyper serves a request of which it drops one of two lengths.
+/// Shows the need for the guard: hyper serves a request of which it drops one of two lengths.
 #[test]
 fn hyper_serves_what_the_guard_refuses() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -37,7 +37,12 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(PlainRequest, &[u8])> {
             _ => (),
         }
     }
-    if words.next().is_some() || version != "HTTP/1.1" || hosts != 1 {
+    let is_plain = match version {
+        "HTTP/1.1" => hosts == 1,
+        "HTTP/1.0" => hosts <= 1 && encodings.is_empty(),
+        _ => false,
+    };
+    if words.next().is_some() || !is_plain {
         return None;
     }
     let (body, rest) = match (lengths.as_slice(), encodings.as_slice()) {
