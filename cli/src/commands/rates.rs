@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::commands::policy::differences::members;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::import::json_text::JsonObject;
@@ -209,7 +210,7 @@ fn list(
             limits.write(none, output)?;
         }
         for one in rolling {
-            output.line(format!("calls {}: {}", scope_words(&one.scope), one.rolling))?;
+            output.line(format!("calls {}: {}", scope_words(&one.scope), members(&one.rolling)))?;
         }
         let mut buckets = pages.iter().flat_map(|page| &page.buckets).peekable();
         if buckets.peek().is_none() {

@@ -34,7 +34,7 @@ pub(in crate::commands) fn is_none(told: &PolicyDifferences) -> bool {
         && !workspaces_changed
 }
 
-/// Returns the members of a policy or a tool as it is recorded, to look at one by one.
+/// Returns the members of a document that an answer holds as it is recorded.
 pub(in crate::commands) fn members(document: &RawValue) -> Value {
     serde_json::from_str(document.get()).unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use bitacora_api::{StepsAnswer, WhatIfAnswer};
 
+use super::differences::members;
 use crate::error::CommandError;
 use crate::ledger_access::service::ServiceAnswer;
 use crate::options::global::Global;
@@ -45,7 +46,7 @@ fn shown(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
         output,
     )?;
     for warning in &tried.warnings {
-        output.line(printable(&format!("warning: {warning}")))?;
+        output.line(printable(&format!("warning: {}", members(warning))))?;
     }
     let mut verdicts = TextTable::new(&["calls", "was", "would be"]);
     for verdict in &tried.verdicts {
