@@ -48,7 +48,7 @@ pub struct TagAnswer {
 }
 
 /// A note to be written.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AnnotationRequest {
     /// The subject: one of `position`, `call` and `dimension`.
     #[schema(value_type = Object)]
@@ -56,5 +56,6 @@ pub struct AnnotationRequest {
     /// The note, up to 2,048 bytes.
     pub text: String,
     /// Up to 16 words to find it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
 }

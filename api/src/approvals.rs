@@ -1,6 +1,6 @@
 //! Calls that wait for a person, and their words.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -112,16 +112,20 @@ pub struct ConsumedAnswer {
 }
 
 /// The body that comes with a person's word on an approval.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolutionRequest {
     /// The reason, in the person's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// With `:edit`: the arguments that are approved in the place of those asked for.
     #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
     /// With `:edit`: the folder that their paths are relative to; that of the call where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// With `:edit`: the digest of the arguments, where they are not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub action_digest: Option<String>,
 }

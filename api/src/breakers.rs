@@ -1,6 +1,6 @@
 //! Dimensions that fail.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::trust::DimensionAnswer;
@@ -67,7 +67,7 @@ pub struct BreakerStateAnswer {
 }
 
 /// The body that sets a breaker.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerSettingsRequest {
     /// The dimension that it guards.
@@ -87,10 +87,11 @@ pub struct BreakerSettingsRequest {
 }
 
 /// The body that closes a breaker.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BreakerCloseRequest {
     /// The dimension.
     pub dimension: DimensionAnswer,
     /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

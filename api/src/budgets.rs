@@ -1,6 +1,6 @@
 //! Budgets: limits, and the amounts spent against them.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Budgets, and what is left of them.
@@ -52,63 +52,81 @@ pub struct BudgetAnswer {
 }
 
 /// The scope of a budget: everything that has all of these members.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct BudgetScopeAnswer {
     /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The role of the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The tool, with its server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The kind of task.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
     /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The project, as the workspace of a decision's dimension shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
 
 /// Amounts; one that is not there is none, or of limits not limited.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpendAnswer {
     /// Money, in US dollars.
     #[schema(example = "50")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<String>,
     /// Tokens of models, read and written, from caches too.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Calls of tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     /// Steps of runs that came to their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// Time that calls and answers of models took, milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
 /// The body that sets a budget, or lifts it.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetRequest {
     /// Its name.
     #[schema(example = "coders")]
     pub budget: String,
     /// The scope of the budget; left out, everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<BudgetScopeAnswer>,
     /// The limits; left out, the budget is lifted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<SpendAnswer>,
     /// `run`, `session`, `day`, `seven_days` or `thirty_days`; needed with limits.
     #[schema(example = "thirty_days")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<String>,
     /// `pause`, `deny` or, of a budget that each run has anew, `abort`; needed with limits.
     #[schema(example = "pause")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_exceed: Option<String>,
     /// `each_agent` or `together`. Left out, a budget whose scope names an agent or a workspace is spent together, and each agent has
     /// any other one anew.
     #[schema(example = "each_agent")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<String>,
 }
 

@@ -1,13 +1,13 @@
 //! The request before a call, and the decision that answers it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::trust::{DimensionAnswer, TrustAnswer};
 
 /// The body that asks for a call. Members that are not known are refused; one that is `null` is not there.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecideRequest {
     /// The call's id, a new one for each call. The same request with the same id is answered as the first time.
@@ -17,37 +17,52 @@ pub struct DecideRequest {
     #[schema(example = "fs.write")]
     pub tool: String,
     /// The server it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The arguments, any JSON; they are kept byte for byte.
     #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
     /// In their place the SHA-256 of them, 64 hexadecimal digits. A tool that binds arguments is denied then.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<String>,
     /// The model that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The kind of task.
     #[serde(rename = "task_type")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_type: Option<String>,
     /// The run it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The session it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The agent on whose behalf the call is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The folder that paths are relative to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Under the same key the same call is made once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// The approval that the call brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// `true` if a person is there to be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
     /// The time that the call may take, milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// The estimated cost, in US dollars with up to six decimals.
     #[schema(example = "0.0023")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<String>,
     /// `low`, `medium`, `high` or `critical`, where it is more than the registry says.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blast_radius: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Standing consent.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Grants that hold.
@@ -26,34 +26,42 @@ pub struct GrantAnswer {
 }
 
 /// The scope of a grant: calls that agree with every member. It names the agent, the workspace and the context.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantScopeAnswer {
     /// Of this tool.
     pub tool: String,
     /// Of this server; without it, of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// In this context.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// Of this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// In this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// In this project, as the workspace of a decision's dimension shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Of commands, the parts that they may have, as approvals show them; without them the context alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Vec<String>>,
 }
 
 /// The body that gives a grant.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GrantRequest {
     /// Its id; one is made where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
     /// The scope of the consent.
     pub scope: GrantScopeAnswer,
     /// The time until which it holds, RFC 3339.
     pub expires: String,
     /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 

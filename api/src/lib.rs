@@ -37,11 +37,11 @@ mod trust_history;
 mod trust_months;
 mod what_if;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-pub use acts::ActAnswer;
+pub use acts::{ActAnswer, NoteRequest};
 pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
 pub use breakers::{
@@ -412,7 +412,7 @@ pub struct LedgerAnswer {
 }
 
 /// An error: RFC 9457, `application/problem+json`. Some carry more members, such as `position`, `actual` or `tip`.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemAnswer {
     /// `urn:bitacora:problem:` and the code.
@@ -432,6 +432,7 @@ pub struct ProblemAnswer {
     #[schema(example = "none")]
     pub side_effects: String,
     /// The position of the event that refuses the request, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
     /// The single faults, by their place.
     #[serde(default)]
@@ -439,19 +440,24 @@ pub struct ProblemAnswer {
 }
 
 /// One fault and its place.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FaultAnswer {
     /// The fault.
     pub detail: String,
     /// The value in the body, as a JSON pointer; in NDJSON within its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
     /// The line of the body, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The query or path parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
     /// The header.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
     /// The ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
 }
 

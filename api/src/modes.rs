@@ -1,6 +1,6 @@
 //! The enforcement mode.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The enforcement mode.
@@ -24,23 +24,28 @@ pub struct ScopedMode {
 }
 
 /// Calls that a mode is about.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ModeScopeAnswer {
     /// Of this tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Of this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// In this role.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
 }
 
 /// The body that sets a mode.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ModeRequest {
     /// `enforce` or `observe`.
     pub mode: String,
     /// The scope; left out, all calls that no scope is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ModeScopeAnswer>,
     /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

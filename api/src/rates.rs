@@ -1,6 +1,6 @@
 //! Rate limits for calls.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -21,15 +21,17 @@ pub struct RateList {
 }
 
 /// A limit, in an answer and as the body that sets it.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RateRequest {
     /// The calls that are counted together.
     pub scope: RateScopeAnswer,
     /// The token bucket; without it the limit is taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<RateLimitAnswer>,
     /// Limits for the last while (`windows`: `calls`, `period_s`), for a day (`day`: `calls`, `zone`), and for the time between two calls
     /// (`apart_s`). Without it none of these is limited.
     #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling: Option<Value>,
 }
 
@@ -44,17 +46,18 @@ pub struct RollingRateAnswer {
 }
 
 /// The calls that are counted together.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RateScopeAnswer {
     /// `tool`, `agent` or `role`.
     #[schema(example = "agent")]
     pub by: String,
     /// The one that is meant. Without it: each by itself that has no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 /// A bucket of tokens, of which each call takes one.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RateLimitAnswer {
     /// Tokens that it holds at most, and at first.
     #[schema(example = 10)]

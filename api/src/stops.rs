@@ -1,10 +1,10 @@
 //! Stops: the panic, and suspended agents.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The body that stops agents, or lets them go on.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StopRequest {
     /// The reason.
     pub reason: String,

@@ -36,6 +36,10 @@ pub struct TrustAnswer {
     /// From 0 to 1.
     #[schema(example = "0.7892")]
     pub score: String,
+    /// The score that it is compared with: the least for review where it is below that, else the least without review.
+    #[schema(example = "0.8000")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<String>,
     /// `auto_approve`, `require_review` or `blocked`.
     pub standing: String,
     /// The reason for the standing.
@@ -127,7 +131,7 @@ pub enum TrustRecordOrSum {
 }
 
 /// The body that puts counts in the place of a dimension's own.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TrustSetRequest {
     /// The dimension.
     pub dimension: DimensionAnswer,
@@ -138,7 +142,7 @@ pub struct TrustSetRequest {
 }
 
 /// The counts that trust is computed from.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TrustCountsRequest {
     /// Calls that went well.
     pub approvals: u64,
@@ -151,7 +155,7 @@ pub struct TrustCountsRequest {
 }
 
 /// The body that has a blocked dimension reviewed for a while.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TrustProbeRequest {
     /// The dimension.
     pub dimension: DimensionAnswer,

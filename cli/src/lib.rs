@@ -18,7 +18,6 @@ mod options;
 mod program;
 mod prove;
 mod terminal;
-mod ttl;
 pub mod verify;
 
 pub use program::main;

@@ -6,4 +6,6 @@ pub(crate) mod global;
 pub(crate) mod mapping_arguments;
 pub(crate) mod place_parser;
 pub(crate) mod prices;
+pub(crate) mod time;
 pub(crate) mod usage;
+pub(crate) mod words;

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The answer to an append.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -153,7 +154,7 @@ pub struct OutcomeAnswer {
 }
 
 /// A refusal by the service, in the form of RFC 9457.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// The HTTP status.
@@ -167,19 +168,28 @@ pub struct Problem {
     /// The side effects that the request may have left behind: `none`, `unknown` or `committed`.
     pub side_effects: String,
     /// The position of the event that is the reason for the refusal, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
     /// The single faults, by their place.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Fault>,
+    /// All other members: `type`, `title`, and those of single codes.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// One fault and its place.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fault {
     /// The fault, in words.
     pub detail: String,
     /// The value in the body, as a JSON pointer; in NDJSON within its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
     /// The line of the body, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// All other places: `parameter`, `header` and `ledger`.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }

@@ -63,6 +63,8 @@ impl TrustInputs {
 pub struct Assessment {
     /// The score, from 0 to 1.
     pub score: Score,
+    /// The score that it is compared with: the least for review where it is below that, else the least without review.
+    pub threshold: Score,
     /// The standing that follows.
     pub standing: TrustStanding,
     /// The reason for the standing.
@@ -167,7 +169,9 @@ pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment
         (standing, reason) = (TrustStanding::RequireReview, StandingReason::Decayed);
     }
     let may_be_probed = standing == TrustStanding::Blocked && rules.blocked_may_be_probed;
-    Assessment { score, standing, reason, may_be_probed }
+    let is_low = score < rules.review_score;
+    let threshold = if is_low { rules.review_score } else { rules.auto_approve_score };
+    Assessment { score, threshold, standing, reason, may_be_probed }
 }
 
 fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {

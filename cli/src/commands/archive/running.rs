@@ -16,9 +16,9 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::import::json_text::{JsonObject, json_array};
 use crate::options::global::Global;
+use crate::options::time::age;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::TextTable;
-use crate::ttl::ttl;
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArguments {
@@ -45,7 +45,7 @@ struct RulesArguments {
     #[arg(long)]
     now: bool,
     /// The age from which on events are due: 90d.
-    #[arg(long, value_name = "TIME", value_parser = ttl, default_value = "90d")]
+    #[arg(long, value_name = "TIME", value_parser = age, default_value = "90d")]
     after: Micros,
     /// The number of unarchived events above which the older half of them is due, however new.
     #[arg(long, value_name = "EVENTS")]

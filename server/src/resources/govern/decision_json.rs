@@ -163,6 +163,7 @@ fn write_trust_of(answer: &DecisionAnswer<'_>, json: &mut JsonWriter) {
 /// Writes the trust in a dimension, its score and standing, as members of the object that is being written.
 pub(crate) fn write_trust(inputs: &TrustInputs, assessment: &Assessment, json: &mut JsonWriter) {
     json.text_member("score", &assessment.score.to_string());
+    json.text_member("threshold", &assessment.threshold.to_string());
     json.text_member("standing", assessment.standing.as_str());
     json.text_member("standingReason", assessment.reason.as_str());
     json.number_member("approvals", inputs.approvals);
