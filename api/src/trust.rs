@@ -36,8 +36,8 @@ pub struct TrustAnswer {
     /// From 0 to 1.
     #[schema(example = "0.7892")]
     pub score: String,
-    /// The score that it is compared with: the least for review where it is below that, else the least without review.
-    #[schema(example = "0.8000")]
+    /// The threshold of the score: for review where a low score blocks, else for calls without review.
+    #[schema(example = "0.9")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<String>,
     /// `auto_approve`, `require_review` or `blocked`.

@@ -11,6 +11,7 @@ mod demo_data;
 mod error;
 mod exit;
 mod files;
+mod help;
 mod import;
 mod keys;
 mod ledger_access;

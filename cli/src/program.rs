@@ -3,8 +3,6 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
-
 use crate::arguments::{CommandLine, ProgramCommand};
 use crate::commands;
 use crate::error::CommandError;
@@ -101,6 +99,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Clock(clock) => commands::clock::run(clock, context),
         Command::Panic(panic) => commands::panic::run(panic, context),
         Command::Agents(agents) => commands::panic::run_agents(agents, context),
+        Command::Status(status) => commands::status::run(&status, context),
         Command::Imports(imports) => commands::imports::run(imports, context),
         command => dispatch_on_files(&command, &context.global, &mut context.output),
     }
@@ -128,7 +127,7 @@ fn dispatch_on_files(
         Command::Token(token) => commands::token::run(token, global, output),
         Command::Bench(bench) => commands::bench::run(bench, global, output),
         Command::Completions(completions) => {
-            commands::completions::run(completions, &mut CommandLine::command(), global, output)
+            commands::completions::run(completions, &mut CommandLine::parser(), global, output)
         }
         // All others were dispatched on the context.
         _ => Ok(Exit::Done),

@@ -41,7 +41,7 @@ enum ContractsCommand {
     },
     /// List rollbacks and their states, the newest first.
     Rollbacks {
-        /// Only rollbacks in this state: `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
+        /// Only rollbacks in this state: `pending`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
         #[arg(long)]
         state: Option<String>,
         /// Only rollbacks of calls of this agent.

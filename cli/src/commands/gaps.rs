@@ -50,7 +50,7 @@ impl Row for GapAnswer {
 /// Counts the calls that have no outcome and may still get one.
 pub(super) fn open_calls(session: Option<&str>, service: &mut ServiceClient) -> Result<usize, CommandError> {
     let mut open = 0;
-    for state in ["open", "waiting"] {
+    for state in ["open", "pending"] {
         let query = json!({"outcome": state, "session": session, "limit": PAGE_CALLS});
         each_page(service, &with_query("calls", &query), |_, page: CallList| {
             open += page.calls.len();

@@ -155,7 +155,7 @@ fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError
     let said = format!("{} allowed, {} for review, {} denied", calls.allowed, calls.reviewed, calls.denied);
     let asked = format!(
         "{}: {} given, {} refused, {} lapsed, {} pending",
-        approvals.asked, approvals.given, approvals.refused, approvals.lapsed, approvals.waiting
+        approvals.asked, approvals.given, approvals.refused, approvals.lapsed, approvals.pending
     );
     FieldLines::new()
         .with("session", &session.session)
@@ -193,7 +193,7 @@ fn came_of(calls: &SessionCallsAnswer) -> String {
         (calls.blocked, "blocked"),
         (calls.stopped, "stopped"),
         (calls.lapsed, "lapsed"),
-        (calls.waiting, "pending"),
+        (calls.pending, "pending"),
         (calls.open, "open"),
     ];
     parts.map(|(count, word)| format!("{count} {word}")).join(", ")

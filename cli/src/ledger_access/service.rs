@@ -208,6 +208,16 @@ impl ServiceClient {
         self.ask(&Method::GET, &format!("/v1/{path}"), &None)
     }
 
+    /// Returns a gauge of the ledger, where the caller may see it.
+    pub(crate) fn gauge(&mut self, name: &str) -> Option<f64> {
+        let client = self.way.client(Purpose::Questions, &self.ledger, &self.runtime).ok()?;
+        let metrics = async { client.get("/metrics", "*/*").await.ok()?.whole().await.ok() };
+        let metrics = self.runtime.block_on(metrics)?;
+        let name = format!("{name}{{ledger=\"{}\"}} ", self.ledger);
+        let metrics = std::str::from_utf8(&metrics).ok()?;
+        metrics.lines().find_map(|line| line.strip_prefix(&name))?.parse().ok()
+    }
+
     fn ask(
         &mut self,
         method: &Method,

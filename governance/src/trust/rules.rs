@@ -63,7 +63,7 @@ impl TrustInputs {
 pub struct Assessment {
     /// The score, from 0 to 1.
     pub score: Score,
-    /// The score that it is compared with: the least for review where it is below that, else the least without review.
+    /// The threshold of the score: for review where a low score blocks, else for calls without review.
     pub threshold: Score,
     /// The standing that follows.
     pub standing: TrustStanding,
@@ -169,7 +169,7 @@ pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment
         (standing, reason) = (TrustStanding::RequireReview, StandingReason::Decayed);
     }
     let may_be_probed = standing == TrustStanding::Blocked && rules.blocked_may_be_probed;
-    let is_low = score < rules.review_score;
+    let is_low = reason == StandingReason::LowScore;
     let threshold = if is_low { rules.review_score } else { rules.auto_approve_score };
     Assessment { score, threshold, standing, reason, may_be_probed }
 }

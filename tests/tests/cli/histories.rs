@@ -223,7 +223,7 @@ fn contracts_are_shown_with_their_checks_and_rollbacks() {
         (&["--agent", "tester"], 1),
         (&["--agent", "coder"], 0),
         (&["--state", "executed"], 2),
-        (&["--state", "asked"], 0),
+        (&["--state", "pending"], 0),
     ] {
         assert_eq!(listed(&[&["rollbacks"], filter].concat(), "rollbacks"), found, "{filter:?}");
     }
