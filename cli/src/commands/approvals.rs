@@ -110,7 +110,8 @@ fn list(all: bool, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let Some(pages) = context.pages::<ApprovalList>("approvals")? else { return Ok(Exit::Done) };
     let has_parts = pages.iter().flat_map(|page| &page.approvals).any(|one| one.parts.is_some());
     let heading = ["approval", "since", "until", "agent", "call", "what it asks for", "parts"];
-    let mut table = TextTable::new(if has_parts { &heading } else { &heading[..6] });
+    let table = TextTable::new(if has_parts { &heading } else { &heading[..6] });
+    let mut table = table.dispensing(&["since", "agent"]);
     let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
     let (over, pending): (Vec<_>, Vec<_>) = pages.iter().flat_map(|page| &page.approvals).partition(is_over);
     let left_out = if all { 0 } else { over.len() };

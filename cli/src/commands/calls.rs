@@ -97,6 +97,7 @@ pub(crate) fn none_found(outside: Option<&OutsideAnswer>, is_asked: bool, words:
 impl Row for CallAnswer {
     const HEADINGS: &'static [&'static str] =
         &["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"];
+    const DISPENSABLE: &'static [&'static str] = &["context", "agent"];
 
     fn cells(&self) -> Vec<Cell> {
         let decision = self.decision.as_ref();

@@ -6,8 +6,10 @@ use crate::terminal::output::{Output, OutputError, printable};
 
 /// The most characters of a cell that are shown without `--wide`.
 const MAX_CELL_CHARACTERS: usize = 160;
-/// The fewest characters that a column of text is cut to.
-const MIN_TEXT_CHARACTERS: usize = 12;
+/// The fewest characters that a column of words is cut to.
+const MIN_WORDS_CHARACTERS: usize = 12;
+/// The most characters of an id, which is one word: those of a SHA-256 in hexadecimal digits.
+const MAX_ID_CHARACTERS: usize = 64;
 /// The space between two columns.
 const GAP: &str = "  ";
 
@@ -59,13 +61,15 @@ impl Cell {
 
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
-        Self { text: text.to_owned(), is_words: true, is_whole: false }
+        text.to_owned().into()
     }
 }
 
 impl From<String> for Cell {
+    /// Returns the cell of a text; one word is taken for an id.
     fn from(text: String) -> Self {
-        Self { text, is_words: true, is_whole: false }
+        let is_words = text.contains(' ') || text.len() > MAX_ID_CHARACTERS;
+        Self { text, is_words, is_whole: false }
     }
 }
 
@@ -135,9 +139,14 @@ impl TextTable {
 
     /// Returns the table of these items.
     pub(crate) fn of<'a, R: Row + 'a>(items: impl IntoIterator<Item = &'a R>) -> Self {
-        let mut table = Self { dispensable: R::DISPENSABLE, ..Self::new(R::HEADINGS) };
+        let mut table = Self::new(R::HEADINGS).dispensing(R::DISPENSABLE);
         items.into_iter().for_each(|item| table.add(item.cells()));
         table
+    }
+
+    /// Names the columns that a terminal too narrow for all goes without, the first one first.
+    pub(crate) fn dispensing(self, dispensable: &'static [&'static str]) -> Self {
+        Self { dispensable, ..self }
     }
 
     /// Adds a row. A row may have fewer cells than the table has headings.
@@ -185,27 +194,17 @@ struct FittedTable {
 struct Column {
     cells: Vec<String>,
     width: usize,
-    is_words: bool,
+    /// The width that the column is not cut below.
+    least: usize,
 }
 
 impl FittedTable {
     fn of(table: &TextTable, is_wide: bool) -> Self {
-        let column = |(index, heading): (usize, &String)| {
-            let cells = table.rows.iter().map(|row| row.get(index));
-            let is_words = cells.clone().flatten().all(|cell| cell.is_words);
-            let text = |cell: Option<&Cell>| match cell {
-                None => String::new(),
-                Some(cell) if is_wide || cell.is_whole => printable(&cell.text),
-                Some(cell) => shortened(&cell.text),
-            };
-            let cells: Vec<String> = once(heading.clone()).chain(cells.map(text)).collect();
-            let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or_default();
-            Column { cells, width, is_words }
-        };
-        let columns = table.headings.len().max(table.rows.iter().map(Vec::len).max().unwrap_or_default());
-        let none = String::new();
-        let headings = table.headings.iter().chain(std::iter::repeat(&none)).take(columns);
-        Self { columns: headings.enumerate().map(column).collect() }
+        let columns = table.rows.iter().map(Vec::len).max().unwrap_or_default().max(table.headings.len());
+        let headings = table.headings.iter().map(String::as_str).chain(std::iter::repeat(""));
+        let column =
+            |(index, heading)| Column::of(heading, table.rows.iter().map(|row| row.get(index)), is_wide);
+        Self { columns: headings.take(columns).enumerate().map(column).collect() }
     }
 
     fn width(&self) -> usize {
@@ -219,7 +218,7 @@ impl FittedTable {
         let mut left_out = Vec::new();
         let mut names = dispensable.iter();
         loop {
-            let least: usize = self.columns.iter().map(Column::least).sum();
+            let least: usize = self.columns.iter().map(|column| column.least).sum();
             if least + GAP.len() * self.columns.len().saturating_sub(1) <= columns {
                 break;
             }
@@ -228,7 +227,7 @@ impl FittedTable {
             left_out.push(*name);
         }
         while self.width() > columns {
-            let widest = self.columns.iter_mut().filter(|column| column.width > column.least());
+            let widest = self.columns.iter_mut().filter(|column| column.width > column.least);
             let Some(widest) = widest.max_by_key(|column| column.width) else { break };
             widest.width -= 1;
         }
@@ -249,10 +248,22 @@ impl FittedTable {
 }
 
 impl Column {
-    /// Returns the width that the column is not cut below.
-    fn least(&self) -> usize {
-        let heading = self.cells.first().map_or(0, |heading| heading.chars().count());
-        if self.is_words { self.width.min(heading.max(MIN_TEXT_CHARACTERS)) } else { self.width }
+    fn of<'a>(heading: &str, cells: impl Iterator<Item = Option<&'a Cell>>, is_wide: bool) -> Self {
+        let characters = heading.chars().count();
+        let mut column = Self { cells: vec![heading.to_owned()], width: characters, least: characters };
+        for cell in cells {
+            let text = match cell {
+                None => String::new(),
+                Some(cell) if is_wide || cell.is_whole => printable(&cell.text),
+                Some(cell) => shortened(&cell.text),
+            };
+            let characters = text.chars().count();
+            let is_words = cell.is_some_and(|cell| cell.is_words);
+            let least = if is_words { characters.min(MIN_WORDS_CHARACTERS) } else { characters };
+            (column.width, column.least) = (column.width.max(characters), column.least.max(least));
+            column.cells.push(text);
+        }
+        column
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn answered(
     let Some(pages) = pages else { return Ok(Exit::Done) };
     let people = KnownPeople::of(context.service()?)?;
     let heading = ["position", "time", "approval", "answer", "by", "waited", "agent", "tool", "note"];
-    let mut table = TextTable::new(&heading);
+    let mut table = TextTable::new(&heading).dispensing(&["agent", "waited", "position"]);
     for one in pages.iter().flat_map(|page| &page.resolutions) {
         table.add(cells![
             Cell::id(&one.position),
