@@ -167,7 +167,7 @@ const EVERYWHERE: [&str; 1] = ["json"];
 
 /// The page of `bitacora --help`; the list of commands stands where clap has its own.
 const TEMPLATE: &str =
-    "{about-with-newline}\n{usage-heading} {usage}\n{after-help}\n\nGlobal options:\n{options}";
+    "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nGlobal options:\n{options}";
 
 fn commands() -> impl Iterator<Item = &'static CommandHelp> {
     GROUPS.iter().flat_map(|group| group.commands)
@@ -217,7 +217,7 @@ fn list_of_commands(parser: &Command) -> String {
         }
     }
     list.push_str("\n`bitacora help COMMAND` explains a command.");
-    list
+    list.trim_start().to_owned()
 }
 
 /// Returns a global option on the command line that its command does not use.
@@ -226,7 +226,10 @@ pub(crate) fn unused_option(matches: &ArgMatches) -> Option<(&'static str, Strin
     let command = commands().find(|command| command.name == name)?;
     let is_given =
         |option: &&clap::Id| matches.value_source(option.as_str()) == Some(ValueSource::CommandLine);
-    let unused = matches.ids().filter(is_given).find(|option| !command.uses(option.as_str()))?;
+    // The others are names of groups.
+    let is_option = |option: &&clap::Id| commands().any(|command| command.uses(option.as_str()));
+    let mut given = matches.ids().filter(is_given).filter(is_option);
+    let unused = given.find(|option| !command.uses(option.as_str()))?;
     Some((command.name, format!("--{}", unused.as_str().replace('_', "-"))))
 }
 
@@ -281,6 +284,7 @@ mod tests {
         let unused = unused_option(&matches(&["bitacora", "completions", "bash", "--new-anchor"]));
         assert_eq!(unused, Some(("completions", "--new-anchor".to_owned())));
         assert_eq!(unused_option(&matches(&["bitacora", "calls", "--new-anchor", "--json"])), None);
+        assert_eq!(unused_option(&matches(&["bitacora", "--new-anchor", "--json", "calls"])), None);
     }
 
     #[test]

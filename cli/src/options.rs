@@ -4,6 +4,7 @@ pub(crate) mod dimension;
 pub(crate) mod filters;
 pub(crate) mod global;
 pub(crate) mod mapping_arguments;
+pub(crate) mod optional_command;
 pub(crate) mod place_parser;
 pub(crate) mod prices;
 pub(crate) mod time;

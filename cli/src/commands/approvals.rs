@@ -19,21 +19,17 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::principal_names::KnownPeople;
 use crate::ledger_access::query::named;
 use crate::ledger_access::service::ServiceAnswer;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::{Cell, FieldLines, TextTable, cells, to_the_second};
 
 /// The number of approvals in a list whose request is shown; for the others, only the tool is.
 const MAX_ASKED_FOR: usize = 50;
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ApprovalsArguments {
-    #[command(subcommand)]
-    command: Option<ApprovalsCommand>,
-}
+pub(crate) type ApprovalsArguments = OptionalCommand<ApprovalsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ApprovalsCommand {
+pub(crate) enum ApprovalsCommand {
     /// List pending approvals (default).
     List {
         /// Include approvals whose call has ended meanwhile.
@@ -78,7 +74,7 @@ enum ApprovalsCommand {
 
 /// A person's answer to an approval. The first answer holds.
 #[derive(Debug, Args)]
-struct AnswerArguments {
+pub(crate) struct AnswerArguments {
     /// The approval's id.
     approval: String,
     /// The reason.

@@ -2,7 +2,7 @@
 
 use bitacora_api::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 use bitacora_vocabulary::BreakerSettings;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
 
@@ -11,17 +11,13 @@ use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::table::{Cell, Row, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct BreakersArguments {
-    #[command(subcommand)]
-    command: Option<BreakersCommand>,
-}
+pub(crate) type BreakersArguments = OptionalCommand<BreakersCommand>;
 
 #[derive(Debug, Subcommand)]
-enum BreakersCommand {
+pub(crate) enum BreakersCommand {
     /// List the circuit breakers (default).
     List {
         /// Only breakers in this state.
@@ -59,7 +55,7 @@ enum BreakersCommand {
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
 #[value(rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
-enum BreakerState {
+pub(crate) enum BreakerState {
     /// Calls pass.
     Closed,
     /// Calls are denied.

@@ -15,19 +15,15 @@ use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
 use crate::options::words::word;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct BudgetsArguments {
-    #[command(subcommand)]
-    command: Option<BudgetsCommand>,
-}
+pub(crate) type BudgetsArguments = OptionalCommand<BudgetsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum BudgetsCommand {
+pub(crate) enum BudgetsCommand {
     /// List the budgets and what is left of them (default); with a scope, those that count its calls.
     List {
         #[command(flatten)]
@@ -65,7 +61,7 @@ enum BudgetsCommand {
 
 /// The scope of a budget: spending that matches all of these.
 #[derive(Debug, Default, Args, Serialize)]
-struct BudgetScope {
+pub(crate) struct BudgetScope {
     /// The agent.
     #[arg(long)]
     agent: Option<String>,
@@ -96,7 +92,7 @@ struct BudgetScope {
 /// The limits of a budget.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
-struct Limits {
+pub(crate) struct Limits {
     /// The cost in US dollars: 0.0023.
     #[arg(long, value_name = "USD")]
     cost_usd: Option<String>,
@@ -116,7 +112,7 @@ struct Limits {
 
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Period {
+pub(crate) enum Period {
     Run,
     Session,
     Day,
@@ -126,7 +122,7 @@ enum Period {
 
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum OnExceed {
+pub(crate) enum OnExceed {
     Pause,
     Deny,
     Abort,
@@ -134,7 +130,7 @@ enum OnExceed {
 
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum BudgetCounting {
+pub(crate) enum BudgetCounting {
     EachAgent,
     Together,
 }

@@ -17,18 +17,14 @@ use crate::files::document::Document;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::{ServiceAnswer, ServiceUse};
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells, to_the_second};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct CheckpointsArguments {
-    #[command(subcommand)]
-    command: Option<CheckpointsCommand>,
-}
+pub(crate) type CheckpointsArguments = OptionalCommand<CheckpointsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum CheckpointsCommand {
+pub(crate) enum CheckpointsCommand {
     /// List checkpoints, the newest first (default).
     List(ListArguments),
     /// Show one checkpoint of a thread, or its newest, with its channels and the writes of tasks behind it.
@@ -84,7 +80,7 @@ enum CheckpointsCommand {
 }
 
 #[derive(Debug, Default, Args, Serialize)]
-struct ListArguments {
+pub(crate) struct ListArguments {
     /// Only checkpoints of this thread.
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
@@ -102,7 +98,7 @@ struct ListArguments {
 
 /// A choice of checkpoints of a thread.
 #[derive(Debug, Args, Serialize)]
-struct Which {
+pub(crate) struct Which {
     /// The checkpoint's id.
     #[arg(long, value_name = "ID")]
     checkpoint: Option<String>,

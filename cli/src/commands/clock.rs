@@ -1,24 +1,20 @@
 //! `clock`: the state of the ledger's clock, and an operator's acceptance of its time.
 
 use bitacora_api::{ClockAnswer, StopRequest};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
 
 const MICROS_A_SECOND: u64 = 1_000_000;
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ClockArguments {
-    #[command(subcommand)]
-    command: Option<ClockCommand>,
-}
+pub(crate) type ClockArguments = OptionalCommand<ClockCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ClockCommand {
+pub(crate) enum ClockCommand {
     /// Show whether the clock jumped (default).
     Show,
     /// Accept the clock's time, and decide calls again.

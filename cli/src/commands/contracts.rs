@@ -4,7 +4,7 @@ use bitacora_api::{
     ContractAnswer, ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractList,
     ContractShown, RollbackAnswered, RollbackList,
 };
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
@@ -12,18 +12,14 @@ use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::ServiceUse;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ContractsArguments {
-    #[command(subcommand)]
-    command: Option<ContractsCommand>,
-}
+pub(crate) type ContractsArguments = OptionalCommand<ContractsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ContractsCommand {
+pub(crate) enum ContractsCommand {
     /// List the contracts with their last definitions (default).
     List,
     /// Show one contract, with its definitions.

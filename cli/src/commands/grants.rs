@@ -8,19 +8,15 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::named;
+use crate::options::optional_command::OptionalCommand;
 use crate::options::time::EndTime;
 use crate::terminal::output::printable;
 use crate::terminal::table::{Cell, Row, cells, to_the_second};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct GrantsArguments {
-    #[command(subcommand)]
-    command: Option<GrantsCommand>,
-}
+pub(crate) type GrantsArguments = OptionalCommand<GrantsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum GrantsCommand {
+pub(crate) enum GrantsCommand {
     /// List the grants in force (default).
     List,
     /// Give consent to calls that match all of this, so that they need no approval; denied calls stay denied.
@@ -36,7 +32,7 @@ enum GrantsCommand {
 }
 
 #[derive(Debug, Args)]
-struct GiveArguments {
+pub(crate) struct GiveArguments {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: String,

@@ -1,7 +1,7 @@
 //! `imports`: external recordings, the change that each would make, and their acceptance.
 
 use bitacora_api::{ImportAnswer, ImportList, ImportListed, ImportedAnswer, NoteRequest, StandingsAnswer};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use crate::commands::trust::score_words;
@@ -11,6 +11,7 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::dimension_words;
+use crate::options::optional_command::OptionalCommand;
 use crate::options::usage::UsageError;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
@@ -20,15 +21,10 @@ const MIN_BEGINNING: usize = 8;
 /// The characters of a whole digest: SHA-256 in hexadecimal digits.
 const DIGEST_CHARACTERS: usize = 64;
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ImportsArguments {
-    #[command(subcommand)]
-    command: Option<ImportsCommand>,
-}
+pub(crate) type ImportsArguments = OptionalCommand<ImportsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ImportsCommand {
+pub(crate) enum ImportsCommand {
     /// List completed imports, the latest first (default).
     List,
     /// Show the change that an import would make: its counts, those of the ledger, and the trust after acceptance.

@@ -7,17 +7,13 @@ use hyper::Method;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::table::{TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ModeArguments {
-    #[command(subcommand)]
-    command: Option<ModeCommand>,
-}
+pub(crate) type ModeArguments = OptionalCommand<ModeCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ModeCommand {
+pub(crate) enum ModeCommand {
     /// Show the enforcement mode (default).
     Show,
     /// Record decisions but allow every call; panic and suspensions still apply.
@@ -28,7 +24,7 @@ enum ModeCommand {
 
 /// The scope: calls that match all of it. Without any, all calls that no other scope matches.
 #[derive(Debug, Args)]
-struct ModeScope {
+pub(crate) struct ModeScope {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,

@@ -9,21 +9,17 @@ use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::named;
 use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::printable;
 use crate::terminal::table::{Cell, Row, TextTable, cells};
 
 /// The text for an empty list of suspended agents.
 const NONE_SUSPENDED: &str = "no agent is suspended";
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct PanicArguments {
-    #[command(subcommand)]
-    command: Option<PanicCommand>,
-}
+pub(crate) type PanicArguments = OptionalCommand<PanicCommand>;
 
 #[derive(Debug, Subcommand)]
-enum PanicCommand {
+pub(crate) enum PanicCommand {
     /// Show whether the panic stop is engaged (default).
     Show,
     /// Deny every call from now on.
@@ -32,15 +28,10 @@ enum PanicCommand {
     Release(Reason),
 }
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct AgentsArguments {
-    #[command(subcommand)]
-    command: Option<AgentsCommand>,
-}
+pub(crate) type AgentsArguments = OptionalCommand<AgentsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum AgentsCommand {
+pub(crate) enum AgentsCommand {
     /// List the suspended agents (default).
     List,
     /// Deny every call of this agent from now on.
@@ -60,7 +51,7 @@ enum AgentsCommand {
 }
 
 #[derive(Debug, Args)]
-struct Reason {
+pub(crate) struct Reason {
     /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,

@@ -21,18 +21,14 @@ use crate::files::document::{Document, DocumentError};
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::query::{named, with_query};
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{Cell, TextTable, cells, shortened};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct PolicyArguments {
-    #[command(subcommand)]
-    command: Option<PolicyCommand>,
-}
+pub(crate) type PolicyArguments = OptionalCommand<PolicyCommand>;
 
 #[derive(Debug, Subcommand)]
-enum PolicyCommand {
+pub(crate) enum PolicyCommand {
     /// Show the versions, and the rules of one (default).
     Show {
         /// The version. [default: the active one]
@@ -89,7 +85,7 @@ enum PolicyCommand {
 
 /// The recorded calls that a policy is tried on.
 #[derive(Debug, Args, Serialize)]
-struct TrialCalls {
+pub(crate) struct TrialCalls {
     /// The most calls to try, the newest. [default: 1000]
     #[arg(long, value_name = "CALLS")]
     limit: Option<u32>,
@@ -99,7 +95,7 @@ struct TrialCalls {
 }
 
 #[derive(Debug, Args)]
-struct Version {
+pub(crate) struct Version {
     /// The version's number.
     #[arg(id = "changed-version", value_name = "VERSION", value_parser = version)]
     version: u64,

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Instant;
 
 use bitacora_api::{ProjectionAnswer, ProjectionList, RebuildAnswer};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hyper::Method;
 
 use crate::error::CommandError;
@@ -14,18 +14,14 @@ use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage as _, each_page_by};
 use crate::ledger_access::query::named;
 use crate::ledger_access::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, ServiceUse};
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::printable;
 use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ProjectionsArguments {
-    #[command(subcommand)]
-    command: Option<ProjectionsCommand>,
-}
+pub(crate) type ProjectionsArguments = OptionalCommand<ProjectionsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ProjectionsCommand {
+pub(crate) enum ProjectionsCommand {
     /// Show all read models (default); exit code 50 where one is degraded or has stopped.
     List,
     /// Rebuild a read model from the log, beside the current one, which it then replaces.

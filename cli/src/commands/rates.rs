@@ -14,18 +14,14 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::pages::each_page;
 use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
 use crate::options::words::word;
 use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct RatesArguments {
-    #[command(subcommand)]
-    command: Option<RatesCommand>,
-}
+pub(crate) type RatesArguments = OptionalCommand<RatesCommand>;
 
 #[derive(Debug, Subcommand)]
-enum RatesCommand {
+pub(crate) enum RatesCommand {
     /// List the limits, and what is left where calls used some (default).
     List {
         /// Only limits of tools, of agents or of roles.
@@ -51,7 +47,7 @@ enum RatesCommand {
 
 /// The scope of a limit: calls that are counted together.
 #[derive(Debug, Args)]
-struct RateScope {
+pub(crate) struct RateScope {
     /// The key that calls are counted by: a tool, an agent or a role.
     #[arg(long, value_enum)]
     by: By,
@@ -62,7 +58,7 @@ struct RateScope {
 
 /// The limits of calls. A limit that is left out does not apply.
 #[derive(Debug, Args)]
-struct How {
+pub(crate) struct How {
     /// The bucket's size: the most calls at once.
     #[arg(long, value_name = "CALLS", requires = "refill", required_unless_present_any = ["within", "a_day", "apart_s"])]
     burst: Option<u32>,
@@ -132,7 +128,7 @@ impl How {
 /// The key that calls are counted by.
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum By {
+pub(crate) enum By {
     /// The call's tool.
     Tool,
     /// The call's agent.

@@ -1,7 +1,7 @@
 //! `starter`: a comparison of the ledger's policy and tools with the built-in ones, and an upgrade.
 
 use bitacora_api::{PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hyper::Method;
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::named;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::TextTable;
 
@@ -17,15 +18,10 @@ use crate::terminal::table::TextTable;
 pub(crate) const OUTDATED: &str = "the active policy is an earlier starter; `bitacora starter` shows the difference, \
      `bitacora starter upgrade` publishes and activates the current one";
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct StarterArguments {
-    #[command(subcommand)]
-    command: Option<StarterCommand>,
-}
+pub(crate) type StarterArguments = OptionalCommand<StarterCommand>;
 
 #[derive(Debug, Subcommand)]
-enum StarterCommand {
+pub(crate) enum StarterCommand {
     /// Show whether the ledger follows the starter, and the differences (default).
     Show,
     /// Publish and activate the current starter in place of an earlier one, and register its changed tools.

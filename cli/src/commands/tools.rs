@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use bitacora_api::{ActAnswer, StopRequest, ToolAnswer, ToolList};
 use bitacora_governance::STARTER_TOOLS;
 use bitacora_vocabulary::{Name, ToolDocument};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hyper::Method;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -22,18 +22,14 @@ use crate::files::document::{Document, DocumentError, place_of};
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
 use crate::options::words::word;
 use crate::terminal::table::{Cell, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ToolsArguments {
-    #[command(subcommand)]
-    command: Option<ToolsCommand>,
-}
+pub(crate) type ToolsArguments = OptionalCommand<ToolsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ToolsCommand {
+pub(crate) enum ToolsCommand {
     /// List the registered tools (default).
     List,
     /// List tools that calls named and nobody registered.

@@ -18,19 +18,15 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::{DimensionArguments, dimension_words};
+use crate::options::optional_command::OptionalCommand;
 use crate::options::time::EndTime;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells, to_the_second};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct TrustArguments {
-    #[command(subcommand)]
-    command: Option<TrustCommand>,
-}
+pub(crate) type TrustArguments = OptionalCommand<TrustCommand>;
 
 #[derive(Debug, Subcommand)]
-enum TrustCommand {
+pub(crate) enum TrustCommand {
     /// List dimensions by score, the best first (default).
     Top(ListArguments),
     /// List dimensions by score, the worst first.
@@ -52,7 +48,7 @@ enum TrustCommand {
 }
 
 #[derive(Debug, Default, Args, Serialize)]
-struct ListArguments {
+pub(crate) struct ListArguments {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -74,7 +70,7 @@ struct ListArguments {
 }
 
 #[derive(Debug, Args)]
-struct HistoryArguments {
+pub(crate) struct HistoryArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
     /// Only outcomes up to this position.
@@ -89,7 +85,7 @@ struct HistoryArguments {
 }
 
 #[derive(Debug, Args)]
-struct SetArguments {
+pub(crate) struct SetArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
     /// The number of calls that succeeded.
@@ -110,7 +106,7 @@ struct SetArguments {
 }
 
 #[derive(Debug, Args)]
-struct ProbeArguments {
+pub(crate) struct ProbeArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
     /// The duration, or its end: `2h`; at most `7d`.

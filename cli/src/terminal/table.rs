@@ -307,7 +307,7 @@ pub(crate) fn shortened(text: &str) -> String {
 
 /// Fields for people: names with their values, in the order of their lines.
 #[derive(Default)]
-pub(crate) struct FieldLines(Vec<(&'static str, String)>);
+pub(crate) struct FieldLines(Vec<(&'static str, Option<String>)>);
 
 impl FieldLines {
     pub(crate) fn new() -> Self {
@@ -316,16 +316,14 @@ impl FieldLines {
 
     /// Adds a value.
     pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.0.push((name, value.to_string()));
+        self.0.push((name, Some(value.to_string())));
         self
     }
 
     /// Adds a value, if there is one.
-    pub(crate) fn maybe(self, name: &'static str, value: Option<impl ToString>) -> Self {
-        match value {
-            Some(value) => self.with(name, value),
-            None => self,
-        }
+    pub(crate) fn maybe(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
+        self.0.push((name, value.map(|value| value.to_string())));
+        self
     }
 
     /// Adds a time, if there is one.
@@ -334,7 +332,7 @@ impl FieldLines {
     }
 
     pub(crate) fn write(&self, output: &mut Output) -> Result<(), OutputError> {
-        let fields: Vec<_> = self.0.iter().map(|(name, value)| (*name, Some(value.as_str()))).collect();
+        let fields: Vec<_> = self.0.iter().map(|(name, value)| (*name, value.as_deref())).collect();
         write_fields(&fields, output)
     }
 }

@@ -13,7 +13,7 @@ use crate::ledger_access::service::ServiceUse;
 use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args, Serialize)]
-pub(super) struct AnsweredArguments {
+pub(crate) struct AnsweredArguments {
     /// Only answers by this actor.
     #[arg(long, value_name = "ACTOR")]
     by: Option<String>,

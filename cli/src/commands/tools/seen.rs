@@ -17,7 +17,7 @@ const ROLES: [&str; 3] = ["agent", "operator", "admin"];
 
 /// The registration of a seen tool.
 #[derive(Debug, Args)]
-pub(super) struct SeenArguments {
+pub(crate) struct SeenArguments {
     /// Register the tool of this name, as `tools seen` lists it: with any arguments, and approvals bound to all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "starter", requires = "risk")]
     seen: Option<String>,

@@ -15,7 +15,7 @@ use crate::options::words::word;
 use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args, Serialize)]
-pub(super) struct UsageArguments {
+pub(crate) struct UsageArguments {
     /// The grouping; several with commas between.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Tool])]
     #[serde(skip)]
