@@ -10,3 +10,10 @@ pub struct ActAnswer {
     #[schema(example = "17")]
     pub position: String,
 }
+
+/// The body of an act that may have a reason in the words of its actor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NoteRequest {
+    /// The reason.
+    pub note: String,
+}

@@ -78,7 +78,7 @@ pub struct CallAnswer {
     /// The approval that it waited for last, and what became of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<CallApprovalAnswer>,
-    /// Its state in one word: the status of its outcome, or one of the following. `open`: it may run, or does. `waiting`: for a person.
+    /// Its state in one word: the status of its outcome, or one of the following. `open`: it may run, or does. `pending`: a person is asked.
     /// `denied`: where that holds. `rejected`: by a person. `expired`: nobody answered. `withdrawn`: the request was taken back.
     #[schema(example = "ok")]
     pub state: String,

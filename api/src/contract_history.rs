@@ -129,8 +129,8 @@ pub struct RollbackAnswered {
     pub position: String,
     /// The time of that event.
     pub time: String,
-    /// `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
-    #[schema(example = "asked")]
+    /// `pending`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
+    #[schema(example = "pending")]
     pub state: String,
     /// The approval; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]

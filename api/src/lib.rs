@@ -47,7 +47,7 @@ mod trust_history;
 mod trust_months;
 mod what_if;
 
-pub use acts::ActAnswer;
+pub use acts::{ActAnswer, NoteRequest};
 pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use appends::{AppendAnswer, AppendReceipt, DerivedReceipt, ReceiptState};
 pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};

@@ -157,7 +157,7 @@ pub struct SessionCallsAnswer {
     /// Those whose approval nobody gave in time, or which was taken back.
     pub lapsed: u64,
     /// Those that wait for a person.
-    pub waiting: u64,
+    pub pending: u64,
     /// Those that may run, or do: without an end, as far as is recorded.
     pub open: u64,
 }
@@ -174,7 +174,7 @@ pub struct SessionApprovalsAnswer {
     /// Those that nobody answered in time, or that were taken back.
     pub lapsed: u64,
     /// Those that wait.
-    pub waiting: u64,
+    pub pending: u64,
 }
 
 /// One session, with its runs.

@@ -36,6 +36,10 @@ pub struct TrustAnswer {
     /// From 0 to 1.
     #[schema(example = "0.7892")]
     pub score: String,
+    /// The threshold of the score: for review where a low score blocks, else for calls without review.
+    #[schema(example = "0.9")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<String>,
     /// `auto_approve`, `require_review` or `blocked`.
     pub standing: String,
     /// The reason for the standing.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::annotate::AnnotateArguments;
 use crate::commands::append::AppendArguments;
@@ -40,16 +40,18 @@ use crate::commands::runs::RunsArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::sessions::SessionsArguments;
 use crate::commands::starter::StarterArguments;
+use crate::commands::status::StatusArguments;
 use crate::commands::tail::TailArguments;
 use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
+use crate::help;
 use crate::options::global::Global;
 
 /// A ledger that records what AI agents do, and decides what they may do.
 #[derive(Debug, Parser)]
-#[command(name = "bitacora", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "bitacora", version, about, propagate_version = true)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -66,9 +68,18 @@ impl CommandLine {
         Self::read_from(std::env::args_os())
     }
 
+    /// Returns the parser, with groups and examples.
+    pub(crate) fn parser() -> Command {
+        help::with_help(Self::command())
+    }
+
     fn read_from(line: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
-        let mut command = Self::command();
+        let mut command = Self::parser();
         let matches = command.try_get_matches_from_mut(line)?;
+        if let Some((name, option)) = help::unused_option(&matches) {
+            let fault = format!("found {option}, which `bitacora {name}` does not use; leave it out");
+            return Err(command.error(ErrorKind::UnknownArgument, fault));
+        }
         let mut arguments = Self::from_arg_matches(&matches)?;
         let takes_both = matches!(&arguments.command, ProgramCommand::Replay(replay) if replay.is_live());
         let settled = arguments.global.settle(&matches, takes_both);
@@ -148,6 +159,8 @@ pub(crate) enum ProgramCommand {
     Recover(RecoverArguments),
     /// Rebuild the state that decides from the log; compare it with another state.
     Replay(ReplayArguments),
+    /// Show which ledger answers: head, readiness, mode, and what is pending.
+    Status(StatusArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
     /// Show the newest events and follow: lines for people or, with --json, one JSON object a line.

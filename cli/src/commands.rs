@@ -35,6 +35,7 @@ pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod starter;
+pub(crate) mod status;
 pub(crate) mod tail;
 pub(crate) mod token;
 pub(crate) mod tools;

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::exit::Exit;
 
 /// An error that ends a command. Each operation has its own, beside it.
-pub(crate) trait CommandFailure: Error {
+pub(crate) trait CommandFailure: Error + 'static {
     /// Returns the exit code that the error ends the program with.
     fn exit(&self) -> Exit {
         Exit::Failed
@@ -28,13 +28,18 @@ impl CommandError {
         self.0.exit()
     }
 
+    /// Returns the error itself, to look for its sources.
+    pub(crate) fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
+    }
+
     /// Returns `true` if nobody is left to read the message.
     pub(crate) fn is_silent(&self) -> bool {
         self.0.is_silent()
     }
 }
 
-impl<F: CommandFailure + 'static> From<F> for CommandError {
+impl<F: CommandFailure> From<F> for CommandError {
     fn from(failure: F) -> Self {
         Self(Box::new(failure))
     }

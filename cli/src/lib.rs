@@ -11,6 +11,7 @@ mod demo_data;
 mod error;
 mod exit;
 mod files;
+mod help;
 mod import;
 mod keys;
 mod ledger_access;
@@ -18,7 +19,6 @@ mod options;
 mod program;
 mod prove;
 mod terminal;
-mod ttl;
 pub mod verify;
 
 pub use program::main;

@@ -3,119 +3,150 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
-
 use crate::arguments::{CommandLine, ProgramCommand};
 use crate::commands;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::ledger_access::context::CommandContext;
+use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::problem::{problem, usage_problem};
 
 /// Runs the program on this process's arguments, environment and standard streams.
 #[must_use]
 pub fn main() -> ExitCode {
     match CommandLine::read() {
-        Ok(arguments) => run(&arguments).into(),
+        Ok(arguments) => run(arguments).into(),
         Err(error) => {
+            let fails = error.use_stderr();
             // Help and usage go where clap sends them; if nobody listens there, there is nobody to tell.
-            let _unheard = error.print().is_err();
-            if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+            let _unheard = if fails && std::env::args_os().any(|argument| argument == "--json") {
+                writeln!(io::stderr(), "{}", usage_problem(&error.to_string())).is_err()
+            } else {
+                error.print().is_err()
+            };
+            if fails { Exit::Usage.into() } else { Exit::Done.into() }
         }
     }
 }
 
-fn run(arguments: &CommandLine) -> Exit {
-    let mut output = Output::stdout();
-    let ended = dispatch(arguments, &mut output);
-    let flushed = output.flush();
-    if let Some(asked) = arguments.global.asked_elsewhere() {
+fn run(CommandLine { global, command }: CommandLine) -> Exit {
+    let reads_events = matches!(command, ProgramCommand::Read(_) | ProgramCommand::Tail(_));
+    let mut context = CommandContext::new(global);
+    let ended = dispatch(command, &mut context);
+    let closed = context.end();
+    let ended = ended.and_then(|exit| closed.map(|()| exit));
+    let flushed = context.output.flush();
+    let global = &context.global;
+    if let Some(asked) = global.asked_elsewhere() {
         // The variable may name another ledger than whoever reads the answer thinks of.
-        let _unheard = writeln!(io::stderr(), "bitacora: asked {}", printable(&asked)).is_err();
+        note(&format!("asked {asked}"));
     }
-    let doubt = arguments.global.doubt.reason();
+    let doubt = global.doubt.reason();
     if let Some(reason) = &doubt {
-        let reason = printable(reason);
-        let _unheard =
-            writeln!(io::stderr(), "bitacora: the answer rests on less than the ledger held: {reason}")
-                .is_err();
+        note(&format!("the answer rests on less than the ledger held: {reason}"));
     }
-    let in_doubt = |exit| if doubt.is_some() { exit_in_doubt(&arguments.command, exit) } else { exit };
-    let ended = ended.map(in_doubt);
-    match (ended, flushed) {
+    let in_doubt = |exit| if doubt.is_some() { exit_in_doubt(reads_events, exit) } else { exit };
+    match (ended.map(in_doubt), flushed) {
         (Ok(exit), Ok(()) | Err(OutputError::Closed)) => exit,
         (Ok(exit), Err(error)) => {
-            tell(&CommandError::from(error));
+            tell(&CommandError::from(error), global);
             // A result that is worse than a failure to print it stays what it is.
             if exit == Exit::Done { Exit::Failed } else { exit }
         }
         (Err(error), _) => {
-            tell(&error);
+            tell(&error, global);
             in_doubt(error.exit())
         }
     }
 }
 
 /// Returns the exit of a command whose ledger is in doubt: it saw only a part of the ledger.
-fn exit_in_doubt(command: &ProgramCommand, exit: Exit) -> Exit {
-    match (exit, command) {
-        (Exit::Done, _) | (Exit::Failed, ProgramCommand::Read(_) | ProgramCommand::Tail(_)) => {
-            Exit::Incomplete
-        }
-        (exit, _) => exit,
+fn exit_in_doubt(reads_events: bool, exit: Exit) -> Exit {
+    match exit {
+        Exit::Done => Exit::Incomplete,
+        Exit::Failed if reads_events => Exit::Incomplete,
+        exit => exit,
     }
 }
 
-fn dispatch(arguments: &CommandLine, output: &mut Output) -> Result<Exit, CommandError> {
-    let global = &arguments.global;
-    match &arguments.command {
-        ProgramCommand::Append(append) => commands::append::run(append, global, output),
-        ProgramCommand::Read(read) => commands::read::run(read, global, output),
-        ProgramCommand::Bench(bench) => commands::bench::run(bench, global, output),
-        ProgramCommand::Decide(decide) => commands::decide::run(decide, global, output),
-        ProgramCommand::Outcome(outcome) => commands::outcome::run(outcome, global, output),
-        ProgramCommand::Approvals(approvals) => commands::approvals::run(approvals, global, output),
-        ProgramCommand::Tools(tools) => commands::tools::run(tools, global, output),
-        ProgramCommand::Policy(policy) => commands::policy::run(policy, global, output),
-        ProgramCommand::Starter(starter) => commands::starter::run(starter, global, output),
-        ProgramCommand::Trust(trust) => commands::trust::run(trust, global, output),
-        ProgramCommand::Breakers(breakers) => commands::breakers::run(breakers, global, output),
-        ProgramCommand::Calls(calls) => commands::calls::run(calls, global, output),
-        ProgramCommand::Costs(costs) => commands::costs::run(costs, global, output),
-        ProgramCommand::Runs(runs) => commands::runs::run(runs, global, output),
-        ProgramCommand::Contracts(contracts) => commands::contracts::run(contracts, global, output),
-        ProgramCommand::Sessions(sessions) => commands::sessions::run(sessions, global, output),
-        ProgramCommand::Checkpoints(checkpoints) => commands::checkpoints::run(checkpoints, global, output),
-        ProgramCommand::Gaps(gaps) => commands::gaps::run(gaps, global, output),
-        ProgramCommand::Report(report) => commands::report::run(report, global, output),
-        ProgramCommand::Annotate(annotate) => commands::annotate::run(annotate, global, output),
-        ProgramCommand::Projections(projections) => commands::projections::run(projections, global, output),
-        ProgramCommand::Grants(grants) => commands::grants::run(grants, global, output),
-        ProgramCommand::Rates(rates) => commands::rates::run(rates, global, output),
-        ProgramCommand::Budgets(budgets) => commands::budgets::run(budgets, global, output),
-        ProgramCommand::Mode(mode) => commands::mode::run(mode, global, output),
-        ProgramCommand::Clock(clock) => commands::clock::run(clock, global, output),
-        ProgramCommand::Panic(panic) => commands::panic::run(panic, global, output),
-        ProgramCommand::Agents(agents) => commands::panic::run_agents(agents, global, output),
-        ProgramCommand::Imports(imports) => commands::imports::run(imports, global, output),
-        ProgramCommand::Import(import) => commands::import::run(import, global, output),
-        ProgramCommand::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
-        ProgramCommand::Completions(completions) => {
-            commands::completions::run(completions, &mut CommandLine::command(), global, output)
-        }
-        ProgramCommand::Prove(prove) => commands::prove::run(prove, global, output),
-        ProgramCommand::Keys(keys) => commands::keys::run(keys, global, output),
-        ProgramCommand::Recover(recover) => commands::recover::run(recover, global, output),
-        ProgramCommand::Replay(replay) => commands::replay::run(replay, global, output),
-        ProgramCommand::Serve(serve) => commands::serve::run(serve, global, output),
-        ProgramCommand::Tail(tail) => commands::tail::run(tail, global, output),
-        ProgramCommand::Token(token) => commands::token::run(token, global, output),
-        ProgramCommand::Archive(archive) => commands::archive::run(archive, global, output),
-        ProgramCommand::Verify(verify) => commands::verify::run(verify, global, output),
+fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    use ProgramCommand as Command;
+    // Commands on a service take the whole context, those on files the options and stdout.
+    match command {
+        Command::Outcome(outcome) => commands::outcome::run(*outcome, context),
+        Command::Decide(decide) => commands::decide::run(*decide, context),
+        Command::Approvals(approvals) => commands::approvals::run(*approvals, context),
+        Command::Tools(tools) => commands::tools::run(tools, context),
+        Command::Policy(policy) => commands::policy::run(policy, context),
+        Command::Starter(starter) => commands::starter::run(&starter, context),
+        Command::Trust(trust) => commands::trust::run(*trust, context),
+        Command::Breakers(breakers) => commands::breakers::run(breakers, context),
+        Command::Calls(calls) => commands::calls::run(&calls, context),
+        Command::Costs(costs) => commands::costs::run(&costs, context),
+        Command::Runs(runs) => commands::runs::run(&runs, context),
+        Command::Contracts(contracts) => commands::contracts::run(&contracts, context),
+        Command::Sessions(sessions) => commands::sessions::run(&sessions, context),
+        Command::Checkpoints(checkpoints) => commands::checkpoints::run(*checkpoints, context),
+        Command::Gaps(gaps) => commands::gaps::run(&gaps, context),
+        Command::Report(report) => commands::report::run(&report, context),
+        Command::Annotate(annotate) => commands::annotate::run(*annotate, context),
+        Command::Projections(projections) => commands::projections::run(&projections, context),
+        Command::Grants(grants) => commands::grants::run(*grants, context),
+        Command::Rates(rates) => commands::rates::run(rates, context),
+        Command::Budgets(budgets) => commands::budgets::run(*budgets, context),
+        Command::Mode(mode) => commands::mode::run(mode, context),
+        Command::Clock(clock) => commands::clock::run(clock, context),
+        Command::Panic(panic) => commands::panic::run(panic, context),
+        Command::Agents(agents) => commands::panic::run_agents(agents, context),
+        Command::Status(status) => commands::status::run(&status, context),
+        Command::Imports(imports) => commands::imports::run(imports, context),
+        command => dispatch_on_files(&command, &context.global, &mut context.output),
     }
 }
 
-fn tell(error: &CommandError) {
-    if !error.is_silent() {
-        let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(&error.to_string())).is_err();
+fn dispatch_on_files(
+    command: &ProgramCommand,
+    global: &Global,
+    output: &mut Output,
+) -> Result<Exit, CommandError> {
+    use ProgramCommand as Command;
+    match command {
+        Command::Append(append) => commands::append::run(append, global, output),
+        Command::Read(read) => commands::read::run(read, global, output),
+        Command::Tail(tail) => commands::tail::run(tail, global, output),
+        Command::Import(import) => commands::import::run(import, global, output),
+        Command::Verify(verify) => commands::verify::run(verify, global, output),
+        Command::Prove(prove) => commands::prove::run(prove, global, output),
+        Command::Keys(keys) => commands::keys::run(keys, global, output),
+        Command::Recover(recover) => commands::recover::run(recover, global, output),
+        Command::Replay(replay) => commands::replay::run(replay, global, output),
+        Command::Archive(archive) => commands::archive::run(archive, global, output),
+        Command::Serve(serve) => commands::serve::run(serve, global, output),
+        Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
+        Command::Token(token) => commands::token::run(token, global, output),
+        Command::Bench(bench) => commands::bench::run(bench, global, output),
+        Command::Completions(completions) => {
+            commands::completions::run(completions, &mut CommandLine::parser(), global, output)
+        }
+        // All others were dispatched on the context.
+        _ => Ok(Exit::Done),
     }
+}
+
+/// Writes why a command failed: in words, or as a problem document with `--json`.
+fn tell(error: &CommandError, global: &Global) {
+    if error.is_silent() {
+        return;
+    }
+    if global.json {
+        let _unheard = writeln!(io::stderr(), "{}", problem(error)).is_err();
+    } else {
+        note(&error.to_string());
+    }
+}
+
+/// Writes a line on stderr; if nobody reads it, there is nobody to tell.
+fn note(line: &str) {
+    let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(line)).is_err();
 }

@@ -1,22 +1,23 @@
 //! `annotate`: notes on an event, a call or a dimension, and tags to find them by.
 
-use bitacora_api::{AnnotationAnswer, AnnotationList};
+use bitacora_api::{AnnotationAnswer, AnnotationList, AnnotationRequest};
 use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::{with_query, with_read_models, with_service};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::{DimensionArguments, dimension_words};
-use crate::options::global::Global;
 use crate::options::usage::UsageError;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct AnnotateArguments {
     /// The text of the note; without it, existing notes are shown.
+    #[serde(skip)]
     text: Option<String>,
     /// Annotate the event at this position.
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["call", "tool"])]
@@ -41,25 +42,22 @@ pub(crate) struct AnnotateArguments {
     workspace: Option<String>,
     /// A tag to find the note by; repeatable.
     #[arg(long = "tag", value_name = "WORD", requires = "text")]
+    #[serde(skip)]
     tags: Vec<String>,
 }
 
 pub(crate) fn run(
-    arguments: &AnnotateArguments,
-    global: &Global,
-    output: &mut Output,
+    mut arguments: AnnotateArguments,
+    context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    match &arguments.text {
-        Some(_) if arguments.is_on_nothing() => return Err(UsageError::NoteOnNothing.into()),
+    match arguments.text.take() {
+        Some(_) if arguments.is_on_nothing() => Err(UsageError::NoteOnNothing.into()),
         Some(text) => {
-            let body = arguments.body(text);
-            with_service(global, |service| {
-                service.post("annotations", Some(body))?.write_act(global, output)
-            })?;
+            let tags = (!arguments.tags.is_empty()).then(|| std::mem::take(&mut arguments.tags));
+            context.post("annotations", &AnnotationRequest { on: arguments.on(), text, tags })
         }
-        None => list(arguments, global, output)?,
+        None => list(&arguments, context),
     }
-    Ok(Exit::Done)
 }
 
 impl AnnotateArguments {
@@ -78,53 +76,43 @@ impl AnnotateArguments {
         })
     }
 
-    fn body(&self, text: &str) -> String {
-        let on = JsonObject::new()
-            .maybe("position", self.position.map(|position| position.to_string()).as_deref())
-            .maybe("call", self.call.as_deref())
-            .maybe_raw("dimension", self.dimension().map(|dimension| dimension.to_json()));
-        let tags = serde_json::Value::from(self.tags.clone());
-        let body = JsonObject::new().raw("on", on.end()).text("text", text);
-        if self.tags.is_empty() { body.end() } else { body.raw("tags", tags).end() }
+    /// Returns the subject of the note.
+    fn on(&self) -> Value {
+        if let Some(position) = self.position {
+            return json!({"position": position.to_string()});
+        }
+        match (&self.call, self.dimension()) {
+            (Some(call), _) => json!({"call": call}),
+            (None, Some(dimension)) => json!({"dimension": dimension.to_request()}),
+            (None, None) => json!({}),
+        }
     }
 }
 
-fn list(arguments: &AnnotateArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let position = arguments.position.map(|position| position.to_string());
-    let path = with_query(
-        "annotations",
-        &[
-            ("position", position.as_deref()),
-            ("call", arguments.call.as_deref()),
-            ("tool", arguments.tool.as_deref()),
-            ("context", arguments.context.as_deref()),
-            ("model", arguments.model.as_deref()),
-            ("task_type", arguments.task_type.as_deref()),
-            ("workspace", arguments.workspace.as_deref()),
-        ],
-    );
-    with_read_models(global, |service| {
-        let Some(pages) = pages_to_show::<AnnotationList>(service, &path, global, output)? else {
-            return Ok(());
-        };
-        if let Some(tags) = pages.first().and_then(|page| page.tags.as_ref()).filter(|tags| !tags.is_empty())
-        {
-            let words = tags.iter().map(|tag| format!("{} ({})", printable(&tag.tag), printable(&tag.count)));
-            output.line(format_args!("tags: {}", words.collect::<Vec<_>>().join(", ")))?;
-        }
-        let mut table = TextTable::new(&["position", "time", "by", "on", "tags", "note"]);
-        for annotation in pages.iter().flat_map(|page| &page.annotations) {
-            let by = annotation.by.as_deref().unwrap_or("-");
-            let tags = annotation.tags.join(", ");
-            let time = to_the_second(&annotation.time);
-            table.row(&[&annotation.position, &time, by, &on_words(annotation), &tags, &annotation.text]);
-        }
-        Ok(table.write("nobody noted anything there", output)?)
-    })
+fn list(arguments: &AnnotateArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("annotations", arguments);
+    let pages = context.asking(ServiceUse::ReadModels).pages::<AnnotationList>(&path)?;
+    let Some(pages) = pages else { return Ok(Exit::Done) };
+    if let Some(tags) = pages.first().and_then(|page| page.tags.as_ref()).filter(|tags| !tags.is_empty()) {
+        let words: Vec<_> = tags.iter().map(|tag| format!("{} ({})", tag.tag, tag.count)).collect();
+        context.say(format_args!("tags: {}", words.join(", ")))?;
+    }
+    let table = TextTable::of(pages.iter().flat_map(|page| &page.annotations));
+    table.write("nobody noted anything there", &mut context.output)?;
+    Ok(Exit::Done)
+}
+
+impl Row for AnnotationAnswer {
+    const HEADINGS: &'static [&'static str] = &["position", "time", "by", "on", "tags", "note"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let tags = self.tags.join(", ");
+        cells![Cell::id(&self.position), Cell::time(&self.time), &self.by, on_words(self), tags, &self.text]
+    }
 }
 
 fn on_words(annotation: &AnnotationAnswer) -> String {
-    let text = |name: &str| annotation.on.get(name).and_then(serde_json::Value::as_str);
+    let text = |name: &str| annotation.on.get(name).and_then(Value::as_str);
     if let Some(position) = text("position") {
         return format!("event {position}");
     }

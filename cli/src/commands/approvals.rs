@@ -1,39 +1,35 @@
-//! `approvals`: calls that wait for a person, and the person's answers.
+//! `approvals`: calls that are pending, and the answers of people.
 
 mod answered;
 mod asked_for;
 
 use std::path::PathBuf;
 
-use bitacora_api::{ApprovalAnswer, ApprovalList};
+use bitacora_api::{ApprovalAnswer, ApprovalList, ResolutionRequest};
 use clap::{Args, Subcommand};
+use hyper::Method;
+use serde::Serialize;
 
 use self::answered::AnsweredArguments;
 use self::asked_for::asked_for;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::pages_to_show;
+use crate::files::document::{Document, WithArgs};
+use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::principal_names::KnownPeople;
-use crate::ledger_access::service::{ServiceClient, with_service};
-use crate::options::global::Global;
+use crate::ledger_access::query::named;
+use crate::ledger_access::service::ServiceAnswer;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use bitacora_client::percent_encoded;
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells, to_the_second};
 
 /// The number of approvals in a list whose request is shown; for the others, only the tool is.
 const MAX_ASKED_FOR: usize = 50;
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ApprovalsArguments {
-    #[command(subcommand)]
-    command: Option<ApprovalsCommand>,
-}
+pub(crate) type ApprovalsArguments = OptionalCommand<ApprovalsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ApprovalsCommand {
+pub(crate) enum ApprovalsCommand {
     /// List pending approvals (default).
     List {
         /// Include approvals whose call has ended meanwhile.
@@ -78,7 +74,7 @@ enum ApprovalsCommand {
 
 /// A person's answer to an approval. The first answer holds.
 #[derive(Debug, Args)]
-struct AnswerArguments {
+pub(crate) struct AnswerArguments {
     /// The approval's id.
     approval: String,
     /// The reason.
@@ -86,79 +82,61 @@ struct AnswerArguments {
     note: Option<String>,
 }
 
-pub(crate) fn run(
-    arguments: &ApprovalsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&ApprovalsCommand::List { all: false }) {
-        ApprovalsCommand::List { all } => list(*all, global, output)?,
+pub(crate) fn run(arguments: ApprovalsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(ApprovalsCommand::List { all: false }) {
+        ApprovalsCommand::List { all } => list(all, context),
         ApprovalsCommand::Show { approval } => {
-            with_service(global, |service| {
-                let answer = service.get(&path_of(approval, ""))?;
-                show(service, answer.text(), &answer.read()?, global, output)
-            })?;
+            let answer = context.get(&named("approvals", &approval))?;
+            show(&answer, context)
         }
-        ApprovalsCommand::Answered(arguments) => answered::answered(arguments, global, output)?,
-        ApprovalsCommand::People => answered::people(global, output)?,
-        ApprovalsCommand::Approve(answer) => say("approve", answer, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Reject(answer) => say("reject", answer, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Withdraw(answer) => say("withdraw", answer, JsonObject::new(), global, output)?,
-        ApprovalsCommand::Edit { answer, args, args_file, cwd } => {
-            let brought = args_file.as_deref().map(Document::read).transpose()?;
-            let args = brought.as_ref().or(args.as_ref()).map_or("{}", Document::text);
-            let body = JsonObject::new().raw("args", args).maybe("cwd", cwd.as_deref());
-            say("edit", answer, body, global, output)?;
+        ApprovalsCommand::Answered(arguments) => answered::answered(&arguments, context),
+        ApprovalsCommand::People => answered::people(context),
+        ApprovalsCommand::Approve(answer) => answer.say("approve", context),
+        ApprovalsCommand::Reject(answer) => answer.say("reject", context),
+        ApprovalsCommand::Withdraw(answer) => answer.say("withdraw", context),
+        ApprovalsCommand::Edit { answer: AnswerArguments { approval, note }, args, args_file, cwd } => {
+            let args = Document::of_call(args, args_file.as_deref())?;
+            let rest = ResolutionRequest { note, args: None, cwd, action_digest: None };
+            resolve(&approval, "edit", &WithArgs { rest, args }, context)
         }
     }
-    Ok(Exit::Done)
 }
 
-fn path_of(approval: &str, act: &str) -> String {
-    format!("approvals/{}{act}", percent_encoded(approval))
-}
-
-fn list(all: bool, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let Some(pages) = pages_to_show::<ApprovalList>(service, "approvals", global, output)? else {
-            return Ok(());
+fn list(all: bool, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let Some(pages) = context.pages::<ApprovalList>("approvals")? else { return Ok(Exit::Done) };
+    let has_parts = pages.iter().flat_map(|page| &page.approvals).any(|one| one.parts.is_some());
+    let heading = ["approval", "since", "until", "agent", "call", "what it asks for", "parts"];
+    let table = TextTable::new(if has_parts { &heading } else { &heading[..6] });
+    let mut table = table.dispensing(&["since", "agent"]);
+    let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
+    let (over, pending): (Vec<_>, Vec<_>) = pages.iter().flat_map(|page| &page.approvals).partition(is_over);
+    let left_out = if all { 0 } else { over.len() };
+    let shown = pending.into_iter().chain(over.into_iter().filter(|_| all));
+    for (index, approval) in shown.enumerate() {
+        let what = match &approval.unread {
+            Some(_) => Some(format!("{}: what it would do cannot be read", approval.tool)),
+            None if index < MAX_ASKED_FOR => asked_for(context.service()?, approval),
+            None => None,
         };
-        let has_parts = pages.iter().flat_map(|page| &page.approvals).any(|one| one.parts.is_some());
-        let heading = ["approval", "since", "until", "agent", "call", "what it asks for", "parts"];
-        let mut table = TextTable::new(if has_parts { &heading } else { &heading[..6] });
-        let is_over = |approval: &&ApprovalAnswer| approval.call_ended == Some(true);
-        let (over, waiting): (Vec<_>, Vec<_>) =
-            pages.iter().flat_map(|page| &page.approvals).partition(is_over);
-        let left_out = if all { 0 } else { over.len() };
-        let shown = waiting.into_iter().chain(over.into_iter().filter(|_| all));
-        for (index, approval) in shown.enumerate() {
-            let what = match &approval.unread {
-                Some(_) => Some(format!("{}: what it would do cannot be read", approval.tool)),
-                None if index < MAX_ASKED_FOR => asked_for(service, approval),
-                None => None,
-            };
-            let cells = [
-                &approval.id,
-                &*to_the_second(&approval.asked),
-                &to_the_second(&approval.expires),
-                approval.agent.as_deref().unwrap_or("-"),
-                &approval.call,
-                what.as_deref().unwrap_or(&approval.tool),
-            ];
-            // Whole, where the command beside them is cut: nobody says yes to the beginning of a command alone.
-            match parts_of(approval) {
-                Some(parts) => table.row_ending_in(&cells, &parts),
-                None => table.row(&cells),
-            }
-        }
-        table.write("nothing waits for a person", output)?;
-        if left_out > 0 {
-            output.line(format_args!(
-                "{left_out} more of calls that have ended meanwhile: `bitacora approvals list --all`"
-            ))?;
-        }
-        Ok(())
-    })
+        let mut row = cells![
+            Cell::id(&approval.id),
+            Cell::time(&approval.asked),
+            Cell::time(&approval.expires),
+            &approval.agent,
+            Cell::id(&approval.call),
+            what.as_deref().unwrap_or(&approval.tool),
+        ];
+        // Whole, where the command beside them is cut: nobody says yes to the beginning of a command alone.
+        row.extend(parts_of(approval).map(Cell::whole));
+        table.add(row);
+    }
+    table.write("no approval is pending", &mut context.output)?;
+    if left_out > 0 {
+        context.say(format_args!(
+            "{left_out} more of calls that have ended meanwhile: `bitacora approvals list --all`"
+        ))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Returns all parts of a command, in words.
@@ -170,34 +148,36 @@ fn parts_of(approval: &ApprovalAnswer) -> Option<String> {
     })
 }
 
-/// Sends a person's answer, and shows its effect.
-fn say(
-    act: &str,
-    answer: &AnswerArguments,
-    body: JsonObject,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let body = body.maybe("note", answer.note.as_deref()).end();
-    with_service(global, |service| {
-        let answer = service.post(&path_of(&answer.approval, &format!(":{act}")), Some(body))?;
-        show(service, answer.text(), &answer.read()?, global, output)
-    })
+impl AnswerArguments {
+    fn say(self, act: &str, context: &mut CommandContext) -> Result<Exit, CommandError> {
+        let Self { approval, note } = self;
+        let request = ResolutionRequest { note, args: None, cwd: None, action_digest: None };
+        resolve(&approval, act, &request, context)
+    }
 }
 
-fn show(
-    service: &mut ServiceClient,
-    text: &str,
-    approval: &ApprovalAnswer,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    if global.json {
-        return Ok(output.json_text(text)?);
+/// Sends a person's answer, and shows its effect.
+fn resolve(
+    approval: &str,
+    act: &str,
+    request: &impl Serialize,
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
+    let path = format!("{}:{act}", named("approvals", approval));
+    let answer = context.send(&Method::POST, &path, Some(request))?;
+    show(&answer, context)
+}
+
+fn show(answer: &ServiceAnswer, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    if context.is_json() {
+        return context.raw(answer);
     }
-    let what = asked_for(service, approval);
+    let approval: ApprovalAnswer = answer.read()?;
+    let service = context.service()?;
+    let what = asked_for(service, &approval);
     let people = KnownPeople::of(service)?;
-    Ok(write(approval, what.as_deref().unwrap_or(&approval.tool), &people, output)?)
+    write(&approval, what.as_deref().unwrap_or(&approval.tool), &people, &mut context.output)?;
+    Ok(Exit::Done)
 }
 
 fn write(
@@ -214,28 +194,22 @@ fn write(
     let used = approval.consumed.as_ref();
     let used = used.map(|used| format!("by call {}, {}", used.call, to_the_second(&used.at)));
     let ended = if approval.call_ended == Some(true) { ", which has ended meanwhile" } else { "" };
-    let call = format!("{}{ended}", approval.call);
-    let approvers = (!approval.approvers.is_empty()).then(|| approval.approvers.join(", "));
-    let (asked, expires) = (to_the_second(&approval.asked), to_the_second(&approval.expires));
-    write_fields(
-        &[
-            ("approval", Some(approval.id.as_str())),
-            ("status", Some(&approval.status)),
-            ("call", Some(&call)),
-            ("not read", approval.unread.as_deref()),
-            ("asks for", Some(what)),
-            ("parts", parts_of(approval).as_deref()),
-            ("agent", approval.agent.as_deref()),
-            ("asked by", approval.requested_by.as_deref()),
-            ("approvers", approvers.as_deref()),
-            ("since", Some(&asked)),
-            ("until", Some(&expires)),
-            ("said", said.as_deref()),
-            ("note", answer.and_then(|answer| answer.note.as_deref())),
-            ("used", used.as_deref()),
-            ("action", approval.action_digest.as_deref()),
-            ("policy", approval.policy_version.as_deref()),
-        ],
-        output,
-    )
+    FieldLines::new()
+        .with("approval", &approval.id)
+        .with("status", &approval.status)
+        .with("call", format!("{}{ended}", approval.call))
+        .maybe("not read", approval.unread.as_ref())
+        .with("asks for", what)
+        .maybe("parts", parts_of(approval))
+        .maybe("agent", approval.agent.as_ref())
+        .maybe("asked by", approval.requested_by.as_ref())
+        .maybe("approvers", (!approval.approvers.is_empty()).then(|| approval.approvers.join(", ")))
+        .with("since", to_the_second(&approval.asked))
+        .with("until", to_the_second(&approval.expires))
+        .maybe("said", said)
+        .maybe("note", answer.and_then(|answer| answer.note.as_ref()))
+        .maybe("used", used)
+        .maybe("action", approval.action_digest.as_ref())
+        .maybe("policy", approval.policy_version.as_ref())
+        .write(output)
 }

@@ -1,28 +1,23 @@
 //! `breakers`: circuit breakers of dimensions, and their thresholds.
 
-use bitacora_api::BreakerList;
+use bitacora_api::{BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest};
 use bitacora_vocabulary::BreakerSettings;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::{with_query, with_service};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
 use crate::options::dimension::{DimensionArguments, dimension_words};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::table::{Cell, Row, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct BreakersArguments {
-    #[command(subcommand)]
-    command: Option<BreakersCommand>,
-}
+pub(crate) type BreakersArguments = OptionalCommand<BreakersCommand>;
 
 #[derive(Debug, Subcommand)]
-enum BreakersCommand {
+pub(crate) enum BreakersCommand {
     /// List the circuit breakers (default).
     List {
         /// Only breakers in this state.
@@ -57,9 +52,10 @@ enum BreakersCommand {
 }
 
 /// The state of a breaker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
 #[value(rename_all = "snake_case")]
-enum BreakerState {
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BreakerState {
     /// Calls pass.
     Closed,
     /// Calls are denied.
@@ -68,61 +64,36 @@ enum BreakerState {
     HalfOpen,
 }
 
-impl BreakerState {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
+pub(crate) fn run(arguments: BreakersArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(BreakersCommand::List { state: None }) {
+        BreakersCommand::List { state } => {
+            let path = with_query("breakers", &json!({"state": state}));
+            context.list::<BreakerList>(&path, "there is no such breaker: where none is shown, calls pass")
         }
-    }
-}
-
-pub(crate) fn run(
-    arguments: &BreakersArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&BreakersCommand::List { state: None }) {
-        BreakersCommand::List { state } => list(*state, global, output)?,
         BreakersCommand::Close { dimension, reason } => {
-            let body = JsonObject::new().raw("dimension", dimension.to_json());
-            act("breakers:close", body.maybe("reason", reason.as_deref()), global, output)?;
+            let request = BreakerCloseRequest { dimension: dimension.to_request(), reason };
+            context.post("breakers:close", &request)
         }
         BreakersCommand::Configure { dimension, window, failure_threshold, recovery_probes, cooldown_s } => {
             let shipped = BreakerSettings::default();
-            let body = JsonObject::new()
-                .raw("dimension", dimension.to_json())
-                .raw("window", window.unwrap_or(shipped.window.into()))
-                .raw("failureThreshold", failure_threshold.unwrap_or(shipped.failure_threshold.into()))
-                .raw("recoveryProbes", recovery_probes.unwrap_or(shipped.recovery_probes.into()))
-                .raw("cooldownS", cooldown_s.unwrap_or(shipped.cooldown_s.into()));
-            act("breakers:configure", body, global, output)?;
+            let request = BreakerSettingsRequest {
+                dimension: dimension.to_request(),
+                window: window.unwrap_or(shipped.window.into()),
+                failure_threshold: failure_threshold.unwrap_or(shipped.failure_threshold.into()),
+                recovery_probes: recovery_probes.unwrap_or(shipped.recovery_probes.into()),
+                cooldown_s: cooldown_s.unwrap_or(shipped.cooldown_s.into()),
+            };
+            context.post("breakers:configure", &request)
         }
     }
-    Ok(Exit::Done)
 }
 
-fn act(path: &str, body: JsonObject, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| service.post(path, Some(body.end()))?.write_act(global, output))
-}
+impl Row for BreakerAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["state", "bad", "of the last", "tried again from", "dimension"];
 
-fn list(state: Option<BreakerState>, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let path = with_query("breakers", &[("state", state.map(BreakerState::name))]);
-    with_service(global, |service| {
-        let Some(pages) = pages_to_show::<BreakerList>(service, &path, global, output)? else {
-            return Ok(());
-        };
-        let mut table = TextTable::new(&["state", "bad", "of the last", "tried again from", "dimension"]);
-        for breaker in pages.iter().flat_map(|page| &page.breakers) {
-            table.row(&[
-                &breaker.state,
-                &breaker.bad.to_string(),
-                &breaker.outcomes.to_string(),
-                &breaker.cooldown_until.as_deref().map_or("-".to_owned(), to_the_second),
-                &dimension_words(&breaker.dimension),
-            ]);
-        }
-        Ok(table.write("there is no such breaker: where none is shown, calls pass", output)?)
-    })
+    fn cells(&self) -> Vec<Cell> {
+        let tried_from = Cell::maybe_time(self.cooldown_until.as_ref());
+        cells![Cell::id(&self.state), self.bad, self.outcomes, tried_from, dimension_words(&self.dimension)]
+    }
 }

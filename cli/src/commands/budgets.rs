@@ -2,28 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_api::{BudgetAnswer, BudgetList, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
+use bitacora_api::{
+    BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer,
+};
 use clap::{Args, Subcommand, ValueEnum};
+use hyper::Method;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::merge_pages::MergedPages;
-use crate::ledger_access::pages::{ListPage as _, each_page, pages_to_show};
-use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
+use crate::options::words::word;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct BudgetsArguments {
-    #[command(subcommand)]
-    command: Option<BudgetsCommand>,
-}
+pub(crate) type BudgetsArguments = OptionalCommand<BudgetsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum BudgetsCommand {
+pub(crate) enum BudgetsCommand {
     /// List the budgets and what is left of them (default); with a scope, those that count its calls.
     List {
         #[command(flatten)]
@@ -60,8 +60,8 @@ enum BudgetsCommand {
 }
 
 /// The scope of a budget: spending that matches all of these.
-#[derive(Debug, Default, Args)]
-struct BudgetScope {
+#[derive(Debug, Default, Args, Serialize)]
+pub(crate) struct BudgetScope {
     /// The agent.
     #[arg(long)]
     agent: Option<String>,
@@ -76,6 +76,7 @@ struct BudgetScope {
     model: Option<String>,
     /// The task type.
     #[arg(long = "task")]
+    #[serde(rename = "task")]
     task_type: Option<String>,
     /// The session.
     #[arg(long)]
@@ -91,7 +92,7 @@ struct BudgetScope {
 /// The limits of a budget.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
-struct Limits {
+pub(crate) struct Limits {
     /// The cost in US dollars: 0.0023.
     #[arg(long, value_name = "USD")]
     cost_usd: Option<String>,
@@ -109,8 +110,9 @@ struct Limits {
     duration_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Period {
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Period {
     Run,
     Session,
     Day,
@@ -118,214 +120,143 @@ enum Period {
     ThirtyDays,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnExceed {
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnExceed {
     Pause,
     Deny,
     Abort,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum BudgetCounting {
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BudgetCounting {
     EachAgent,
     Together,
 }
 
-impl BudgetCounting {
-    fn name(self) -> &'static str {
-        match self {
-            Self::EachAgent => "each_agent",
-            Self::Together => "together",
-        }
+impl From<BudgetScope> for BudgetScopeAnswer {
+    fn from(scope: BudgetScope) -> Self {
+        let BudgetScope { agent, role, tool, model, task_type, session, run, workspace } = scope;
+        Self { agent, role, tool, model, task_type, session, run, workspace }
     }
 }
 
-impl Period {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Session => "session",
-            Self::Day => "day",
-            Self::SevenDays => "seven_days",
-            Self::ThirtyDays => "thirty_days",
-        }
+impl From<Limits> for SpendAnswer {
+    fn from(limits: Limits) -> Self {
+        let Limits { cost_usd, tokens, calls, steps, duration_ms } = limits;
+        Self { cost_usd, tokens, calls, steps, duration_ms }
     }
 }
 
-impl OnExceed {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Deny => "deny",
-            Self::Abort => "abort",
-        }
-    }
-}
-
-impl BudgetScope {
-    fn json(&self) -> String {
-        JsonObject::new()
-            .maybe("agent", self.agent.as_deref())
-            .maybe("role", self.role.as_deref())
-            .maybe("tool", self.tool.as_deref())
-            .maybe("model", self.model.as_deref())
-            .maybe("task_type", self.task_type.as_deref())
-            .maybe("session", self.session.as_deref())
-            .maybe("run", self.run.as_deref())
-            .maybe("workspace", self.workspace.as_deref())
-            .end()
-    }
-}
-
-impl Limits {
-    fn json(&self) -> String {
-        JsonObject::new()
-            .maybe("costUsd", self.cost_usd.as_deref())
-            .maybe_raw("tokens", self.tokens)
-            .maybe_raw("calls", self.calls)
-            .maybe_raw("steps", self.steps)
-            .maybe_raw("durationMs", self.duration_ms)
-            .end()
-    }
-}
-
-pub(crate) fn run(
-    arguments: &BudgetsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref() {
-        None => list(&BudgetScope::default(), global, output)?,
-        Some(BudgetsCommand::List { of }) => list(of, global, output)?,
-        Some(BudgetsCommand::Show { budget }) => {
-            show(budget, global, output)?;
-            return Ok(Exit::Done);
-        }
+pub(crate) fn run(arguments: BudgetsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command {
+        None => list(&BudgetScope::default(), context),
+        Some(BudgetsCommand::List { of }) => list(&of, context),
+        Some(BudgetsCommand::Show { budget }) => show(&budget, context),
         Some(BudgetsCommand::Set { budget, of, limits, period, on_exceed, counted }) => {
-            let body = JsonObject::new()
-                .text("budget", budget)
-                .raw("scope", of.json())
-                .raw("limits", limits.json())
-                .text("period", period.name())
-                .text("onExceed", on_exceed.name())
-                .maybe("counted", counted.map(BudgetCounting::name));
-            put(body.end(), global, output)?;
+            let request = BudgetRequest {
+                budget,
+                scope: Some(of.into()),
+                limits: Some(limits.into()),
+                period: Some(word(period)),
+                on_exceed: Some(word(on_exceed)),
+                counted: counted.map(word),
+            };
+            put(&request, context)
         }
         Some(BudgetsCommand::Clear { budget }) => {
-            put(JsonObject::new().text("budget", budget).end(), global, output)?;
+            let cleared = BudgetRequest {
+                budget,
+                scope: None,
+                limits: None,
+                period: None,
+                on_exceed: None,
+                counted: None,
+            };
+            put(&cleared, context)
         }
+    }
+}
+
+fn put(request: &BudgetRequest, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let answer = context.send(&Method::PUT, "budgets", Some(request))?;
+    context.receipt(&answer)?;
+    let set: BudgetSetAnswer = answer.read()?;
+    if set.begun_anew {
+        context.say("it begins anew: what was spent of it before counts no more")?;
+    }
+    if set.exhausted {
+        context.say("nothing is left of it: the next call meets the limit")?;
     }
     Ok(Exit::Done)
 }
 
-fn put(body: String, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let answer = service.put("budgets", body)?;
-        answer.write_act(global, output)?;
-        let set: BudgetSetAnswer = answer.read()?;
-        if set.begun_anew && !global.json {
-            output.line("it begins anew: what was spent of it before counts no more")?;
-        }
-        if set.exhausted && !global.json {
-            output.line("nothing is left of it: the next call meets the limit")?;
-        }
-        Ok(())
-    })
-}
-
-fn list(of: &BudgetScope, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let parameters = [
-        ("agent", of.agent.as_deref()),
-        ("role", of.role.as_deref()),
-        ("tool", of.tool.as_deref()),
-        ("model", of.model.as_deref()),
-        ("task", of.task_type.as_deref()),
-        ("session", of.session.as_deref()),
-        ("run", of.run.as_deref()),
-        ("workspace", of.workspace.as_deref()),
-    ];
-    with_service(global, |service| {
-        let path = with_query("budgets", &parameters);
-        let Some(pages) = pages_to_show::<BudgetList>(service, &path, global, output)? else { return Ok(()) };
-        let mut table = TextTable::new(&["budget", "left", "of", "in", "resets", "then", "of what"]);
-        for one in pages.iter().flat_map(|page| &page.budgets) {
-            table.row(&[
-                &one.budget,
-                &spend_words(&one.left),
-                &spend_words(&one.limits),
-                &window_words(one),
-                &one.resets_at.as_deref().map_or("-".to_owned(), to_the_second),
-                &one.on_exceed,
-                &scope_words(&one.scope),
-            ]);
-        }
-        let is_filtered = parameters.iter().any(|(_, value)| value.is_some());
-        let found = pages.iter().any(|page| !page.budgets.is_empty());
-        let set = if is_filtered && !found { how_many(service)? } else { 0 };
-        let empty = match set {
-            0 => "no budget is set: calls may spend what they like".to_owned(),
-            1 => "none that this call counts in; 1 is set".to_owned(),
-            set => format!("none that this call counts in; {set} are set"),
-        };
-        Ok(table.write(&empty, output)?)
-    })
+fn list(of: &BudgetScope, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("budgets", of);
+    let Some(pages) = context.pages::<BudgetList>(&path)? else { return Ok(Exit::Done) };
+    let table = TextTable::of(pages.iter().flat_map(|page| &page.budgets));
+    let is_filtered = path != "budgets";
+    let set = if is_filtered && table.is_empty() { how_many(context)? } else { 0 };
+    let empty = match set {
+        0 => "no budget is set: calls may spend what they like".to_owned(),
+        1 => "none that this call counts in; 1 is set".to_owned(),
+        set => format!("none that this call counts in; {set} are set"),
+    };
+    table.write(&empty, &mut context.output)?;
+    Ok(Exit::Done)
 }
 
 /// Counts the budgets of all scopes.
-fn how_many(service: &mut ServiceClient) -> Result<usize, CommandError> {
-    let mut names = BTreeSet::new();
-    each_page(service, "budgets", |_, page: BudgetList| {
-        names.extend(page.budgets.into_iter().map(|one| one.budget));
-        Ok(())
-    })?;
-    Ok(names.len())
+fn how_many(context: &mut CommandContext) -> Result<usize, CommandError> {
+    let budgets = context.items::<BudgetList>("budgets")?;
+    Ok(budgets.into_iter().map(|one| one.budget).collect::<BTreeSet<_>>().len())
 }
 
-fn show(budget: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let path = with_query("budgets", &[("budget", Some(budget))]);
-        let (mut joined, mut found) = (MergedPages::new(BudgetList::LISTS), Vec::new());
-        each_page(service, &path, |text, page: BudgetList| {
-            joined.take(text)?;
-            found.extend(page.budgets);
-            Ok(())
-        })?;
-        if found.is_empty() {
-            let why = format!(
-                "no budget is called {}; `bitacora budgets` shows those there are",
-                printable(budget)
-            );
-            return Err(ServiceFailure::NotThere(why).into());
-        }
-        if global.json {
-            return Ok(output.json_text(&joined.to_json())?);
-        }
-        found.iter().try_for_each(|one| write_one(one, output))
-    })
+fn show(budget: &str, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("budgets", &json!({"budget": budget}));
+    let found = context.items::<BudgetList>(&path)?;
+    if found.is_empty() {
+        let why = format!("no budget is called {budget}; `bitacora budgets` shows those there are");
+        return Err(ServiceFailure::NotThere(printable(&why)).into());
+    }
+    if context.pages::<BudgetList>(&path)?.is_some() {
+        found.iter().try_for_each(|one| write_one(one, &mut context.output))?;
+    }
+    Ok(Exit::Done)
 }
 
-fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), CommandError> {
-    let resets = one.resets_at.as_deref().map(to_the_second);
-    let [limits, spent, reserved, left] =
-        [&one.limits, &one.spent, &one.reserved, &one.left].map(spend_words);
-    write_fields(
-        &[
-            ("budget", Some(&one.budget)),
-            ("of what", Some(&scope_words(&one.scope))),
-            ("in", Some(&one.period)),
-            ("of", one.window.as_deref()),
-            ("counted", Some(&one.counted.replace('_', " "))),
-            ("agent", one.agent.as_deref()),
-            ("limits", Some(&limits)),
-            ("spent", Some(&spent)),
-            ("reserved", Some(&reserved)),
-            ("left", Some(&left)),
-            ("resets", resets.as_deref()),
-            ("then", Some(&one.on_exceed)),
-        ],
-        output,
-    )?;
-    Ok(())
+fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), OutputError> {
+    FieldLines::new()
+        .with("budget", &one.budget)
+        .with("of what", scope_words(&one.scope))
+        .with("in", &one.period)
+        .maybe("of", one.window.as_ref())
+        .with("counted", one.counted.replace('_', " "))
+        .maybe("agent", one.agent.as_ref())
+        .with("limits", spend_words(&one.limits))
+        .with("spent", spend_words(&one.spent))
+        .with("reserved", spend_words(&one.reserved))
+        .with("left", spend_words(&one.left))
+        .time("resets", one.resets_at.as_ref())
+        .with("then", &one.on_exceed)
+        .write(output)
+}
+
+impl Row for BudgetAnswer {
+    const HEADINGS: &'static [&'static str] = &["budget", "left", "of", "in", "resets", "then", "of what"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![
+            Cell::id(&self.budget),
+            Cell::id(spend_words(&self.left)),
+            spend_words(&self.limits),
+            window_words(self),
+            Cell::maybe_time(self.resets_at.as_ref()),
+            Cell::id(&self.on_exceed),
+            scope_words(&self.scope),
+        ]
+    }
 }
 
 /// Names a window: `run r1 of coder`, `day of coder`. A counter for each agent, of which none has spent, is `day of each agent`.

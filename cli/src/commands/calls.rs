@@ -4,22 +4,26 @@ use std::num::NonZeroUsize;
 
 use bitacora_api::{CallAnswer, CallDecisionAnswer, CallList, OutsideAnswer};
 use clap::Args;
+use serde::Serialize;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::pages::{pages_to_show_up_to, wanted};
-use crate::ledger_access::service::{with_query, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::pages::wanted;
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::ServiceUse;
+use crate::options::time::PastTime;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CallsArguments {
     /// The call to show in full.
+    #[serde(skip)]
     call: Option<String>,
     /// Only calls that had this id: one after another, or in several recordings.
     #[arg(long, conflicts_with = "call", value_name = "CALL")]
+    #[serde(rename = "call")]
     id: Option<String>,
     /// Only calls of this run.
     #[arg(long, conflicts_with = "call")]
@@ -36,74 +40,44 @@ pub(crate) struct CallsArguments {
     /// Only calls of this tool.
     #[arg(long, conflicts_with = "call")]
     tool: Option<String>,
-    /// Only calls with this outcome (`ok`, `error`, `timeout`, …) or state: `open`, `waiting`, `denied`, `expired`, `withdrawn`.
+    /// Only calls with this outcome (`ok`, `error`, `timeout`, …) or state: `open`, `pending`, `denied`, `expired`, `withdrawn`.
     #[arg(long, conflicts_with = "call", value_name = "STATUS")]
     outcome: Option<String>,
     /// Only calls with this verdict: `allow`, `review`, `deny`; `none` for calls without one.
     #[arg(long, conflicts_with = "call")]
     verdict: Option<String>,
-    /// Only calls at this time or later, in RFC 3339. Calls of an accepted import have their own time, all others that of the ledger.
+    /// Only calls at this time or later: 24h, yesterday, 2026-11-20. Calls of an accepted import have their own time, all others that of the ledger.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
-    since: Option<String>,
+    since: Option<PastTime>,
     /// Only calls before this time.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
-    before: Option<String>,
+    before: Option<PastTime>,
     /// Only calls recorded at this time or later.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
-    recorded_since: Option<String>,
+    recorded_since: Option<PastTime>,
     /// Only calls recorded before this time.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
-    recorded_before: Option<String>,
+    recorded_before: Option<PastTime>,
     /// The most calls to show, the newest first.
     #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100", value_parser = wanted)]
+    #[serde(skip)]
     limit: NonZeroUsize,
 }
 
-pub(crate) fn run(
-    arguments: &CallsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match &arguments.call {
-        Some(call) => show(call, global, output)?,
-        None => list(arguments, global, output)?,
+pub(crate) fn run(arguments: &CallsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    context.asking(ServiceUse::ReadModels);
+    if let Some(call) = &arguments.call {
+        return context.show(&named("calls", call), write);
+    }
+    let path = with_query("calls", arguments);
+    let Some(pages) = context.pages_up_to::<CallList>(&path, arguments.limit)? else { return Ok(Exit::Done) };
+    let outside = pages.last().and_then(|page| page.outside.as_ref());
+    let empty = none_found(outside, path != "calls", ["there is no such call", "no call is recorded"]);
+    TextTable::of(pages.iter().flat_map(|page| &page.calls)).write(&empty, &mut context.output)?;
+    if pages.last().is_some_and(|page| page.next.is_some()) {
+        context.say("and more: ask for them with --limit, or for fewer with --session, --agent or --tool")?;
     }
     Ok(Exit::Done)
-}
-
-fn list(arguments: &CallsArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let query = [
-        ("call", arguments.id.as_deref()),
-        ("run", arguments.run.as_deref()),
-        ("session", arguments.session.as_deref()),
-        ("agent", arguments.agent.as_deref()),
-        ("actor", arguments.actor.as_deref()),
-        ("tool", arguments.tool.as_deref()),
-        ("outcome", arguments.outcome.as_deref()),
-        ("verdict", arguments.verdict.as_deref()),
-        ("since", arguments.since.as_deref()),
-        ("before", arguments.before.as_deref()),
-        ("recorded_since", arguments.recorded_since.as_deref()),
-        ("recorded_before", arguments.recorded_before.as_deref()),
-    ];
-    with_read_models(global, |service| {
-        let (path, most) = (with_query("calls", &query), arguments.limit.get());
-        let pages = pages_to_show_up_to::<CallList>(service, &path, most, global, output)?;
-        let Some(pages) = pages else { return Ok(()) };
-        let mut table =
-            TextTable::new(&["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"]);
-        pages.iter().flat_map(|page| &page.calls).for_each(|call| row(&mut table, call));
-        let is_asked = query.iter().any(|(_, part)| part.is_some());
-        let outside = pages.last().and_then(|page| page.outside.as_ref());
-        let none = none_found(outside, is_asked, ["there is no such call", "no call is recorded"]);
-        table.write(&none, output)?;
-        if pages.last().is_some_and(|page| page.next.is_some()) {
-            output.line(
-                "and more: ask for them with --limit, or for fewer with --session, --agent or --tool",
-            )?;
-        }
-        Ok(())
-    })
 }
 
 /// Returns the text for an empty list: one of `[there is none, none is recorded]`. It counts entries outside of the given time too.
@@ -120,32 +94,27 @@ pub(crate) fn none_found(outside: Option<&OutsideAnswer>, is_asked: bool, words:
     }
 }
 
-fn row(table: &mut TextTable, call: &CallAnswer) {
-    let decision = call.decision.as_ref();
-    table.row(&[
-        &call.position,
-        &to_the_second(&call.time),
-        call.agent.as_deref().unwrap_or("-"),
-        &call.tool,
-        decision.and_then(|decision| decision.context.as_deref()).unwrap_or("-"),
-        decision.map_or("-", |decision| &decision.verdict),
-        &call.state,
-        &call.call,
-    ]);
+impl Row for CallAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["position", "time", "agent", "tool", "context", "verdict", "outcome", "call"];
+    const DISPENSABLE: &'static [&'static str] = &["context", "agent"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let decision = self.decision.as_ref();
+        cells![
+            Cell::id(&self.position),
+            Cell::time(&self.time),
+            &self.agent,
+            &self.tool,
+            decision.and_then(|decision| decision.context.as_deref()),
+            decision.map_or_else(|| "-".into(), |decision| Cell::id(&decision.verdict)),
+            Cell::id(&self.state),
+            Cell::id(&self.call),
+        ]
+    }
 }
 
-fn show(call: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let path = format!("calls/{}", percent_encoded(call));
-    with_read_models(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        Ok(write(&answer.read()?, output)?)
-    })
-}
-
-fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::terminal::output::OutputError> {
+fn write(call: &CallAnswer, output: &mut Output) -> Result<(), OutputError> {
     let at = |position: &str, what: String| format!("{what} (position {position})");
     let decision = call.decision.as_ref().map(|decision| {
         let rule = decision.rule.as_ref().map_or(String::new(), |rule| format!(", rule {rule}"));
@@ -153,7 +122,7 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::terminal::
     });
     let approval = call.approval.as_ref().map(|approval| {
         let place = approval.resolved_position.as_deref().unwrap_or(&approval.position);
-        let said = approval.resolution.as_deref().unwrap_or("waits");
+        let said = approval.resolution.as_deref().unwrap_or("pending");
         let by = approval.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
         at(place, format!("{}: {said}{by}", approval.id))
     });
@@ -164,8 +133,6 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::terminal::
         let against = if ran_unallowed(call) { ", though it was not allowed" } else { "" };
         at(&outcome.position, format!("{}{exit}{took}{late}{against}", outcome.status))
     });
-    let outcome = outcome.unwrap_or_else(|| call.state.clone());
-    let recorded = call.imported.then(|| format!("elsewhere; here at {}", call.recorded));
     let ended = call.outcome.as_ref();
     let artifacts = ended.filter(|ended| !ended.artifacts.is_empty()).map(|ended| {
         let all = ended.artifacts.iter().map(|artifact| {
@@ -177,32 +144,29 @@ fn write(call: &CallAnswer, output: &mut Output) -> Result<(), crate::terminal::
     let earlier = call.earlier.as_ref();
     let earlier =
         earlier.map(|position| format!("another call had this id (position {position}); --id shows all"));
-    write_fields(
-        &[
-            ("call", Some(&call.call)),
-            ("earlier", earlier.as_deref()),
-            ("asked for", Some(&at(&call.position, format!("{}, {} times", call.time, call.asked)))),
-            ("tool", Some(&call.tool)),
-            ("server", call.server.as_deref()),
-            ("agent", call.agent.as_deref()),
-            ("actor", call.actor.as_deref()),
-            ("session", call.session.as_deref()),
-            ("run", call.run.as_deref()),
-            ("model", call.model.as_deref()),
-            ("task type", call.task_type.as_deref()),
-            ("recorded", recorded.as_deref()),
-            ("decision", decision.as_deref()),
-            ("reason", call.decision.as_ref().map(|decision| decision.reason.as_str())),
-            ("approval", approval.as_deref()),
-            ("outcome", Some(&outcome)),
-            ("error", ended.and_then(|ended| ended.error_type.as_deref())),
-            ("cost, USD", ended.and_then(|ended| ended.cost_usd.as_deref())),
-            ("went in", ended.and_then(|ended| ended.input_summary.as_deref())),
-            ("artifacts", artifacts.as_deref()),
-            ("came out", ended.and_then(|ended| ended.summary.as_deref())),
-        ],
-        output,
-    )
+    FieldLines::new()
+        .with("call", &call.call)
+        .maybe("earlier", earlier)
+        .with("asked for", at(&call.position, format!("{}, {} times", call.time, call.asked)))
+        .with("tool", &call.tool)
+        .maybe("server", call.server.as_ref())
+        .maybe("agent", call.agent.as_ref())
+        .maybe("actor", call.actor.as_ref())
+        .maybe("session", call.session.as_ref())
+        .maybe("run", call.run.as_ref())
+        .maybe("model", call.model.as_ref())
+        .maybe("task type", call.task_type.as_ref())
+        .maybe("recorded", call.imported.then(|| format!("elsewhere; here at {}", call.recorded)))
+        .maybe("decision", decision)
+        .maybe("reason", call.decision.as_ref().map(|decision| &decision.reason))
+        .maybe("approval", approval)
+        .with("outcome", outcome.unwrap_or_else(|| call.state.clone()))
+        .maybe("error", ended.and_then(|ended| ended.error_type.as_ref()))
+        .maybe("cost, USD", ended.and_then(|ended| ended.cost_usd.as_ref()))
+        .maybe("went in", ended.and_then(|ended| ended.input_summary.as_ref()))
+        .maybe("artifacts", artifacts)
+        .maybe("came out", ended.and_then(|ended| ended.summary.as_ref()))
+        .write(output)
 }
 
 /// Returns `true` if the call ran although its decision forbade it.

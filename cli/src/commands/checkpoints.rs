@@ -1,30 +1,30 @@
 //! `checkpoints`: the saved state of threads, step by step.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use bitacora_api::{CheckpointActAnswer, CheckpointAnswer, CheckpointList, ContentValue};
+use bitacora_api::{
+    CheckpointActAnswer, CheckpointAnswer, CheckpointCopyRequest, CheckpointForkRequest, CheckpointList,
+    CheckpointWriteAnswer, ContentValue, SavedCheckpoint,
+};
 use clap::{Args, Subcommand};
+use hyper::Method;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::{ServiceAnswer, ServiceUse};
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells, to_the_second};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct CheckpointsArguments {
-    #[command(subcommand)]
-    command: Option<CheckpointsCommand>,
-}
+pub(crate) type CheckpointsArguments = OptionalCommand<CheckpointsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum CheckpointsCommand {
+pub(crate) enum CheckpointsCommand {
     /// List checkpoints, the newest first (default).
     List(ListArguments),
     /// Show one checkpoint of a thread, or its newest, with its channels and the writes of tasks behind it.
@@ -79,8 +79,8 @@ enum CheckpointsCommand {
     },
 }
 
-#[derive(Debug, Default, Args)]
-struct ListArguments {
+#[derive(Debug, Default, Args, Serialize)]
+pub(crate) struct ListArguments {
     /// Only checkpoints of this thread.
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
@@ -92,12 +92,13 @@ struct ListArguments {
     before: Option<String>,
     /// Only checkpoints whose metadata has these members: a JSON object.
     #[arg(long, value_name = "JSON")]
+    #[serde(serialize_with = "json_text")]
     filter: Option<Document>,
 }
 
 /// A choice of checkpoints of a thread.
-#[derive(Debug, Args)]
-struct Which {
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct Which {
     /// The checkpoint's id.
     #[arg(long, value_name = "ID")]
     checkpoint: Option<String>,
@@ -106,156 +107,114 @@ struct Which {
     namespace: Option<String>,
 }
 
+fn json_text<S: Serializer>(document: &Option<Document>, serializer: S) -> Result<S::Ok, S::Error> {
+    document.as_ref().map(Document::text).serialize(serializer)
+}
+
 pub(crate) fn run(
-    arguments: &CheckpointsArguments,
-    global: &Global,
-    output: &mut Output,
+    arguments: CheckpointsArguments,
+    context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
     use CheckpointsCommand::{Copy, Delete, Fork, List, Save, Show, Write};
-    with_read_models(global, |service| {
-        let answer = match &arguments.command {
-            None => return list(&ListArguments::default(), service, global, output),
-            Some(List(asked)) => return list(asked, service, global, output),
-            Some(Show { thread, which }) => return show(thread, which, service, global, output),
-            Some(Save { thread, file }) => service.post(&path(thread, "save"), Some(read(file)?))?,
-            Some(Write { thread, file }) => service.post(&path(thread, "writes"), Some(read(file)?))?,
-            Some(Fork { thread, as_checkpoint, which }) => {
-                service.post(&path(thread, "fork"), Some(which.json().text("as", as_checkpoint).end()))?
-            }
-            Some(Copy { thread, to, which }) => {
-                service.post(&path(thread, "copy"), Some(which.json().text("to", to).end()))?
-            }
-            Some(Delete { thread, which, keep_newest }) => {
-                let [checkpoint, namespace] = which.parameters();
-                let asked = [checkpoint, namespace, ("keep", keep_newest.then_some("newest"))];
-                service.delete(&with_query(&of_thread(thread), &asked), None)?
-            }
-        };
-        write_act(&answer, global, output)
-    })?;
-    Ok(Exit::Done)
+    context.asking(ServiceUse::ReadModels);
+    let answer = match arguments.command.unwrap_or_else(|| List(ListArguments::default())) {
+        List(asked) => return list(&asked, context),
+        Show { thread, which } => {
+            return context.show(&with_query(&named("checkpoints", &thread), &which), write);
+        }
+        Save { thread, file } => send(&thread, "save", &Document::read(&file)?, context)?,
+        Write { thread, file } => send(&thread, "writes", &Document::read(&file)?, context)?,
+        Fork { thread, as_checkpoint, which: Which { checkpoint, namespace } } => {
+            let request =
+                CheckpointForkRequest { checkpoint, namespace, as_checkpoint, metadata: None, id: None };
+            send(&thread, "fork", &request, context)?
+        }
+        Copy { thread, to, which: Which { checkpoint, namespace } } => {
+            let request = CheckpointCopyRequest { to, namespace, checkpoint, id: None };
+            send(&thread, "copy", &request, context)?
+        }
+        Delete { thread, which, keep_newest } => {
+            let path = with_query(&named("checkpoints", &thread), &which);
+            let path = with_query(&path, &json!({"keep": keep_newest.then_some("newest")}));
+            context.send(&Method::DELETE, &path, None::<&()>)?
+        }
+    };
+    context.answer(&answer, |act: &CheckpointActAnswer, output| {
+        let when = if act.repeated { "was recorded before" } else { "recorded" };
+        let rests = if act.found == Some(false) { "; what it follows is not there" } else { "" };
+        output.line(format_args!("{when} at position {}{rests}", printable(&act.position)))
+    })
 }
 
-fn of_thread(thread: &str) -> String {
-    format!("checkpoints/{}", percent_encoded(thread))
-}
-
-fn path(thread: &str, verb: &str) -> String {
-    format!("{}:{verb}", of_thread(thread))
-}
-
-fn read(file: &Path) -> Result<String, CommandError> {
-    Ok(Document::read(file)?.text().to_owned())
-}
-
-impl Which {
-    fn json(&self) -> JsonObject {
-        let of = self.checkpoint.as_deref();
-        JsonObject::new().maybe("checkpoint", of).maybe("namespace", self.namespace.as_deref())
-    }
-
-    fn parameters(&self) -> [(&'static str, Option<&str>); 2] {
-        [("checkpoint", self.checkpoint.as_deref()), ("namespace", self.namespace.as_deref())]
-    }
-}
-
-fn write_act(answer: &ServiceAnswer, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
-    }
-    let act: CheckpointActAnswer = answer.read()?;
-    let when = if act.repeated { "was recorded before" } else { "recorded" };
-    let rests = if act.found == Some(false) { "; what it follows is not there" } else { "" };
-    Ok(output.line(format_args!("{when} at position {}{rests}", printable(&act.position)))?)
-}
-
-fn list(
-    asked: &ListArguments,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let parameters = [
-        ("thread", asked.thread.as_deref()),
-        ("namespace", asked.namespace.as_deref()),
-        ("before", asked.before.as_deref()),
-        ("filter", asked.filter.as_ref().map(Document::text)),
-    ];
-    let path = with_query("checkpoints", &parameters);
-    let Some(pages) = pages_to_show::<CheckpointList>(service, &path, global, output)? else { return Ok(()) };
-    let mut table = TextTable::new(&[
-        "saved",
-        "position",
-        "thread",
-        "step",
-        "source",
-        "channels",
-        "subgraph",
-        "checkpoint",
-    ]);
-    for found in pages.iter().flat_map(|page| &page.checkpoints) {
-        table.row(&[
-            &to_the_second(&found.time),
-            &found.position,
-            &found.thread,
-            &found.step.to_string(),
-            &found.source,
-            &found.channel_versions.len().to_string(),
-            if found.namespace.is_empty() { "-" } else { &found.namespace },
-            &found.checkpoint,
-        ]);
-    }
-    let is_asked = parameters.iter().any(|(_, part)| part.is_some());
-    Ok(table
-        .write(if is_asked { "there is no such checkpoint" } else { "no checkpoint is saved" }, output)?)
-}
-
-fn show(
+fn send(
     thread: &str,
-    which: &Which,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let answer = service.get(&with_query(&of_thread(thread), &which.parameters()))?;
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
+    verb: &str,
+    body: &impl Serialize,
+    context: &mut CommandContext,
+) -> Result<ServiceAnswer, CommandError> {
+    context.send(&Method::POST, &format!("{}:{verb}", named("checkpoints", thread)), Some(body))
+}
+
+fn list(asked: &ListArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("checkpoints", asked);
+    let is_asked = path != "checkpoints";
+    let empty = if is_asked { "there is no such checkpoint" } else { "no checkpoint is saved" };
+    context.list::<CheckpointList>(&path, empty)
+}
+
+impl Row for SavedCheckpoint {
+    const HEADINGS: &'static [&'static str] =
+        &["saved", "position", "thread", "step", "source", "channels", "subgraph", "checkpoint"];
+    const DISPENSABLE: &'static [&'static str] = &["channels", "source", "subgraph"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![
+            Cell::time(&self.time),
+            Cell::id(&self.position),
+            Cell::id(&self.thread),
+            self.step,
+            &self.source,
+            self.channel_versions.len(),
+            if self.namespace.is_empty() { "-" } else { &self.namespace },
+            Cell::id(&self.checkpoint),
+        ]
     }
-    let found: CheckpointAnswer = answer.read()?;
+}
+
+fn write(found: &CheckpointAnswer, output: &mut Output) -> Result<(), OutputError> {
     let saved = &found.saved;
-    let parent = saved.parent.as_ref().map(|parent| {
-        format!("{parent}{}", if found.parent_found == Some(false) { ", which is not there" } else { "" })
-    });
-    write_fields(
-        &[
-            ("thread", Some(&saved.thread)),
-            ("subgraph", Some(&saved.namespace).filter(|name| !name.is_empty()).map(String::as_str)),
-            ("checkpoint", Some(&saved.checkpoint)),
-            ("parent", parent.as_deref()),
-            ("step", Some(&format!("{}, {}", saved.step, saved.source))),
-            ("saved", Some(&to_the_second(&saved.time))),
-            ("position", Some(&saved.position)),
-            ("agent", saved.agent.as_deref()),
-            ("run", saved.run.as_deref()),
-            ("metadata", saved.metadata.as_ref().map(ToString::to_string).as_deref()),
-        ],
-        output,
-    )?;
+    let lost = if found.parent_found == Some(false) { ", which is not there" } else { "" };
+    FieldLines::new()
+        .with("thread", &saved.thread)
+        .maybe("subgraph", Some(&saved.namespace).filter(|name| !name.is_empty()))
+        .with("checkpoint", &saved.checkpoint)
+        .maybe("parent", saved.parent.as_ref().map(|parent| format!("{parent}{lost}")))
+        .with("step", format!("{}, {}", saved.step, saved.source))
+        .with("saved", to_the_second(&saved.time))
+        .with("position", &saved.position)
+        .maybe("agent", saved.agent.as_ref())
+        .maybe("run", saved.run.as_ref())
+        .maybe("metadata", saved.metadata.as_ref())
+        .write(output)?;
     let mut channels = TextTable::new(&["channel", "version", "holds"]);
     for (name, version) in &saved.channel_versions {
         let version = serde_json::to_string(version).unwrap_or_default();
-        let holds = found.values.get(name).map_or_else(|| "-".to_owned(), content_words);
-        channels.row(&[name, version.trim_matches('"'), &holds]);
+        let holds = found.values.get(name).map(content_words);
+        channels.add(cells![Cell::id(name), Cell::id(version.trim_matches('"')), holds]);
     }
     channels.write("it has no channels", output)?;
     if found.writes.is_empty() {
         return Ok(());
     }
-    let mut writes = TextTable::new(&["task", "place", "channel", "wrote"]);
-    for write in &found.writes {
-        writes.row(&[&write.task, &write.index.to_string(), &write.channel, &content_words(&write.value)]);
+    TextTable::of(&found.writes).write("", output)
+}
+
+impl Row for CheckpointWriteAnswer {
+    const HEADINGS: &'static [&'static str] = &["task", "place", "channel", "wrote"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![Cell::id(&self.task), self.index, Cell::id(&self.channel), content_words(&self.value)]
     }
-    Ok(writes.write("", output)?)
 }
 
 /// Formats a content for people: JSON itself, the size of anything else.

@@ -1,26 +1,20 @@
 //! `clock`: the state of the ledger's clock, and an operator's acceptance of its time.
 
-use bitacora_api::ClockAnswer;
-use clap::{Args, Subcommand};
+use bitacora_api::{ClockAnswer, StopRequest};
+use clap::Subcommand;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::service::{ServiceFailure, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
+use crate::ledger_access::context::CommandContext;
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::output::{Output, OutputError, printable};
 
 const MICROS_A_SECOND: u64 = 1_000_000;
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ClockArguments {
-    #[command(subcommand)]
-    command: Option<ClockCommand>,
-}
+pub(crate) type ClockArguments = OptionalCommand<ClockCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ClockCommand {
+pub(crate) enum ClockCommand {
     /// Show whether the clock jumped (default).
     Show,
     /// Accept the clock's time, and decide calls again.
@@ -31,31 +25,14 @@ enum ClockCommand {
     },
 }
 
-pub(crate) fn run(
-    arguments: &ClockArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&ClockCommand::Show) {
-        ClockCommand::Show => with_service(global, |service| {
-            let answer = service.get("clock")?;
-            if global.json {
-                return Ok(output.json_text(answer.text())?);
-            }
-            let clock: Result<ClockAnswer, ServiceFailure> = answer.read();
-            Ok(write(&clock?, output)?)
-        })?,
-        ClockCommand::Accept { reason } => {
-            let body = JsonObject::new().text("reason", reason).end();
-            with_service(global, |service| {
-                service.post("clock:accept", Some(body))?.write_act(global, output)
-            })?;
-        }
+pub(crate) fn run(arguments: ClockArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(ClockCommand::Show) {
+        ClockCommand::Show => context.show("clock", write),
+        ClockCommand::Accept { reason } => context.post("clock:accept", &StopRequest { reason }),
     }
-    Ok(Exit::Done)
 }
 
-fn write(clock: &ClockAnswer, output: &mut Output) -> Result<(), crate::terminal::output::OutputError> {
+fn write(clock: &ClockAnswer, output: &mut Output) -> Result<(), OutputError> {
     match &clock.jump {
         None => output.line("trusted: calls are decided by it")?,
         Some(jump) => {

@@ -1,26 +1,25 @@
 //! `contracts`: conditions before and after calls, their checks, and rollbacks.
 
-use bitacora_api::{ContractCheckList, ContractList, ContractShown, RollbackList};
-use clap::{Args, Subcommand};
+use bitacora_api::{
+    ContractAnswer, ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractList,
+    ContractShown, RollbackAnswered, RollbackList,
+};
+use clap::Subcommand;
+use serde_json::{Value, json};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::ServiceUse;
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ContractsArguments {
-    #[command(subcommand)]
-    command: Option<ContractsCommand>,
-}
+pub(crate) type ContractsArguments = OptionalCommand<ContractsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ContractsCommand {
+pub(crate) enum ContractsCommand {
     /// List the contracts with their last definitions (default).
     List,
     /// Show one contract, with its definitions.
@@ -38,7 +37,7 @@ enum ContractsCommand {
     },
     /// List rollbacks and their states, the newest first.
     Rollbacks {
-        /// Only rollbacks in this state: `asked`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
+        /// Only rollbacks in this state: `pending`, `approved`, `rejected`, `expired`, `withdrawn` or `executed`.
         #[arg(long)]
         state: Option<String>,
         /// Only rollbacks of calls of this agent.
@@ -52,153 +51,117 @@ enum ContractsCommand {
 
 pub(crate) fn run(
     arguments: &ContractsArguments,
-    global: &Global,
-    output: &mut Output,
+    context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    match &arguments.command {
-        None | Some(ContractsCommand::List) => with_service(global, |service| list(service, global, output))?,
-        Some(ContractsCommand::Show { contract }) => {
-            with_read_models(global, |service| show(contract, service, global, output))?;
+    let Some(command) = &arguments.command else { return list(context) };
+    match command {
+        ContractsCommand::List => list(context),
+        ContractsCommand::Show { contract } => {
+            context.asking(ServiceUse::ReadModels).show(&named("contracts", contract), write)
         }
-        Some(ContractsCommand::Checks { contract, failed }) => {
-            let path = format!("contracts/{}/checks", percent_encoded(contract));
-            let path = with_query(&path, &[("failed", failed.then_some("true"))]);
-            with_read_models(global, |service| checks(&path, service, global, output))?;
+        ContractsCommand::Checks { contract, failed } => {
+            let path = format!("{}/checks", named("contracts", contract));
+            let path = with_query(&path, &json!({"failed": failed}));
+            let context = context.asking(ServiceUse::ReadModels);
+            context.list::<ContractCheckList>(&path, "there is no such check")
         }
-        Some(ContractsCommand::Rollbacks { state, agent, contract }) => {
-            let asked =
-                [("state", state.as_deref()), ("agent", agent.as_deref()), ("contract", contract.as_deref())];
-            let path = with_query("rollbacks", &asked);
-            with_read_models(global, |service| rollbacks(&path, service, global, output))?;
+        ContractsCommand::Rollbacks { state, agent, contract } => {
+            let query = json!({"state": state, "agent": agent, "contract": contract});
+            let context = context.asking(ServiceUse::ReadModels);
+            context.list::<RollbackList>(&with_query("rollbacks", &query), "there is no such rollback")
         }
     }
-    Ok(Exit::Done)
 }
 
-fn list(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let Some(pages) = pages_to_show::<ContractList>(service, "contracts", global, output)? else {
-        return Ok(());
-    };
-    let mut table = TextTable::new(&["contract", "before", "after", "rollback", "blast radius"]);
-    for contract in pages.iter().flat_map(|page| &page.contracts) {
-        table.row(&[
-            &contract.contract,
-            &contract.pre.len().to_string(),
-            &contract.post.len().to_string(),
-            &contract.rollback.len().to_string(),
-            &contract.blast_radius,
-        ]);
-    }
-    Ok(table.write("no contract is defined", output)?)
+fn list(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    context.list::<ContractList>("contracts", "no contract is defined")
 }
 
-fn show(
-    contract: &str,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let answer = service.get(&format!("contracts/{}", percent_encoded(contract)))?;
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
+impl Row for ContractAnswer {
+    const HEADINGS: &'static [&'static str] = &["contract", "before", "after", "rollback", "blast radius"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let [pre, post, rollback] = [&self.pre, &self.post, &self.rollback].map(Vec::len);
+        cells![Cell::id(&self.contract), pre, post, rollback, Cell::id(&self.blast_radius)]
     }
-    let shown: ContractShown = answer.read()?;
-    write_fields(
-        &[
-            ("contract", Some(&shown.contract)),
-            ("version", Some(&shown.version.to_string())),
-            ("checks", Some(&shown.checks.to_string())),
-            ("did not hold", Some(&shown.failed.to_string())),
-            ("named first", Some(&format!("position {}", shown.first))),
-            ("named last", Some(&format!("position {}", shown.last))),
-        ],
-        output,
-    )?;
-    let kinds = |parts: &[serde_json::Value]| {
-        let kinds = parts.iter().filter_map(|part| part.get("type")?.as_str());
-        kinds.collect::<Vec<_>>().join(", ")
-    };
-    let mut table = TextTable::new(&["version", "position", "time", "by", "before", "after", "rollback"]);
-    for definition in &shown.definitions {
-        table.row(&[
-            &definition.version.to_string(),
-            &definition.position,
-            &to_the_second(&definition.time),
-            definition.actor.as_deref().unwrap_or("-"),
-            &kinds(&definition.pre),
-            &kinds(&definition.post),
-            &kinds(&definition.rollback),
-        ]);
-    }
-    Ok(table.write("no definition of it is recorded", output)?)
 }
 
-fn checks(
-    path: &str,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let Some(pages) = pages_to_show::<ContractCheckList>(service, path, global, output)? else {
-        return Ok(());
-    };
-    let mut table =
-        TextTable::new(&["position", "time", "phase", "holds", "counted", "rollback", "call", "why not"]);
-    for check in pages.iter().flat_map(|page| &page.checks) {
-        let missing = check.missing.iter().map(|kind| format!("{kind} not made"));
-        let why: Vec<_> = check.failed.iter().cloned().chain(missing).collect();
-        table.row(&[
-            &check.position,
-            &to_the_second(&check.time),
-            &check.phase,
-            if check.holds { "yes" } else { "no" },
-            check.counted.as_deref().unwrap_or("-"),
-            check.rollback.as_deref().unwrap_or("-"),
-            check.call.as_deref().unwrap_or("-"),
-            &why.join(", "),
-        ]);
-    }
-    Ok(table.write("there is no such check", output)?)
+fn write(shown: &ContractShown, output: &mut Output) -> Result<(), OutputError> {
+    FieldLines::new()
+        .with("contract", &shown.contract)
+        .with("version", shown.version)
+        .with("checks", shown.checks)
+        .with("did not hold", shown.failed)
+        .with("named first", format!("position {}", shown.first))
+        .with("named last", format!("position {}", shown.last))
+        .write(output)?;
+    TextTable::of(&shown.definitions).write("no definition of it is recorded", output)
 }
 
-fn rollbacks(
-    path: &str,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let Some(pages) = pages_to_show::<RollbackList>(service, path, global, output)? else { return Ok(()) };
-    let mut table = TextTable::new(&[
-        "position",
-        "time",
-        "state",
-        "approval",
-        "cause",
-        "contract",
-        "agent",
-        "call",
-        "what was done",
-    ]);
-    for rollback in pages.iter().flat_map(|page| &page.rollbacks) {
-        let done = rollback.execution.as_ref().map_or("-".to_owned(), |execution| {
+impl Row for ContractDefinitionAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["version", "position", "time", "by", "before", "after", "rollback"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let kinds = |parts: &[Value]| {
+            let kinds = parts.iter().filter_map(|part| part.get("type")?.as_str());
+            kinds.collect::<Vec<_>>().join(", ")
+        };
+        cells![
+            self.version,
+            Cell::id(&self.position),
+            Cell::time(&self.time),
+            &self.actor,
+            kinds(&self.pre),
+            kinds(&self.post),
+            kinds(&self.rollback),
+        ]
+    }
+}
+
+impl Row for ContractCheckAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["position", "time", "phase", "holds", "counted", "rollback", "call", "why not"];
+    const DISPENSABLE: &'static [&'static str] = &["rollback", "counted"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let missing = self.missing.iter().map(|kind| format!("{kind} not made"));
+        let why: Vec<_> = self.failed.iter().cloned().chain(missing).collect();
+        cells![
+            Cell::id(&self.position),
+            Cell::time(&self.time),
+            Cell::id(&self.phase),
+            if self.holds { "yes" } else { "no" },
+            Cell::maybe_id(self.counted.as_ref()),
+            Cell::maybe_id(self.rollback.as_ref()),
+            Cell::maybe_id(self.call.as_ref()),
+            why.join(", "),
+        ]
+    }
+}
+
+impl Row for RollbackAnswered {
+    const HEADINGS: &'static [&'static str] =
+        &["position", "time", "state", "approval", "cause", "contract", "agent", "call", "what was done"];
+    const DISPENSABLE: &'static [&'static str] = &["cause", "contract", "agent"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let done = self.execution.as_ref().map(|execution| {
             let failed = execution.failed.join(", ");
             let failed = if failed.is_empty() { failed } else { format!(", without {failed}") };
-            format!(
-                "{} of {} steps (position {}){failed}",
-                execution.status, execution.steps, execution.position
-            )
+            let (status, steps) = (&execution.status, execution.steps);
+            format!("{status} of {steps} steps (position {}){failed}", execution.position)
         });
-        table.row(&[
-            &rollback.position,
-            &to_the_second(&rollback.time),
-            &rollback.state,
-            rollback.approval.as_deref().unwrap_or("-"),
-            rollback.cause.as_deref().unwrap_or("-"),
-            rollback.contract.as_deref().unwrap_or("-"),
-            rollback.agent.as_deref().unwrap_or("-"),
-            rollback.call.as_deref().unwrap_or("-"),
-            &done,
-        ]);
+        cells![
+            Cell::id(&self.position),
+            Cell::time(&self.time),
+            Cell::id(&self.state),
+            Cell::maybe_id(self.approval.as_ref()),
+            Cell::maybe_id(self.cause.as_ref()),
+            &self.contract,
+            &self.agent,
+            Cell::maybe_id(self.call.as_ref()),
+            done,
+        ]
     }
-    Ok(table.write("there is no such rollback", output)?)
 }

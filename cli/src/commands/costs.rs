@@ -6,27 +6,32 @@ use std::path::PathBuf;
 
 use bitacora_api::{CostAnswer, CostList};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::json;
 
 use self::sums::{heading, sums};
+use crate::commands::tools::usage::groups;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::service::{with_query, with_read_models};
-use crate::options::global::Global;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceUse;
 use crate::options::prices::Prices;
-use crate::terminal::output::Output;
-use crate::terminal::table::TextTable;
+use crate::options::time::PastDay;
+use crate::terminal::table::{Cell, TextTable};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CostsArguments {
     /// The grouping; several with commas between.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Model])]
+    #[serde(skip)]
     by: Vec<By>,
-    /// Only from this day on, UTC.
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    since: Option<String>,
+    /// Only from the UTC day of this time on: 7d, yesterday, 2026-11-20.
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastDay>,
     /// Only before this day.
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    before: Option<String>,
+    #[arg(long, value_name = "TIME")]
+    before: Option<PastDay>,
     /// Only costs of this model.
     #[arg(long)]
     model: Option<String>,
@@ -54,10 +59,12 @@ pub(crate) struct CostsArguments {
     /// The JSON list of prices for answers without a cost, in US dollars a million tokens: texts in `{"model", "in",
     /// "out", "cache_read", "cache_write"}`; the first matching model holds, and `*` ends a name; `-` is stdin.
     #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
     prices: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum By {
     Model,
     Task,
@@ -71,20 +78,6 @@ enum By {
 }
 
 impl By {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Task => "task",
-            Self::Agent => "agent",
-            Self::Tool => "tool",
-            Self::Role => "role",
-            Self::Run => "run",
-            Self::Session => "session",
-            Self::Case => "case",
-            Self::Day => "day",
-        }
-    }
-
     fn of(self, cost: &CostAnswer) -> &str {
         let of = match self {
             Self::Model => &cost.model,
@@ -101,70 +94,39 @@ impl By {
     }
 }
 
-pub(crate) fn run(
-    arguments: &CostsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &CostsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let prices = arguments.prices.as_deref().map(Prices::read).transpose()?;
-    let mut parts: Vec<By> = Vec::new();
-    for by in &arguments.by {
-        if !parts.contains(by) {
-            parts.push(*by);
-        }
-    }
-    let names: Vec<&str> = parts.iter().map(|by| by.name()).collect();
+    let (parts, names) = groups(&arguments.by);
     // A price is a model's.
-    let model_too = (prices.is_some() && !arguments.by.contains(&By::Model)).then_some(By::Model.name());
-    let by = names.iter().copied().chain(model_too).collect::<Vec<_>>().join(",");
-    let CostsArguments { since, before, model, task, agent, tool, role, run, session, case, .. } = arguments;
-    let path = with_query(
-        "costs",
-        &[
-            ("by", Some(by.as_str())),
-            ("since", since.as_deref()),
-            ("before", before.as_deref()),
-            ("model", model.as_deref()),
-            ("task", task.as_deref()),
-            ("agent", agent.as_deref()),
-            ("tool", tool.as_deref()),
-            ("role", role.as_deref()),
-            ("run", run.as_deref()),
-            ("session", session.as_deref()),
-            ("case", case.as_deref()),
-        ],
-    );
-    with_read_models(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json && prices.is_none() {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: CostList = answer.read()?;
-        let of = |cost: &CostAnswer| parts.iter().map(|by| by.of(cost).to_owned()).collect();
-        let (sums, total) = sums(&list, of, prices.as_ref());
-        if global.json {
-            return Ok(output.json_text(&sums::to_json(&names, &sums, &total))?);
-        }
-        let mut table = TextTable::new(&[&names[..], &heading(prices.is_some())].concat());
-        for sum in &sums {
-            let cells: Vec<String> = sum.of.iter().cloned().chain(sum.spending.cells()).collect();
-            table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
-        }
-        if sums.len() > 1 {
-            let all =
-                std::iter::once("all".to_owned()).chain(vec![String::new(); names.len().saturating_sub(1)]);
-            let cells: Vec<String> = all.chain(total.cells()).collect();
-            table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
-        }
-        let none = match list.outside {
-            Some(outside) => format!("nothing was spent on these days; counted on other days: {outside}"),
-            None => "nothing was spent".to_owned(),
-        };
-        table.write(&none, output)?;
-        if prices.is_none() && total.is_untold() {
-            output.line("no cost was told of these; --prices FILE estimates it from the tokens")?;
-        }
-        Ok(())
-    })?;
+    let model_too = (prices.is_some() && !parts.contains(&By::Model)).then_some("model");
+    let by: Vec<&str> = names.iter().map(String::as_str).chain(model_too).collect();
+    let path = with_query(&with_query("costs", arguments), &json!({"by": by.join(",")}));
+    let answer = context.asking(ServiceUse::ReadModels).get(&path)?;
+    if context.is_json() && prices.is_none() {
+        return context.raw(&answer);
+    }
+    let list: CostList = answer.read()?;
+    let of = |cost: &CostAnswer| parts.iter().map(|by| by.of(cost).to_owned()).collect();
+    let (sums, total) = sums(&list, of, prices.as_ref());
+    if context.is_json() {
+        return context.print(&sums::document(&names, &sums, &total));
+    }
+    let headings = names.iter().map(String::as_str).chain(heading(prices.is_some()));
+    let mut table = TextTable::new(&headings.collect::<Vec<_>>());
+    for sum in &sums {
+        let of = sum.of.iter().map(Cell::from);
+        table.add(of.chain(sum.spending.cells().into_iter().map(Cell::id)).collect());
+    }
+    if sums.len() > 1 {
+        table.add_total(names.len(), total.cells().into_iter().map(Cell::id));
+    }
+    let none = match list.outside {
+        Some(outside) => format!("nothing was spent on these days; counted on other days: {outside}"),
+        None => "nothing was spent".to_owned(),
+    };
+    table.write(&none, &mut context.output)?;
+    if prices.is_none() && total.is_untold() {
+        context.say("no cost was told of these; --prices FILE estimates it from the tokens")?;
+    }
     Ok(Exit::Done)
 }

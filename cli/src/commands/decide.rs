@@ -4,16 +4,17 @@ mod text;
 
 use std::path::PathBuf;
 
-use bitacora_api::DecisionAnswer;
+use bitacora_api::{DecideRequest, DecisionAnswer};
 use clap::Args;
+use hyper::Method;
+use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::service::{with_query, with_service_for_agents};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
+use crate::files::document::{Document, WithArgs};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceUse;
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {
@@ -73,47 +74,38 @@ pub(crate) struct DecideArguments {
     explain: bool,
 }
 
-pub(crate) fn run(
-    arguments: &DecideArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    let body = arguments.body()?;
-    let path = with_query("decide", &[("explain", arguments.explain.then_some("true"))]);
-    with_service_for_agents(global, |service| {
-        let answer = service.post(&path, Some(body))?;
-        let decision: DecisionAnswer = answer.read()?;
-        if global.json {
-            output.json_text(answer.text())?;
-        } else {
-            text::write(&decision, output)?;
-        }
-        // Every other verdict is a no.
-        Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })
-    })
+pub(crate) fn run(arguments: DecideArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("decide", &json!({"explain": arguments.explain}));
+    let request = arguments.request()?;
+    let answer = context.asking(ServiceUse::Agent).send(&Method::POST, &path, Some(&request))?;
+    let decision: DecisionAnswer = answer.read()?;
+    context.answer(&answer, text::write)?;
+    // Every other verdict is a no.
+    Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })
 }
 
 impl DecideArguments {
-    fn body(&self) -> Result<String, CommandError> {
-        let brought = self.args_file.as_deref().map(Document::read).transpose()?;
-        let args = brought.as_ref().or(self.args.as_ref()).map_or("{}", Document::text);
-        Ok(JsonObject::new()
-            .text("call", &self.call)
-            .text("tool", &self.tool)
-            .maybe("server", self.server.as_deref())
-            .raw("args", args)
-            .maybe("agent", self.agent.as_deref())
-            .maybe("model", self.model.as_deref())
-            .maybe("task_type", self.task_type.as_deref())
-            .maybe("session", self.session.as_deref())
-            .maybe("run", self.run.as_deref())
-            .maybe("cwd", self.cwd.as_deref())
-            .maybe("approval", self.approval.as_deref())
-            .maybe("idempotencyKey", self.idempotency_key.as_deref())
-            .maybe("estimate", self.estimate.as_deref())
-            .maybe("blastRadius", self.blast_radius.as_deref())
-            .maybe_raw("deadlineMs", self.deadline_ms)
-            .maybe_raw("interactive", self.interactive.then_some(true))
-            .end())
+    fn request(self) -> Result<WithArgs<DecideRequest>, CommandError> {
+        let args = Document::of_call(self.args, self.args_file.as_deref())?;
+        let rest = DecideRequest {
+            call: self.call,
+            tool: self.tool,
+            server: self.server,
+            args: None,
+            args_digest: None,
+            model: self.model,
+            task_type: self.task_type,
+            run: self.run,
+            session: self.session,
+            agent: self.agent,
+            cwd: self.cwd,
+            idempotency_key: self.idempotency_key,
+            approval: self.approval,
+            interactive: self.interactive.then_some(true),
+            deadline_ms: self.deadline_ms,
+            estimate: self.estimate,
+            blast_radius: self.blast_radius,
+        };
+        Ok(WithArgs { rest, args })
     }
 }

@@ -1,53 +1,57 @@
 //! `gaps`: calls with an incomplete record.
 
-use bitacora_api::{CallList, GapList};
+use bitacora_api::{CallList, GapAnswer, GapList};
 use clap::Args;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::pages::{each_page, pages_to_show};
-use crate::ledger_access::service::{ServiceClient, with_query, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::pages::each_page;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::{ServiceClient, ServiceUse};
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
 /// The page size for calls that are only counted.
-const PAGE_CALLS: &str = "1000";
+const PAGE_CALLS: u32 = 1000;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct GapsArguments {
     /// Only gaps of this session.
     #[arg(long)]
     session: Option<String>,
 }
 
-pub(crate) fn run(
-    arguments: &GapsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    let path = with_query("gaps", &[("session", arguments.session.as_deref())]);
-    with_read_models(global, |service| {
-        let Some(pages) = pages_to_show::<GapList>(service, &path, global, output)? else { return Ok(()) };
-        let mut table =
-            TextTable::new(&["position", "time", "recorded", "missing", "call", "where it was seen"]);
-        for gap in pages.iter().flat_map(|page| &page.gaps) {
-            let (time, recorded) = (to_the_second(&gap.time), to_the_second(&gap.recorded));
-            table.row(&[&gap.position, &time, &recorded, &gap.missing, &gap.call, &gap.evidence]);
-        }
-        let session = arguments.session.as_deref();
-        let is_none = pages.iter().all(|page| page.gaps.is_empty());
-        let open = if is_none { open_calls(session, service)? } else { 0 };
-        Ok(table.write(&no_gap(session.is_some(), open), output)?)
-    })?;
+pub(crate) fn run(arguments: &GapsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    context.asking(ServiceUse::ReadModels);
+    let Some(pages) = context.pages::<GapList>(&with_query("gaps", arguments))? else {
+        return Ok(Exit::Done);
+    };
+    let table = TextTable::of(pages.iter().flat_map(|page| &page.gaps));
+    let session = arguments.session.as_deref();
+    let open = if table.is_empty() { open_calls(session, context.service()?)? } else { 0 };
+    table.write(&no_gap(session.is_some(), open), &mut context.output)?;
     Ok(Exit::Done)
+}
+
+impl Row for GapAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["position", "time", "recorded", "missing", "call", "where it was seen"];
+    const DISPENSABLE: &'static [&'static str] = &["recorded"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let (time, recorded) = (Cell::time(&self.time), Cell::time(&self.recorded));
+        let (position, call) = (Cell::id(&self.position), Cell::id(&self.call));
+        cells![position, time, recorded, &self.missing, call, &self.evidence]
+    }
 }
 
 /// Counts the calls that have no outcome and may still get one.
 pub(super) fn open_calls(session: Option<&str>, service: &mut ServiceClient) -> Result<usize, CommandError> {
     let mut open = 0;
-    for state in ["open", "waiting"] {
-        let query = [("outcome", Some(state)), ("session", session), ("limit", Some(PAGE_CALLS))];
+    for state in ["open", "pending"] {
+        let query = json!({"outcome": state, "session": session, "limit": PAGE_CALLS});
         each_page(service, &with_query("calls", &query), |_, page: CallList| {
             open += page.calls.len();
             Ok(())

@@ -1,30 +1,22 @@
 //! `grants`: standing consent to calls within a scope.
 
-use bitacora_api::{GrantGivenAnswer, GrantList, GrantScopeAnswer};
-use bitacora_formats::{Micros, format_time};
-use bitacora_ledger::{Clock, SystemClock};
+use bitacora_api::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer, NoteRequest};
 use clap::{Args, Subcommand};
+use hyper::Method;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array, json_text};
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::with_service;
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::{TextTable, to_the_second};
-use crate::ttl::ttl;
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::named;
+use crate::options::optional_command::OptionalCommand;
+use crate::options::time::EndTime;
+use crate::terminal::output::printable;
+use crate::terminal::table::{Cell, Row, cells, to_the_second};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct GrantsArguments {
-    #[command(subcommand)]
-    command: Option<GrantsCommand>,
-}
+pub(crate) type GrantsArguments = OptionalCommand<GrantsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum GrantsCommand {
+pub(crate) enum GrantsCommand {
     /// List the grants in force (default).
     List,
     /// Give consent to calls that match all of this, so that they need no approval; denied calls stay denied.
@@ -40,7 +32,7 @@ enum GrantsCommand {
 }
 
 #[derive(Debug, Args)]
-struct GiveArguments {
+pub(crate) struct GiveArguments {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: String,
@@ -59,9 +51,9 @@ struct GiveArguments {
     /// The session.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The lifetime: 12h, 30d.
-    #[arg(long = "for", value_name = "TIME", value_parser = ttl)]
-    ttl: Micros,
+    /// The lifetime, or its end: 12h, 30d, 2026-12-24.
+    #[arg(long = "for", value_name = "TIME")]
+    end: EndTime,
     /// The grant's id. [default: a random one]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -70,66 +62,46 @@ struct GiveArguments {
     note: Option<String>,
 }
 
-pub(crate) fn run(
-    arguments: &GrantsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&GrantsCommand::List) {
-        GrantsCommand::List => list(global, output)?,
-        GrantsCommand::Give(given) => give(given, global, output)?,
+pub(crate) fn run(arguments: GrantsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(GrantsCommand::List) {
+        GrantsCommand::List => {
+            context.list::<GrantList>("grants", "nobody has consented to calls beforehand")
+        }
+        GrantsCommand::Give(given) => give(given, context),
         GrantsCommand::Revoke { grant, note } => {
-            let path = format!("grants/{}", percent_encoded(grant));
-            let body = note.as_deref().map(|note| JsonObject::new().text("note", note).end());
-            with_service(global, |service| service.delete(&path, body)?.write_act(global, output))?;
+            let body = note.map(|note| NoteRequest { note });
+            context.act(&Method::DELETE, &named("grants", &grant), body.as_ref())
         }
     }
-    Ok(Exit::Done)
 }
 
-fn give(arguments: &GiveArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let GiveArguments { tool, context, agent, workspace, parts, session, ttl, id, note } = arguments;
-    let scope = JsonObject::new()
-        .text("tool", tool)
-        .text("context", context)
-        .text("agent", agent)
-        .text("workspace", workspace)
-        .maybe_raw("parts", (!parts.is_empty()).then(|| json_array(parts.iter().map(|part| json_text(part)))))
-        .maybe("session", session.as_deref());
-    let expires = format_time(Micros(SystemClock.now().0.saturating_add(ttl.0)));
-    let body = JsonObject::new()
-        .maybe("grant", id.as_deref())
-        .raw("scope", scope.end())
-        .text("expires", &expires)
-        .maybe("note", note.as_deref())
-        .end();
-    with_service(global, |service| {
-        let answer = service.post("grants", Some(body))?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let given: GrantGivenAnswer = answer.read()?;
-        Ok(output.line(printable(&format!(
-            "grant {} holds until {}, recorded at position {}",
-            given.grant,
-            to_the_second(&expires),
-            given.position
-        )))?)
+fn give(given: GiveArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let GiveArguments { tool, context: of, agent, workspace, parts, session, end, id, note } = given;
+    let scope = GrantScopeAnswer {
+        tool,
+        server: None,
+        context: Some(of),
+        agent: Some(agent),
+        session,
+        workspace: Some(workspace),
+        parts: (!parts.is_empty()).then_some(parts),
+    };
+    let request = GrantRequest { grant: id, scope, expires: end.text(), note };
+    let answer = context.send(&Method::POST, "grants", Some(&request))?;
+    context.answer(&answer, |given: &GrantGivenAnswer, output| {
+        let until = to_the_second(&request.expires);
+        let words =
+            format!("grant {} holds until {until}, recorded at position {}", given.grant, given.position);
+        output.line(printable(&words))
     })
 }
 
-fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let Some(pages) = pages_to_show::<GrantList>(service, "grants", global, output)? else {
-            return Ok(());
-        };
-        let mut table = TextTable::new(&["grant", "until", "calls", "note"]);
-        for grant in pages.iter().flat_map(|page| &page.grants) {
-            let note = grant.note.as_deref().unwrap_or("-");
-            table.row(&[&grant.grant, &to_the_second(&grant.expires), &scope_words(&grant.scope), note]);
-        }
-        Ok(table.write("nobody has consented to calls beforehand", output)?)
-    })
+impl Row for GrantAnswer {
+    const HEADINGS: &'static [&'static str] = &["grant", "until", "calls", "note"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![Cell::id(&self.grant), Cell::time(&self.expires), scope_words(&self.scope), &self.note]
+    }
 }
 
 /// Formats a scope: `of fs.write on src, agent coder`.

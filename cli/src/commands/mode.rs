@@ -1,26 +1,19 @@
 //! `mode`: the enforcement mode: whether verdicts are enforced, or only recorded.
 
-use bitacora_api::{ModeAnswer, ModeScopeAnswer};
+use bitacora_api::{ModeAnswer, ModeRequest, ModeScopeAnswer};
 use clap::{Args, Subcommand};
+use hyper::Method;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::with_service;
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::TextTable;
+use crate::ledger_access::context::CommandContext;
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::table::{TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ModeArguments {
-    #[command(subcommand)]
-    command: Option<ModeCommand>,
-}
+pub(crate) type ModeArguments = OptionalCommand<ModeCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ModeCommand {
+pub(crate) enum ModeCommand {
     /// Show the enforcement mode (default).
     Show,
     /// Record decisions but allow every call; panic and suspensions still apply.
@@ -31,7 +24,7 @@ enum ModeCommand {
 
 /// The scope: calls that match all of it. Without any, all calls that no other scope matches.
 #[derive(Debug, Args)]
-struct ModeScope {
+pub(crate) struct ModeScope {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -46,51 +39,31 @@ struct ModeScope {
     note: Option<String>,
 }
 
-pub(crate) fn run(
-    arguments: &ModeArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    let (mode, scope) = match arguments.command.as_ref().unwrap_or(&ModeCommand::Show) {
-        ModeCommand::Show => {
-            show(global, output)?;
-            return Ok(Exit::Done);
-        }
-        ModeCommand::Observe(scope) => ("observe", scope),
-        ModeCommand::Enforce(scope) => ("enforce", scope),
-    };
-    let body = scope.body(mode);
-    with_service(global, |service| service.put("mode", body)?.write_act(global, output))?;
-    Ok(Exit::Done)
-}
-
-impl ModeScope {
-    fn body(&self, mode: &str) -> String {
-        let Self { tool, agent, role, note } = self;
-        let is_scoped = tool.is_some() || agent.is_some() || role.is_some();
-        let scope = is_scoped.then(|| {
-            let scope = JsonObject::new().maybe("tool", tool.as_deref());
-            scope.maybe("agent", agent.as_deref()).maybe("role", role.as_deref()).end()
-        });
-        JsonObject::new().text("mode", mode).maybe_raw("scope", scope).maybe("note", note.as_deref()).end()
+pub(crate) fn run(arguments: ModeArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(ModeCommand::Show) {
+        ModeCommand::Show => show(context),
+        ModeCommand::Observe(scope) => set("observe", scope, context),
+        ModeCommand::Enforce(scope) => set("enforce", scope, context),
     }
 }
 
-fn show(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let Some(pages) = pages_to_show::<ModeAnswer>(service, "mode", global, output)? else {
-            return Ok(());
-        };
-        let mut table = TextTable::new(&["mode", "calls"]);
-        let scopes: Vec<_> = pages.iter().flat_map(|page| &page.scopes).collect();
-        for scoped in &scopes {
-            table.row(&[&scoped.mode, &scope_words(&scoped.scope)]);
-        }
-        if let Some(page) = pages.first() {
-            table.row(&[&page.mode, if scopes.is_empty() { "all" } else { "all others" }]);
-        }
-        Ok(table.write("", output)?)
-    })
+fn set(mode: &str, scope: ModeScope, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let ModeScope { tool, agent, role, note } = scope;
+    let is_scoped = tool.is_some() || agent.is_some() || role.is_some();
+    let scope = is_scoped.then_some(ModeScopeAnswer { tool, agent, role });
+    context.act(&Method::PUT, "mode", Some(&ModeRequest { mode: mode.to_owned(), scope, note }))
+}
+
+fn show(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let Some(pages) = context.pages::<ModeAnswer>("mode")? else { return Ok(Exit::Done) };
+    let mut table = TextTable::new(&["mode", "calls"]);
+    for scoped in pages.iter().flat_map(|page| &page.scopes) {
+        table.add(cells![&scoped.mode, scope_words(&scoped.scope)]);
+    }
+    let others = if table.is_empty() { "all" } else { "all others" };
+    pages.first().into_iter().for_each(|page| table.add(cells![&page.mode, others]));
+    table.write("", &mut context.output)?;
+    Ok(Exit::Done)
 }
 
 fn scope_words(scope: &ModeScopeAnswer) -> String {

@@ -1,16 +1,19 @@
 //! `outcome`: reports the end of a call, once.
 
-use bitacora_api::OutcomeAnswer;
+use bitacora_api::{ContentRequest, OutcomeAnswer, OutcomeRequest};
 use clap::{Args, ValueEnum};
+use hyper::Method;
+use serde::Serialize;
 
+use crate::commands::trust::score_words;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::service::with_service_for_agents;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::dimension_words;
-use crate::options::global::Global;
+use crate::options::words::word;
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::write_fields;
+use crate::terminal::table::FieldLines;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArguments {
@@ -50,7 +53,8 @@ pub(crate) struct OutcomeArguments {
 }
 
 /// The status of an ended call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Status {
     /// The call did what it was called for.
     Ok,
@@ -66,67 +70,47 @@ enum Status {
     Blocked,
 }
 
-pub(crate) fn run(
-    arguments: &OutcomeArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    with_service_for_agents(global, |service| {
-        let answer = service.post("outcome", Some(arguments.body()))?;
-        let outcome: OutcomeAnswer = answer.read()?;
-        if global.json {
-            output.json_text(answer.text())?;
-        } else {
-            write(&outcome, output)?;
-        }
-        Ok(Exit::Done)
-    })
+pub(crate) fn run(arguments: OutcomeArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let request = arguments.request();
+    let answer = context.asking(ServiceUse::Agent).send(&Method::POST, "outcome", Some(&request))?;
+    context.answer(&answer, write)
 }
 
 impl OutcomeArguments {
-    fn body(&self) -> String {
-        let tail = self.output_tail.as_deref().map(|tail| JsonObject::new().text("tail", tail).end());
-        JsonObject::new()
-            .text("call", &self.call)
-            .text("status", self.status.name())
-            .maybe("errorType", self.error_type.as_deref())
-            .maybe_raw("exitCode", self.exit_code)
-            .maybe_raw("durationMs", self.duration_ms)
-            .maybe("costUsd", self.cost_usd.as_deref())
-            .maybe_raw("postCheckPassed", self.post_check_passed)
-            .maybe_raw("output", tail)
-            .maybe("agent", self.agent.as_deref())
-            .maybe("session", self.session.as_deref())
-            .maybe("run", self.run.as_deref())
-            .end()
-    }
-}
-
-impl Status {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Timeout => "timeout",
-            Self::Interrupted => "interrupted",
-            Self::Rejected => "rejected",
-            Self::Blocked => "blocked",
+    fn request(self) -> OutcomeRequest {
+        let tail = |tail| ContentRequest { digest: None, bytes: None, tail: Some(tail) };
+        OutcomeRequest {
+            call: self.call,
+            status: word(self.status),
+            error_type: self.error_type,
+            exit_code: self.exit_code,
+            duration_ms: self.duration_ms,
+            tokens: None,
+            cost_usd: self.cost_usd,
+            input: None,
+            output: self.output_tail.map(tail),
+            artifacts: None,
+            post_check_passed: self.post_check_passed,
+            session: self.session,
+            run: self.run,
+            agent: self.agent,
         }
     }
 }
 
 fn write(outcome: &OutcomeAnswer, output: &mut Output) -> Result<(), OutputError> {
-    let recorded = format!("{} at position {}", outcome.r#type, outcome.position);
     let counted = outcome.trust.as_ref().map_or("nothing".to_owned(), |observed| {
-        let (dimension, trust) = (dimension_words(&observed.dimension), &observed.trust);
-        format!("{} for {dimension}: score {}, {}", observed.outcome, trust.score, trust.standing)
+        let (dimension, score) = (dimension_words(&observed.dimension), score_words(&observed.trust));
+        format!("{} for {dimension}: score {score}, {}", observed.outcome, observed.trust.standing)
     });
     let turned = outcome
         .transition
         .as_ref()
-        .map(|turned| format!(", {} at position {}", turned.r#type, turned.position));
-    let breaker = outcome.breaker.as_ref().map(|state| format!("{state}{}", turned.unwrap_or_default()));
-    let fields =
-        [("recorded", Some(recorded.as_str())), ("counted", Some(&counted)), ("breaker", breaker.as_deref())];
-    write_fields(&fields, output)
+        .map(|turned| format!(", {} at position {}", turned.r#type, turned.position))
+        .unwrap_or_default();
+    FieldLines::new()
+        .with("recorded", format!("{} at position {}", outcome.r#type, outcome.position))
+        .with("counted", counted)
+        .maybe("breaker", outcome.breaker.as_ref().map(|state| format!("{state}{turned}")))
+        .write(output)
 }

@@ -1,27 +1,25 @@
 //! `panic` and `agents`: stops of all agents or of one, in every mode.
 
-use bitacora_api::StopsAnswer;
+use bitacora_api::{StopRequest, StopsAnswer, SuspendedAgent};
 use clap::{Args, Subcommand};
+use hyper::Method;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::pages_to_show;
-use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::TextTable;
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::named;
+use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::output::printable;
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct PanicArguments {
-    #[command(subcommand)]
-    command: Option<PanicCommand>,
-}
+/// The text for an empty list of suspended agents.
+const NONE_SUSPENDED: &str = "no agent is suspended";
+
+pub(crate) type PanicArguments = OptionalCommand<PanicCommand>;
 
 #[derive(Debug, Subcommand)]
-enum PanicCommand {
+pub(crate) enum PanicCommand {
     /// Show whether the panic stop is engaged (default).
     Show,
     /// Deny every call from now on.
@@ -30,15 +28,10 @@ enum PanicCommand {
     Release(Reason),
 }
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct AgentsArguments {
-    #[command(subcommand)]
-    command: Option<AgentsCommand>,
-}
+pub(crate) type AgentsArguments = OptionalCommand<AgentsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum AgentsCommand {
+pub(crate) enum AgentsCommand {
     /// List the suspended agents (default).
     List,
     /// Deny every call of this agent from now on.
@@ -58,90 +51,59 @@ enum AgentsCommand {
 }
 
 #[derive(Debug, Args)]
-struct Reason {
+pub(crate) struct Reason {
     /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,
 }
 
 impl Reason {
-    fn body(&self) -> String {
-        JsonObject::new().text("reason", &self.reason).end()
+    fn request(self) -> StopRequest {
+        StopRequest { reason: self.reason }
     }
 }
 
-pub(crate) fn run(
-    arguments: &PanicArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&PanicCommand::Show) {
-        PanicCommand::Show => with_service(global, |service| {
-            let Some(stops) = stops(service, global, output)? else { return Ok(()) };
-            match stops.first().map(|page| (page.panic, &page.reason)) {
-                Some((true, Some(reason))) => output.line(printable(&format!("engaged: {reason}")))?,
-                _ => output.line("not engaged: calls are decided")?,
-            }
-            Ok(write_suspended(&stops, output)?)
-        })?,
-        PanicCommand::Engage(reason) => {
-            with_service(global, |service| {
-                service.post("panic", Some(reason.body()))?.write_act(global, output)
-            })?;
-        }
+pub(crate) fn run(arguments: PanicArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(PanicCommand::Show) {
+        PanicCommand::Show => show(context),
+        PanicCommand::Engage(reason) => context.post("panic", &reason.request()),
         PanicCommand::Release(reason) => {
-            with_service(global, |service| {
-                let stops: StopsAnswer = service.get("panic")?.read()?;
-                if !stops.panic {
-                    return Err(ServiceFailure::NotThere(
-                        "no panic is engaged; nothing was recorded".to_owned(),
-                    )
-                    .into());
-                }
-                service.delete("panic", Some(reason.body()))?.write_act(global, output)
-            })?;
+            if !context.read::<StopsAnswer>("panic")?.panic {
+                let why = "no panic is engaged; nothing was recorded".to_owned();
+                return Err(ServiceFailure::NotThere(why).into());
+            }
+            context.act(&Method::DELETE, "panic", Some(&reason.request()))
         }
     }
+}
+
+fn show(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let Some(stops) = context.pages::<StopsAnswer>("panic")? else { return Ok(Exit::Done) };
+    context.output.line(match stops.first().map(|page| (page.panic, &page.reason)) {
+        Some((true, Some(reason))) => printable(&format!("engaged: {reason}")),
+        _ => "not engaged: calls are decided".to_owned(),
+    })?;
+    let suspended = TextTable::of(stops.iter().flat_map(|page| &page.suspended));
+    suspended.write(NONE_SUSPENDED, &mut context.output)?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn run_agents(
-    arguments: &AgentsArguments,
-    global: &Global,
-    output: &mut Output,
+    arguments: AgentsArguments,
+    context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    let (agent, act, reason) = match arguments.command.as_ref().unwrap_or(&AgentsCommand::List) {
-        AgentsCommand::List => {
-            with_service(global, |service| match stops(service, global, output)? {
-                Some(stops) => Ok(write_suspended(&stops, output)?),
-                None => Ok(()),
-            })?;
-            return Ok(Exit::Done);
-        }
+    let (agent, act, reason) = match arguments.command.unwrap_or(AgentsCommand::List) {
+        AgentsCommand::List => return context.list::<StopsAnswer>("panic", NONE_SUSPENDED),
         AgentsCommand::Suspend { agent, reason } => (agent, "suspend", reason),
         AgentsCommand::Resume { agent, reason } => (agent, "resume", reason),
     };
-    let path = format!("agents/{}:{act}", percent_encoded(agent));
-    with_service(global, |service| service.post(&path, Some(reason.body()))?.write_act(global, output))?;
-    Ok(Exit::Done)
+    context.post(&format!("{}:{act}", named("agents", &agent)), &reason.request())
 }
 
-/// Returns the stops, page by page, where they are for people and not shown already.
-fn stops(
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Option<Vec<StopsAnswer>>, CommandError> {
-    pages_to_show(service, "panic", global, output)
-}
+impl Row for SuspendedAgent {
+    const HEADINGS: &'static [&'static str] = &["suspended", "reason"];
 
-fn write_suspended(
-    pages: &[StopsAnswer],
-    output: &mut Output,
-) -> Result<(), crate::terminal::output::OutputError> {
-    let mut table = TextTable::new(&["suspended", "reason"]);
-    for suspended in pages.iter().flat_map(|page| &page.suspended) {
-        table.row(&[&suspended.agent, &suspended.reason]);
+    fn cells(&self) -> Vec<Cell> {
+        cells![Cell::id(&self.agent), &self.reason]
     }
-    table.write("no agent is suspended", output)
 }

@@ -3,35 +3,32 @@
 pub(super) mod differences;
 mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use bitacora_api::{PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer};
+use bitacora_api::{
+    NoteRequest, PolicyAnswer, PolicyDiffAnswer, PolicyDocumentAnswer, PolicyPublishedAnswer,
+};
 use bitacora_governance::STARTER_POLICY;
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use hyper::Method;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::starter::OUTDATED;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
+use crate::files::document::{Document, DocumentError};
+use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::merge_pages::MergedPages;
-use crate::ledger_access::pages::{each_page, pages_to_show};
-use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_service};
-use crate::options::global::Global;
+use crate::ledger_access::query::{named, with_query};
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{TextTable, shortened};
-use bitacora_client::percent_encoded;
+use crate::terminal::table::{Cell, TextTable, cells, shortened};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct PolicyArguments {
-    #[command(subcommand)]
-    command: Option<PolicyCommand>,
-}
+pub(crate) type PolicyArguments = OptionalCommand<PolicyCommand>;
 
 #[derive(Debug, Subcommand)]
-enum PolicyCommand {
+pub(crate) enum PolicyCommand {
     /// Show the versions, and the rules of one (default).
     Show {
         /// The version. [default: the active one]
@@ -87,8 +84,8 @@ enum PolicyCommand {
 }
 
 /// The recorded calls that a policy is tried on.
-#[derive(Debug, Args)]
-struct TrialCalls {
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct TrialCalls {
     /// The most calls to try, the newest. [default: 1000]
     #[arg(long, value_name = "CALLS")]
     limit: Option<u32>,
@@ -98,7 +95,7 @@ struct TrialCalls {
 }
 
 #[derive(Debug, Args)]
-struct Version {
+pub(crate) struct Version {
     /// The version's number.
     #[arg(id = "changed-version", value_name = "VERSION", value_parser = version)]
     version: u64,
@@ -115,61 +112,43 @@ fn version(text: &str) -> Result<u64, &'static str> {
         .ok_or("a version is a number, as `bitacora policy` lists them: 2, or v2")
 }
 
-pub(crate) fn run(
-    arguments: &PolicyArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&PolicyCommand::Show { version: None }) {
-        PolicyCommand::Show { version } => {
-            with_service(global, |service| show(*version, service, global, output))?;
+pub(crate) fn run(arguments: PolicyArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(PolicyCommand::Show { version: None }) {
+        PolicyCommand::Show { version } => show(version, context),
+        PolicyCommand::Starter => {
+            context.output.bytes(STARTER_POLICY.as_bytes())?;
+            Ok(Exit::Done)
         }
-        PolicyCommand::Starter => output.bytes(STARTER_POLICY.as_bytes())?,
         PolicyCommand::Publish { file, activate, .. } => {
-            let brought = file.as_deref().map(Document::read).transpose()?;
-            let body = brought.as_ref().map_or(STARTER_POLICY, Document::text);
-            with_service(global, |service| publish(body, *activate, service, global, output))?;
+            publish(&policy_of(file.as_deref())?, activate, context)
         }
         PolicyCommand::DryRun { file, calls, .. } => {
-            let brought = file.as_deref().map(Document::read).transpose()?;
-            let body = brought.as_ref().map_or(STARTER_POLICY, Document::text).to_owned();
-            with_service(global, |service| {
-                let answer = service.ask_with(&calls.of("policy:dry-run", None), Some(body))?;
-                trial::write(&answer, global, output)
-            })?;
+            let policy = policy_of(file.as_deref())?;
+            let path = with_query("policy:dry-run", &calls);
+            let answer = context.service()?.ask_with(&path, Some(policy.text().to_owned()))?;
+            context.answer(&answer, trial::write)
         }
-        PolicyCommand::WhatIf { version, calls } => with_service(global, |service| {
-            let answer = service.get(&calls.of("replay", Some(&version.to_string())))?;
-            trial::write(&answer, global, output)
-        })?,
-        PolicyCommand::Activate(version) => change("activate", version, global, output)?,
-        PolicyCommand::Retire(version) => change("retire", version, global, output)?,
-        PolicyCommand::Diff { one, other } => {
-            return with_service(global, |service| diff(*one, *other, service, global, output));
+        PolicyCommand::WhatIf { version, calls } => {
+            let path = with_query("replay", &calls);
+            context.show(&with_query(&path, &json!({"policy": version})), trial::write)
         }
-    }
-    Ok(Exit::Done)
-}
-
-impl TrialCalls {
-    /// Returns the resource that tries a policy on these calls.
-    fn of(&self, path: &str, policy: Option<&str>) -> String {
-        let limit = self.limit.map(|limit| limit.to_string());
-        let tool = self.tool.as_deref();
-        with_query(path, &[("policy", policy), ("limit", limit.as_deref()), ("tool", tool)])
+        PolicyCommand::Activate(version) => change("activate", version, context),
+        PolicyCommand::Retire(version) => change("retire", version, context),
+        PolicyCommand::Diff { one, other } => diff(one, other, context),
     }
 }
 
-fn show(
-    version: Option<u64>,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let version = version.map(|version| version.to_string());
-    let path = with_query("policy", &[("version", version.as_deref())]);
-    let Some(pages) = pages_to_show::<PolicyAnswer>(service, &path, global, output)? else { return Ok(()) };
-    let Some(policy) = pages.first() else { return Ok(()) };
+/// Returns the policy in this file, or the starter.
+fn policy_of(file: Option<&Path>) -> Result<Document, DocumentError> {
+    let starter =
+        || STARTER_POLICY.parse().map_err(|what| DocumentError::Unfit { place: "starter".to_owned(), what });
+    file.map_or_else(starter, Document::read)
+}
+
+fn show(version: Option<u64>, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("policy", &json!({"version": version}));
+    let Some(pages) = context.pages::<PolicyAnswer>(&path)? else { return Ok(Exit::Done) };
+    let Some(policy) = pages.first() else { return Ok(Exit::Done) };
     let mut versions = TextTable::new(&["version", "is", "rules", "author", "note"]);
     for version in pages.iter().flat_map(|page| &page.versions) {
         let is = match &policy.active {
@@ -177,9 +156,15 @@ fn show(
             _ if version.retired => "retired",
             _ => "published",
         };
-        let note = version.note.as_deref().unwrap_or("-");
-        versions.row(&[&version.version, is, &version.rules.to_string(), &version.author, note]);
+        versions.add(cells![
+            Cell::id(&version.version),
+            Cell::id(is),
+            version.rules,
+            &version.author,
+            &version.note
+        ]);
     }
+    let output = &mut context.output;
     versions.write(
         "no policy is published, so every call is reviewed; `bitacora policy publish --starter --activate`",
         output,
@@ -191,7 +176,7 @@ fn show(
         output.line("")?;
         rules(&differences::members(document), output)?;
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// Writes the rules in their order; the first one that matches decides.
@@ -204,106 +189,74 @@ fn rules(document: &Value, output: &mut Output) -> Result<(), OutputError> {
     let mut table = TextTable::new(&["rule", "action", "matches", "reason"]);
     for rule in document.get("rules").and_then(Value::as_array).into_iter().flatten() {
         let matches = rule.get("match").map_or("-".to_owned(), Value::to_string);
-        table.row(&[&text(rule, "id"), &text(rule, "action"), &matches, &text(rule, "reason")]);
+        table.add(cells![
+            Cell::id(text(rule, "id")),
+            Cell::id(text(rule, "action")),
+            matches,
+            text(rule, "reason"),
+        ]);
     }
     table.write("none: every call is reviewed", output)
 }
 
-fn publish(
-    body: &str,
-    activate: bool,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let answer = service.put("policy", body.to_owned())?;
-    let published: PolicyPublishedAnswer = answer.read()?;
-    let version = printable(&published.version);
-    if !global.json {
-        output.line(format_args!(
-            "version {version} published at position {}",
-            printable(&published.position)
-        ))?;
+fn publish(policy: &Document, activate: bool, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let answer = context.send(&Method::PUT, "policy", Some(policy))?;
+    let PolicyPublishedAnswer { version, position, .. } = answer.read()?;
+    context.say(format_args!("version {version} published at position {position}"))?;
+    if !activate {
+        context.say(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?;
     }
-    let activated =
-        activate.then(|| service.post(&format!("policy/{}:activate", published.version), None)).transpose();
-    if global.json {
+    let path = format!("policy/{version}:activate");
+    let activated = activate.then(|| context.send(&Method::POST, &path, None::<&()>)).transpose();
+    if context.is_json() {
         let mut document = MergedPages::new(&[]);
         document.take(answer.text())?;
-        let act = activated.as_ref().ok().and_then(Option::as_ref).map(ServiceAnswer::text);
-        output.json_text(&document.add_to(JsonObject::new()).maybe_raw("activated", act).end())?;
-        // The publication is reported also if the activation failed.
-        activated?;
-        return Ok(());
+        document.append("activated", activated.as_ref().ok().and_then(Option::as_ref).map(|act| act.text()));
+        context.output.json_text(&document.to_json())?;
     }
-    match activated? {
-        Some(answer) => write_change("activate", &version, &answer, global, output),
-        None => {
-            Ok(output
-                .line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?)
-        }
-    }
+    // The publication is reported also if the activation failed.
+    let activated = activated?.filter(|_| !context.is_json());
+    let Some(answer) = activated else { return Ok(Exit::Done) };
+    context.say(format_args!("version {version} activated"))?;
+    context.receipt(&answer)
 }
 
-fn change(act: &str, version: &Version, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let path = format!("policy/{}:{act}", version.version);
-    let body = version.note.as_deref().map(|note| JsonObject::new().text("note", note).end());
-    with_service(global, |service| {
-        let answer = service.post(&path, body)?;
-        write_change(act, &version.version.to_string(), &answer, global, output)
-    })
-}
-
-fn write_change(
+fn change(
     act: &str,
-    version: &str,
-    answer: &ServiceAnswer,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    if !global.json {
-        let done = if act == "activate" { "activated" } else { "retired" };
-        output.line(format_args!("version {version} {done}"))?;
-    }
-    answer.write_act(global, output)
+    Version { version, note }: Version,
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
+    let body = note.map(|note| NoteRequest { note });
+    let answer = context.send(&Method::POST, &format!("policy/{version}:{act}"), body.as_ref())?;
+    let done = if act == "activate" { "activated" } else { "retired" };
+    context.say(format_args!("version {version} {done}"))?;
+    context.receipt(&answer)
 }
 
-fn diff(
-    one: Option<u64>,
-    other: Option<u64>,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
+fn diff(one: Option<u64>, other: Option<u64>, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let (mut active, mut newest) = (None, None);
     if one.is_none() || other.is_none() {
-        each_page(service, "policy", |_, page: PolicyAnswer| {
-            newest = page.versions.last().map(|last| last.version.clone()).or(newest.take());
-            active = page.active;
-            Ok(())
-        })?;
+        active = context.read::<PolicyAnswer>("policy")?.active;
+        newest = context.items::<PolicyAnswer>("policy")?.pop().map(|last| last.version);
     }
-    let number = |named: Option<u64>, found: Option<String>| named.map(|named| named.to_string()).or(found);
+    let number = |given: Option<u64>, found: Option<String>| given.map(|given| given.to_string()).or(found);
     let (Some(one), Some(other)) = (number(one, active.or_else(|| newest.clone())), number(other, newest))
     else {
-        output.line("no policy is published, so there is nothing to compare")?;
+        context.output.line("no policy is published, so there is nothing to compare")?;
         return Ok(Exit::Done);
     };
-    let path = format!("policy/{}/diff", percent_encoded(&other));
-    let answer = service.get(&with_query(&path, &[("from", Some(&one))]))?;
-    let compared: PolicyDiffAnswer = answer.read()?;
-    if global.json {
-        output.json_text(answer.text())?;
+    let path = format!("{}/diff", named("policy", &other));
+    let answer = context.get(&with_query(&path, &json!({"from": one})))?;
+    let PolicyDiffAnswer { from, to, differences } = answer.read()?;
+    if context.is_json() {
+        context.raw(&answer)?;
     } else {
-        let mut document = |version: &str| -> Result<PolicyDocumentAnswer, CommandError> {
-            Ok(service.get(&format!("policy/{}", percent_encoded(version)))?.read()?)
-        };
-        let (before, after) = (document(&one)?.document, document(&other)?.document);
-        let PolicyDiffAnswer { from, to, differences } = &compared;
-        output.line(shortened(&format!("from version {from} to version {to}")))?;
-        differences::write(differences, &before, &after, output)?;
+        let before: PolicyDocumentAnswer = context.read(&named("policy", &one))?;
+        let after: PolicyDocumentAnswer = context.read(&named("policy", &other))?;
+        context.output.line(shortened(&format!("from version {from} to version {to}")))?;
+        differences::write(&differences, &before.document, &after.document, &mut context.output)?;
     }
-    Ok(if differences::is_none(&compared.differences) { Exit::Done } else { Exit::Failed })
+    Ok(if differences::is_none(&differences) { Exit::Done } else { Exit::Failed })
 }
 
 #[cfg(test)]

@@ -4,27 +4,24 @@ use std::thread;
 use std::time::Instant;
 
 use bitacora_api::{ProjectionAnswer, ProjectionList, RebuildAnswer};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
+use hyper::Method;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage as _, each_page_by};
-use crate::ledger_access::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::TextTable;
-use bitacora_client::percent_encoded;
+use crate::ledger_access::query::named;
+use crate::ledger_access::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, ServiceUse};
+use crate::options::optional_command::OptionalCommand;
+use crate::terminal::output::printable;
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ProjectionsArguments {
-    #[command(subcommand)]
-    command: Option<ProjectionsCommand>,
-}
+pub(crate) type ProjectionsArguments = OptionalCommand<ProjectionsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ProjectionsCommand {
+pub(crate) enum ProjectionsCommand {
     /// Show all read models (default); exit code 50 where one is degraded or has stopped.
     List,
     /// Rebuild a read model from the log, beside the current one, which it then replaces.
@@ -39,46 +36,36 @@ const DIGEST_DIGITS: usize = 16;
 
 pub(crate) fn run(
     arguments: &ProjectionsArguments,
-    global: &Global,
-    output: &mut Output,
+    context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&ProjectionsCommand::List) {
-        ProjectionsCommand::List => return list(global, output),
-        ProjectionsCommand::Rebuild { name } => {
-            let path = format!("projections/{}:rebuild", percent_encoded(name));
-            with_read_models(global, |service| {
-                let answer = service.post(&path, None)?;
-                if global.json {
-                    return Ok(output.json_text(answer.text())?);
-                }
-                let begun: RebuildAnswer = answer.read()?;
-                Ok(output.line(format_args!("{} is being folded again", printable(&begun.projection)))?)
-            })?;
-        }
-    }
-    Ok(Exit::Done)
+    context.asking(ServiceUse::ReadModels);
+    let Some(ProjectionsCommand::Rebuild { name }) = &arguments.command else { return list(context) };
+    let path = format!("{}:rebuild", named("projections", name));
+    let answer = context.send(&Method::POST, &path, None::<&()>)?;
+    context.answer(&answer, |begun: &RebuildAnswer, output| {
+        output.line(format_args!("{} is being folded again", printable(&begun.projection)))
+    })
 }
 
-fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
-    with_read_models(global, |service| {
-        let end = Instant::now() + FOLD_PATIENCE;
-        let (joined, list) = loop {
-            let (joined, list) = all(service)?;
-            // A folder was opened just now, and is taken up.
-            let is_taken_up = !list.iter().any(|one| one.state == "rebuilding");
-            if is_taken_up || !service.is_within() || Instant::now() >= end {
-                break (joined, list);
-            }
-            thread::sleep(FOLD_PAUSE);
-        };
-        if global.json {
-            output.json_text(&joined.to_json())?;
-        } else {
-            table(&list).write("there are none", output)?;
+fn list(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let end = Instant::now() + FOLD_PATIENCE;
+    let (joined, list) = loop {
+        let service = context.service()?;
+        let (joined, list) = all(service)?;
+        // A folder was opened just now, and is taken up.
+        let is_taken_up = !list.iter().any(|one| one.state == "rebuilding");
+        if is_taken_up || !service.is_within() || Instant::now() >= end {
+            break (joined, list);
         }
-        let fails = |one: &ProjectionAnswer| ["degraded", "stopped"].contains(&one.state.as_str());
-        Ok(if list.iter().any(fails) { Exit::Incomplete } else { Exit::Done })
-    })
+        thread::sleep(FOLD_PAUSE);
+    };
+    if context.is_json() {
+        context.output.json_text(&joined.to_json())?;
+    } else {
+        TextTable::of(&list).write("there are none", &mut context.output)?;
+    }
+    let fails = |one: &ProjectionAnswer| ["degraded", "stopped"].contains(&one.state.as_str());
+    Ok(if list.iter().any(fails) { Exit::Incomplete } else { Exit::Done })
 }
 
 /// Returns the read models of all ledgers, as JSON and parsed.
@@ -92,22 +79,23 @@ fn all(service: &mut ServiceClient) -> Result<(MergedPages, Vec<ProjectionAnswer
     Ok((joined, list))
 }
 
-fn table(list: &[ProjectionAnswer]) -> TextTable {
-    let mut table =
-        TextTable::new(&["ledger", "name", "version", "state", "position", "lag", "rows", "digest"]);
-    for one in list {
+impl Row for ProjectionAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["ledger", "name", "version", "state", "position", "lag", "rows", "digest"];
+
+    fn cells(&self) -> Vec<Cell> {
         let digest: String =
-            one.digest.iter().flat_map(|digest| digest.chars()).take(DIGEST_DIGITS).collect();
-        table.row(&[
-            &one.ledger,
-            &one.name,
-            &one.version.to_string(),
-            &one.why.as_ref().map_or_else(|| one.state.clone(), |why| format!("{}: {why}", one.state)),
-            &one.position,
-            &one.lag.to_string(),
-            &one.rows.map_or("-".to_owned(), |rows| rows.to_string()),
-            &digest,
-        ]);
+            self.digest.iter().flat_map(|digest| digest.chars()).take(DIGEST_DIGITS).collect();
+        let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        cells![
+            Cell::id(&self.ledger),
+            Cell::id(&self.name),
+            self.version,
+            format!("{}{why}", self.state),
+            Cell::id(&self.position),
+            self.lag,
+            self.rows,
+            Cell::id(digest),
+        ]
     }
-    table
 }

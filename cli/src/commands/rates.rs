@@ -1,29 +1,27 @@
 //! `rates`: rate limits of calls, and what is left of them.
 
-use bitacora_api::{RateList, RateRequest, RateScopeAnswer};
 use std::str::FromStr;
 
+use bitacora_api::{RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer};
 use clap::{Args, Subcommand, ValueEnum};
+use hyper::Method;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::commands::policy::differences::members;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::{each_page, pages_to_show};
-use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::pages::each_page;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
+use crate::options::words::word;
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct RatesArguments {
-    #[command(subcommand)]
-    command: Option<RatesCommand>,
-}
+pub(crate) type RatesArguments = OptionalCommand<RatesCommand>;
 
 #[derive(Debug, Subcommand)]
-enum RatesCommand {
+pub(crate) enum RatesCommand {
     /// List the limits, and what is left where calls used some (default).
     List {
         /// Only limits of tools, of agents or of roles.
@@ -49,7 +47,7 @@ enum RatesCommand {
 
 /// The scope of a limit: calls that are counted together.
 #[derive(Debug, Args)]
-struct RateScope {
+pub(crate) struct RateScope {
     /// The key that calls are counted by: a tool, an agent or a role.
     #[arg(long, value_enum)]
     by: By,
@@ -60,7 +58,7 @@ struct RateScope {
 
 /// The limits of calls. A limit that is left out does not apply.
 #[derive(Debug, Args)]
-struct How {
+pub(crate) struct How {
     /// The bucket's size: the most calls at once.
     #[arg(long, value_name = "CALLS", requires = "refill", required_unless_present_any = ["within", "a_day", "apart_s"])]
     burst: Option<u32>,
@@ -85,7 +83,7 @@ struct How {
 }
 
 /// A limit of calls in a sliding window of seconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 struct WindowLimit {
     calls: u32,
     period_s: u32,
@@ -103,30 +101,34 @@ impl FromStr for WindowLimit {
 }
 
 impl How {
-    fn limit(&self) -> Option<String> {
+    fn limit(&self) -> Option<RateLimitAnswer> {
         let (burst, refill) = self.burst.zip(self.refill)?;
-        let limit = JsonObject::new().raw("burst", burst).raw("refill", refill);
-        Some(limit.raw("period_ms", self.period_ms).end())
+        Some(RateLimitAnswer { burst, refill, period_ms: self.period_ms })
     }
 
-    fn rolling(&self) -> Option<String> {
-        let window = |within: &WindowLimit| {
-            JsonObject::new().raw("calls", within.calls).raw("period_s", within.period_s).end()
-        };
-        let windows: Vec<_> = self.within.iter().map(window).collect();
-        let windows = (!windows.is_empty()).then(|| format!("[{}]", windows.join(",")));
-        let day = self
-            .a_day
-            .map(|calls| JsonObject::new().raw("calls", calls).maybe("zone", self.zone.as_deref()).end());
-        let is_any = windows.is_some() || day.is_some() || self.apart_s.is_some();
-        let rolling = JsonObject::new().maybe_raw("windows", windows).maybe_raw("day", day);
-        is_any.then(|| rolling.maybe_raw("apart_s", self.apart_s).end())
+    fn rolling(&self) -> Option<Value> {
+        let mut rolling = Map::new();
+        if !self.within.is_empty() {
+            rolling.insert("windows".to_owned(), json!(self.within));
+        }
+        if let Some(calls) = self.a_day {
+            let day = match &self.zone {
+                Some(zone) => json!({"calls": calls, "zone": zone}),
+                None => json!({"calls": calls}),
+            };
+            rolling.insert("day".to_owned(), day);
+        }
+        if let Some(seconds) = self.apart_s {
+            rolling.insert("apart_s".to_owned(), seconds.into());
+        }
+        (!rolling.is_empty()).then(|| rolling.into())
     }
 }
 
 /// The key that calls are counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum By {
     /// The call's tool.
     Tool,
     /// The call's agent.
@@ -135,51 +137,35 @@ enum By {
     Role,
 }
 
-impl By {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Agent => "agent",
-            Self::Role => "role",
-        }
+impl From<RateScope> for RateScopeAnswer {
+    fn from(scope: RateScope) -> Self {
+        Self { by: word(scope.by), name: scope.name }
     }
 }
 
-pub(crate) fn run(
-    arguments: &RatesArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    let (scope, limit, rolling) = match arguments.command.as_ref() {
-        None => {
-            list(None, None, global, output)?;
-            return Ok(Exit::Done);
+pub(crate) fn run(arguments: RatesArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let request = match arguments.command.unwrap_or(RatesCommand::List { by: None, name: None }) {
+        RatesCommand::List { by, name } => return list(&json!({"by": by, "name": name}), context),
+        RatesCommand::Set { scope, how } => {
+            RateRequest { scope: scope.into(), limit: how.limit(), rolling: how.rolling() }
         }
-        Some(RatesCommand::List { by, name }) => {
-            list(*by, name.as_deref(), global, output)?;
-            return Ok(Exit::Done);
+        RatesCommand::Clear { scope } => {
+            let scope = RateScopeAnswer::from(scope);
+            if !is_set(&scope, context)? {
+                let why =
+                    "there is no such limit, `bitacora rates` shows those there are; nothing was recorded";
+                return Err(ServiceFailure::NotThere(why.to_owned()).into());
+            }
+            RateRequest { scope, limit: None, rolling: None }
         }
-        Some(RatesCommand::Set { scope, how }) => (scope, how.limit(), how.rolling()),
-        Some(RatesCommand::Clear { scope }) => (scope, None, None),
     };
-    let named = JsonObject::new().text("by", scope.by.name()).maybe("name", scope.name.as_deref());
-    let body = JsonObject::new().raw("scope", named.end()).maybe_raw("limit", limit);
-    let body = body.maybe_raw("rolling", rolling).end();
-    with_service(global, |service| {
-        if matches!(arguments.command, Some(RatesCommand::Clear { .. })) && !is_set(scope, service)? {
-            let why = "there is no such limit, `bitacora rates` shows those there are; nothing was recorded";
-            return Err(ServiceFailure::NotThere(why.to_owned()).into());
-        }
-        service.put("rates", body)?.write_act(global, output)
-    })?;
-    Ok(Exit::Done)
+    context.act(&Method::PUT, "rates", Some(&request))
 }
 
 /// Returns `true` if exactly this limit is set.
-fn is_set(scope: &RateScope, service: &mut ServiceClient) -> Result<bool, CommandError> {
-    let path = with_query("rates", &[("by", Some(scope.by.name())), ("name", scope.name.as_deref())]);
+fn is_set(scope: &RateScopeAnswer, context: &mut CommandContext) -> Result<bool, CommandError> {
     let mut is_set = false;
-    each_page(service, &path, |_, page: RateList| {
+    each_page(context.service()?, &with_query("rates", scope), |_, page: RateList| {
         let is_it = |limited: &RateRequest| limited.limit.is_some() && limited.scope.name == scope.name;
         is_set |= page.limits.iter().any(is_it);
         is_set |= page.rolling.iter().any(|rolling| rolling.scope.name == scope.name);
@@ -188,47 +174,43 @@ fn is_set(scope: &RateScope, service: &mut ServiceClient) -> Result<bool, Comman
     Ok(is_set)
 }
 
-fn list(
-    by: Option<By>,
-    name: Option<&str>,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let path = with_query("rates", &[("by", by.map(By::name)), ("name", name)]);
-    with_service(global, |service| {
-        let Some(pages) = pages_to_show::<RateList>(service, &path, global, output)? else { return Ok(()) };
-        let mut limits = TextTable::new(&["burst", "refill", "every ms", "calls"]);
-        for limited in pages.iter().flat_map(|page| &page.limits) {
-            if let Some(limit) = &limited.limit {
-                let [burst, refill] = [limit.burst, limit.refill].map(|calls| calls.to_string());
-                limits.row(&[&burst, &refill, &limit.period_ms.to_string(), &scope_words(&limited.scope)]);
-            }
-        }
-        let mut rolling = pages.iter().flat_map(|page| &page.rolling).peekable();
-        let none = "no limit is set: calls are taken as they come";
-        if rolling.peek().is_none() || !limits.is_empty() {
-            limits.write(none, output)?;
-        }
-        for one in rolling {
-            output.line(format!("calls {}: {}", scope_words(&one.scope), members(&one.rolling)))?;
-        }
-        let mut buckets = pages.iter().flat_map(|page| &page.buckets).peekable();
-        if buckets.peek().is_none() {
-            return Ok(());
-        }
+fn list(query: &Value, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let Some(pages) = context.pages::<RateList>(&with_query("rates", query))? else { return Ok(Exit::Done) };
+    let output = &mut context.output;
+    let limits = pages.iter().flat_map(|page| &page.limits).filter(|limited| limited.limit.is_some());
+    let limits = TextTable::of(limits);
+    let mut rolling = pages.iter().flat_map(|page| &page.rolling).peekable();
+    if rolling.peek().is_none() || !limits.is_empty() {
+        limits.write("no limit is set: calls are taken as they come", output)?;
+    }
+    for one in rolling {
+        output.line(format!("calls {}: {}", scope_words(&one.scope), one.rolling))?;
+    }
+    let buckets = TextTable::of(pages.iter().flat_map(|page| &page.buckets));
+    if !buckets.is_empty() {
         output.line("")?;
-        let mut table = TextTable::new(&["left", "of", "the next after ms", "full at", "calls"]);
-        for bucket in buckets {
-            table.row(&[
-                &bucket.left.to_string(),
-                &bucket.burst.to_string(),
-                &bucket.retry_after_ms.map_or("-".to_owned(), |wait| wait.to_string()),
-                &bucket.full_at.as_deref().map_or("-".to_owned(), to_the_second),
-                &scope_words(&bucket.scope),
-            ]);
-        }
-        Ok(table.write("", output)?)
-    })
+        buckets.write("", output)?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Row for RateRequest {
+    const HEADINGS: &'static [&'static str] = &["burst", "refill", "every ms", "calls"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let limit = self.limit.as_ref();
+        let [burst, refill] = [limit.map(|limit| limit.burst), limit.map(|limit| limit.refill)];
+        cells![burst, refill, limit.map(|limit| limit.period_ms), scope_words(&self.scope)]
+    }
+}
+
+impl Row for RateBucketAnswer {
+    const HEADINGS: &'static [&'static str] = &["left", "of", "the next after ms", "full at", "calls"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let full_at = Cell::maybe_time(self.full_at.as_ref());
+        cells![self.left, self.burst, self.retry_after_ms, full_at, scope_words(&self.scope)]
+    }
 }
 
 /// Formats a scope: `of agent ci`, `of each tool`.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bitacora_formats::{After, Micros, Position, parse_time};
+use bitacora_formats::{After, Micros, Position};
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
 use clap::Args;
@@ -29,6 +29,7 @@ use crate::keys::token::{self, TokenError};
 use crate::ledger_access::access::{AccessError, OpenFolder, event_loop};
 use crate::ledger_access::interrupt::{InterruptError, Interrupts};
 use crate::options::global::Global;
+use crate::options::time::PastTime;
 use crate::options::usage::UsageError;
 use crate::terminal::output::{Output, printable};
 use bitacora_client::ClientError;
@@ -40,7 +41,7 @@ pub(crate) struct ReplayArguments {
     to: Option<Position>,
     /// Rebuild the state at this time: after the last event recorded before it.
     #[arg(long, value_name = "TIME", conflicts_with = "to")]
-    at: Option<Moment>,
+    at: Option<PastTime>,
     /// Write only the position and the digest of the state.
     #[arg(long)]
     digest: bool,
@@ -87,19 +88,8 @@ impl FromStr for Since {
         if let Ok(after) = text.parse() {
             return Ok(Self::Position(after));
         }
-        parse_time(text).map(Self::Time).map_err(|error| format!("neither a position nor a time: {error}"))
-    }
-}
-
-/// A time in RFC 3339.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Moment(Micros);
-
-impl FromStr for Moment {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        parse_time(text).map(Self).map_err(|error| error.to_string())
+        let time = text.parse().map(|PastTime(time)| Self::Time(time));
+        time.map_err(|error: String| format!("neither a position nor a time: {error}"))
     }
 }
 
@@ -280,7 +270,7 @@ impl ReplayArguments {
     /// Returns the position at which the state is asked for.
     fn end(&self, ledger: &Ledger) -> Result<Position, ReplayFailure> {
         let head = ledger.head().position;
-        let Some(Moment(time)) = self.at else { return Ok(self.to.unwrap_or(head)) };
+        let Some(PastTime(time)) = self.at else { return Ok(self.to.unwrap_or(head)) };
         let Some(first_after) = ledger.first_at(time)? else { return Ok(head) };
         Position::new(first_after.get() - 1).ok_or(ReplayFailure::BeforeFirst)
     }

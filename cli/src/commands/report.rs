@@ -12,10 +12,9 @@ use self::data::ReportData;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::new_file::{self, NewFileError};
-use crate::ledger_access::service::with_read_models;
-use crate::options::global::Global;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::service::ServiceUse;
 use crate::options::prices::Prices;
-use crate::terminal::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
@@ -43,30 +42,23 @@ pub(crate) struct ReportFailure(#[from] NewFileError);
 
 impl CommandFailure for ReportFailure {}
 
-pub(crate) fn run(
-    arguments: &ReportArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &ReportArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let ReportCommand::Learned { html, prices } = &arguments.command;
     html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReportFailure)?;
     let prices = prices.as_deref().map(Prices::read).transpose()?;
-    let gathered = with_read_models(global, ReportData::gather)?;
-    if global.json {
-        output.json_text(&gathered.to_json())?;
-        return Ok(Exit::Done);
+    let gathered = ReportData::gather(context.asking(ServiceUse::ReadModels).service()?)?;
+    if context.is_json() {
+        return context.print(&gathered.document()?);
     }
     let sections = gathered.sections(prices.as_ref());
-    let title = format!("what ledger {} learned, up to position {}", global.ledger, gathered.position());
+    let title =
+        format!("what ledger {} learned, up to position {}", context.global.ledger, gathered.position());
     let Some(path) = html else {
-        section::write(&title, &sections, output)?;
+        section::write(&title, &sections, &mut context.output)?;
         return Ok(Exit::Done);
     };
     let page = html::page(&title, &sections);
     new_file::write(path, page.as_bytes()).map_err(ReportFailure)?;
-    output.line(format_args!(
-        "written to {}",
-        crate::terminal::output::printable(&path.display().to_string())
-    ))?;
+    context.say(format_args!("written to {}", path.display()))?;
     Ok(Exit::Done)
 }

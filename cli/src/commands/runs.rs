@@ -1,21 +1,23 @@
 //! `runs`: runs with their states and steps.
 
-use bitacora_api::{RunAnswer, RunList, RunStepList, StepContentAnswer};
+use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 use clap::Args;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::{joined_pages, pages_to_show};
-use crate::ledger_access::service::{ServiceClient, with_query, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::pages::joined_pages;
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::{ServiceUse, raw};
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::table::{Cell, FieldLines, Row, cells};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct RunsArguments {
     /// The run to show with its steps.
+    #[serde(skip)]
     run: Option<String>,
     /// Only runs in this state: `running`, `paused`, `completed`, `failed` or `aborted`.
     #[arg(long, conflicts_with = "run")]
@@ -28,83 +30,78 @@ pub(crate) struct RunsArguments {
     case: Option<String>,
 }
 
-pub(crate) fn run(
-    arguments: &RunsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    with_read_models(global, |service| match &arguments.run {
-        Some(run) => show(run, service, global, output),
-        None => list(arguments, service, global, output),
-    })?;
-    Ok(Exit::Done)
+/// A run with its steps, for programs.
+#[derive(Serialize)]
+struct RunWithSteps<'a> {
+    run: &'a RawValue,
+    steps: &'a RawValue,
 }
 
-fn list(
-    arguments: &RunsArguments,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let RunsArguments { state, agent, case, .. } = arguments;
-    let asked = [("state", state.as_deref()), ("agent", agent.as_deref()), ("case", case.as_deref())];
-    let path = with_query("runs", &asked);
-    let Some(pages) = pages_to_show::<RunList>(service, &path, global, output)? else { return Ok(()) };
-    let mut table =
-        TextTable::new(&["began", "state", "steps", "failed", "calls", "USD told", "agent", "kind", "run"]);
-    for run in pages.iter().flat_map(|page| &page.runs) {
-        table.row(&[
-            &to_the_second(&run.time),
-            &standing(run),
-            &run.steps.to_string(),
-            &run.failed_steps.to_string(),
-            &run.calls.to_string(),
-            told(&run.cost_usd).unwrap_or("-"),
-            run.agent.as_deref().unwrap_or("-"),
-            &run.kind,
-            &run.run,
-        ]);
+pub(crate) fn run(arguments: &RunsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    context.asking(ServiceUse::ReadModels);
+    if let Some(run) = &arguments.run {
+        return show(run, context);
     }
-    let is_asked = asked.iter().any(|(_, part)| part.is_some());
-    Ok(table.write(if is_asked { "there is no such run" } else { "no run is recorded" }, output)?)
+    let path = with_query("runs", arguments);
+    let is_asked = path != "runs";
+    context.list::<RunList>(&path, if is_asked { "there is no such run" } else { "no run is recorded" })
 }
 
-fn show(
-    run: &str,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let path = format!("runs/{}", percent_encoded(run));
+impl Row for RunAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["began", "state", "steps", "failed", "calls", "USD told", "agent", "kind", "run"];
+    const DISPENSABLE: &'static [&'static str] = &["kind", "failed", "calls", "USD told"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![
+            Cell::time(&self.time),
+            standing(self),
+            self.steps,
+            self.failed_steps,
+            self.calls,
+            told(&self.cost_usd).map_or_else(|| "-".into(), Cell::id),
+            &self.agent,
+            &self.kind,
+            Cell::id(&self.run),
+        ]
+    }
+}
+
+fn show(run: &str, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = named("runs", run);
     let steps = format!("{path}/steps");
-    let answer = service.get(&path)?;
-    if global.json {
-        let steps = joined_pages::<RunStepList>(service, &steps)?;
+    let answer = context.get(&path)?;
+    if context.is_json() {
+        let steps = joined_pages::<RunStepList>(context.service()?, &steps)?;
         let steps = steps.member("steps").unwrap_or("[]");
-        return Ok(output.json_text(&JsonObject::new().raw("run", answer.text()).raw("steps", steps).end())?);
+        let both = RunWithSteps { run: answer.raw()?, steps: raw(steps)? };
+        return context.print(&both);
     }
-    write(&answer.read()?, output)?;
-    let Some(pages) = pages_to_show::<RunStepList>(service, &steps, global, output)? else { return Ok(()) };
-    let mut table = TextTable::new(&[
-        "position", "began", "status", "round", "try", "ms", "USD", "model", "node", "action", "in", "out",
-    ]);
-    for step in pages.iter().flat_map(|page| &page.steps) {
-        table.row(&[
-            &step.position,
-            &to_the_second(&step.time),
-            &step.status,
-            &step.iteration.map_or("-".to_owned(), |round| round.to_string()),
-            &step.attempt.to_string(),
-            &step.duration_ms.map_or("-".to_owned(), |took| took.to_string()),
-            step.cost_usd.as_deref().unwrap_or("-"),
-            step.model.as_deref().unwrap_or("-"),
-            &step.node,
-            step.action.as_deref().unwrap_or("-"),
-            &content(step.input.as_ref()),
-            &content(step.output.as_ref()),
-        ]);
+    write(&answer.read()?, &mut context.output)?;
+    context.list::<RunStepList>(&steps, "it has no steps")
+}
+
+impl Row for RunStepAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["position", "began", "status", "round", "try", "ms", "USD", "model", "node", "action", "in", "out"];
+    const DISPENSABLE: &'static [&'static str] = &["round", "try", "action", "model", "began", "in"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![
+            Cell::id(&self.position),
+            Cell::time(&self.time),
+            Cell::id(&self.status),
+            self.iteration,
+            self.attempt,
+            self.duration_ms,
+            self.cost_usd.as_ref().map_or_else(|| "-".into(), Cell::id),
+            &self.model,
+            &self.node,
+            &self.action,
+            content(self.input.as_ref()),
+            content(self.output.as_ref()),
+        ]
     }
-    Ok(table.write("it has no steps", output)?)
 }
 
 /// Returns the summary of contents; else their length, else the beginning of their digest.
@@ -126,28 +123,22 @@ fn standing(run: &RunAnswer) -> String {
     if run.overdue { format!("{}, overdue", run.state) } else { run.state.clone() }
 }
 
-fn write(run: &RunAnswer, output: &mut Output) -> Result<(), CommandError> {
+fn write(run: &RunAnswer, output: &mut Output) -> Result<(), OutputError> {
     let state = standing(run);
-    let state = run.why.as_ref().map_or_else(|| state.clone(), |why| format!("{state}: {why}"));
-    let began = format!("{} (position {})", run.time, run.position);
-    let last = format!("{} (position {})", run.last_time, run.last);
-    let took = run.duration_ms.map(|took| format!("{took} ms"));
-    Ok(write_fields(
-        &[
-            ("run", Some(&run.run)),
-            ("state", Some(&state)),
-            ("kind", Some(&run.kind)),
-            ("graph", run.graph.as_deref()),
-            ("agent", run.agent.as_deref()),
-            ("case", run.case.as_deref()),
-            ("subtask", run.subtask.as_deref()),
-            ("began", Some(&began)),
-            ("last seen", Some(&last)),
-            ("stands at", run.node.as_deref()),
-            ("took", took.as_deref()),
-            ("cost told, USD", told(&run.cost_usd)),
-            ("calls", Some(&run.calls.to_string())),
-        ],
-        output,
-    )?)
+    let why = run.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    FieldLines::new()
+        .with("run", &run.run)
+        .with("state", format!("{state}{why}"))
+        .with("kind", &run.kind)
+        .maybe("graph", run.graph.as_ref())
+        .maybe("agent", run.agent.as_ref())
+        .maybe("case", run.case.as_ref())
+        .maybe("subtask", run.subtask.as_ref())
+        .with("began", format!("{} (position {})", run.time, run.position))
+        .with("last seen", format!("{} (position {})", run.last_time, run.last))
+        .maybe("stands at", run.node.as_ref())
+        .maybe("took", run.duration_ms.map(|took| format!("{took} ms")))
+        .maybe("cost told, USD", told(&run.cost_usd))
+        .with("calls", run.calls)
+        .write(output)
 }

@@ -2,18 +2,20 @@
 
 use std::num::NonZeroUsize;
 
-use bitacora_api::{SessionAnswer, SessionCallsAnswer, SessionList, SessionShown};
+use bitacora_api::{SessionAnswer, SessionCallsAnswer, SessionList, SessionRunAnswer, SessionShown};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use crate::commands::calls::none_found;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::pages::{pages_to_show_up_to, wanted};
-use crate::ledger_access::service::{with_query, with_read_models};
-use crate::options::global::Global;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::pages::wanted;
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::ServiceUse;
+use crate::options::time::PastTime;
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use bitacora_client::percent_encoded;
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -35,7 +37,7 @@ enum SessionsCommand {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct ListArguments {
     /// Only sessions of this agent.
     #[arg(long)]
@@ -46,87 +48,67 @@ struct ListArguments {
     /// Only sessions in this state: `open` or `ended`.
     #[arg(long)]
     state: Option<String>,
-    /// Only sessions begun at this time or later, in RFC 3339; those of an accepted import by their own time.
+    /// Only sessions begun at this time or later: 24h, yesterday, 2026-11-20; those of an accepted import by their own time.
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    since: Option<PastTime>,
     /// Only sessions begun before this time.
     #[arg(long, value_name = "TIME")]
-    before: Option<String>,
+    before: Option<PastTime>,
     /// Only sessions first named in the ledger at this time or later.
     #[arg(long, value_name = "TIME")]
-    recorded_since: Option<String>,
+    recorded_since: Option<PastTime>,
     /// Only sessions first named in the ledger before this time.
     #[arg(long, value_name = "TIME")]
-    recorded_before: Option<String>,
+    recorded_before: Option<PastTime>,
     /// The most sessions to show, the newest first.
     #[arg(long, value_name = "SESSIONS", default_value = "100", value_parser = wanted)]
+    #[serde(skip)]
     limit: NonZeroUsize,
 }
 
-pub(crate) fn run(
-    arguments: &SessionsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &SessionsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    context.asking(ServiceUse::ReadModels);
     match &arguments.command {
-        Some(SessionsCommand::Show { session }) => show(session, global, output)?,
-        Some(SessionsCommand::List(arguments)) => list(arguments, global, output)?,
-        None => list(&arguments.list, global, output)?,
+        Some(SessionsCommand::Show { session }) => context.show(&named("sessions", session), show),
+        Some(SessionsCommand::List(arguments)) => list(arguments, context),
+        None => list(&arguments.list, context),
+    }
+}
+
+fn list(arguments: &ListArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let path = with_query("sessions", arguments);
+    let Some(pages) = context.pages_up_to::<SessionList>(&path, arguments.limit)? else {
+        return Ok(Exit::Done);
+    };
+    let outside = pages.last().and_then(|page| page.outside.as_ref());
+    let words = ["there is no such session", "no session is recorded"];
+    let empty = none_found(outside, path != "sessions", words);
+    TextTable::of(pages.iter().flat_map(|page| &page.sessions)).write(&empty, &mut context.output)?;
+    if pages.last().is_some_and(|page| page.next.is_some()) {
+        context.say("and more: ask for them with --limit, or for fewer with --agent or --since")?;
     }
     Ok(Exit::Done)
 }
 
-fn list(arguments: &ListArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let query = [
-        ("agent", arguments.agent.as_deref()),
-        ("harness", arguments.harness.as_deref()),
-        ("state", arguments.state.as_deref()),
-        ("since", arguments.since.as_deref()),
-        ("before", arguments.before.as_deref()),
-        ("recorded_since", arguments.recorded_since.as_deref()),
-        ("recorded_before", arguments.recorded_before.as_deref()),
-    ];
-    with_read_models(global, |service| {
-        let (path, most) = (with_query("sessions", &query), arguments.limit.get());
-        let pages = pages_to_show_up_to::<SessionList>(service, &path, most, global, output)?;
-        let Some(pages) = pages else { return Ok(()) };
-        let mut table = TextTable::new(&[
-            "began",
-            "last seen",
-            "state",
-            "calls",
-            "denied",
-            "failed",
-            "USD",
-            "agent",
-            "harness",
-            "session",
-        ]);
-        pages.iter().flat_map(|page| &page.sessions).for_each(|session| row(&mut table, session));
-        let is_asked = query.iter().any(|(_, part)| part.is_some());
-        let outside = pages.last().and_then(|page| page.outside.as_ref());
-        let none = none_found(outside, is_asked, ["there is no such session", "no session is recorded"]);
-        table.write(&none, output)?;
-        if pages.last().is_some_and(|page| page.next.is_some()) {
-            output.line("and more: ask for them with --limit, or for fewer with --agent or --since")?;
-        }
-        Ok(())
-    })
-}
+impl Row for SessionAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["began", "last seen", "state", "calls", "denied", "failed", "USD", "agent", "harness", "session"];
+    const DISPENSABLE: &'static [&'static str] = &["last seen", "harness"];
 
-fn row(table: &mut TextTable, session: &SessionAnswer) {
-    table.row(&[
-        &to_the_second(&session.time),
-        &to_the_second(&session.last_time),
-        &session.state,
-        &session.calls.all.to_string(),
-        &session.calls.denied.to_string(),
-        &(session.calls.error + session.calls.timeout).to_string(),
-        cost(session),
-        session.agent.as_deref().unwrap_or("-"),
-        session.harness.as_deref().unwrap_or("-"),
-        &session.session,
-    ]);
+    fn cells(&self) -> Vec<Cell> {
+        cells![
+            Cell::time(&self.time),
+            Cell::time(&self.last_time),
+            Cell::id(&self.state),
+            self.calls.all,
+            self.calls.denied,
+            self.calls.error + self.calls.timeout,
+            Cell::id(cost(self)),
+            &self.agent,
+            &self.harness,
+            Cell::id(&self.session),
+        ]
+    }
 }
 
 /// Returns the session's cost; `-` where no call reported one.
@@ -136,24 +118,20 @@ fn cost(session: &SessionAnswer) -> &str {
     if is_untold { "-" } else { &spending.cost_usd }
 }
 
-fn show(session: &str, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let path = format!("sessions/{}", percent_encoded(session));
-    with_read_models(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let shown: SessionShown = answer.read()?;
-        write(&shown.session, output)?;
-        if shown.newest_runs.is_empty() {
-            return Ok(());
-        }
-        let mut table = TextTable::new(&["position", "run"]);
-        for run in &shown.newest_runs {
-            table.row(&[&run.position, &run.run]);
-        }
-        Ok(table.write("it names no run", output)?)
-    })
+fn show(shown: &SessionShown, output: &mut Output) -> Result<(), OutputError> {
+    write(&shown.session, output)?;
+    if shown.newest_runs.is_empty() {
+        return Ok(());
+    }
+    TextTable::of(&shown.newest_runs).write("it names no run", output)
+}
+
+impl Row for SessionRunAnswer {
+    const HEADINGS: &'static [&'static str] = &["position", "run"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![Cell::id(&self.position), Cell::id(&self.run)]
+    }
 }
 
 fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError> {
@@ -175,38 +153,34 @@ fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError
     });
     let (calls, approvals, spent) = (&session.calls, &session.approvals, &session.spending);
     let said = format!("{} allowed, {} for review, {} denied", calls.allowed, calls.reviewed, calls.denied);
-    let came = came_of(calls);
     let asked = format!(
-        "{}: {} given, {} refused, {} lapsed, {} waiting",
-        approvals.asked, approvals.given, approvals.refused, approvals.lapsed, approvals.waiting
+        "{}: {} given, {} refused, {} lapsed, {} pending",
+        approvals.asked, approvals.given, approvals.refused, approvals.lapsed, approvals.pending
     );
-    write_fields(
-        &[
-            ("session", Some(&session.session)),
-            ("state", Some(&session.state)),
-            ("began", Some(&began)),
-            ("ended", Some(&ended)),
-            ("last seen", Some(&at(&session.last_time, &session.last))),
-            ("harness", harness.as_deref()),
-            ("model", session.model.as_deref()),
-            ("agent", session.agent.as_deref()),
-            ("actor", session.actor.as_deref()),
-            ("cwd", session.cwd.as_deref()),
-            ("recorded", session.imported.then_some("elsewhere")),
-            ("events", Some(&session.events.to_string())),
-            ("turns", Some(&session.turns.to_string())),
-            ("calls", Some(&calls.all.to_string())),
-            ("was said", Some(&said)),
-            ("came of it", Some(&came)),
-            ("approvals", Some(&asked)),
-            ("gaps", Some(&session.gaps.to_string())),
-            ("cost, USD", Some(cost(session))),
-            ("tokens", Some(&format!("{} in, {} out", spent.tokens_in, spent.tokens_out))),
-            ("by its own word", told.as_deref()),
-            ("runs", Some(&session.runs.to_string())),
-        ],
-        output,
-    )
+    FieldLines::new()
+        .with("session", &session.session)
+        .with("state", &session.state)
+        .with("began", began)
+        .with("ended", ended)
+        .with("last seen", at(&session.last_time, &session.last))
+        .maybe("harness", harness)
+        .maybe("model", session.model.as_ref())
+        .maybe("agent", session.agent.as_ref())
+        .maybe("actor", session.actor.as_ref())
+        .maybe("cwd", session.cwd.as_ref())
+        .maybe("recorded", session.imported.then_some("elsewhere"))
+        .with("events", session.events)
+        .with("turns", session.turns)
+        .with("calls", calls.all)
+        .with("was said", said)
+        .with("came of it", came_of(calls))
+        .with("approvals", asked)
+        .with("gaps", session.gaps)
+        .with("cost, USD", cost(session))
+        .with("tokens", format!("{} in, {} out", spent.tokens_in, spent.tokens_out))
+        .maybe("by its own word", told)
+        .with("runs", session.runs)
+        .write(output)
 }
 
 fn came_of(calls: &SessionCallsAnswer) -> String {
@@ -219,7 +193,7 @@ fn came_of(calls: &SessionCallsAnswer) -> String {
         (calls.blocked, "blocked"),
         (calls.stopped, "stopped"),
         (calls.lapsed, "lapsed"),
-        (calls.waiting, "waiting"),
+        (calls.pending, "pending"),
         (calls.open, "open"),
     ];
     parts.map(|(count, word)| format!("{count} {word}")).join(", ")

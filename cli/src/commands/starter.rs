@@ -1,58 +1,52 @@
 //! `starter`: a comparison of the ledger's policy and tools with the built-in ones, and an upgrade.
 
 use bitacora_api::{PolicyDocumentAnswer, StarterAnswer, StarterToolAnswer, StarterUpgradeAnswer};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
+use hyper::Method;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::policy::differences;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::service::{ServiceClient, with_service};
-use crate::options::global::Global;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::named;
+use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::TextTable;
-use bitacora_client::percent_encoded;
 
 /// The notice where the active policy is an earlier starter.
 pub(crate) const OUTDATED: &str = "the active policy is an earlier starter; `bitacora starter` shows the difference, \
      `bitacora starter upgrade` publishes and activates the current one";
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct StarterArguments {
-    #[command(subcommand)]
-    command: Option<StarterCommand>,
-}
+pub(crate) type StarterArguments = OptionalCommand<StarterCommand>;
 
 #[derive(Debug, Subcommand)]
-enum StarterCommand {
+pub(crate) enum StarterCommand {
     /// Show whether the ledger follows the starter, and the differences (default).
     Show,
     /// Publish and activate the current starter in place of an earlier one, and register its changed tools.
     Upgrade,
 }
 
-pub(crate) fn run(
-    arguments: &StarterArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    with_service(global, |service| match arguments.command {
-        None | Some(StarterCommand::Show) => show(service, global, output),
-        Some(StarterCommand::Upgrade) => upgrade(service, global, output),
-    })?;
-    Ok(Exit::Done)
+pub(crate) fn run(arguments: &StarterArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command {
+        None | Some(StarterCommand::Show) => show(context),
+        Some(StarterCommand::Upgrade) => {
+            let answer = context.send(&Method::POST, "starter:upgrade", None::<&()>)?;
+            context.answer(&answer, write_upgrade)
+        }
+    }
 }
 
-fn show(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let answer = service.get("starter")?;
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
+fn show(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let answer = context.get("starter")?;
+    if context.is_json() {
+        return context.raw(&answer);
     }
     let starter: StarterAnswer = answer.read()?;
     let active = starter.active.as_deref().unwrap_or("-");
-    output.line(printable(&match starter.state.as_str() {
+    context.output.line(printable(&match starter.state.as_str() {
         "none" => "no policy is active; `bitacora policy publish --starter --activate`".to_owned(),
         "current" => format!("current: version {active} is the starter of this program"),
         "outdated" => format!("outdated: version {active} is an earlier starter; `bitacora starter upgrade` publishes and activates the current one"),
@@ -61,13 +55,13 @@ fn show(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Re
     if let (Some(told), Some(active)) = (&starter.differences, &starter.active)
         && starter.state != "current"
     {
-        let before: PolicyDocumentAnswer =
-            service.get(&format!("policy/{}", percent_encoded(active)))?.read()?;
-        output.line("")?;
-        output.line(format_args!("from version {} to the starter", printable(active)))?;
-        differences::write(told, &before.document, &starter.document, output)?;
+        let before: PolicyDocumentAnswer = context.read(&named("policy", active))?;
+        context.output.line("")?;
+        context.output.line(format_args!("from version {} to the starter", printable(active)))?;
+        differences::write(told, &before.document, &starter.document, &mut context.output)?;
     }
-    Ok(write_tools(&starter.tools, output)?)
+    write_tools(&starter.tools, &mut context.output)?;
+    Ok(Exit::Done)
 }
 
 /// Writes the tools that differ from the starter's, member by member.
@@ -113,12 +107,7 @@ fn write_members(tool: &str, before: &RawValue, after: &RawValue, table: &mut Te
     }
 }
 
-fn upgrade(service: &mut ServiceClient, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let answer = service.post("starter:upgrade", None)?;
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
-    }
-    let upgraded: StarterUpgradeAnswer = answer.read()?;
+fn write_upgrade(upgraded: &StarterUpgradeAnswer, output: &mut Output) -> Result<(), OutputError> {
     for tool in &upgraded.tools {
         output.line(format_args!("{}  {}", printable(&tool.tool), printable(&tool.status)))?;
     }

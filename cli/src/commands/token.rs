@@ -25,9 +25,9 @@ use crate::ledger_access::access::{Access, event_loop};
 use crate::ledger_access::append_retry::{Delivery, Miss};
 use crate::ledger_access::event_page::EventPage;
 use crate::options::global::Global;
+use crate::options::time::EndTime;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second};
-use crate::ttl::ttl;
 use bitacora_client::{ClientError, Connection, Refusal};
 
 /// The source of these events.
@@ -52,9 +52,9 @@ pub(crate) enum TokenCommand {
         /// A description of its holder.
         #[arg(long, value_name = "WORDS")]
         name: Option<String>,
-        /// The lifetime: 12h, 30d. [default: until it is revoked]
-        #[arg(long, value_name = "TIME", value_parser = ttl)]
-        expires: Option<Micros>,
+        /// The lifetime, or its end: 12h, 30d, 2026-12-24. [default: until it is revoked]
+        #[arg(long, value_name = "TIME")]
+        expires: Option<EndTime>,
     },
     /// List the holders of tokens; the tokens themselves cannot be shown.
     List,
@@ -134,7 +134,7 @@ pub(crate) fn run(
                 name: name.as_deref().map(|name| text("--name", name)).transpose()?,
                 agent: agent.as_deref().map(|agent| text("--agent", agent)).transpose()?,
                 token_hash: token::hash(&token),
-                expires: expires.map(|ttl| SystemClock.now().0.saturating_add(ttl.0)),
+                expires: expires.map(|end| end.0.0),
             };
             append(global, &created)?;
             if global.json {

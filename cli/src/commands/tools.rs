@@ -1,15 +1,16 @@
 //! `tools`: the registry of tools that may be called.
 
 mod seen;
-mod usage;
+pub(super) mod usage;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitacora_api::{ActAnswer, ToolList};
+use bitacora_api::{ActAnswer, StopRequest, ToolList};
 use bitacora_governance::STARTER_TOOLS;
 use bitacora_vocabulary::{Name, ToolDocument};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
+use hyper::Method;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -18,23 +19,17 @@ use self::usage::UsageArguments;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::{Document, DocumentError, place_of};
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::pages::{each_page, pages_to_show};
-use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::TextTable;
-use bitacora_client::percent_encoded;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::ServiceFailure;
+use crate::options::optional_command::OptionalCommand;
+use crate::options::words::word;
+use crate::terminal::table::{Cell, TextTable, cells};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ToolsArguments {
-    #[command(subcommand)]
-    command: Option<ToolsCommand>,
-}
+pub(crate) type ToolsArguments = OptionalCommand<ToolsCommand>;
 
 #[derive(Debug, Subcommand)]
-enum ToolsCommand {
+pub(crate) enum ToolsCommand {
     /// List the registered tools (default).
     List,
     /// List tools that calls named and nobody registered.
@@ -67,63 +62,51 @@ enum ToolsCommand {
     Starter,
 }
 
-pub(crate) fn run(
-    arguments: &ToolsArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match arguments.command.as_ref().unwrap_or(&ToolsCommand::List) {
-        ToolsCommand::List => list(global, output)?,
-        ToolsCommand::Starter => output.bytes(STARTER_TOOLS.as_bytes())?,
-        ToolsCommand::Seen => seen::list(global, output)?,
-        ToolsCommand::Usage(arguments) => usage::list(arguments, global, output)?,
-        ToolsCommand::Register { file, seen, .. } => with_service(global, |service| {
+pub(crate) fn run(arguments: ToolsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or(ToolsCommand::List) {
+        ToolsCommand::List => list(context),
+        ToolsCommand::Starter => {
+            context.output.bytes(STARTER_TOOLS.as_bytes())?;
+            Ok(Exit::Done)
+        }
+        ToolsCommand::Seen => seen::list(context),
+        ToolsCommand::Usage(arguments) => usage::list(&arguments, context),
+        ToolsCommand::Register { file, seen, .. } => {
             let file = match (file, seen.tool()) {
-                (Some(file), _) => ToolsFile::read(Document::read(file)?.text(), &place_of(file))?,
-                (None, Some(seen)) => ToolsFile::read(&seen.document(service)?, "the tool that was seen")?,
+                (Some(file), _) => ToolsFile::read(Document::read(&file)?.text(), &place_of(&file))?,
+                (None, Some(seen)) => ToolsFile::read(&seen.document(context)?, "the tool that was seen")?,
                 (None, None) => ToolsFile::read(STARTER_TOOLS, "the tools to begin with")?,
             };
-            register(&file, service, global, output)
-        })?,
+            register(&file, context)
+        }
         ToolsCommand::Revoke { tool, server, reason } => {
-            let path = format!("tools/{}", percent_encoded(tool));
-            let path = with_query(&path, &[("server", server.as_deref())]);
-            let body = reason.as_deref().map(|reason| JsonObject::new().text("reason", reason).end());
-            with_service(global, |service| service.delete(&path, body)?.write_act(global, output))?;
+            let path = with_query(&named("tools", &tool), &json!({"server": server}));
+            let body = reason.map(|reason| StopRequest { reason });
+            context.act(&Method::DELETE, &path, body.as_ref())
         }
     }
+}
+
+fn list(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let Some(pages) = context.pages::<ToolList>("tools")? else { return Ok(Exit::Done) };
+    let mut table = TextTable::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
+    for tool in pages.into_iter().flat_map(|page| page.tools) {
+        let document: ToolDocument =
+            serde_json::from_str(tool.document.get()).map_err(|_| ServiceFailure::Strange)?;
+        let roles: Vec<&str> = document.allowed_roles.iter().map(Name::as_str).collect();
+        table.add(cells![
+            Cell::id(&*document.tool),
+            document.server.as_deref(),
+            Cell::id(&*document.version),
+            Cell::id(word(document.risk)),
+            Cell::id(word(document.blast_radius)),
+            roles.join(","),
+            if document.requires_review { "always" } else { "-" },
+        ]);
+    }
+    let none = "no tool is registered, so none may be called; `bitacora tools register --starter`";
+    table.write(none, &mut context.output)?;
     Ok(Exit::Done)
-}
-
-fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let Some(pages) = pages_to_show::<ToolList>(service, "tools", global, output)? else {
-            return Ok(());
-        };
-        let mut table =
-            TextTable::new(&["tool", "server", "version", "risk", "blast radius", "roles", "review"]);
-        for tool in pages.iter().flat_map(|page| &page.tools) {
-            let Ok(document) = serde_json::from_str::<ToolDocument>(tool.document.get()) else {
-                return Err(ServiceFailure::Strange.into());
-            };
-            let roles: Vec<&str> = document.allowed_roles.iter().map(Name::as_str).collect();
-            table.row(&[
-                &document.tool,
-                document.server.as_deref().unwrap_or("-"),
-                &document.version,
-                word(&json!(document.risk)),
-                word(&json!(document.blast_radius)),
-                &roles.join(","),
-                if document.requires_review { "always" } else { "-" },
-            ]);
-        }
-        let none = "no tool is registered, so none may be called; `bitacora tools register --starter`";
-        Ok(table.write(none, output)?)
-    })
-}
-
-fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or("-")
 }
 
 /// The tools of a file, as written and parsed.
@@ -147,21 +130,13 @@ impl ToolsFile {
 }
 
 /// Registers tools one after the other. After a fault, a repeated command sends the missing ones.
-fn register(
-    file: &ToolsFile,
-    service: &mut ServiceClient,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let mut known = BTreeMap::new();
-    each_page(service, "tools", |_, page: ToolList| {
-        known.extend(page.tools.iter().filter_map(|tool| {
-            let document: Value = serde_json::from_str(tool.document.get()).ok()?;
-            let name = |member| Some(document.get(member)?.as_str()?.to_owned());
-            Some(((name("tool"), name("server")), document))
-        }));
-        Ok(())
-    })?;
+fn register(file: &ToolsFile, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let name = |document: &Value, member| Some(document.get(member)?.as_str()?.to_owned());
+    let known = context.items::<ToolList>("tools")?;
+    let known = known.iter().filter_map(|tool| serde_json::from_str(tool.document.get()).ok());
+    let known: BTreeMap<_, Value> = known
+        .map(|document: Value| ((name(&document, "tool"), name(&document, "server")), document))
+        .collect();
     for (text, document) in &file.0 {
         let name = (Some(document.tool.to_string()), document.server.as_ref().map(ToString::to_string));
         // As the service would answer it: space and the order of members mean nothing.
@@ -170,18 +145,19 @@ fn register(
             same @ Some(_) if same == meant.as_ref() => ("unchanged", None),
             found => {
                 let status = if found.is_some() { "changed" } else { "registered" };
-                let path = format!("tools/{}", percent_encoded(&document.tool));
-                let act: ActAnswer = service.put(&path, text.get().to_owned())?.read()?;
-                (status, Some(act.position))
+                let answer = context.send(&Method::PUT, &named("tools", &document.tool), Some(text))?;
+                (status, Some(answer.read::<ActAnswer>()?.position))
             }
         };
-        if global.json {
-            output.json(&json!({"tool": document.tool, "server": document.server, "status": status, "position": position}))?;
+        let tool = &document.tool;
+        if context.is_json() {
+            let line =
+                json!({"tool": tool, "server": document.server, "status": status, "position": position});
+            context.print(&line)?;
         } else {
             let place = position.map(|position| format!(" at position {position}")).unwrap_or_default();
-            let tool = printable(&document.tool);
-            output.line(format_args!("{tool}  {status}{}", printable(&place)))?;
+            context.say(format_args!("{tool}  {status}{place}"))?;
         }
     }
-    Ok(())
+    Ok(Exit::Done)
 }

@@ -3,34 +3,30 @@
 pub(crate) mod suggested;
 
 use bitacora_api::{
-    BreakerStateAnswer, ImportList, OutcomeRecord, TrustDimension, TrustHistory, TrustList, TrustMonthList,
-    TrustRecordAnswer, TrustRecordOrSum, TrustSumAnswer,
+    BreakerStateAnswer, ImportList, OutcomeRecord, TrustAnswer, TrustCountsRequest, TrustDimension,
+    TrustHistory, TrustList, TrustMonthAnswer, TrustMonthList, TrustProbeRequest, TrustRecordAnswer,
+    TrustRecordOrSum, TrustSetRequest, TrustSumAnswer,
 };
-use bitacora_formats::{Micros, format_time};
-use bitacora_ledger::{Clock, SystemClock};
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::suggested::{AcceptArguments, AnswerArguments, SuggestArguments};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
-use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::{DimensionArguments, dimension_words};
-use crate::options::global::Global;
+use crate::options::optional_command::OptionalCommand;
+use crate::options::time::EndTime;
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
-use crate::ttl::ttl;
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells, to_the_second};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct TrustArguments {
-    #[command(subcommand)]
-    command: Option<TrustCommand>,
-}
+pub(crate) type TrustArguments = OptionalCommand<TrustCommand>;
 
 #[derive(Debug, Subcommand)]
-enum TrustCommand {
+pub(crate) enum TrustCommand {
     /// List dimensions by score, the best first (default).
     Top(ListArguments),
     /// List dimensions by score, the worst first.
@@ -51,8 +47,8 @@ enum TrustCommand {
     Probe(ProbeArguments),
 }
 
-#[derive(Debug, Default, Args)]
-struct ListArguments {
+#[derive(Debug, Default, Args, Serialize)]
+pub(crate) struct ListArguments {
     /// The tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -74,7 +70,7 @@ struct ListArguments {
 }
 
 #[derive(Debug, Args)]
-struct HistoryArguments {
+pub(crate) struct HistoryArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
     /// Only outcomes up to this position.
@@ -89,7 +85,7 @@ struct HistoryArguments {
 }
 
 #[derive(Debug, Args)]
-struct SetArguments {
+pub(crate) struct SetArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
     /// The number of calls that succeeded.
@@ -110,203 +106,155 @@ struct SetArguments {
 }
 
 #[derive(Debug, Args)]
-struct ProbeArguments {
+pub(crate) struct ProbeArguments {
     #[command(flatten)]
     dimension: DimensionArguments,
-    /// The duration: `2h`; at most `7d`.
-    #[arg(long = "for", value_name = "TIME", value_parser = ttl, default_value = "1h")]
-    ttl: Micros,
+    /// The duration, or its end: `2h`; at most `7d`.
+    #[arg(long = "for", value_name = "TIME", default_value = "1h")]
+    end: EndTime,
     /// The reason.
     #[arg(long, value_name = "WORDS")]
     reason: String,
 }
 
-pub(crate) fn run(
-    arguments: &TrustArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    match &arguments.command {
-        None => list("top", &ListArguments::default(), global, output)?,
-        Some(TrustCommand::Top(arguments)) => list("top", arguments, global, output)?,
-        Some(TrustCommand::Bottom(arguments)) => list("bottom", arguments, global, output)?,
-        Some(TrustCommand::History(arguments)) => history(arguments, global, output)?,
-        Some(TrustCommand::Show(dimension)) => show(dimension, global, output)?,
-        Some(TrustCommand::Suggest(arguments)) => suggested::suggest(arguments, global, output)?,
-        Some(TrustCommand::Accept(arguments)) => suggested::accept(arguments, global, output)?,
-        Some(TrustCommand::Reject(arguments)) => suggested::reject(arguments, global, output)?,
-        Some(TrustCommand::Set(arguments)) => {
-            let body = arguments.body();
-            with_service(global, |service| service.post("trust:set", Some(body))?.write_act(global, output))?;
+pub(crate) fn run(arguments: TrustArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    match arguments.command.unwrap_or_else(|| TrustCommand::Top(ListArguments::default())) {
+        TrustCommand::Top(arguments) => list("top", &arguments, context),
+        TrustCommand::Bottom(arguments) => list("bottom", &arguments, context),
+        TrustCommand::History(arguments) if arguments.months => months(&arguments.dimension, context),
+        TrustCommand::History(arguments) => history(&arguments, context),
+        TrustCommand::Show(dimension) => show(&dimension, context),
+        TrustCommand::Suggest(arguments) => suggested::suggest(&arguments, context),
+        TrustCommand::Accept(arguments) => suggested::accept(arguments, context),
+        TrustCommand::Reject(arguments) => suggested::reject(arguments, context),
+        TrustCommand::Set(SetArguments { dimension, approvals, rejections, failures, streak, reason }) => {
+            let counts = TrustCountsRequest { approvals, rejections, failures, streak };
+            let dimension = dimension.to_request();
+            context.post("trust:set", &TrustSetRequest { dimension, counts, reason })
         }
-        Some(TrustCommand::Probe(arguments)) => {
-            let body = arguments.body();
-            with_service(global, |service| {
-                service.post("trust:probe", Some(body))?.write_act(global, output)
-            })?;
+        TrustCommand::Probe(ProbeArguments { dimension, end, reason }) => {
+            let (dimension, expires) = (dimension.to_request(), end.text());
+            context.post("trust:probe", &TrustProbeRequest { dimension, expires, reason })
         }
+    }
+}
+
+fn list(order: &str, arguments: &ListArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let answer = context.get(&with_query(&with_query("trust", arguments), &json!({"order": order})))?;
+    if context.is_json() {
+        return context.raw(&answer);
+    }
+    let list: TrustList = answer.read()?;
+    let waits = list.dimensions.is_empty() && an_import_waits(context)?;
+    let imports =
+        if waits { "; an import waits, which does not count yet: see `bitacora imports`" } else { "" };
+    let empty = format!("nothing has been observed there{imports}");
+    TextTable::of(&list.dimensions).write(&empty, &mut context.output)?;
+    if list.next.is_some() {
+        context.say("and more: ask for them with --limit, or for fewer with --tool or --context")?;
     }
     Ok(Exit::Done)
 }
 
-impl ProbeArguments {
-    fn body(&self) -> String {
-        let expires = SystemClock.now().0.saturating_add(self.ttl.0);
-        JsonObject::new()
-            .raw("dimension", self.dimension.to_json())
-            .text("expires", &format_time(Micros(expires)))
-            .text("reason", &self.reason)
-            .end()
-    }
-}
-
-impl SetArguments {
-    fn body(&self) -> String {
-        let counts = JsonObject::new()
-            .raw("approvals", self.approvals)
-            .raw("rejections", self.rejections)
-            .raw("failures", self.failures)
-            .raw("streak", self.streak)
-            .end();
-        JsonObject::new()
-            .raw("dimension", self.dimension.to_json())
-            .raw("counts", counts)
-            .text("reason", &self.reason)
-            .end()
-    }
-}
-
-fn list(
-    order: &str,
-    arguments: &ListArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let limit = arguments.limit.map(|limit| limit.to_string());
-    let path = with_query(
-        "trust",
-        &[
-            ("tool", arguments.tool.as_deref()),
-            ("context", arguments.context.as_deref()),
-            ("model", arguments.model.as_deref()),
-            ("task_type", arguments.task_type.as_deref()),
-            ("workspace", arguments.workspace.as_deref()),
-            ("order", Some(order)),
-            ("limit", limit.as_deref()),
-        ],
-    );
-    with_service(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: TrustList = answer.read()?;
-        let heading =
-            ["score", "standing", "approvals", "rejections", "failures", "streak", "last", "dimension"];
-        let mut table = TextTable::new(&heading);
-        for TrustDimension { dimension, trust, .. } in &list.dimensions {
-            table.row(&[
-                &trust.score,
-                &trust.standing,
-                &trust.approvals.to_string(),
-                &trust.rejections.to_string(),
-                &trust.failures.to_string(),
-                &trust.streak.to_string(),
-                &trust.last_updated.as_deref().map_or("-".to_owned(), to_the_second),
-                &dimension_words(dimension),
-            ]);
-        }
-        let waits = table.is_empty() && an_import_waits(service)?;
-        let imports =
-            if waits { "; an import waits, which does not count yet: see `bitacora imports`" } else { "" };
-        table.write(&format!("nothing has been observed there{imports}"), output)?;
-        if list.next.is_some() {
-            output.line("and more: ask for them with --limit, or for fewer with --tool or --context")?;
-        }
-        Ok(())
-    })
-}
-
 /// Returns `true` if a completed import does not count yet.
-fn an_import_waits(service: &mut ServiceClient) -> Result<bool, CommandError> {
-    let list: ImportList = service.get("imports")?.read()?;
+fn an_import_waits(context: &mut CommandContext) -> Result<bool, CommandError> {
+    let list: ImportList = context.read("imports")?;
     Ok(list.imports.iter().any(|import| import.accepted.is_none()))
 }
 
-fn months(dimension: &DimensionArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+impl Row for TrustDimension {
+    const HEADINGS: &'static [&'static str] =
+        &["score", "standing", "approvals", "rejections", "failures", "streak", "last", "dimension"];
+    const DISPENSABLE: &'static [&'static str] = &["last", "streak", "rejections"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let trust = &self.trust;
+        cells![
+            Cell::id(score_words(trust)),
+            Cell::id(&trust.standing),
+            trust.approvals,
+            trust.rejections,
+            trust.failures,
+            trust.streak,
+            Cell::maybe_time(trust.last_updated.as_ref()),
+            dimension_words(&self.dimension),
+        ]
+    }
+}
+
+/// Formats a score with the threshold that it is compared with: `0.72 of 0.80`.
+pub(crate) fn score_words(trust: &TrustAnswer) -> String {
+    match &trust.threshold {
+        Some(threshold) => format!("{} of {threshold}", trust.score),
+        None => trust.score.clone(),
+    }
+}
+
+fn months(dimension: &DimensionArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let path = with_query("trust/months", &dimension.parameters());
-    with_read_models(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: TrustMonthList = answer.read()?;
-        let heading = [
-            "month",
-            "approved",
-            "by itself",
-            "rejected",
-            "failed",
-            "too long",
-            "exit codes",
-            "check failed",
-            "imported",
-            "not accepted",
-            "positions",
-        ];
-        let mut table = TextTable::new(&heading);
-        for month in &list.months {
-            let counts = [
-                month.approved,
-                month.auto_approved,
-                month.rejected,
-                month.errors,
-                month.timeouts,
-                month.exit_codes,
-                month.failed_checks,
-                month.imported,
-                month.not_accepted,
-            ];
-            let counts = counts.map(|count| count.to_string());
-            let positions = format!("{}-{}", month.first, month.last);
-            let cells = [month.month.as_str()].into_iter().chain(counts.iter().map(String::as_str));
-            table.row(&cells.chain([positions.as_str()]).collect::<Vec<_>>());
-        }
-        Ok(table.write(&format!("nothing was recorded of it{}", others(dimension)), output)?)
+    context.asking(ServiceUse::ReadModels).show(&path, |list: &TrustMonthList, output| {
+        let empty = format!("nothing was recorded of it{}", others(dimension));
+        TextTable::of(&list.months).write(&empty, output)
     })
 }
 
-fn history(arguments: &HistoryArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    if arguments.months {
-        return months(&arguments.dimension, global, output);
+impl Row for TrustMonthAnswer {
+    const HEADINGS: &'static [&'static str] = &[
+        "month",
+        "approved",
+        "by itself",
+        "rejected",
+        "failed",
+        "too long",
+        "exit codes",
+        "check failed",
+        "imported",
+        "not accepted",
+        "positions",
+    ];
+    const DISPENSABLE: &'static [&'static str] =
+        &["not accepted", "imported", "check failed", "exit codes", "too long"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![
+            Cell::id(&self.month),
+            self.approved,
+            self.auto_approved,
+            self.rejected,
+            self.errors,
+            self.timeouts,
+            self.exit_codes,
+            self.failed_checks,
+            self.imported,
+            self.not_accepted,
+            Cell::id(format!("{}-{}", self.first, self.last)),
+        ]
     }
-    let (until, limit) =
-        (arguments.until.map(|until| until.to_string()), arguments.limit.map(|limit| limit.to_string()));
-    let mut asked = arguments.dimension.parameters().to_vec();
-    asked.extend([("until", until.as_deref()), ("limit", limit.as_deref())]);
-    let path = with_query("trust/history", &asked);
-    with_service(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
+}
+
+fn history(arguments: &HistoryArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let HistoryArguments { dimension, until, limit, .. } = arguments;
+    let path = with_query("trust/history", &dimension.parameters());
+    let path = with_query(&path, &json!({"until": until, "limit": limit}));
+    context.show(&path, |history: &TrustHistory, output| {
+        let empty = format!("nothing was recorded of it up to there{}", others(dimension));
+        TextTable::of(&history.outcomes).write(&empty, output)?;
+        match &history.next {
+            Some(next) => output.line(printable(&format!("older ones: --until {next}"))),
+            None => Ok(()),
         }
-        let history: TrustHistory = answer.read()?;
-        let mut table = TextTable::new(&["position", "time", "recorded", "what", "by", "about"]);
-        for record in &history.outcomes {
-            let (what, about) = in_words(record);
-            let by = record.actor.as_deref().unwrap_or("-");
-            let (time, recorded) = (to_the_second(&record.time), to_the_second(&record.recorded));
-            table.row(&[&record.position, &time, &recorded, &what, by, &about]);
-        }
-        table.write(
-            &format!("nothing was recorded of it up to there{}", others(&arguments.dimension)),
-            output,
-        )?;
-        if let Some(next) = &history.next {
-            output.line(printable(&format!("older ones: --until {next}")))?;
-        }
-        Ok(())
     })
+}
+
+impl Row for OutcomeRecord {
+    const HEADINGS: &'static [&'static str] = &["position", "time", "recorded", "what", "by", "about"];
+    const DISPENSABLE: &'static [&'static str] = &["recorded"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let (what, about) = in_words(self);
+        let (time, recorded) = (Cell::time(&self.time), Cell::time(&self.recorded));
+        cells![Cell::id(&self.position), time, recorded, what, &self.actor, about]
+    }
 }
 
 /// Returns a remark for a dimension without records: another dimension, named in full, may have been counted.
@@ -346,59 +294,43 @@ fn in_words(record: &OutcomeRecord) -> (String, String) {
     (format!("{outcome}{check}{imported}"), call)
 }
 
-fn show(dimension: &DimensionArguments, global: &Global, output: &mut Output) -> Result<(), CommandError> {
+fn show(dimension: &DimensionArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let path = with_query("trust/record", &dimension.parameters());
-    with_service(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        match answer.read()? {
-            TrustRecordOrSum::Record(record) => write(&record, output)?,
-            TrustRecordOrSum::Sum(sum) => write_sum(&sum, output)?,
-        }
-        Ok(())
+    context.show(&path, |answer: &TrustRecordOrSum, output| match answer {
+        TrustRecordOrSum::Record(record) => write(record, output),
+        TrustRecordOrSum::Sum(sum) => write_sum(sum, output),
     })
 }
 
 fn write_sum(sum: &TrustSumAnswer, output: &mut Output) -> Result<(), OutputError> {
-    let approvals = format!("{}, {} of them without a person", sum.approvals, sum.auto_approvals);
-    write_fields(
-        &[
-            ("dimension", Some(dimension_words(&sum.dimension).as_str())),
-            ("dimensions", Some(&sum.dimensions.to_string())),
-            ("approvals", Some(&approvals)),
-            ("rejections", Some(&sum.rejections.to_string())),
-            ("failures", Some(&sum.failures.to_string())),
-            ("breakers", Some(&format!("{} not closed", sum.breakers_not_closed))),
-            ("last", sum.last_updated.as_deref().map(to_the_second).as_deref()),
-            ("as of", Some(&to_the_second(&sum.evaluated_at))),
-        ],
-        output,
-    )
+    FieldLines::new()
+        .with("dimension", dimension_words(&sum.dimension))
+        .with("dimensions", sum.dimensions)
+        .with("approvals", format!("{}, {} of them without a person", sum.approvals, sum.auto_approvals))
+        .with("rejections", sum.rejections)
+        .with("failures", sum.failures)
+        .with("breakers", format!("{} not closed", sum.breakers_not_closed))
+        .time("last", sum.last_updated.as_ref())
+        .with("as of", to_the_second(&sum.evaluated_at))
+        .write(output)
 }
 
 fn write(answer: &TrustRecordAnswer, output: &mut Output) -> Result<(), OutputError> {
     let TrustDimension { dimension, trust, auto_approvals } = &answer.record;
-    let approvals = format!("{}, {auto_approvals} of them without a person", trust.approvals);
     let failures =
         format!("{}, {} of them among the last 50 outcomes", trust.failures, trust.recent_failures);
-    let at = to_the_second(&answer.evaluated_at);
-    write_fields(
-        &[
-            ("dimension", Some(dimension_words(dimension).as_str())),
-            ("score", Some(&trust.score)),
-            ("standing", Some(&format!("{} ({})", trust.standing, trust.standing_reason))),
-            ("approvals", Some(&approvals)),
-            ("rejections", Some(&trust.rejections.to_string())),
-            ("failures", Some(&failures)),
-            ("streak", Some(&trust.streak.to_string())),
-            ("last", trust.last_updated.as_deref().map(to_the_second).as_deref()),
-            ("breaker", Some(&breaker_words(&answer.breaker))),
-            ("as of", Some(&at)),
-        ],
-        output,
-    )
+    FieldLines::new()
+        .with("dimension", dimension_words(dimension))
+        .with("score", score_words(trust))
+        .with("standing", format!("{} ({})", trust.standing, trust.standing_reason))
+        .with("approvals", format!("{}, {auto_approvals} of them without a person", trust.approvals))
+        .with("rejections", trust.rejections)
+        .with("failures", failures)
+        .with("streak", trust.streak)
+        .time("last", trust.last_updated.as_ref())
+        .with("breaker", breaker_words(&answer.breaker))
+        .with("as of", to_the_second(&answer.evaluated_at))
+        .write(output)
 }
 
 /// Describes a breaker: `open, 5 of the last 6 outcomes bad, tried again from 2026-11-22T10:14:47Z`.

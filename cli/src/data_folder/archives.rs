@@ -12,7 +12,7 @@ use bitacora_ledger::Environment;
 use bitacora_server::{ArchivePauses, ArchiveSettings};
 use clap::Args;
 
-use crate::ttl::ttl;
+use crate::options::time;
 
 /// The folder within the data folder.
 const FOLDER: &str = "archives";
@@ -40,7 +40,7 @@ enum Age {
 }
 
 fn age(text: &str) -> Result<Age, String> {
-    if text == "never" { Ok(Age::Never) } else { ttl(text).map(Age::Over) }
+    if text == "never" { Ok(Age::Never) } else { time::age(text).map(Age::Over) }
 }
 
 impl ArchivingArguments {

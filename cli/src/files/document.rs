@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::CommandFailure;
@@ -14,8 +15,17 @@ use crate::files::input_file;
 const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// One JSON value, byte for byte but for the space around it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
 pub(crate) struct Document(Box<RawValue>);
+
+/// A request whose arguments are sent byte for byte.
+#[derive(Serialize)]
+pub(crate) struct WithArgs<T> {
+    #[serde(flatten)]
+    pub(crate) rest: T,
+    pub(crate) args: Document,
+}
 
 /// The reason why a document is not sent.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +66,16 @@ impl Document {
         }
         let document = serde_json::from_slice(&bytes).map(Self);
         document.map_err(|error| DocumentError::Unfit { place, what: error.to_string() })
+    }
+
+    /// Returns the arguments of a call: those that are given, those in the file, or `{}`.
+    pub(crate) fn of_call(given: Option<Self>, file: Option<&Path>) -> Result<Self, DocumentError> {
+        match file {
+            Some(file) => Self::read(file),
+            None => {
+                Ok(given.unwrap_or_else(|| Self(RawValue::from_string("{}".to_owned()).unwrap_or_default())))
+            }
+        }
     }
 
     pub(crate) fn text(&self) -> &str {

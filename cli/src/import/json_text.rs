@@ -73,18 +73,6 @@ fn push_string(to: &mut String, text: &str) {
     to.push('"');
 }
 
-/// Returns a text as a JSON string.
-pub(crate) fn json_text(text: &str) -> String {
-    let mut json = String::with_capacity(text.len() + 2);
-    push_string(&mut json, text);
-    json
-}
-
-/// Returns an array of items that are JSON already.
-pub(crate) fn json_array(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(","))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

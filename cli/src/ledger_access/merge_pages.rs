@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::service::ServiceFailure;
 
 /// The joined pages: each list whole, and all other members from the last page. Values stay as they came.
@@ -40,14 +40,21 @@ impl MergedPages {
         self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds all members to a document.
-    pub(crate) fn add_to(&self, document: JsonObject) -> JsonObject {
-        self.members.iter().fold(document, |document, (name, value)| document.raw(name, value))
+    /// Adds a member in the first place, if it has a value.
+    pub(crate) fn prepend(&mut self, name: &str, value: Option<&str>) {
+        self.members.splice(..0, value.map(|value| (name.to_owned(), value.to_owned())));
+    }
+
+    /// Adds a member in the last place, if it has a value.
+    pub(crate) fn append(&mut self, name: &str, value: Option<&str>) {
+        self.members.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
 
     /// Returns all members as a document.
     pub(crate) fn to_json(&self) -> String {
-        self.add_to(JsonObject::new()).end()
+        let members =
+            self.members.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
 }
 

@@ -3,10 +3,14 @@
 use std::num::NonZeroUsize;
 
 use bitacora_api::{
-    AnnotationList, AnsweredList, AnswererList, ApprovalList, BreakerList, BudgetList, CallList,
-    CheckpointList, ContractCheckList, ContractList, GapList, GrantList, ImportList, ModeAnswer,
-    PolicyAnswer, ProjectionList, RateList, RollbackList, RunList, RunStepList, SessionList, StopsAnswer,
-    SuggestionList, ToolList, UnregisteredToolList,
+    AnnotationAnswer, AnnotationList, AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList,
+    ApprovalAnswer, ApprovalList, BreakerAnswer, BreakerList, BudgetAnswer, BudgetList, CallAnswer, CallList,
+    CheckpointList, ContractAnswer, ContractCheckAnswer, ContractCheckList, ContractList, GapAnswer, GapList,
+    GrantAnswer, GrantList, ImportList, ImportListed, ModeAnswer, PolicyAnswer, PolicyVersionAnswer,
+    ProjectionAnswer, ProjectionList, RateList, RateRequest, RollbackAnswered, RollbackList, RunAnswer,
+    RunList, RunStepAnswer, RunStepList, SavedCheckpoint, ScopedMode, SessionAnswer, SessionList,
+    StopsAnswer, SuggestionAnswer, SuggestionList, SuspendedAgent, ToolAnswer, ToolList,
+    UnregisteredToolAnswer, UnregisteredToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -27,24 +31,34 @@ pub(crate) fn wanted(text: &str) -> Result<NonZeroUsize, &'static str> {
 
 /// A page of a list.
 pub(crate) trait ListPage: DeserializeOwned {
+    type Item;
+
     /// The lists that continue from page to page. All other members are of the whole list.
     const LISTS: &'static [&'static str];
 
-    /// Returns the number of items of the list on this page.
-    fn items(&self) -> usize;
+    /// Returns the items of the page, of the first of its lists.
+    fn into_items(self) -> Vec<Self::Item>;
+
+    /// Returns the number of items on this page.
+    fn len(&self) -> usize;
 
     /// Returns the position of the next page.
     fn next(&self) -> Option<&str>;
 }
 
 macro_rules! pages {
-    ($($page:ident { $($list:ident),+ },)*) => {
+    ($($page:ident { $list:ident: $item:ty $(, $other:ident)* },)*) => {
         $(
             impl ListPage for $page {
-                const LISTS: &'static [&'static str] = &[$(stringify!($list)),+];
+                type Item = $item;
+                const LISTS: &'static [&'static str] = &[stringify!($list) $(, stringify!($other))*];
 
-                fn items(&self) -> usize {
-                    [$(self.$list.len()),+].into_iter().sum()
+                fn into_items(self) -> Vec<$item> {
+                    self.$list
+                }
+
+                fn len(&self) -> usize {
+                    self.$list.len() $(+ self.$other.len())*
                 }
 
                 fn next(&self) -> Option<&str> {
@@ -56,31 +70,31 @@ macro_rules! pages {
 }
 
 pages! {
-    AnnotationList { annotations },
-    AnsweredList { resolutions },
-    AnswererList { answerers },
-    ApprovalList { approvals },
-    BreakerList { breakers },
-    BudgetList { budgets },
-    CallList { calls },
-    CheckpointList { checkpoints },
-    ContractCheckList { checks },
-    ContractList { contracts },
-    GapList { gaps },
-    GrantList { grants },
-    ImportList { imports },
-    ModeAnswer { scopes },
-    PolicyAnswer { versions },
-    ProjectionList { projections },
-    RateList { limits, buckets },
-    RollbackList { rollbacks },
-    RunList { runs },
-    RunStepList { steps },
-    SessionList { sessions },
-    StopsAnswer { suspended },
-    SuggestionList { suggestions },
-    ToolList { tools },
-    UnregisteredToolList { tools },
+    AnnotationList { annotations: AnnotationAnswer },
+    AnsweredList { resolutions: AnsweredAnswer },
+    AnswererList { answerers: AnswererAnswer },
+    ApprovalList { approvals: ApprovalAnswer },
+    BreakerList { breakers: BreakerAnswer },
+    BudgetList { budgets: BudgetAnswer },
+    CallList { calls: CallAnswer },
+    CheckpointList { checkpoints: SavedCheckpoint },
+    ContractCheckList { checks: ContractCheckAnswer },
+    ContractList { contracts: ContractAnswer },
+    GapList { gaps: GapAnswer },
+    GrantList { grants: GrantAnswer },
+    ImportList { imports: ImportListed },
+    ModeAnswer { scopes: ScopedMode },
+    PolicyAnswer { versions: PolicyVersionAnswer },
+    ProjectionList { projections: ProjectionAnswer },
+    RateList { limits: RateRequest, buckets },
+    RollbackList { rollbacks: RollbackAnswered },
+    RunList { runs: RunAnswer },
+    RunStepList { steps: RunStepAnswer },
+    SessionList { sessions: SessionAnswer },
+    StopsAnswer { suspended: SuspendedAgent },
+    SuggestionList { suggestions: SuggestionAnswer },
+    ToolList { tools: ToolAnswer },
+    UnregisteredToolList { tools: UnregisteredToolAnswer },
 }
 
 /// Gives every page of a list to `each`: as it came, and parsed.
@@ -127,7 +141,7 @@ fn each_page_up_to<T: ListPage>(
         let limit = left.min(PAGE_ITEMS);
         let answer = service.get(&format!("{path}{joint}limit={limit}{behind}"))?;
         let page: T = answer.read()?;
-        left = left.saturating_sub(page.items());
+        left = left.saturating_sub(page.len());
         let next = page.next().map(|next| format!("&after={}", percent_encoded(next)));
         each(answer.text(), page)?;
         match next {

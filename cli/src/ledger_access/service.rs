@@ -9,23 +9,22 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bitacora_api::{ActAnswer, HeadAnswer};
+use bitacora_api::HeadAnswer;
 use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
 use bitacora_server::{CloseFailures, InProcess, LedgersConfig};
 use hyper::Method;
 use hyper::body::Bytes;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
-use crate::error::{CommandError, CommandFailure};
+use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::keys::token;
 use crate::ledger_access::access::{AccessError, before_opening, event_loop};
 use crate::ledger_access::in_process::Connections;
 use crate::options::global::{Global, LedgerLocation};
-use crate::terminal::output::{Output, printable};
-use bitacora_client::percent_encoded;
 use bitacora_client::{ClientError, Connection, LedgerDoubt};
 
 /// The timeout for a read model that is being folded.
@@ -52,11 +51,13 @@ enum ServiceRoute {
     Folder { config: Box<LedgersConfig>, open: Option<FolderService>, doubt: LedgerDoubt },
 }
 
-/// The kind of caller.
+/// The caller of a service, and what it asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asker {
+pub(crate) enum ServiceUse {
     Person,
-    /// An executor, on behalf of an agent.
+    /// A person's queries to read models, which are folded up to the ledger's head first.
+    ReadModels,
+    /// An executor, on behalf of an agent. It uses the token that is named, never the admin token beside the keyring.
     Agent,
 }
 
@@ -78,13 +79,15 @@ pub(crate) enum ServiceFailure {
     #[error(
         "{0}; agents never use the admin token: `bitacora token create --role agent --agent NAME > NAME.token` makes one, to be named with --token-file or in BITACORA_TOKEN"
     )]
-    NoAgentsToken(ClientError),
+    NoAgentsToken(#[source] ClientError),
     #[error(
         "the service's answer is not what a bitacora service says; check the address, and that both are of one version"
     )]
     Strange,
     #[error(transparent)]
     Open(#[from] AccessError),
+    #[error("a request cannot be written as JSON: {0}; nothing was sent")]
+    Request(serde_json::Error),
     #[error("{0}")]
     NotThere(String),
     #[error(transparent)]
@@ -96,66 +99,30 @@ impl CommandFailure for ServiceFailure {
         match self {
             Self::Client(error) | Self::NoAgentsToken(error) => error.into(),
             Self::Open(error) => error.exit(),
-            Self::Strange | Self::NotThere(_) | Self::Close(_) => Exit::Failed,
+            Self::Strange | Self::Request(_) | Self::NotThere(_) | Self::Close(_) => Exit::Failed,
         }
     }
 }
 
-/// Runs `work` with a service, and ends the service.
-pub(crate) fn with_service<T>(
-    global: &Global,
-    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
-) -> Result<T, CommandError> {
-    work_with(ServiceClient::open(global, false, Asker::Person)?, work)
-}
-
-/// Does the same as an executor, which uses an agent's token: the one that is named, never the admin token beside the keyring.
-pub(crate) fn with_service_for_agents<T>(
-    global: &Global,
-    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
-) -> Result<T, CommandError> {
-    work_with(ServiceClient::open(global, false, Asker::Agent)?, work)
-}
-
-/// Does the same for queries to read models, which are folded up to the ledger's head first.
-pub(crate) fn with_read_models<T>(
-    global: &Global,
-    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
-) -> Result<T, CommandError> {
-    let mut service = ServiceClient::open(global, true, Asker::Person)?;
-    service.rests_on_now = true;
-    work_with(service, work)
-}
-
-fn work_with<T>(
-    mut service: ServiceClient,
-    work: impl FnOnce(&mut ServiceClient) -> Result<T, CommandError>,
-) -> Result<T, CommandError> {
-    let done = work(&mut service);
-    let ended = service.end();
-    let done = done?;
-    ended?;
-    Ok(done)
-}
-
 impl ServiceClient {
-    fn open(global: &Global, read_models: bool, asker: Asker) -> Result<Self, AccessError> {
+    pub(crate) fn open(global: &Global, purpose: ServiceUse) -> Result<Self, AccessError> {
         let ledger = global.ledger.clone();
         let runtime = event_loop()?;
         let mut lacks_agents_token = false;
-        let way = match (global.place(), asker) {
-            (LedgerLocation::Service(url), Asker::Person) => ServiceRoute::Address(global.client(&url)?),
-            (LedgerLocation::Service(url), Asker::Agent) => {
+        let reads_models = purpose == ServiceUse::ReadModels;
+        let way = match (global.place(), purpose) {
+            (LedgerLocation::Service(url), ServiceUse::Agent) => {
                 let token = global.agents_token()?;
                 lacks_agents_token = token.is_none();
                 ServiceRoute::Address(Connection::new(url, token).noting(&global.doubt))
             }
+            (LedgerLocation::Service(url), _) => ServiceRoute::Address(global.client(&url)?),
             (LedgerLocation::Folder(data), _) => {
-                let config = Box::new(folder(global, data, read_models)?);
+                let config = Box::new(folder(global, data, reads_models)?);
                 ServiceRoute::Folder { config, open: None, doubt: global.doubt.clone() }
             }
         };
-        Ok(Self { way, ledger, at_least: None, rests_on_now: false, lacks_agents_token, runtime })
+        Ok(Self { way, ledger, at_least: None, rests_on_now: reads_models, lacks_agents_token, runtime })
     }
 
     /// Opens the ledger for this purpose, if it is not yet.
@@ -213,23 +180,8 @@ impl ServiceClient {
         self.exchange_opened(&Method::POST, path, json)
     }
 
-    pub(crate) fn post(&mut self, path: &str, json: Option<String>) -> Result<ServiceAnswer, ServiceFailure> {
-        self.exchange(&Method::POST, path, json)
-    }
-
-    pub(crate) fn put(&mut self, path: &str, json: String) -> Result<ServiceAnswer, ServiceFailure> {
-        self.exchange(&Method::PUT, path, Some(json))
-    }
-
-    pub(crate) fn delete(
-        &mut self,
-        path: &str,
-        json: Option<String>,
-    ) -> Result<ServiceAnswer, ServiceFailure> {
-        self.exchange(&Method::DELETE, path, json)
-    }
-
-    fn exchange(
+    /// Sends a request of this method.
+    pub(crate) fn exchange(
         &mut self,
         method: &Method,
         path: &str,
@@ -254,6 +206,16 @@ impl ServiceClient {
     pub(crate) fn get_of_all(&mut self, path: &str) -> Result<ServiceAnswer, ServiceFailure> {
         self.settle_position()?;
         self.ask(&Method::GET, &format!("/v1/{path}"), &None)
+    }
+
+    /// Returns a gauge of the ledger, where the caller may see it.
+    pub(crate) fn gauge(&mut self, name: &str) -> Option<f64> {
+        let client = self.way.client(Purpose::Questions, &self.ledger, &self.runtime).ok()?;
+        let metrics = async { client.get("/metrics", "*/*").await.ok()?.whole().await.ok() };
+        let metrics = self.runtime.block_on(metrics)?;
+        let name = format!("{name}{{ledger=\"{}\"}} ", self.ledger);
+        let metrics = std::str::from_utf8(&metrics).ok()?;
+        metrics.lines().find_map(|line| line.strip_prefix(&name))?.parse().ok()
     }
 
     fn ask(
@@ -281,7 +243,8 @@ impl ServiceClient {
         Ok(ServiceAnswer(answer))
     }
 
-    fn end(self) -> Result<(), ServiceFailure> {
+    /// Ends the service; a folder is closed.
+    pub(crate) fn end(self) -> Result<(), ServiceFailure> {
         match self.way {
             ServiceRoute::Folder { open: Some(within), .. } => within.close(&self.runtime),
             ServiceRoute::Folder { open: None, .. } | ServiceRoute::Address(_) => Ok(()),
@@ -361,13 +324,9 @@ impl ServiceAnswer {
         serde_json::from_slice(&self.0).map_err(|_| ServiceFailure::Strange)
     }
 
-    /// Shows that an act was recorded, and its position.
-    pub(crate) fn write_act(&self, global: &Global, output: &mut Output) -> Result<(), CommandError> {
-        if global.json {
-            return Ok(output.json_text(self.text())?);
-        }
-        let act: ActAnswer = self.read()?;
-        Ok(output.line(format_args!("recorded at position {}", printable(&act.position)))?)
+    /// Returns the answer as a value within another document.
+    pub(crate) fn raw(&self) -> Result<&RawValue, ServiceFailure> {
+        raw(self.text())
     }
 
     /// Returns the answer as it came.
@@ -377,25 +336,7 @@ impl ServiceAnswer {
     }
 }
 
-/// Returns a path with parameters; those without a value are left out.
-pub(crate) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
-    let mut whole = path.to_owned();
-    let given = parameters.iter().filter_map(|(name, value)| Some((name, (*value)?)));
-    for (index, (name, value)) in given.enumerate() {
-        whole.push(if index == 0 { '?' } else { '&' });
-        whole.push_str(&format!("{name}={}", percent_encoded(value)));
-    }
-    whole
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_encoded_and_those_without_a_value_left_out() {
-        assert_eq!(with_query("trust", &[("tool", None)]), "trust");
-        let parameters = [("tool", Some("a&b")), ("context", None), ("limit", Some("3"))];
-        assert_eq!(with_query("trust", &parameters), "trust?tool=a%26b&limit=3");
-    }
+/// Returns JSON text as a value within another document.
+pub(crate) fn raw(text: &str) -> Result<&RawValue, ServiceFailure> {
+    serde_json::from_str(text).map_err(|_| ServiceFailure::Strange)
 }

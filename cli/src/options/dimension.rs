@@ -2,8 +2,7 @@
 
 use bitacora_api::DimensionAnswer;
 use clap::Args;
-
-use crate::import::json_text::JsonObject;
+use serde_json::{Value, json};
 
 /// The mark of an unknown part.
 const UNKNOWN: &str = "-";
@@ -32,15 +31,12 @@ pub(crate) struct DimensionArguments {
 }
 
 impl DimensionArguments {
-    /// Returns the dimension as JSON of a request.
-    pub(crate) fn to_json(&self) -> String {
+    /// Returns the dimension of a request.
+    pub(crate) fn to_request(&self) -> DimensionAnswer {
         let part = |part: &Option<String>| part.clone().unwrap_or_else(|| UNKNOWN.to_owned());
-        let json = JsonObject::new()
-            .text("tool", &self.tool)
-            .text("context", &part(&self.context))
-            .text("model", &part(&self.model))
-            .text("task_type", &part(&self.task_type));
-        json.maybe("workspace", self.workspace()).end()
+        let [context, model, task_type] = [&self.context, &self.model, &self.task_type].map(part);
+        let workspace = self.workspace().map(str::to_owned);
+        DimensionAnswer { tool: self.tool.clone(), context, model, task_type, workspace }
     }
 
     /// Returns the workspace; `None` stands for all of them together.
@@ -54,14 +50,9 @@ impl DimensionArguments {
     }
 
     /// Returns the parameters of a query.
-    pub(crate) fn parameters(&self) -> [(&'static str, Option<&str>); 5] {
-        [
-            ("tool", Some(&self.tool)),
-            ("context", self.context.as_deref()),
-            ("model", self.model.as_deref()),
-            ("task_type", self.task_type.as_deref()),
-            ("workspace", self.workspace()),
-        ]
+    pub(crate) fn parameters(&self) -> Value {
+        let Self { tool, context, model, task_type, .. } = self;
+        json!({"tool": tool, "context": context, "model": model, "task_type": task_type, "workspace": self.workspace()})
     }
 }
 

@@ -1,9 +1,10 @@
 //! The filter options of `read` and `tail`.
 
-use bitacora_formats::{Micros, TimeError, format_time, parse_time};
+use bitacora_formats::format_time;
 use bitacora_ledger::Filter;
 use clap::Args;
 
+use crate::options::time::PastTime;
 use bitacora_client::percent_encoded;
 
 /// A filter; every given part must match.
@@ -33,16 +34,12 @@ pub(crate) struct Filters {
     /// Only events with this tag.
     #[arg(long)]
     tag: Option<String>,
-    /// Only events recorded at this time or later, as 2026-11-20T13:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    since: Option<Micros>,
-    /// Only events recorded before this time, as 2026-11-20T13:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    before: Option<Micros>,
-}
-
-fn time(text: &str) -> Result<Micros, TimeError> {
-    parse_time(text)
+    /// Only events recorded at this time or later: 24h, yesterday, 2026-11-20, 2026-11-20T13:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastTime>,
+    /// Only events recorded before this time.
+    #[arg(long, value_name = "TIME")]
+    before: Option<PastTime>,
 }
 
 impl Filters {
@@ -60,8 +57,8 @@ impl Filters {
         add("run", self.run.clone());
         add("call", self.call.clone());
         add("tag", self.tag.clone());
-        add("since", self.since.map(format_time));
-        add("before", self.before.map(format_time));
+        add("since", self.since.map(|time| format_time(time.0)));
+        add("before", self.before.map(|time| format_time(time.0)));
         query
     }
 
@@ -76,8 +73,8 @@ impl Filters {
             run: self.run.clone(),
             call: self.call.clone(),
             tag: self.tag.clone(),
-            since: self.since,
-            before: self.before,
+            since: self.since.map(|time| time.0),
+            before: self.before.map(|time| time.0),
         }
     }
 }

@@ -30,11 +30,14 @@ const KEYRING_HERE: &str = "bitacora.keyring";
 
 /// The global options.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Write JSON: one document on one line, or a line for each item where items come one by one.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Show every column and every text whole. On a terminal, tables are cut to its width otherwise.
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
     /// The data folder.
     #[arg(long, global = true, env = "BITACORA_DATA", value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! The writer of results to stdout.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use bitacora_formats::is_bidi_control;
 use serde_json::Value;
@@ -43,15 +43,30 @@ impl From<io::Error> for OutputError {
 /// The writer of results: to stdout, except in tests. Output is certain to be written only after [`Output::flush`].
 pub(crate) struct Output {
     to: BufWriter<Box<dyn Write>>,
+    /// The columns of the terminal; `None` where stdout is none.
+    columns: Option<usize>,
+    is_wide: bool,
 }
 
 impl Output {
-    pub(crate) fn stdout() -> Self {
-        Self::to(Box::new(io::stdout()))
+    /// Returns the writer to stdout; with `is_wide`, tables are not fitted to the terminal.
+    pub(crate) fn stdout(is_wide: bool) -> Self {
+        let columns = if is_wide { None } else { terminal_columns() };
+        Self { columns, is_wide, ..Self::to(Box::new(io::stdout())) }
     }
 
     pub(crate) fn to(writer: Box<dyn Write>) -> Self {
-        Self { to: BufWriter::new(writer) }
+        Self { to: BufWriter::new(writer), columns: None, is_wide: false }
+    }
+
+    /// Returns the number of columns that tables are fitted to, if they are.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.columns
+    }
+
+    /// Returns `true` if everything is shown whole.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.is_wide
     }
 
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), OutputError> {
@@ -71,25 +86,41 @@ impl Output {
 
     /// Writes JSON that is text already, without line breaks between its tokens.
     pub(crate) fn json_text(&mut self, text: &str) -> Result<(), OutputError> {
-        if !text.chars().any(steers) {
-            return self.line(text);
-        }
-        let mut escaped = String::with_capacity(text.len());
-        for character in text.chars() {
-            if steers(character) {
-                let mut units = [0; 2];
-                let units = character.encode_utf16(&mut units);
-                units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
-            } else {
-                escaped.push(character);
-            }
-        }
-        self.line(escaped)
+        self.line(escaped_json(text))
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
         Ok(self.to.flush()?)
     }
+}
+
+/// The columns of a terminal that does not tell them.
+const USUAL_COLUMNS: usize = 80;
+
+/// Returns the columns of the terminal that stdout is: those in COLUMNS, else those that it tells, else 80.
+fn terminal_columns() -> Option<usize> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let named = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let told = || rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col));
+    named.or_else(told).filter(|columns| *columns > 0).or(Some(USUAL_COLUMNS))
+}
+
+/// Returns JSON with the characters escaped that would control a terminal.
+pub(crate) fn escaped_json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if steers(character) {
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units);
+            units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// Returns the text without characters that would control a terminal: events and answers come from elsewhere.

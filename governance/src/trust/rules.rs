@@ -63,6 +63,8 @@ impl TrustInputs {
 pub struct Assessment {
     /// The score, from 0 to 1.
     pub score: Score,
+    /// The threshold of the score: for review where a low score blocks, else for calls without review.
+    pub threshold: Score,
     /// The standing that follows.
     pub standing: TrustStanding,
     /// The reason for the standing.
@@ -167,7 +169,9 @@ pub fn judge(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Assessment
         (standing, reason) = (TrustStanding::RequireReview, StandingReason::Decayed);
     }
     let may_be_probed = standing == TrustStanding::Blocked && rules.blocked_may_be_probed;
-    Assessment { score, standing, reason, may_be_probed }
+    let is_low = reason == StandingReason::LowScore;
+    let threshold = if is_low { rules.review_score } else { rules.auto_approve_score };
+    Assessment { score, threshold, standing, reason, may_be_probed }
 }
 
 fn decay(inputs: &TrustInputs, rules: &TrustRules, at: Micros) -> Decay {

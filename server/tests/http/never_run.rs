@@ -17,7 +17,7 @@ fn asked(service: &TestService, call: &str, path: &str) -> Value {
 fn states(service: &TestService, calls: &[&str]) -> Vec<String> {
     let states = calls.iter().map(|call| {
         let state = get(service, &format!("calls/{call}"))["state"].as_str().unwrap_or("-").to_owned();
-        for word in ["open", "waiting", "denied", "rejected", "expired", "withdrawn", "ok"] {
+        for word in ["open", "pending", "denied", "rejected", "expired", "withdrawn", "ok"] {
             let found = get(service, &format!("calls?outcome={word}&call={call}"))["calls"].clone();
             let found_by_label = get(service, &format!("calls?outcome={word}"))["calls"].clone();
             let is_listed = found_by_label.as_array().unwrap().iter().any(|one| one["call"] == **call);
@@ -77,9 +77,9 @@ fn a_reviewed_call_waits_until_somebody_has_answered_and_then_is_what_was_said()
     assert_eq!(approval("c2", "src/a.rs"), refused);
     let (withdrawn, approved) = (approval("c3", "src/b.rs"), approval("c4", "src/c.rs"));
     let calls = ["c1", "c2", "c3", "c4"];
-    assert_eq!(states(&service, &calls), ["waiting"; 4]);
+    assert_eq!(states(&service, &calls), ["pending"; 4]);
     assert_eq!(get(&service, "calls/c2")["approval"]["id"], json!(refused));
-    let counts = ["waiting", "rejected", "lapsed", "open"];
+    let counts = ["pending", "rejected", "lapsed", "open"];
     assert_eq!(counted(&service, counts), [4, 0, 0, 0]);
     post(&service, &format!("approvals/{refused}:reject"), &json!({})).expect(200);
     post(&service, &format!("approvals/{withdrawn}:withdraw"), &json!({})).expect(200);

@@ -25,7 +25,7 @@ fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
     let first = asked("c1");
     let approval = first["approval"]["id"].as_str().unwrap().to_owned();
     let shown = get(&service, "sessions/s%2F1");
-    assert_eq!((&shown["calls"]["reviewed"], &shown["approvals"]["waiting"]), (&json!(1), &json!(1)));
+    assert_eq!((&shown["calls"]["reviewed"], &shown["approvals"]["pending"]), (&json!(1), &json!(1)));
     approve(&service, &approval).expect(200);
     let mut again = write("c1");
     (again["session"], again["run"], again["approval"]) = (json!("s/1"), json!("r1"), json!(approval));
@@ -57,14 +57,14 @@ fn a_session_is_shown_with_what_was_asked_for_in_it_and_what_came_of_that() {
             &calls["reviewed"],
             &calls["denied"],
             &calls["ok"],
-            &calls["waiting"]
+            &calls["pending"]
         ),
         (&json!(2), &json!(1), &json!(1), &json!(0), &json!(1), &json!(1)),
         "each call counts by what was said of it last"
     );
     let approvals = &shown["approvals"];
     assert_eq!(
-        (&approvals["asked"], &approvals["given"], &approvals["waiting"]),
+        (&approvals["asked"], &approvals["given"], &approvals["pending"]),
         (&json!(2), &json!(1), &json!(1))
     );
     assert_eq!((&shown["spending"]["costUsd"], &shown["runs"]), (&json!("0.25"), &json!(1)));
@@ -209,6 +209,6 @@ fn a_session_that_goes_on_keeps_who_it_began_with_and_counts_how_each_call_ended
     let members = ["all", "interrupted", "blocked", "ok", "rejected", "open"];
     let came = members.map(|member| calls[member].as_u64().unwrap());
     assert_eq!(came, [5, 1, 1, 1, 1, 1], "{calls}");
-    let said = ["asked", "refused", "given", "waiting"].map(|member| approvals[member].as_u64().unwrap());
+    let said = ["asked", "refused", "given", "pending"].map(|member| approvals[member].as_u64().unwrap());
     assert_eq!(said, [2, 1, 1, 0], "{approvals}");
 }

@@ -71,7 +71,7 @@ fn a_check_is_followed_to_what_it_counted_and_to_the_rollback_that_it_led_to() {
     let counted = get(&service, &format!("events/{}", one["countedAt"].as_str().unwrap()));
     assert_eq!((&one["counted"], &counted["event"]["type"]), (&json!("error"), &json!("trust.observed")));
 
-    let asked = get(&service, "rollbacks?state=asked")["rollbacks"].clone();
+    let asked = get(&service, "rollbacks?state=pending")["rollbacks"].clone();
     assert_eq!(asked.as_array().unwrap().len(), 1, "{asked}");
     let asked = &asked[0];
     assert_eq!(
@@ -82,7 +82,7 @@ fn a_check_is_followed_to_what_it_counted_and_to_the_rollback_that_it_led_to() {
     approve(&service, asked["approval"].as_str().unwrap()).expect(200);
     let approved = get(&service, "rollbacks?state=approved&contract=edit")["rollbacks"].clone();
     assert_eq!(approved[0]["answer"]["resolution"], "approved");
-    assert_eq!(get(&service, "rollbacks?state=asked")["rollbacks"], json!([]));
+    assert_eq!(get(&service, "rollbacks?state=pending")["rollbacks"], json!([]));
     let done = json!({"call": "c2", "run": "r1", "node": "undo", "status": "partial",
         "steps": [{"type": "git_reset", "passed": true}, {"type": "drop_table", "passed": false}]});
     let done = tell(&service, "rollback.executed", &done);
@@ -173,7 +173,7 @@ fn checks_before_and_after_are_told_apart_and_rollbacks_are_found_by_whose_they_
     for (query, is_found) in [
         ("?agent=coder", true),
         ("?agent=tester", false),
-        ("?contract=edit&state=asked", true),
+        ("?contract=edit&state=pending", true),
         ("?contract=edit&state=approved", false),
         ("?contract=edit&agent=tester", false),
         ("?contract=other", false),
@@ -191,5 +191,5 @@ fn checks_before_and_after_are_told_apart_and_rollbacks_are_found_by_whose_they_
         ((json!("unasked"), json!("r7")), (json!("edit"), json!("r7"))),
         "{all}"
     );
-    assert_eq!(of("?state=asked"), json!([]));
+    assert_eq!(of("?state=pending"), json!([]));
 }

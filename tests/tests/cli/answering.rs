@@ -107,12 +107,12 @@ fn an_approval_whose_call_has_ended_waits_for_nobody() {
         assert!(way.does(&["approvals"]).contains(&approval), "what others tell ends no call");
         outcome("coder");
         let list = way.does(&["approvals"]);
-        assert!(list.starts_with("nothing waits for a person\n1 more of calls that have ended"), "{list}");
+        assert!(list.starts_with("no approval is pending\n1 more of calls that have ended"), "{list}");
         assert!(way.does(&["approvals", "list", "--all"]).contains(&args));
         assert_eq!(way.json(0, &["approvals"])["approvals"][0]["callEnded"], true);
         let shown = way.does(&["approvals", "show", &approval]);
         assert!(shown.contains("call       c1, which has ended meanwhile\n"), "{shown}");
-        assert!(way.does(&["report", "learned"]).contains("nothing waits"));
+        assert!(way.does(&["report", "learned"]).contains("no approval is pending"));
     }
 }
 

@@ -225,6 +225,13 @@ fn the_story_of_the_keyring_is_what_happens() {
 }
 
 #[test]
+fn the_story_of_the_command_line_is_what_happens() {
+    let document = document("command_line.md");
+    told(&Shell::new(), &document);
+    assert!(document.contains("$ bitacora approvals"));
+}
+
+#[test]
 fn the_story_of_governance_is_what_happens() {
     let verdicts = told(&Shell::new(), &document("governance.md"));
     // A page that lost its story would pass.

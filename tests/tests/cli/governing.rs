@@ -115,7 +115,7 @@ fn two_commands_govern_a_new_ledger() {
 fn a_person_sees_what_waits_and_answers_once() {
     for way in LedgerAccess::both() {
         let way = way.governed();
-        assert_eq!(way.does(&["approvals"]), "nothing waits for a person\n");
+        assert_eq!(way.does(&["approvals"]), "no approval is pending\n");
         let args = way.file("args", WRITE);
         let decide = [
             "decide",
@@ -134,7 +134,7 @@ fn a_person_sees_what_waits_and_answers_once() {
         assert!(asked.starts_with("review  score-too-low\n"), "{asked}");
         let line = asked.lines().find(|line| line.starts_with("approval")).unwrap();
         let id = line.split_whitespace().nth(1).unwrap().trim_end_matches(',').to_owned();
-        assert!(line.contains("waits until 20"), "{line}");
+        assert!(line.contains("pending until 20"), "{line}");
 
         let list = way.does(&["approvals", "list"]);
         let row = list.lines().find(|line| line.starts_with(&id)).unwrap();
@@ -151,7 +151,7 @@ fn a_person_sees_what_waits_and_answers_once() {
         let second = way.run(&["approvals", "reject", &id]);
         assert_eq!(code(&second), 3);
         assert!(why(&second).contains("already-resolved"));
-        assert_eq!(way.does(&["approvals"]), "nothing waits for a person\n");
+        assert_eq!(way.does(&["approvals"]), "no approval is pending\n");
 
         let allowed = way.does(&[&decide[..], &["--approval", &id]].concat());
         assert!(
@@ -164,7 +164,7 @@ fn a_person_sees_what_waits_and_answers_once() {
         assert!(counted.contains("tool.completed at position "), "{counted}");
         assert!(
             counted.contains(
-                "counted   approved for Write on src, in /home/ana/project: score 0.51, require_review\n"
+                "counted   approved for Write on src, in /home/ana/project: score 0.51 of 0.9, require_review\n"
             ),
             "{counted}"
         );
@@ -330,9 +330,9 @@ fn trust_is_seen_and_set_and_breakers_are_seen_set_and_closed() {
         ];
         assert!(way.does(&set.concat()).starts_with("recorded at position "));
         let shown = way.does(&[&["trust", "show"][..], &dimension[..]].concat());
-        assert!(shown.contains("score       1.0\n") && shown.contains("approvals   30,"), "{shown}");
+        assert!(shown.contains("score       1.0 of 0.9\n") && shown.contains("approvals   30,"), "{shown}");
         let list = way.does(&["trust", "bottom", "--tool", "Write", "--limit", "3"]);
-        assert!(list.lines().nth(1).unwrap().starts_with("1.0    auto_approve"), "{list}");
+        assert!(list.lines().nth(1).unwrap().starts_with("1.0 of 0.9  auto_approve"), "{list}");
         assert_eq!(way.json(0, &["trust"])["dimensions"][0]["dimension"]["context"], "src");
 
         assert!(way.does(&["breakers"]).starts_with("there is no such breaker"));

@@ -77,7 +77,7 @@ fn what_was_imported_can_be_asked_for() {
     assert_eq!(said(&["gaps", "--session", "s9"]).trim_end(), "no gap was recorded of this session");
     for (filter, words) in [
         (["--verdict", "maybe"], "`verdict` is none of `none`, `allow`, `review`, `deny`"),
-        (["--outcome", "nonsense"], "`outcome` is none of `open`, `waiting`, `ok`, `error`"),
+        (["--outcome", "nonsense"], "`outcome` is none of `open`, `pending`, `ok`, `error`"),
         (["--since", "yesterday"], "`since` is not an RFC 3339 time"),
     ] {
         let refused = sample.run(&[&["calls"][..], &filter].concat());
@@ -223,7 +223,7 @@ fn contracts_are_shown_with_their_checks_and_rollbacks() {
         (&["--agent", "tester"], 1),
         (&["--agent", "coder"], 0),
         (&["--state", "executed"], 2),
-        (&["--state", "asked"], 0),
+        (&["--state", "pending"], 0),
     ] {
         assert_eq!(listed(&[&["rollbacks"], filter].concat(), "rollbacks"), found, "{filter:?}");
     }
@@ -322,7 +322,7 @@ fn a_call_that_was_denied_is_not_one_whose_end_is_still_to_come() {
     assert_eq!(said(&["calls", "--outcome", "open"]).trim_end(), "there is no such call");
     assert!(said(&["calls", "c1"]).lines().any(|line| line.split_whitespace().eq(["outcome", "denied"])));
     let session = said(&["sessions", "show", "s"]);
-    assert!(session.contains("1 stopped, 0 lapsed, 0 waiting, 0 open"), "{session}");
+    assert!(session.contains("1 stopped, 0 lapsed, 0 pending, 0 open"), "{session}");
     assert_eq!(said(&["gaps"]).trim_end(), "of every call that is known, both halves are recorded");
     let told = ["outcome", "--call", "c1", "--status", "ok"];
     assert_eq!(code(&sample.run(&told)), 0);

@@ -34,6 +34,7 @@ mod rolling_back;
 mod sample;
 mod seen_tools;
 mod starters;
+mod status;
 mod tailing;
 mod tampering;
 mod tokens;

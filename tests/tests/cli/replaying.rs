@@ -74,7 +74,7 @@ fn the_state_is_made_again_as_it_was_after_any_event() {
     let words = done(&sample, &["replay", "--to", &before]);
     assert!(words.contains(&format!("position   {before}\n")), "{words}");
     assert!(words.contains(&format!("digest     {}\n", earlier["digest"].as_str().unwrap())), "{words}");
-    assert!(words.contains("policy     version 1, of 1\n") && words.contains("0 waiting\n"), "{words}");
+    assert!(words.contains("policy     version 1, of 1\n") && words.contains("0 pending\n"), "{words}");
 }
 
 #[test]

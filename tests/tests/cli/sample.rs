@@ -202,7 +202,8 @@ pub(crate) fn told(output: &Output) -> Value {
 /// The one line on stderr that says why.
 pub(crate) fn why(output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(text.starts_with("bitacora: ") && text.trim_end().lines().count() == 1, "{text}");
+    let is_told = text.starts_with("bitacora: ") || text.starts_with("{\"code\":");
+    assert!(is_told && text.trim_end().lines().count() == 1, "{text}");
     text
 }
 

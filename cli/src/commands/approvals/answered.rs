@@ -2,17 +2,18 @@
 
 use bitacora_api::{AnsweredList, AnswererList};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use crate::error::CommandError;
-use crate::ledger_access::pages::pages_to_show;
+use crate::exit::Exit;
+use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::principal_names::KnownPeople;
-use crate::ledger_access::service::{with_query, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceUse;
+use crate::terminal::table::{Cell, TextTable, cells};
 
-#[derive(Debug, Args)]
-pub(super) struct AnsweredArguments {
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct AnsweredArguments {
     /// Only answers by this actor.
     #[arg(long, value_name = "ACTOR")]
     by: Option<String>,
@@ -24,7 +25,8 @@ pub(super) struct AnsweredArguments {
     resolution: Option<Resolution>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Resolution {
     Approved,
     Rejected,
@@ -33,89 +35,64 @@ enum Resolution {
     Withdrawn,
 }
 
-impl Resolution {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Edited => "edited",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-        }
-    }
-}
-
 pub(super) fn answered(
     arguments: &AnsweredArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let path = with_query(
-        "resolutions",
-        &[
-            ("by", arguments.by.as_deref()),
-            ("agent", arguments.agent.as_deref()),
-            ("resolution", arguments.resolution.map(Resolution::as_str)),
-        ],
-    );
-    with_read_models(global, |service| {
-        let Some(pages) = pages_to_show::<AnsweredList>(service, &path, global, output)? else {
-            return Ok(());
-        };
-        let people = KnownPeople::of(service)?;
-        let heading = ["position", "time", "approval", "answer", "by", "waited", "agent", "tool", "note"];
-        let mut table = TextTable::new(&heading);
-        for one in pages.iter().flat_map(|page| &page.resolutions) {
-            table.row(&[
-                &one.position,
-                &to_the_second(&one.time),
-                &one.approval,
-                &one.resolution,
-                &people.named(&one.by),
-                &one.waited_ms.map_or_else(|| "-".to_owned(), in_words),
-                one.agent.as_deref().unwrap_or("-"),
-                one.tool.as_deref().unwrap_or("-"),
-                one.note.as_deref().unwrap_or(""),
-            ]);
-        }
-        Ok(table.write("nobody has answered any", output)?)
-    })
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
+    let path = with_query("resolutions", arguments);
+    let pages = context.asking(ServiceUse::ReadModels).pages::<AnsweredList>(&path)?;
+    let Some(pages) = pages else { return Ok(Exit::Done) };
+    let people = KnownPeople::of(context.service()?)?;
+    let heading = ["position", "time", "approval", "answer", "by", "waited", "agent", "tool", "note"];
+    let mut table = TextTable::new(&heading).dispensing(&["agent", "waited", "position"]);
+    for one in pages.iter().flat_map(|page| &page.resolutions) {
+        table.add(cells![
+            Cell::id(&one.position),
+            Cell::time(&one.time),
+            Cell::id(&one.approval),
+            Cell::id(&one.resolution),
+            people.named(&one.by),
+            one.waited_ms.map_or_else(|| "-".into(), |waited| Cell::id(in_words(waited))),
+            &one.agent,
+            &one.tool,
+            one.note.as_deref().unwrap_or(""),
+        ]);
+    }
+    table.write("nobody has answered any", &mut context.output)?;
+    Ok(Exit::Done)
 }
 
-pub(super) fn people(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_read_models(global, |service| {
-        let Some(pages) = pages_to_show::<AnswererList>(service, "answerers", global, output)? else {
-            return Ok(());
-        };
-        let people = KnownPeople::of(service)?;
-        let heading = [
-            "by",
-            "approved",
-            "rejected",
-            "edited",
-            "withdrawn",
-            "expired",
-            "half within",
-            "longest",
-            "last",
-        ];
-        let mut table = TextTable::new(&heading);
-        for person in pages.iter().flat_map(|page| &page.answerers) {
-            let half = person.half_within_s.map(|seconds| in_words(seconds.saturating_mul(1_000)));
-            table.row(&[
-                &people.named(&person.by),
-                &person.approved.to_string(),
-                &person.rejected.to_string(),
-                &person.edited.to_string(),
-                &person.withdrawn.to_string(),
-                &person.expired.to_string(),
-                &half.unwrap_or_else(|| "-".to_owned()),
-                &in_words(person.longest_ms),
-                &person.last,
-            ]);
-        }
-        Ok(table.write("nobody has answered any", output)?)
-    })
+pub(super) fn people(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let pages = context.asking(ServiceUse::ReadModels).pages::<AnswererList>("answerers")?;
+    let Some(pages) = pages else { return Ok(Exit::Done) };
+    let people = KnownPeople::of(context.service()?)?;
+    let mut table = TextTable::new(&[
+        "by",
+        "approved",
+        "rejected",
+        "edited",
+        "withdrawn",
+        "expired",
+        "half within",
+        "longest",
+        "last",
+    ]);
+    for person in pages.iter().flat_map(|page| &page.answerers) {
+        let half = person.half_within_s.map(|seconds| in_words(seconds.saturating_mul(1_000)));
+        table.add(cells![
+            people.named(&person.by),
+            person.approved,
+            person.rejected,
+            person.edited,
+            person.withdrawn,
+            person.expired,
+            Cell::maybe_id(half.as_ref()),
+            Cell::id(in_words(person.longest_ms)),
+            Cell::id(&person.last),
+        ]);
+    }
+    table.write("nobody has answered any", &mut context.output)?;
+    Ok(Exit::Done)
 }
 
 /// Formats a duration: `340 ms`, `12 s`, `3 min`, `5 h`, `2 d`.

@@ -11,6 +11,7 @@ use bitacora_archiver::{ArchivePace, ArchiveProgress, ArchiverError, StoredArchi
 use bitacora_formats::{Keyring, LedgerId, LedgerKeys, Position, decode_record};
 use bitacora_governance::{REACTOR_VERSION, ReactorState as _, State};
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::listing::lost_json;
 use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, interruptible};
@@ -18,7 +19,6 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::durable_file::folder_of;
 use crate::files::new_file::{self, NewFileError};
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::verify::{FaultKind, FoundParts, PartCounts, SubjectKeyStore};
@@ -107,9 +107,8 @@ pub(super) fn verify(
         (false, true) => "every byte, without keys, as signed under signing-keys.note",
     };
     if global.json {
-        let archives = json_array(checked.iter().map(ArchiveCheck::to_json));
-        let lost = json_array(lost.iter().map(lost_json));
-        output.json_text(&JsonObject::new().raw("archives", archives).raw("lost", lost).end())?;
+        let (archives, lost) = (checked.iter().map(ArchiveCheck::to_json), lost.iter().map(lost_json));
+        output.json(&json!({"archives": archives.collect::<Value>(), "lost": lost.collect::<Value>()}))?;
     } else if checked.is_empty() && lost.is_empty() {
         output.line("nothing is archived")?;
     } else {
@@ -223,7 +222,7 @@ impl ArchiveCheck {
         line
     }
 
-    fn to_json(&self) -> String {
+    fn to_json(&self) -> Value {
         let range = self.manifest.manifest().range;
         let (first, last) = (range.first().to_string(), range.last().to_string());
         let gap = self.parts.gap.as_ref().map(ToString::to_string);
@@ -233,17 +232,18 @@ impl ArchiveCheck {
             FoundState::Decoded(position) => (Some(position.to_string()), None),
             FoundState::Other { version } => (None, Some(version)),
         };
-        JsonObject::new()
-            .text("first", &first)
-            .text("last", &last)
-            .raw("whole", wrong.is_none())
-            .raw("bytes", self.bytes)
-            .raw("partsOpened", self.parts.counts.opened)
-            .raw("partsWithoutKey", self.parts.counts.without_key)
-            .maybe("statePosition", state.as_deref())
-            .maybe_raw("stateVersionNotRead", version)
-            .maybe("error", wrong.or(gap).as_deref())
-            .end()
+        let members = [
+            ("first", Some(json!(first))),
+            ("last", Some(json!(last))),
+            ("whole", Some(json!(wrong.is_none()))),
+            ("bytes", Some(json!(self.bytes))),
+            ("partsOpened", Some(json!(self.parts.counts.opened))),
+            ("partsWithoutKey", Some(json!(self.parts.counts.without_key))),
+            ("statePosition", state.map(|state| json!(state))),
+            ("stateVersionNotRead", version.map(|version| json!(version))),
+            ("error", wrong.or(gap).map(|error| json!(error))),
+        ];
+        members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 
@@ -267,8 +267,8 @@ pub(super) fn fetch(
     })?;
     if global.json {
         let (first, last) = (range.first().to_string(), range.last().to_string());
-        let object = JsonObject::new().text("first", &first).text("last", &last).raw("bytes", bytes);
-        output.json_text(&object.text("file", &arguments.to.display().to_string()).end())?;
+        let file = arguments.to.display().to_string();
+        output.json(&json!({"first": first, "last": last, "bytes": bytes, "file": file}))?;
     } else {
         let file = arguments.to.display().to_string();
         output.line(format_args!("positions {range}: {bytes} bytes written to {}", printable(&file)))?;

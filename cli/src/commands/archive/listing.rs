@@ -2,16 +2,16 @@
 
 use bitacora_archive_format::{Manifest, SignedManifest};
 use bitacora_archiver::{ArchiveStoreError, KeptArchive, KeptArchives, KeptError, ManifestHome};
-use bitacora_formats::{Micros, Position, format_time};
+use bitacora_formats::{Position, format_time};
 use clap::Args;
+use serde_json::{Map, Value, json};
 
 use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, name_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
@@ -34,20 +34,20 @@ pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, Command
     let is_whole = lost.is_empty() && found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
     if global.json {
         let archives = kept.iter().zip(&found).map(|(one, presence)| line_json(one, presence));
-        let object = JsonObject::new().raw("archives", json_array(archives));
-        output.json_text(&object.raw("lost", json_array(lost.iter().map(lost_json))).end())?;
+        let lost = lost.iter().map(lost_json);
+        output.json(&json!({"archives": archives.collect::<Value>(), "lost": lost.collect::<Value>()}))?;
     } else {
         let mut table = TextTable::new(&["first", "last", "events", "from", "to", "in the store"]);
         for (one, presence) in kept.iter().zip(&found) {
             let Manifest { range, times, .. } = one.manifest.manifest();
-            let (from, to) = (shown_time(times.0), shown_time(times.1));
-            let (first, last, events) = (range.first(), range.last(), range.events());
+            let [from, to] = [times.0, times.1].map(|time| Cell::time(&format_time(time)));
+            let [first, last] = [range.first(), range.last()].map(|position| Cell::id(position.to_string()));
             let stored = match presence {
                 Presence::Bytes(bytes) => format!("{bytes} bytes"),
                 Presence::Missing => "missing".to_owned(),
                 Presence::Unknown(said) => said.clone(),
             } + said_of(one.home);
-            table.row(&[&first.to_string(), &last.to_string(), &events.to_string(), &from, &to, &stored]);
+            table.add(cells![first, last, range.events(), from, to, stored]);
         }
         table.write("nothing is archived", output)?;
         for one in &lost {
@@ -75,47 +75,50 @@ fn said_of(home: ManifestHome) -> &'static str {
 }
 
 /// Returns a lost archive, which no store brings back, as JSON.
-pub(super) fn lost_json(lost: &KeptError) -> String {
-    let object = JsonObject::new();
-    let object = match lost {
+pub(super) fn lost_json(lost: &KeptError) -> Value {
+    let why = lost.to_string();
+    match lost {
         KeptError::Lost { first, last, .. } => {
-            object.text("first", &first.to_string()).text("last", &last.to_string())
+            json!({"first": first.to_string(), "last": last.to_string(), "why": why})
         }
-        _ => object,
-    };
-    object.text("why", &lost.to_string()).end()
+        _ => json!({"why": why}),
+    }
 }
 
-fn line_json(one: &KeptArchive, presence: &Presence) -> String {
+fn line_json(one: &KeptArchive, presence: &Presence) -> Value {
     let home = match one.home {
         ManifestHome::Kept => "kept",
         ManifestHome::PutBack => "put-back",
         ManifestHome::Archive => "archive",
     };
-    let manifest = one.manifest.manifest();
-    let object = brief(manifest).text("name", &name_of(&one.manifest)).text("manifest", home);
-    match presence {
-        Presence::Bytes(bytes) => object.raw("bytes", bytes),
-        Presence::Missing => object.raw("missing", true),
-        Presence::Unknown(said) => object.text("unknown", said),
-    }
-    .end()
+    let (member, found) = match presence {
+        Presence::Bytes(bytes) => ("bytes", json!(bytes)),
+        Presence::Missing => ("missing", json!(true)),
+        Presence::Unknown(said) => ("unknown", json!(said)),
+    };
+    let own = json!({"name": name_of(&one.manifest), "manifest": home, member: found});
+    with_members(brief(one.manifest.manifest()), own)
 }
 
-fn brief(manifest: &Manifest) -> JsonObject {
+fn brief(manifest: &Manifest) -> Value {
     let Manifest { range, times, made, .. } = manifest;
-    JsonObject::new()
-        .text("first", &range.first().to_string())
-        .text("last", &range.last().to_string())
-        .raw("events", range.events())
-        .text("from", &format_time(times.0))
-        .text("to", &format_time(times.1))
-        .text("made", &format_time(*made))
-        .raw("generation", manifest.origin.generation)
+    json!({
+        "first": range.first().to_string(),
+        "last": range.last().to_string(),
+        "events": range.events(),
+        "from": format_time(times.0),
+        "to": format_time(times.1),
+        "made": format_time(*made),
+        "generation": manifest.origin.generation.0,
+    })
 }
 
-fn shown_time(time: Micros) -> String {
-    to_the_second(&format_time(time))
+/// Adds the members of an object to another; those that are `null` are left out.
+fn with_members(mut object: Value, more: Value) -> Value {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    object
 }
 
 pub(super) fn show(
@@ -127,7 +130,7 @@ pub(super) fn show(
     let (kept, _) = place.known.kept_at(&[arguments.position])?;
     let one = kept.first().ok_or(ArchiveFailure::NotArchived(arguments.position))?;
     if global.json {
-        output.json_text(&whole(one))?;
+        output.json(&whole(one))?;
     } else {
         for line in one.note().to_string().lines() {
             output.line(line)?;
@@ -136,20 +139,20 @@ pub(super) fn show(
     Ok(Exit::Done)
 }
 
-fn whole(one: &SignedManifest) -> String {
+fn whole(one: &SignedManifest) -> Value {
     let manifest = one.manifest();
-    let kinds =
-        manifest.kinds.iter().fold(JsonObject::new(), |object, (kind, count)| object.raw(kind, count));
-    brief(manifest)
-        .text("name", &name_of(one))
-        .raw("contentBytes", manifest.content_bytes)
-        .raw("reactor", manifest.reactor)
-        .raw("types", kinds.end())
-        .raw("segments", manifest.segments.len())
-        .text("rootAfter", &manifest.root_after.to_string())
-        .maybe_raw("treeHeadSize", one.tree_head().map(|head| head.head().size))
-        .maybe_raw("statePosition", manifest.state.map(|state| state.position))
-        .raw("parts", manifest.table.parts)
-        .text("note", &one.note().to_string())
-        .end()
+    let kinds = manifest.kinds.iter().map(|(kind, count)| (kind.to_string(), json!(count)));
+    let own = json!({
+        "name": name_of(one),
+        "contentBytes": manifest.content_bytes,
+        "reactor": manifest.reactor,
+        "types": kinds.collect::<Map<_, _>>(),
+        "segments": manifest.segments.len(),
+        "rootAfter": manifest.root_after.to_string(),
+        "treeHeadSize": one.tree_head().map(|head| head.head().size),
+        "statePosition": manifest.state.map(|state| state.position.get()),
+        "parts": manifest.table.parts,
+        "note": one.note().to_string(),
+    });
+    with_members(brief(manifest), own)
 }

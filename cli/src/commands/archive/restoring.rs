@@ -10,12 +10,12 @@ use bitacora_formats::LedgerId;
 use bitacora_ledger::Environment;
 use bitacora_server::DataFolder;
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::{ArchiveFailure, interruptible};
 use crate::data_folder::archives;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::keys::keyring_file;
 use crate::keys::passphrase::PassphraseSource;
 use crate::ledger_access::access::AccessError;
@@ -67,10 +67,14 @@ pub(super) fn restore(
     })?;
     let RestoreReport { events, root, archives, left_out, unused } = restored;
     if global.json {
-        let object = JsonObject::new().text("ledger", &id.to_string()).raw("events", events);
-        let object = object.text("root", &root.to_string()).raw("archives", archives);
-        let unused = json_array(unused.iter().map(unused_json));
-        output.json_text(&object.raw("leftOut", left_out).raw("notUsed", unused).end())?;
+        output.json(&json!({
+            "ledger": id.to_string(),
+            "events": events,
+            "root": root.to_string(),
+            "archives": archives,
+            "leftOut": left_out,
+            "notUsed": unused.iter().map(unused_json).collect::<Value>(),
+        }))?;
     } else {
         output.line(format_args!("restored {events} events of {archives} archives; tree root {root}"))?;
         if left_out > 0 {
@@ -84,12 +88,7 @@ pub(super) fn restore(
     Ok(Exit::Done)
 }
 
-fn unused_json(unused: &UnusedArchive) -> String {
-    let UnusedArchive { name, range, why } = unused;
-    let object = JsonObject::new().text("name", name).text("first", &range.first().to_string());
-    object
-        .text("last", &range.last().to_string())
-        .text("code", why.code())
-        .text("why", &why.to_string())
-        .end()
+fn unused_json(UnusedArchive { name, range, why }: &UnusedArchive) -> Value {
+    let (first, last) = (range.first().to_string(), range.last().to_string());
+    json!({"name": name, "first": first, "last": last, "code": why.code(), "why": why.to_string()})
 }

@@ -10,15 +10,15 @@ use bitacora_archiver::{
 use bitacora_formats::Micros;
 use bitacora_ledger::ReleaseExtent;
 use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
 
 use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::global::Global;
+use crate::options::time::age;
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::TextTable;
-use crate::ttl::ttl;
+use crate::terminal::table::{TextTable, cells};
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArguments {
@@ -45,7 +45,7 @@ struct RulesArguments {
     #[arg(long)]
     now: bool,
     /// The age from which on events are due: 90d.
-    #[arg(long, value_name = "TIME", value_parser = ttl, default_value = "90d")]
+    #[arg(long, value_name = "TIME", value_parser = age, default_value = "90d")]
     after: Micros,
     /// The number of unarchived events above which the older half of them is due, however new.
     #[arg(long, value_name = "EVENTS")]
@@ -106,22 +106,19 @@ pub(super) fn plan(
     let place = OpenedLedger::for_reading(global)?;
     let due = place.archiver().plan(&arguments.rules.rules()).map_err(ArchiveFailure::from)?;
     if global.json {
-        let due = json_array(due.iter().map(|due| range_json(due).end()));
-        output.json_text(&JsonObject::new().raw("due", due).end())?;
+        output.json(&json!({"due": due.iter().map(due_json).collect::<Value>()}))?;
         return Ok(Exit::Done);
     }
     let mut table = TextTable::new(&["first", "last", "events"]);
-    for Due { first, last } in &due {
-        let events = last.get() - first.get() + 1;
-        table.row(&[&first.to_string(), &last.to_string(), &events.to_string()]);
+    for one in &due {
+        table.add(cells![one.first.get(), one.last.get(), one.events()]);
     }
     table.write("nothing is due", output)?;
     Ok(Exit::Done)
 }
 
-fn range_json(due: &Due) -> JsonObject {
-    let (first, last) = (due.first.to_string(), due.last.to_string());
-    JsonObject::new().text("first", &first).text("last", &last).raw("events", due.events())
+fn due_json(due: &Due) -> Value {
+    json!({"first": due.first.to_string(), "last": due.last.to_string(), "events": due.events()})
 }
 
 pub(super) fn run(
@@ -143,30 +140,33 @@ pub(super) fn run(
     let outcome = outcome?;
     closed?;
     if global.json {
-        output.json_text(&to_json(&outcome))?;
+        output.json(&to_json(&outcome))?;
     } else {
         write(&outcome, output)?;
     }
     Ok(Exit::Done)
 }
 
-fn to_json(outcome: &Outcome) -> String {
+fn to_json(outcome: &Outcome) -> Value {
     let archived = |one: &AcceptedArchive| {
-        let (first, last) = (one.range.first().to_string(), one.range.last().to_string());
-        let object = JsonObject::new().text("first", &first).text("last", &last);
-        let object = object.raw("events", one.range.events()).raw("bytes", one.bytes);
-        object.text("name", &one.name).raw("wasThere", one.was_there).end()
+        json!({
+            "first": one.range.first().to_string(),
+            "last": one.range.last().to_string(),
+            "events": one.range.events(),
+            "bytes": one.bytes,
+            "name": one.name,
+            "wasThere": one.was_there,
+        })
     };
-    let released = |released: &ReleaseExtent| {
-        let (first, last) = (released.first.to_string(), released.last.to_string());
-        let object = JsonObject::new().text("first", &first).text("last", &last);
-        object.raw("segments", released.segments).raw("bytes", released.bytes).end()
-    };
-    JsonObject::new()
-        .raw("archived", json_array(outcome.archived.iter().map(archived)))
-        .maybe_raw("released", outcome.released.as_ref().map(released))
-        .raw("unproven", outcome.is_unproven)
-        .end()
+    let archived: Value = outcome.archived.iter().map(archived).collect();
+    let mut told = json!({"archived": archived, "unproven": outcome.is_unproven});
+    if let (Some(released), Some(told)) = (&outcome.released, told.as_object_mut()) {
+        let ReleaseExtent { first, last, segments, bytes } = released;
+        let (first, last) = (first.to_string(), last.to_string());
+        let released = json!({"first": first, "last": last, "segments": segments, "bytes": bytes});
+        told.insert("released".to_owned(), released);
+    }
+    told
 }
 
 fn write(outcome: &Outcome, output: &mut Output) -> Result<(), OutputError> {

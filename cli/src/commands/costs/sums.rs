@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use bitacora_formats::{format_usd, parse_usd};
+use serde_json::{Map, Value, json};
 
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::prices::{Estimate, Prices};
 
 /// The spending of one group.
@@ -138,20 +138,23 @@ impl CostSums {
         }
     }
 
-    /// Adds the members that the service's answer lacks, for programs.
-    fn to_json(&self, object: JsonObject) -> String {
-        object
-            .raw("calls", self.calls)
-            .raw("unpriced", self.unpriced)
-            .text("costUsd", &format_usd(self.told))
-            .maybe("estimatedUsd", self.estimated_usd().as_deref())
-            .text("tokensIn", &self.tokens_in.to_string())
-            .text("tokensOut", &self.tokens_out.to_string())
-            .text("cacheRead", &self.cache_read.to_string())
-            .text("cacheWrite", &self.cache_write.to_string())
-            .text("first", &self.first.to_string())
-            .text("last", &self.last.to_string())
-            .end()
+    /// Returns the members of the sum, for programs.
+    fn members(&self) -> Map<String, Value> {
+        let texts = [
+            ("costUsd", format_usd(self.told)),
+            ("tokensIn", self.tokens_in.to_string()),
+            ("tokensOut", self.tokens_out.to_string()),
+            ("cacheRead", self.cache_read.to_string()),
+            ("cacheWrite", self.cache_write.to_string()),
+            ("first", self.first.to_string()),
+            ("last", self.last.to_string()),
+        ];
+        let estimated = self.estimated_usd().map(|estimated| ("estimatedUsd", estimated));
+        let numbers = [("calls", self.calls), ("unpriced", self.unpriced)];
+        // No count of calls is past what a number of JSON may be.
+        let numbers = numbers.map(|(name, count)| (name, u64::try_from(count).unwrap_or(u64::MAX).into()));
+        let texts = texts.into_iter().chain(estimated).map(|(name, text)| (name, text.into()));
+        numbers.into_iter().chain(texts).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Returns `true` if no call of it reported a cost.
@@ -169,13 +172,10 @@ impl CostSums {
 }
 
 /// Returns the sums for programs; `names` are those of the parts of [`Sum::of`].
-pub(crate) fn to_json(names: &[&str], sums: &[Sum], total: &CostSums) -> String {
+pub(crate) fn document(names: &[String], sums: &[Sum], total: &CostSums) -> Value {
     let one = |sum: &Sum| {
-        let of = names.iter().zip(&sum.of);
-        sum.spending.to_json(of.fold(JsonObject::new(), |object, (name, of)| object.text(name, of)))
+        let of = names.iter().cloned().zip(sum.of.iter().map(|of| Value::from(of.as_str())));
+        Value::Object(of.chain(sum.spending.members()).collect())
     };
-    JsonObject::new()
-        .raw("costs", json_array(sums.iter().map(one)))
-        .raw("total", total.to_json(JsonObject::new()))
-        .end()
+    json!({"costs": sums.iter().map(one).collect::<Vec<_>>(), "total": total.members()})
 }

@@ -2,36 +2,31 @@
 
 use bitacora_api::{DecisionAnswer, LadderStepAnswer, ObligationsAnswer, TrustAnswer};
 
+use crate::commands::trust::score_words;
 use crate::options::dimension::dimension_words;
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{TextTable, to_the_second, write_fields};
+use crate::terminal::table::{FieldLines, TextTable, to_the_second};
 
 /// Writes a decision. The verdict is the first word.
 pub(super) fn write(decision: &DecisionAnswer, output: &mut Output) -> Result<(), OutputError> {
     output.line(printable(&format!("{}  {}", decision.verdict, decision.reason_code)))?;
     output.line(printable(&decision.reason))?;
-    let would_be =
-        decision.would_be.as_ref().map(|verdict| format!("only observed; enforced it would be {verdict}"));
     let approval = decision.approval.as_ref().map(|approval| match &approval.expires {
-        Some(expires) => format!("{}, waits until {}", approval.id, to_the_second(expires)),
+        Some(expires) => format!("{}, pending until {}", approval.id, to_the_second(expires)),
         None => approval.id.clone(),
     });
-    let begins = decision.expires.as_deref().map(|time| format!("before {}", to_the_second(time)));
-    let retry_after = decision.retry_after_ms.map(|after| format!("{after} ms"));
-    let earlier = decision.earlier_outcome.as_ref().map(|position| format!("at position {position}"));
-    let obliged = decision.obligations.as_ref().map(obligations);
-    let fields = [
-        ("mode", would_be.as_deref()),
-        ("rule", decision.rule.as_deref()),
-        ("grant", decision.grant.as_deref()),
-        ("approval", approval.as_deref()),
-        ("begins", begins.as_deref()),
-        ("obliged", obliged.as_deref()),
-        ("outcome", earlier.as_deref()),
-        ("try after", retry_after.as_deref()),
-        ("position", Some(&decision.position)),
-    ];
-    write_fields(&fields, output)?;
+    let observed = |verdict| format!("only observed; enforced it would be {verdict}");
+    FieldLines::new()
+        .maybe("mode", decision.would_be.as_ref().map(observed))
+        .maybe("rule", decision.rule.as_ref())
+        .maybe("grant", decision.grant.as_ref())
+        .maybe("approval", approval)
+        .maybe("begins", decision.expires.as_deref().map(|time| format!("before {}", to_the_second(time))))
+        .maybe("obliged", decision.obligations.as_ref().map(obligations))
+        .maybe("outcome", decision.earlier_outcome.as_ref().map(|position| format!("at position {position}")))
+        .maybe("try after", decision.retry_after_ms.map(|after| format!("{after} ms")))
+        .with("position", &decision.position)
+        .write(output)?;
     match &decision.ladder {
         Some(ladder) => explanation(decision, ladder, output),
         None => Ok(()),
@@ -65,19 +60,15 @@ fn explanation(
     output.line("")?;
     table.write("no step was recorded", output)?;
     output.line("")?;
-    let dimension = decision.dimension.as_ref().map(dimension_words);
-    let (score, counted) = (score_words(&decision.trust), counted_words(&decision.trust));
-    let policy = decision.policy_version.as_ref().map(|version| format!("version {version}"));
-    let fields = [
-        ("trust in", dimension.as_deref()),
-        ("score", Some(score.as_str())),
-        ("counted", Some(counted.as_str())),
-        ("breaker", Some(&decision.breaker)),
-        ("policy", policy.as_deref()),
-        ("registry", decision.registry_revision.as_deref()),
-        ("action", decision.action_digest.as_deref()),
-    ];
-    write_fields(&fields, output)
+    FieldLines::new()
+        .maybe("trust in", decision.dimension.as_ref().map(dimension_words))
+        .with("score", standing_words(&decision.trust))
+        .with("counted", counted_words(&decision.trust))
+        .with("breaker", &decision.breaker)
+        .maybe("policy", decision.policy_version.as_ref().map(|version| format!("version {version}")))
+        .maybe("registry", decision.registry_revision.as_ref())
+        .maybe("action", decision.action_digest.as_ref())
+        .write(output)
 }
 
 fn strictness(verdict: &str) -> u8 {
@@ -88,8 +79,8 @@ fn strictness(verdict: &str) -> u8 {
     }
 }
 
-fn score_words(trust: &TrustAnswer) -> String {
-    format!("{}, {} ({})", trust.score, trust.standing, trust.standing_reason)
+fn standing_words(trust: &TrustAnswer) -> String {
+    format!("{}, {} ({})", score_words(trust), trust.standing, trust.standing_reason)
 }
 
 /// Lists the inputs of trust.

@@ -1,27 +1,13 @@
 //! The result of trying a policy on recorded calls, for people.
 
-use bitacora_api::{StepsAnswer, WhatIfAnswer};
+use bitacora_api::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
-use super::differences::members;
-use crate::error::CommandError;
-use crate::ledger_access::service::ServiceAnswer;
-use crate::options::global::Global;
+use crate::commands::policy::differences::members;
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{TextTable, write_fields};
+use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
 
-/// Writes the answer, as it came or in words.
-pub(super) fn write(
-    answer: &ServiceAnswer,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    if global.json {
-        return Ok(output.json_text(answer.text())?);
-    }
-    Ok(shown(&answer.read()?, output)?)
-}
-
-fn shown(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
+/// Writes the result in words.
+pub(super) fn write(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
     let WhatIfAnswer { calls, changed, uncertain, unjudged, .. } = tried;
     let sentence = match (calls, changed) {
         (0, _) => "no call is recorded that it could be tried on".to_owned(),
@@ -32,41 +18,41 @@ fn shown(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {
     let some = |count: &u64, words: &str| (*count > 0).then(|| format!("{count} {words}"));
     let back = if tried.complete { "the first call" } else { "a limit; there are older ones" };
     let oldest = tried.oldest.as_ref().map(|oldest| format!("position {oldest}, {back}"));
-    write_fields(
-        &[
-            ("version", tried.version.as_deref()),
-            ("digest", Some(&tried.digest)),
-            ("back to", oldest.as_deref()),
-            (
-                "assumed",
-                some(uncertain, "calls of which something is not known: the strictest is assumed").as_deref(),
-            ),
-            ("left out", some(unjudged, "calls that cannot be judged again").as_deref()),
-        ],
-        output,
-    )?;
+    FieldLines::new()
+        .maybe("version", tried.version.as_ref())
+        .with("digest", &tried.digest)
+        .maybe("back to", oldest)
+        .maybe("assumed", some(uncertain, "calls of which something is not known: the strictest is assumed"))
+        .maybe("left out", some(unjudged, "calls that cannot be judged again"))
+        .write(output)?;
     for warning in &tried.warnings {
         output.line(printable(&format!("warning: {}", members(warning))))?;
     }
-    let mut verdicts = TextTable::new(&["calls", "was", "would be"]);
-    for verdict in &tried.verdicts {
-        verdicts.row(&[&verdict.calls.to_string(), &verdict.before, &verdict.after]);
+    for table in [TextTable::of(&tried.verdicts), TextTable::of(&tried.examples)] {
+        if !table.is_empty() {
+            output.line("")?;
+            table.write("", output)?;
+        }
     }
-    if !tried.verdicts.is_empty() {
-        output.line("")?;
-        verdicts.write("", output)?;
+    Ok(())
+}
+
+impl Row for ChangedVerdict {
+    const HEADINGS: &'static [&'static str] = &["calls", "was", "would be"];
+
+    fn cells(&self) -> Vec<Cell> {
+        cells![self.calls, &self.before, &self.after]
     }
-    if tried.examples.is_empty() {
-        return Ok(());
+}
+
+impl Row for ChangedCall {
+    const HEADINGS: &'static [&'static str] = &["position", "call", "tool", "was", "would be"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let assumed = if self.certain { "" } else { ", assumed" };
+        let would_be = format!("{}{assumed}", steps(&self.after));
+        cells![Cell::id(&self.position), Cell::id(&self.call), &self.tool, steps(&self.before), would_be]
     }
-    output.line("")?;
-    let mut examples = TextTable::new(&["position", "call", "tool", "was", "would be"]);
-    for example in &tried.examples {
-        let would_be = steps(&example.after);
-        let would_be = if example.certain { would_be } else { format!("{would_be}, assumed") };
-        examples.row(&[&example.position, &example.call, &example.tool, &steps(&example.before), &would_be]);
-    }
-    examples.write("", output)
 }
 
 /// Formats a verdict: `deny policy-deny by secrets`.

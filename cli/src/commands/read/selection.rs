@@ -131,7 +131,7 @@ mod tests {
             "--after=18446744073709551616",
             "--until=0",
             "--limit=0",
-            "--since=yesterday",
+            "--since=someday",
             "--limit=x",
         ] {
             assert_eq!(asked(&[wrong]).unwrap_err().exit_code(), 2, "{wrong}");

@@ -88,7 +88,7 @@ fn lines(result: &FoldResult, digests: &StateDigests, output: &mut Output) -> Re
     output.line(format_args!("dimensions {}, and {imported} brought from elsewhere", counts.dimensions))?;
     output.line(format_args!("breakers   {}, {} not closed", counts.breakers, counts.breakers_not_closed))?;
     output.line(format_args!("open calls {}", counts.open_calls))?;
-    output.line(format_args!("approvals  {}, {} waiting", counts.approvals, counts.approvals_pending))?;
+    output.line(format_args!("approvals  {}, {} pending", counts.approvals, counts.approvals_pending))?;
     output.line(format_args!("tools      {}", counts.tools))?;
     match policy {
         Some(version) => output.line(format_args!("policy     version {version}, of {}", counts.policies)),

@@ -1,17 +1,22 @@
 //! The data of a report: the answers of a service, and its sections made from them.
 
+use std::collections::BTreeMap;
+
 use bitacora_api::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::section::Section;
 use crate::commands::costs::sums::{heading, sums};
 use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage, each_page};
 use crate::ledger_access::principal_names::KnownPeople;
-use crate::ledger_access::service::{ServiceClient, with_query};
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::{ServiceClient, ServiceFailure};
 use crate::options::prices::Prices;
 use crate::terminal::table::to_the_second;
 
@@ -52,10 +57,21 @@ pub(super) struct ReportData {
     people: KnownPeople,
 }
 
+/// The answers that a report is made from, for programs.
+#[derive(Serialize)]
+pub(super) struct ReportDocument<'a> {
+    position: &'a str,
+    suggestions: BTreeMap<&'static str, Box<RawValue>>,
+    costs: BTreeMap<&'static str, Box<RawValue>>,
+    gaps: Box<RawValue>,
+    approvals: Box<RawValue>,
+    answerers: Box<RawValue>,
+}
+
 impl ReportData {
     pub(super) fn gather(service: &mut ServiceClient) -> Result<Self, CommandError> {
         let mut suggestions = |state: &str| {
-            let path = with_query("suggestions", &[("state", Some(state))]);
+            let path = with_query("suggestions", &json!({"state": state}));
             all_pages(service, &path)
         };
         let [open, candidates, imported] =
@@ -84,26 +100,26 @@ impl ReportData {
     }
 
     /// Returns the answers as they came, by their subject.
-    pub(super) fn to_json(&self) -> String {
-        let suggestions = JsonObject::new()
-            .raw("open", self.open.json())
-            .raw("candidate", self.candidates.json())
-            .raw("imported", self.imported.json())
-            .raw("accepted", self.accepted.json())
-            .raw("rejected", self.rejected.json())
-            .end();
-        let costs = JsonObject::new()
-            .raw("byModel", self.by_model.json())
-            .raw("byDayAndModel", self.by_day.json())
-            .end();
-        JsonObject::new()
-            .text("position", &self.position)
-            .raw("suggestions", suggestions)
-            .raw("costs", costs)
-            .raw("gaps", self.gaps.json())
-            .raw("approvals", self.approvals.json())
-            .raw("answerers", self.answerers.json())
-            .end()
+    pub(super) fn document(&self) -> Result<ReportDocument<'_>, ServiceFailure> {
+        let mut suggestions = BTreeMap::new();
+        for (state, list) in [
+            ("open", &self.open),
+            ("candidate", &self.candidates),
+            ("imported", &self.imported),
+            ("accepted", &self.accepted),
+            ("rejected", &self.rejected),
+        ] {
+            suggestions.insert(state, list.document()?);
+        }
+        let costs = [("byModel", self.by_model.document()?), ("byDayAndModel", self.by_day.document()?)];
+        Ok(ReportDocument {
+            position: &self.position,
+            suggestions,
+            costs: costs.into(),
+            gaps: self.gaps.document()?,
+            approvals: self.approvals.document()?,
+            answerers: self.answerers.document()?,
+        })
     }
 
     /// Returns the sections of the report, in reading order.
@@ -265,11 +281,11 @@ impl ReportData {
             ]
         });
         Section {
-            title: "waiting for a person".to_owned(),
+            title: "pending approvals".to_owned(),
             note: "an approval's id is `a` and the position where it was asked for; `bitacora approvals` answers".to_owned(),
             heading: vec!["approval", "asked", "tool", "context", "agent", "expires"],
             rows: rows.collect(),
-            empty: "nothing waits".to_owned(),
+            empty: "no approval is pending".to_owned(),
         }
     }
 }
@@ -329,8 +345,8 @@ fn costs(
 }
 
 impl<T> JoinedPages<T> {
-    fn json(&self) -> String {
-        self.joined.to_json()
+    fn document(&self) -> Result<Box<RawValue>, ServiceFailure> {
+        RawValue::from_string(self.joined.to_json()).map_err(ServiceFailure::Request)
     }
 }
 

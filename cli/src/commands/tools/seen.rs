@@ -3,14 +3,13 @@
 use bitacora_api::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 use bitacora_vocabulary::ToolDocument;
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::error::{CommandError, CommandFailure};
-use crate::ledger_access::pages::{each_page, pages_to_show};
-use crate::ledger_access::service::{ServiceClient, with_service};
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::{TextTable, to_the_second};
+use crate::exit::Exit;
+use crate::ledger_access::context::CommandContext;
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
 /// The timeout of calls of a tool about which nothing else is known.
 const TIMEOUT_MS: u32 = 60_000;
@@ -19,7 +18,7 @@ const ROLES: [&str; 3] = ["agent", "operator", "admin"];
 
 /// The registration of a seen tool.
 #[derive(Debug, Args)]
-pub(super) struct SeenArguments {
+pub(crate) struct SeenArguments {
     /// Register the tool of this name, as `tools seen` lists it: with any arguments, and approvals bound to all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "starter", requires = "risk")]
     seen: Option<String>,
@@ -34,7 +33,8 @@ pub(super) struct SeenArguments {
     blast_radius: Option<BlastRadius>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Risk {
     /// It only reads.
     Read,
@@ -44,7 +44,8 @@ enum Risk {
     Destructive,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum BlastRadius {
     /// Damage to the agent's own work.
     Low,
@@ -93,33 +94,24 @@ impl SeenArguments {
 
 impl SeenTool<'_> {
     /// Returns the registration of a tool that calls named, and that is not registered. It holds nothing that the tool says of itself.
-    pub(super) fn document(self, service: &mut ServiceClient) -> Result<String, CommandError> {
-        let mut servers = Vec::new();
-        each_page(service, "unregistered-tools", |_, page: UnregisteredToolList| {
-            servers.extend(page.tools.into_iter().filter(|one| one.tool == self.name).map(|one| one.server));
-            Ok(())
-        })?;
+    pub(super) fn document(self, context: &mut CommandContext) -> Result<String, CommandError> {
+        let seen = context.items::<UnregisteredToolList>("unregistered-tools")?.into_iter();
+        let servers: Vec<_> = seen.filter(|one| one.tool == self.name).map(|one| one.server).collect();
         if !servers.iter().any(|server| server.as_deref() == self.server) {
-            return Err(self.not_seen(service, servers)?.into());
+            return Err(self.not_seen(context, servers)?.into());
         }
-        let risk = match self.risk {
-            Risk::Read => ("read", BlastRadius::Medium),
-            Risk::Write => ("write", BlastRadius::High),
-            Risk::Destructive => ("destructive", BlastRadius::Critical),
-        };
-        let blast_radius = match self.blast_radius.unwrap_or(risk.1) {
-            BlastRadius::Low => "low",
-            BlastRadius::Medium => "medium",
-            BlastRadius::High => "high",
-            BlastRadius::Critical => "critical",
+        let usual = match self.risk {
+            Risk::Read => BlastRadius::Medium,
+            Risk::Write => BlastRadius::High,
+            Risk::Destructive => BlastRadius::Critical,
         };
         let mut document = json!({
             "tool": self.name,
             "version": "1",
             "description": "Registered as calls named it.",
             "input_schema": {"type": "object"},
-            "risk": risk.0,
-            "blast_radius": blast_radius,
+            "risk": self.risk,
+            "blast_radius": self.blast_radius.unwrap_or(usual),
             "requires_review": false,
             "allowed_roles": ROLES,
             "timeout_ms": TIMEOUT_MS,
@@ -136,7 +128,7 @@ impl SeenTool<'_> {
     /// Returns the error that names the seen tools instead.
     fn not_seen(
         self,
-        service: &mut ServiceClient,
+        context: &mut CommandContext,
         servers: Vec<Option<String>>,
     ) -> Result<SeenFailure, CommandError> {
         let of = |server: Option<&str>| {
@@ -147,43 +139,38 @@ impl SeenTool<'_> {
             let (as_seen, as_named) = (of(seen.as_deref()), of(self.server));
             return Ok(SeenFailure::OtherServer { tool, as_seen, as_named });
         }
-        let mut is_registered = false;
-        each_page(service, "tools", |_, page: ToolList| {
-            let is_it = |one: &ToolAnswer| {
-                serde_json::from_str::<ToolDocument>(one.document.get()).is_ok_and(|document| {
-                    document.tool.as_str() == self.name && document.server.as_deref() == self.server
-                })
-            };
-            is_registered |= page.tools.iter().any(is_it);
-            Ok(())
-        })?;
+        let is_it = |one: &ToolAnswer| {
+            serde_json::from_str::<ToolDocument>(one.document.get()).is_ok_and(|document| {
+                document.tool.as_str() == self.name && document.server.as_deref() == self.server
+            })
+        };
+        let is_registered = context.items::<ToolList>("tools")?.iter().any(is_it);
         Ok(if is_registered { SeenFailure::Registered(tool) } else { SeenFailure::NotSeen(tool) })
     }
 }
 
 /// Lists all of them.
-pub(super) fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    with_service(global, |service| {
-        let pages = pages_to_show::<UnregisteredToolList>(service, "unregistered-tools", global, output)?;
-        let Some(pages) = pages else { return Ok(()) };
-        let mut table = TextTable::new(&["tool", "server", "agent", "calls", "first", "last", "last time"]);
-        for one in pages.iter().flat_map(|page| &page.tools) {
-            let UnregisteredToolAnswer { tool, server, agent, calls, first, last, last_time } = one;
-            table.row(&[
-                tool,
-                server.as_deref().unwrap_or("-"),
-                agent.as_deref().unwrap_or("-"),
-                &calls.to_string(),
-                first,
-                last,
-                &to_the_second(last_time),
-            ]);
-        }
-        table.write("every tool that calls named is registered", output)?;
-        if !table.is_empty() {
-            let how = "`bitacora tools register --seen NAME --server NAME --risk read|write|destructive` registers one";
-            output.line(printable(how))?;
-        }
-        Ok(())
-    })
+pub(super) fn list(context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let Some(pages) = context.pages::<UnregisteredToolList>("unregistered-tools")? else {
+        return Ok(Exit::Done);
+    };
+    let table = TextTable::of(pages.iter().flat_map(|page| &page.tools));
+    table.write("every tool that calls named is registered", &mut context.output)?;
+    if !table.is_empty() {
+        context.say(
+            "`bitacora tools register --seen NAME --server NAME --risk read|write|destructive` registers one",
+        )?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Row for UnregisteredToolAnswer {
+    const HEADINGS: &'static [&'static str] =
+        &["tool", "server", "agent", "calls", "first", "last", "last time"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let Self { tool, server, agent, calls, first, last, last_time } = self;
+        let (first, last) = (Cell::id(first), Cell::id(last));
+        cells![Cell::id(tool), server, agent, calls, first, last, Cell::time(last_time)]
+    }
 }

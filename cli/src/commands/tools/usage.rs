@@ -2,24 +2,30 @@
 
 use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::error::CommandError;
-use crate::ledger_access::service::{with_query, with_read_models};
-use crate::options::global::Global;
-use crate::terminal::output::Output;
-use crate::terminal::table::TextTable;
+use crate::exit::Exit;
+use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
+use crate::ledger_access::service::ServiceUse;
+use crate::options::time::PastDay;
+use crate::options::words::word;
+use crate::terminal::table::{Cell, TextTable, cells};
 
-#[derive(Debug, Args)]
-pub(super) struct UsageArguments {
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct UsageArguments {
     /// The grouping; several with commas between.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Tool])]
+    #[serde(skip)]
     by: Vec<By>,
-    /// Only from this day on, UTC.
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    since: Option<String>,
+    /// Only from the UTC day of this time on: 7d, yesterday, 2026-11-20.
+    #[arg(long, value_name = "TIME")]
+    since: Option<PastDay>,
     /// Only before this day.
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    before: Option<String>,
+    #[arg(long, value_name = "TIME")]
+    before: Option<PastDay>,
     /// Only calls of this tool.
     #[arg(long)]
     tool: Option<String>,
@@ -34,7 +40,8 @@ pub(super) struct UsageArguments {
     agent: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum By {
     Tool,
     Context,
@@ -44,16 +51,6 @@ enum By {
 }
 
 impl By {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Context => "context",
-            Self::Role => "role",
-            Self::Agent => "agent",
-            Self::Day => "day",
-        }
-    }
-
     fn of(self, sum: &ToolUsageAnswer) -> &str {
         let of = match self {
             Self::Tool => &sum.tool,
@@ -66,72 +63,50 @@ impl By {
     }
 }
 
-pub(super) fn list(
-    arguments: &UsageArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    let mut parts: Vec<By> = Vec::new();
-    for by in &arguments.by {
-        if !parts.contains(by) {
-            parts.push(*by);
+/// Returns each of the groupings once, with its name.
+pub(in crate::commands) fn groups<T: Copy + PartialEq + Serialize>(given: &[T]) -> (Vec<T>, Vec<String>) {
+    let mut parts: Vec<T> = Vec::new();
+    for part in given {
+        if !parts.contains(part) {
+            parts.push(*part);
         }
     }
-    let names: Vec<&str> = parts.iter().map(|by| by.name()).collect();
-    let by = names.join(",");
-    let UsageArguments { since, before, tool, context, role, agent, .. } = arguments;
-    let path = with_query(
-        "tool-usage",
-        &[
-            ("by", Some(by.as_str())),
-            ("since", since.as_deref()),
-            ("before", before.as_deref()),
-            ("tool", tool.as_deref()),
-            ("context", context.as_deref()),
-            ("role", role.as_deref()),
-            ("agent", agent.as_deref()),
-        ],
-    );
-    with_read_models(global, |service| {
-        let answer = service.get(&path)?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let list: ToolUsageList = answer.read()?;
-        let heading = ["calls", "review", "deny", "ok", "failed", "not run", "p50 ms", "p95 ms"];
-        let mut table = TextTable::new(&[&names[..], &heading].concat());
+    let names = parts.iter().map(word).collect();
+    (parts, names)
+}
+
+pub(super) fn list(arguments: &UsageArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let (parts, names) = groups(&arguments.by);
+    let path = with_query(&with_query("tool-usage", arguments), &json!({"by": names.join(",")}));
+    context.asking(ServiceUse::ReadModels).show(&path, |list: &ToolUsageList, output| {
+        let counts = ["calls", "review", "deny", "ok", "failed", "not run", "p50 ms", "p95 ms"];
+        let headings: Vec<_> = names.iter().map(String::as_str).chain(counts).collect();
+        let mut table = TextTable::new(&headings);
         for sum in &list.usage {
-            let cells = parts.iter().map(|by| by.of(sum).to_owned()).chain(cells(&sum.counts));
-            write_row(&mut table, &cells.collect::<Vec<_>>());
+            let of = parts.iter().map(|by| Cell::from(by.of(sum)));
+            table.add(of.chain(counted(&sum.counts)).collect());
         }
         if list.usage.len() > 1 {
-            let all =
-                std::iter::once("all".to_owned()).chain(vec![String::new(); names.len().saturating_sub(1)]);
-            write_row(&mut table, &all.chain(cells(&list.total)).collect::<Vec<_>>());
+            table.add_total(names.len(), counted(&list.total));
         }
         let none = match list.outside {
             Some(outside) => format!("no tool was called on these days; calls on other days: {outside}"),
             None => "no such call is recorded".to_owned(),
         };
-        Ok(table.write(&none, output)?)
+        table.write(&none, output)
     })
 }
 
-fn write_row(table: &mut TextTable, cells: &[String]) {
-    table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
-fn cells(counts: &ToolCountsAnswer) -> [String; 8] {
+fn counted(counts: &ToolCountsAnswer) -> Vec<Cell> {
     let percent = |rate: f64| format!("{:.1} %", rate * 100.0);
-    let ms = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
-    [
-        counts.calls.to_string(),
-        percent(counts.review_rate),
-        percent(counts.deny_rate),
-        counts.ok.to_string(),
-        (counts.error + counts.timeout + counts.interrupted).to_string(),
-        (counts.rejected + counts.blocked).to_string(),
-        ms(counts.p50_ms),
-        ms(counts.p95_ms),
+    cells![
+        counts.calls,
+        Cell::id(percent(counts.review_rate)),
+        Cell::id(percent(counts.deny_rate)),
+        counts.ok,
+        counts.error + counts.timeout + counts.interrupted,
+        counts.rejected + counts.blocked,
+        counts.p50_ms,
+        counts.p95_ms,
     ]
 }

@@ -1,18 +1,23 @@
 //! `trust suggest`, `accept` and `reject`: rules suggested from the history, and a person's answers.
 
-use bitacora_api::{SuggestionAccepted, SuggestionAnswer, SuggestionList, SuggestionsMade};
+use bitacora_api::{
+    SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionList, SuggestionsMade,
+};
 use clap::{Args, ValueEnum};
+use hyper::Method;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::error::CommandError;
-use crate::import::json_text::{JsonObject, json_array};
+use crate::exit::Exit;
+use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage, each_page};
-use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
+use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::{ServiceAnswer, ServiceUse};
 use crate::options::dimension::dimension_words;
-use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
-use crate::terminal::table::TextTable;
-use bitacora_client::percent_encoded;
+use crate::terminal::output::printable;
+use crate::terminal::table::{Cell, Row, TextTable, cells};
 
 /// The numbers of positions that are shown from the beginning and from the end.
 const SHOWN_POSITIONS: [usize; 2] = [2, 3];
@@ -27,7 +32,8 @@ pub(crate) struct SuggestArguments {
     make: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum State {
     Candidate,
     Open,
@@ -37,18 +43,8 @@ enum State {
 }
 
 impl State {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Candidate => "candidate",
-            Self::Open => "open",
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::Imported => "imported",
-        }
-    }
-
     fn path(self) -> String {
-        with_query("suggestions", &[("state", Some(self.name()))])
+        with_query("suggestions", &json!({"state": self}))
     }
 }
 
@@ -75,40 +71,33 @@ const IMPORTS_WOULD: &str = "; imports that do not count yet would: see `bitacor
 
 pub(super) fn suggest(
     arguments: &SuggestArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
+    context.asking(ServiceUse::ReadModels);
     let states = arguments.state.map_or(vec![State::Open, State::Candidate], |state| vec![state]);
-    with_read_models(global, |service| {
-        let mut made = None;
-        if arguments.make {
-            made = Some(service.post("suggestions:refresh", None)?);
-            // The answers below include the suggestions made just now.
-            service.wait_for_now()?;
-        }
-        if global.json {
-            return write_json(made.as_ref(), &states, service, output);
-        }
-        let made: Option<SuggestionsMade> = made.map(|answer| answer.read()).transpose()?;
-        if let Some(made) = made.filter(|made| !made.made.is_empty()) {
-            let more = if made.more { "; the same again makes more" } else { "" };
-            output.line(format_args!("{} made{more}", made.made.len()))?;
-        }
-        let mut found = Vec::new();
-        for state in &states {
-            each_page(service, &state.path(), |_, page: SuggestionList| {
-                found.extend(page.suggestions);
-                Ok(())
-            })?;
-        }
-        found.sort_by_key(urgency);
-        let mut table = TextTable::new(&["suggestion", "state", "what for", "why", "positions"]);
-        found.iter().for_each(|suggestion| row(&mut table, suggestion));
-        let is_asked_of_all = arguments.state.is_none();
-        let waits = is_asked_of_all && table.is_empty() && something_waits(service)?;
-        let imports = if waits { IMPORTS_WOULD } else { "" };
-        Ok(table.write(&format!("what was observed speaks for no rule{imports}"), output)?)
-    })
+    let mut made = None;
+    if arguments.make {
+        made = Some(context.send(&Method::POST, "suggestions:refresh", None::<&()>)?);
+        // The answers below include the suggestions made just now.
+        context.service()?.wait_for_now()?;
+    }
+    if context.is_json() {
+        return write_json(made.as_ref(), &states, context);
+    }
+    let made: Option<SuggestionsMade> = made.map(|answer| answer.read()).transpose()?;
+    if let Some(made) = made.filter(|made| !made.made.is_empty()) {
+        let more = if made.more { "; the same again makes more" } else { "" };
+        context.say(format_args!("{} made{more}", made.made.len()))?;
+    }
+    let mut found = Vec::new();
+    for state in &states {
+        found.extend(context.items::<SuggestionList>(&state.path())?);
+    }
+    found.sort_by_key(urgency);
+    let waits = arguments.state.is_none() && found.is_empty() && something_waits(context)?;
+    let empty = format!("what was observed speaks for no rule{}", if waits { IMPORTS_WOULD } else { "" });
+    TextTable::of(&found).write(&empty, &mut context.output)?;
+    Ok(Exit::Done)
 }
 
 /// Returns the rank of a kind: rules that stop calls come before rules that allow them.
@@ -117,94 +106,72 @@ fn urgency(suggestion: &SuggestionAnswer) -> usize {
     kinds.iter().position(|kind| suggestion.kind.as_deref() == Some(kind)).unwrap_or(kinds.len())
 }
 
-fn row(table: &mut TextTable, suggestion: &SuggestionAnswer) {
-    let [what, positions] = [what_for(suggestion), positions(&suggestion.evidence)];
-    table.row(&[&suggestion.suggestion, &suggestion.state, &what, &suggestion.reason, &positions]);
+impl Row for SuggestionAnswer {
+    const HEADINGS: &'static [&'static str] = &["suggestion", "state", "what for", "why", "positions"];
+
+    fn cells(&self) -> Vec<Cell> {
+        let positions = positions(&self.evidence);
+        cells![Cell::id(&self.suggestion), Cell::id(&self.state), what_for(self), &self.reason, positions]
+    }
 }
 
 /// Writes the suggestions in these states as one list, with those just made where that was asked for.
 fn write_json(
     made: Option<&ServiceAnswer>,
     states: &[State],
-    service: &mut ServiceClient,
-    output: &mut Output,
-) -> Result<(), CommandError> {
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
     let mut document = MergedPages::new(SuggestionList::LISTS);
     for state in states {
-        each_page(service, &state.path(), |text, _: SuggestionList| Ok(document.take(text)?))?;
+        each_page(context.service()?, &state.path(), |text, _: SuggestionList| Ok(document.take(text)?))?;
     }
     let mut told = MergedPages::new(&[]);
     made.map(|made| told.take(made.text())).transpose()?;
-    let made = JsonObject::new().maybe_raw("made", told.member("made"));
-    Ok(output.json_text(&document.add_to(made).end())?)
+    document.prepend("made", told.member("made"));
+    context.output.json_text(&document.to_json())?;
+    Ok(Exit::Done)
 }
 
 /// Returns `true` if imports that do not count yet would support a suggestion.
-fn something_waits(service: &mut ServiceClient) -> Result<bool, CommandError> {
-    let path = with_query("suggestions", &[("state", Some("imported")), ("limit", Some("1"))]);
-    Ok(!service.get(&path)?.read::<SuggestionList>()?.suggestions.is_empty())
+fn something_waits(context: &mut CommandContext) -> Result<bool, CommandError> {
+    let path = with_query("suggestions", &json!({"state": "imported", "limit": 1}));
+    Ok(!context.read::<SuggestionList>(&path)?.suggestions.is_empty())
 }
 
-pub(super) fn accept(
-    arguments: &AcceptArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    with_read_models(global, |service| {
-        let answer = service.post(&arguments.answer.path("accept"), arguments.body())?;
-        if global.json {
-            return Ok(output.json_text(answer.text())?);
-        }
-        let accepted: SuggestionAccepted = answer.read()?;
-        let version = printable(&accepted.version);
-        let behind = accepted.behind.as_deref().map(|rule| format!(", behind `{}`", printable(rule)));
-        output.line(format_args!(
-            "accepted at position {}; version {version} of the policy has its rule in place {} of {}{}",
-            printable(&accepted.position),
-            accepted.place,
-            accepted.rules,
-            behind.unwrap_or_default(),
-        ))?;
+pub(super) fn accept(arguments: AcceptArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let AcceptArguments { answer: AnswerArguments { suggestion, note }, cwd } = arguments;
+    let path = format!("{}:accept", named("suggestions", &suggestion));
+    let request = answer_request(note, cwd);
+    let answer = context.asking(ServiceUse::ReadModels).send(&Method::POST, &path, request.as_ref())?;
+    context.answer(&answer, |accepted: &SuggestionAccepted, output| {
+        let SuggestionAccepted { version, position, place, rules, .. } = accepted;
+        let behind = accepted.behind.as_deref().map(|rule| format!(", behind `{rule}`")).unwrap_or_default();
+        output.line(printable(&format!(
+            "accepted at position {position}; version {version} of the policy has its rule in place {place} of {rules}{behind}",
+        )))?;
         if !accepted.decided_before.is_empty() {
-            let rules = accepted.decided_before.join("`, `");
+            let rules = printable(&accepted.decided_before.join("`, `"));
             output.line(format_args!(
-                "rules before it may match the same calls, and then decide: `{}`",
-                printable(&rules)
+                "rules before it may match the same calls, and then decide: `{rules}`"
             ))?;
         }
-        Ok(output.line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))?)
+        let version = printable(version);
+        output.line(format_args!("calls are judged by it after `bitacora policy activate {version}`"))
     })
 }
 
 pub(super) fn reject(
-    arguments: &AnswerArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<(), CommandError> {
-    with_read_models(global, |service| {
-        service.post(&arguments.path("reject"), arguments.body())?.write_act(global, output)
-    })
+    AnswerArguments { suggestion, note }: AnswerArguments,
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
+    let path = format!("{}:reject", named("suggestions", &suggestion));
+    let request = answer_request(note, Vec::new());
+    context.asking(ServiceUse::ReadModels).act(&Method::POST, &path, request.as_ref())
 }
 
-impl AcceptArguments {
-    fn body(&self) -> Option<String> {
-        let note = self.answer.note.as_deref();
-        let cwd = (!self.cwd.is_empty()).then(|| {
-            json_array(self.cwd.iter().map(|glob| serde_json::Value::from(glob.as_str()).to_string()))
-        });
-        let body = JsonObject::new().maybe("note", note).maybe_raw("cwd", cwd.as_ref());
-        (note.is_some() || cwd.is_some()).then(|| body.end())
-    }
-}
-
-impl AnswerArguments {
-    fn path(&self, verb: &str) -> String {
-        format!("suggestions/{}:{verb}", percent_encoded(&self.suggestion))
-    }
-
-    fn body(&self) -> Option<String> {
-        self.note.as_deref().map(|note| JsonObject::new().text("note", note).end())
-    }
+fn answer_request(note: Option<String>, cwd: Vec<String>) -> Option<SuggestionAnswerRequest> {
+    let cwd = (!cwd.is_empty()).then_some(cwd);
+    (note.is_some() || cwd.is_some()).then_some(SuggestionAnswerRequest { note, cwd })
 }
 
 /// Describes the subject of a suggestion, with the tags that people gave it.

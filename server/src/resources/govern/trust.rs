@@ -200,6 +200,7 @@ fn dimension_answer(dimension: &Dimension, record: &TrustRecord, assessment: &As
 pub(super) fn trust_answer(inputs: &TrustInputs, assessment: &Assessment) -> TrustAnswer {
     TrustAnswer {
         score: assessment.score.to_string(),
+        threshold: Some(assessment.threshold.to_string()),
         standing: assessment.standing.as_str().to_owned(),
         standing_reason: assessment.reason.as_str().to_owned(),
         approvals: inputs.approvals,

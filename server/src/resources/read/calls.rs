@@ -7,11 +7,11 @@ use axum::response::Response;
 use bitacora_formats::{Micros, Position, format_time, format_usd};
 use bitacora_projector::{
     CALL_OUTCOMES, CALL_VERDICTS, CallApproval, CallArtifact, CallDecision, CallOutcome, CallQuery,
-    CallSummary, Outside,
+    CallState, CallSummary, Outside,
 };
 
 use crate::api::Api;
-use crate::http::query::take_word;
+use crate::http::query::{PENDING, state_word, take_word};
 use crate::problem::{Code, Problem};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
@@ -39,7 +39,7 @@ const MODEL: &str = "calls";
         ("agent" = Option<String>, Query, description = "Only those of this agent"),
         ("actor" = Option<String>, Query, description = "Only those that this actor asked for"),
         ("tool" = Option<String>, Query, description = "Only those of this tool"),
-        ("outcome" = Option<String>, Query, description = "Only those of which this came: they ended `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`, or no end is told of them and they are `open`, `waiting` for a person, `denied`, `rejected`, `expired` or `withdrawn`"),
+        ("outcome" = Option<String>, Query, description = "Only those of which this came: they ended `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`, or no end is told of them and they are `open`, `pending` while a person is asked, `denied`, `rejected`, `expired` or `withdrawn`"),
         ("verdict" = Option<String>, Query, description = "Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was"),
         ("since" = Option<String>, Query, description = "Only those that happened at this RFC 3339 time or later: the ledger's time for what happened here, their own for calls of an accepted import"),
         ("before" = Option<String>, Query, description = "Only those that happened before this time"),
@@ -55,7 +55,10 @@ const MODEL: &str = "calls";
 )]
 pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
     let mut query = request.query()?;
-    let outcome = take_word(&mut query, "outcome", &CALL_OUTCOMES)?.map(str::to_owned);
+    let stored_pending = CallState::Waiting.as_str();
+    let words = CALL_OUTCOMES.map(|word| state_word(word, stored_pending));
+    let outcome = take_word(&mut query, "outcome", &words)?;
+    let outcome = outcome.map(|word| if word == PENDING { stored_pending } else { word }.to_owned());
     let verdict = take_word(&mut query, "verdict", &CALL_VERDICTS)?.map(str::to_owned);
     let mut text = |name: &str| query.take(name).map(|text| text.map(Into::into));
     let mut asked = CallQuery {
@@ -116,7 +119,7 @@ pub(super) fn outside_answer(outside: Outside) -> OutsideAnswer {
 }
 
 fn answer(call: CallSummary) -> CallAnswer {
-    let state = call.came_to().to_owned();
+    let state = state_word(call.came_to(), CallState::Waiting.as_str()).to_owned();
     CallAnswer {
         position: call.position.to_string(),
         time: format_time(Micros(call.time)),

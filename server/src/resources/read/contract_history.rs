@@ -13,7 +13,7 @@ use bitacora_vocabulary::{BlastRadius, ContractPhase, RollbackStatus, TrustOutco
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::http::query::bad_query;
+use crate::http::query::{bad_query, state_word};
 use crate::problem::{Code, Problem};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
@@ -138,11 +138,16 @@ fn unknown(contract: &str) -> Problem {
 }
 
 fn state_of(word: &str) -> Result<RollbackState, Problem> {
-    let found = RollbackState::ALL.into_iter().find(|state| state.as_str() == word);
+    let found = RollbackState::ALL.into_iter().find(|state| rollback_word(*state) == word);
     found.ok_or_else(|| {
-        let words = RollbackState::ALL.map(|state| format!("`{}`", state.as_str())).join(", ");
+        let words = RollbackState::ALL.map(|state| format!("`{}`", rollback_word(state))).join(", ");
         bad_query("state", &format!("is none of {words}"))
     })
+}
+
+/// Returns the state of a rollback on the wire.
+fn rollback_word(state: RollbackState) -> &'static str {
+    state_word(state.as_str(), RollbackState::Asked.as_str())
 }
 
 fn definition(definition: &ContractDefinition) -> ContractDefinitionAnswer {
@@ -206,7 +211,7 @@ fn check(check: ContractCheck) -> ContractCheckAnswer {
 
 fn rollback(rollback: Rollback) -> RollbackAnswered {
     RollbackAnswered {
-        state: rollback.state().as_str().to_owned(),
+        state: rollback_word(rollback.state()).to_owned(),
         position: rollback.position.to_string(),
         time: format_time(Micros(rollback.time)),
         approval: rollback.approval,

@@ -170,7 +170,7 @@ fn calls(counts: &SessionCounts) -> SessionCallsAnswer {
         blocked: counts.blocked,
         stopped: counts.stopped,
         lapsed: counts.lapsed,
-        waiting: counts.waiting,
+        pending: counts.waiting,
         open: counts.open_calls(),
     }
 }
@@ -181,6 +181,6 @@ fn approvals(counts: &SessionCounts) -> SessionApprovalsAnswer {
         given: counts.approvals_given,
         refused: counts.approvals_refused,
         lapsed: counts.approvals_lapsed,
-        waiting: counts.waiting_approvals(),
+        pending: counts.waiting_approvals(),
     }
 }

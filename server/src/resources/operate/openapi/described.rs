@@ -40,7 +40,7 @@ const WORDS: &[(&str, &str, &[&str])] = &[
         "outcome",
         &[
             "open",
-            "waiting",
+            "pending",
             "ok",
             "error",
             "timeout",
@@ -54,7 +54,7 @@ const WORDS: &[(&str, &str, &[&str])] = &[
     ),
     ("listRates", "by", &["tool", "agent", "role"]),
     ("listResolutions", "resolution", &["approved", "rejected", "edited", "expired", "withdrawn"]),
-    ("listRollbacks", "state", &["asked", "approved", "rejected", "expired", "withdrawn", "executed"]),
+    ("listRollbacks", "state", &["pending", "approved", "rejected", "expired", "withdrawn", "executed"]),
     ("listSessions", "state", &["open", "ended"]),
     ("listSuggestions", "state", &["open", "accepted", "rejected", "candidate", "imported"]),
     ("listTrust", "order", &["top", "bottom"]),
