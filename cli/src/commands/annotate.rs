@@ -5,7 +5,6 @@ use clap::Args;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::pages_to_show;
 use crate::ledger_access::service::{with_query, with_read_models, with_service};
 use crate::options::dimension::{DimensionArguments, dimension_words};
@@ -13,6 +12,7 @@ use crate::options::global::Global;
 use crate::options::usage::UsageError;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second};
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnnotateArguments {

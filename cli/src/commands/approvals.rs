@@ -13,7 +13,6 @@ use self::asked_for::asked_for;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::pages_to_show;
 use crate::ledger_access::principal_names::KnownPeople;
 use crate::ledger_access::service::{ServiceClient, with_service};
@@ -21,6 +20,7 @@ use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 /// The number of approvals in a list whose request is shown; for the others, only the tool is.
 const MAX_ASKED_FOR: usize = 50;

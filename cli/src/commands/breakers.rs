@@ -6,13 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::pages_to_show;
 use crate::ledger_access::service::{with_query, with_service};
 use crate::options::dimension::{DimensionArguments, dimension_words};
 use crate::options::global::Global;
 use crate::terminal::output::Output;
 use crate::terminal::table::{TextTable, to_the_second};
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -7,13 +7,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage as _, each_page, pages_to_show};
 use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second, write_fields};
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -8,13 +8,13 @@ use clap::{Args, Subcommand};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::pages_to_show;
 use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -5,10 +5,10 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::service::{ServiceFailure, with_service};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
+use bitacora_import::JsonObject;
 
 const MICROS_A_SECOND: u64 = 1_000_000;
 

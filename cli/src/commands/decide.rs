@@ -10,10 +10,10 @@ use clap::Args;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::service::{with_query, with_service_for_agents};
 use crate::options::global::Global;
 use crate::terminal::output::Output;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {

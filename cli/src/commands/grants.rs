@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array, json_text};
 use crate::ledger_access::pages::pages_to_show;
 use crate::ledger_access::service::with_service;
 use crate::options::global::Global;
@@ -15,6 +14,7 @@ use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second};
 use crate::ttl::ttl;
 use bitacora_client::percent_encoded;
+use bitacora_import::{JsonObject, json_array, json_text};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

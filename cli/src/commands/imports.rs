@@ -5,7 +5,6 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::{each_page, pages_to_show};
 use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
 use crate::options::dimension::dimension_words;
@@ -14,6 +13,7 @@ use crate::options::usage::UsageError;
 use crate::terminal::output::Output;
 use crate::terminal::table::{TextTable, write_fields};
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 /// The fewest characters that may stand for a digest.
 const MIN_BEGINNING: usize = 8;

@@ -5,12 +5,12 @@ use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::service::with_service_for_agents;
 use crate::options::dimension::dimension_words;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::write_fields;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArguments {

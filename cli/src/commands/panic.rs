@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::pages_to_show;
 use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_service};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

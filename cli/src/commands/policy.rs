@@ -14,7 +14,6 @@ use super::starter::OUTDATED;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::Document;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{each_page, pages_to_show};
 use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_service};
@@ -22,6 +21,7 @@ use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{TextTable, shortened};
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -5,13 +5,13 @@ use clap::Args;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::{joined_pages, pages_to_show};
 use crate::ledger_access::service::{ServiceClient, with_query, with_read_models};
 use crate::options::global::Global;
 use crate::terminal::output::Output;
 use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArguments {

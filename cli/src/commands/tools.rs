@@ -18,13 +18,13 @@ use self::usage::UsageArguments;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::{Document, DocumentError, place_of};
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::pages::{each_page, pages_to_show};
 use crate::ledger_access::service::{ServiceClient, ServiceFailure, with_query, with_service};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -14,13 +14,13 @@ use serde_json::Value;
 use self::suggested::{AcceptArguments, AnswerArguments, SuggestArguments};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::service::{ServiceClient, with_query, with_read_models, with_service};
 use crate::options::dimension::{DimensionArguments, dimension_words};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{TextTable, to_the_second, write_fields};
 use crate::ttl::ttl;
+use bitacora_import::JsonObject;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

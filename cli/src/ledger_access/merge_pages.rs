@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::service::ServiceFailure;
+use bitacora_import::JsonObject;
 
 /// The joined pages: each list whole, and all other members from the last page. Values stay as they came.
 #[derive(Debug)]

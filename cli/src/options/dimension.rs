@@ -3,7 +3,7 @@
 use bitacora_api::DimensionAnswer;
 use clap::Args;
 
-use crate::import::json_text::JsonObject;
+use bitacora_import::JsonObject;
 
 /// The mark of an unknown part.
 const UNKNOWN: &str = "-";

@@ -8,10 +8,10 @@ use clap::Args;
 use super::{ArchiveFailure, ArchivedLedger, OpenedLedger, name_of};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second};
+use bitacora_import::{JsonObject, json_array};
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {

@@ -15,12 +15,12 @@ use super::{ArchiveFailure, interruptible};
 use crate::data_folder::archives;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::keys::keyring_file;
 use crate::keys::passphrase::PassphraseSource;
 use crate::ledger_access::access::AccessError;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
+use bitacora_import::{JsonObject, json_array};
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArguments {

@@ -14,11 +14,11 @@ use clap::{Args, ValueEnum};
 use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::TextTable;
 use crate::ttl::ttl;
+use bitacora_import::{JsonObject, json_array};
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArguments {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use bitacora_formats::{format_usd, parse_usd};
 
-use crate::import::json_text::{JsonObject, json_array};
 use crate::options::prices::{Estimate, Prices};
+use bitacora_import::{JsonObject, json_array};
 
 /// The spending of one group.
 pub(crate) struct Sum {

@@ -7,13 +7,13 @@ use crate::commands::costs::sums::{heading, sums};
 use crate::commands::gaps::{no_gap, open_calls};
 use crate::commands::trust::suggested::{positions, what_for};
 use crate::error::CommandError;
-use crate::import::json_text::JsonObject;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage, each_page};
 use crate::ledger_access::principal_names::KnownPeople;
 use crate::ledger_access::service::{ServiceClient, with_query};
 use crate::options::prices::Prices;
 use crate::terminal::table::to_the_second;
+use bitacora_import::JsonObject;
 
 /// The kinds of suggestions, each with a heading and a meaning.
 const KINDS: [(&str, &str, &str); 5] = [

@@ -4,7 +4,6 @@ use bitacora_api::{SuggestionAccepted, SuggestionAnswer, SuggestionList, Suggest
 use clap::{Args, ValueEnum};
 
 use crate::error::CommandError;
-use crate::import::json_text::{JsonObject, json_array};
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage, each_page};
 use crate::ledger_access::service::{ServiceAnswer, ServiceClient, with_query, with_read_models};
@@ -13,6 +12,7 @@ use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::TextTable;
 use bitacora_client::percent_encoded;
+use bitacora_import::{JsonObject, json_array};
 
 /// The numbers of positions that are shown from the beginning and from the end.
 const SHOWN_POSITIONS: [usize; 2] = [2, 3];
