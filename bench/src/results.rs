@@ -68,7 +68,7 @@ impl Results {
             Ok(measurements) => self.measurements.extend(measurements),
             Err(BenchError::Stopped) => return Err(BenchError::Stopped),
             Err(error) => {
-                self.failures.push(UnmeasuredPart { part: part.to_owned(), what: error.to_string() })
+                self.failures.push(UnmeasuredPart { part: part.to_owned(), what: error.to_string() });
             }
         }
         Ok(())
