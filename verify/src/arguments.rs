@@ -39,7 +39,7 @@ compare with, 30 rolled back or replaced, 40 invalid, 50 incomplete, 2 wrong usa
 
 /// The request of the command line.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum VerifyRequest {
     Help,
     Version,
     Check(Box<Arguments>),
@@ -83,7 +83,7 @@ pub(crate) enum UsageError {
 
 impl Arguments {
     /// Reads the command line, without the program's name.
-    pub(crate) fn read(arguments: impl Iterator<Item = OsString>) -> Result<Request, UsageError> {
+    pub(crate) fn read(arguments: impl Iterator<Item = OsString>) -> Result<VerifyRequest, UsageError> {
         let mut read = Self::none();
         let mut rest = arguments;
         let mut only_paths = false;
@@ -91,8 +91,8 @@ impl Arguments {
             match argument.to_str().filter(|text| !only_paths && text.starts_with('-')) {
                 None => read.name_folder(argument.into())?,
                 Some("--") => only_paths = true,
-                Some("-h" | "--help") => return Ok(Request::Help),
-                Some("-V" | "--version") => return Ok(Request::Version),
+                Some("-h" | "--help") => return Ok(VerifyRequest::Help),
+                Some("-V" | "--version") => return Ok(VerifyRequest::Version),
                 Some(option) => read.take(option, &mut rest)?,
             }
         }
@@ -100,7 +100,7 @@ impl Arguments {
             (None, None, true) => Err(UsageError::Folder),
             (Some(_), Some(_), _) => Err(UsageError::Both("--evidence")),
             (Some(_), _, false) => Err(UsageError::Both("--archive")),
-            _ => Ok(Request::Check(Box::new(read))),
+            _ => Ok(VerifyRequest::Check(Box::new(read))),
         }
     }
 
@@ -172,7 +172,7 @@ fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(option: &str, value: &OsS
 mod tests {
     use super::*;
 
-    fn read(arguments: &[&str]) -> Result<Request, UsageError> {
+    fn read(arguments: &[&str]) -> Result<VerifyRequest, UsageError> {
         Arguments::read(arguments.iter().map(OsString::from))
     }
 
@@ -181,11 +181,11 @@ mod tests {
         for spelled in
             [&["data", "--keyring", "k", "--threads=2"][..], &["--keyring=k", "--threads", "2", "data"]]
         {
-            let Ok(Request::Check(arguments)) = read(spelled) else { panic!("{spelled:?}") };
+            let Ok(VerifyRequest::Check(arguments)) = read(spelled) else { panic!("{spelled:?}") };
             assert_eq!(arguments.folder, Some("data".into()));
             assert_eq!((arguments.keyring, arguments.threads), (Some("k".into()), NonZero::new(2)));
         }
-        let Ok(Request::Check(arguments)) = read(&["--", "--json"]) else { panic!("a folder") };
+        let Ok(VerifyRequest::Check(arguments)) = read(&["--", "--json"]) else { panic!("a folder") };
         assert!(arguments.folder == Some("--json".into()) && !arguments.json);
     }
 
@@ -204,7 +204,7 @@ mod tests {
             let error = read(arguments).unwrap_err().to_string();
             assert!(error.contains(expected), "{arguments:?}: {error}");
         }
-        assert!(matches!(read(&["--help"]), Ok(Request::Help)));
-        assert!(matches!(read(&["a", "-V"]), Ok(Request::Version)));
+        assert!(matches!(read(&["--help"]), Ok(VerifyRequest::Help)));
+        assert!(matches!(read(&["a", "-V"]), Ok(VerifyRequest::Version)));
     }
 }

@@ -14,7 +14,7 @@ use bitacora_verify::{
     verify_ledger,
 };
 
-use self::arguments::{Arguments, HELP, Request, UsageError};
+use self::arguments::{Arguments, HELP, UsageError, VerifyRequest};
 
 /// The exit code of a command line that makes no sense.
 const USAGE: u8 = 2;
@@ -27,11 +27,11 @@ fn main() -> ExitCode {
         Err(error) => return tell(&error, USAGE),
     };
     match request {
-        Request::Help => written(io::stdout().write_all(HELP.as_bytes()), 0),
-        Request::Version => {
+        VerifyRequest::Help => written(io::stdout().write_all(HELP.as_bytes()), 0),
+        VerifyRequest::Version => {
             written(writeln!(io::stdout(), "bitacora-verify {}", env!("CARGO_PKG_VERSION")), 0)
         }
-        Request::Check(arguments) => match check(&arguments) {
+        VerifyRequest::Check(arguments) => match check(&arguments) {
             Ok(verdict) => verdict,
             Err(error) => match error.downcast_ref::<InputError>() {
                 Some(InputError::Policy { .. }) => tell(&*error, USAGE),
