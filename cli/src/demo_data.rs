@@ -13,7 +13,7 @@ use bitacora_formats::{Micros, format_time};
 
 use self::agent::Agent;
 use self::random::DemoRandom;
-use crate::import::EventDraft;
+use bitacora_import::EventDraft;
 
 /// The approximate number of events of one busy agent in an hour.
 const EVENTS_PER_AGENT: u64 = 1_650;

@@ -3,6 +3,7 @@
 pub(crate) mod descriptors;
 pub(crate) mod document;
 pub(crate) mod durable_file;
-pub(crate) mod input_file;
 pub(crate) mod new_file;
 pub(crate) mod source_files;
+
+pub(crate) use bitacora_verify::input_file;

@@ -1,10 +1,9 @@
 //! The command line: flags, exit codes, stdout.
 //!
 //! The program is the function [`main`], so that its tests can start it too. It is the only crate that prints: results
-//! go to stdout, everything else to stderr. [`verify`] reads a ledger's folder with the formats alone.
+//! go to stdout, everything else to stderr.
 
 mod arguments;
-mod bench;
 mod commands;
 mod data_folder;
 mod demo_data;
@@ -12,13 +11,10 @@ mod error;
 mod exit;
 mod files;
 mod help;
-mod import;
 mod keys;
 mod ledger_access;
 mod options;
 mod program;
-mod prove;
 mod terminal;
-pub mod verify;
 
 pub use program::main;

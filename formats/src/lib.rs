@@ -49,6 +49,7 @@ mod rfc3339;
 mod sample_ledger;
 mod sealer;
 mod segment;
+mod shown_text;
 mod state_snapshot;
 mod subjects;
 mod tip_table;
@@ -152,6 +153,7 @@ pub use segment::{
     MAX_SEGMENT_HEADER_BYTES, MIN_SEGMENT_HEADER_BYTES, SEGMENT_FORMAT, SEGMENT_MAGIC, SegmentError,
     SegmentHeader, SegmentPlan, seal_segment_header,
 };
+pub use shown_text::{printable, printable_json};
 pub use state_snapshot::{
     MAX_STATE_BYTES, MAX_STATE_SNAPSHOT_BYTES, STATE_PIECE_BYTES, STATE_SNAPSHOT_FORMAT,
     STATE_SNAPSHOT_HEADER_BYTES, STATE_SNAPSHOT_MAGIC, StateSnapshotError, StateSnapshotHeader, open_state,

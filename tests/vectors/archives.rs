@@ -10,14 +10,14 @@ use bitacora_archiver::{
     ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
     StoreSettings, StoredArchives,
 };
-use bitacora_cli::verify::{
-    ArchiveProblem, CheckedArchive, Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger,
-};
 use bitacora_formats::{
     Data, Event, HeadStep, HeadsWalk, Json, Keyring, Micros, ReleasedSegment, TreeHash, TreeHead,
     UnverifiedTreeHead,
 };
 use bitacora_ledger::{AppendRequest, Entropy, Environment, HeadOptions, Ledger, Options, SystemEntropy};
+use bitacora_verify::{
+    ArchiveProblem, CheckedArchive, Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger,
+};
 use tempfile::TempDir;
 
 use crate::case::{Case, ExpectedFinding, Files, NOTE, segment};

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use bitacora_cli::verify::Verdict;
+use bitacora_verify::Verdict;
 use serde_json::json;
 
 /// The content under a name.

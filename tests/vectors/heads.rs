@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bitacora_cli::verify::{KnownHead, Patience, VerifyOptions, verify_ledger};
 use bitacora_formats::{UnverifiedTreeHead, VerifierKey};
+use bitacora_verify::{KnownHead, Patience, VerifyOptions, verify_ledger};
 use ed25519_dalek::{Signer, SigningKey};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;

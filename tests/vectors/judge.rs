@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 
-use bitacora_cli::verify::{LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bitacora_cli::verify::{Patience, VerifyOptions, verify_ledger};
 use bitacora_formats::{Frontier, VerifierKey, WitnessPolicy};
+use bitacora_verify::{Patience, VerifyOptions, verify_ledger};
 use ed25519_dalek::{Signer, SigningKey};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;

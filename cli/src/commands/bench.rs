@@ -1,21 +1,18 @@
 //! `bench`: measures the speed and size of this ledger on this machine and disk.
 
-mod plot;
-mod saved;
-mod tables;
-mod text;
-
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use bitacora_bench::{
+    BenchError, BenchGroup, BenchPlan, LoadShape, Results, SavedError, StopSignal, UnmeasuredPart,
+    markdown_lines, read_saved, svg, text_lines,
+};
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use self::saved::SavedError;
-use crate::bench::{self, BenchError, BenchGroup, BenchPlan, LoadShape, Results, StopSignal, UnmeasuredPart};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::new_file::{self, NewFileError};
@@ -41,7 +38,7 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct BenchArguments {
     /// Measure only these; repeatable.
     #[arg(long, value_enum, value_name = "WHAT")]
-    only: Vec<BenchGroup>,
+    only: Vec<GroupName>,
     /// The duration of each measurement, after a warm-up of a quarter of it.
     #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = seconds)]
     seconds: Duration,
@@ -74,6 +71,54 @@ pub(crate) struct BenchArguments {
     plot: Option<PathBuf>,
 }
 
+/// The name of a group of measurements on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GroupName {
+    /// The disk alone: write and sync.
+    Disk,
+    /// Appends in this process.
+    Append,
+    /// Appends over HTTP, to a separate service on loopback.
+    Http,
+    /// Decisions over HTTP, each before a call and its outcome; beside plain appends.
+    Decide,
+    /// Replays of the state that decides, and openings with it.
+    Replay,
+    /// Latency while segments end and begin.
+    Roll,
+    /// The cost of signed tree heads for appends.
+    Heads,
+    /// Archives of the records of --records, beside zstd.
+    Archive,
+    /// A load of many events, and its memory; the groups below are measured on its ledger.
+    Load,
+    /// Reads of all events, and of one stream.
+    Read,
+    /// Openings of a ledger.
+    Open,
+    /// Verification of a ledger, beside the speed of its hash.
+    Verify,
+}
+
+impl From<GroupName> for BenchGroup {
+    fn from(name: GroupName) -> Self {
+        match name {
+            GroupName::Disk => Self::Disk,
+            GroupName::Append => Self::Append,
+            GroupName::Http => Self::Http,
+            GroupName::Decide => Self::Decide,
+            GroupName::Replay => Self::Replay,
+            GroupName::Roll => Self::Roll,
+            GroupName::Heads => Self::Heads,
+            GroupName::Archive => Self::Archive,
+            GroupName::Load => Self::Load,
+            GroupName::Read => Self::Read,
+            GroupName::Open => Self::Open,
+            GroupName::Verify => Self::Verify,
+        }
+    }
+}
+
 /// The reason why a benchmark ended without figures.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchFailure {
@@ -100,7 +145,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     arguments.plot.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(BenchFailure::Plot)?;
     // Read first: whoever names a file that is none should not wait for the figures to hear of it.
-    let read = |path: &PathBuf| saved::read(path).map_err(BenchFailure::from);
+    let read = |path: &PathBuf| read_saved(path).map_err(BenchFailure::from);
     let earlier = arguments.compare.as_ref().map(read).transpose()?;
     let results = match &arguments.from {
         Some(path) => read(path)?,
@@ -109,13 +154,13 @@ pub(crate) fn run(
     if global.json {
         output.json(&results.to_json())?;
     } else if arguments.markdown {
-        tables::lines(&results).iter().try_for_each(|line| output.line(line))?;
+        markdown_lines(&results).iter().try_for_each(|line| output.line(line))?;
     } else {
-        text::lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
+        text_lines(&results, earlier.as_ref()).iter().try_for_each(|line| output.line(line))?;
     }
     output.flush()?;
     if let Some(path) = &arguments.plot {
-        new_file::write(path, plot::svg(&results).as_bytes()).map_err(BenchFailure::Plot)?;
+        new_file::write(path, svg(&results).as_bytes()).map_err(BenchFailure::Plot)?;
     }
     match results.failures {
         failures if failures.is_empty() => Ok(Exit::Done),
@@ -141,7 +186,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
     logging::start(LogForm::Text, LevelFilter::WARN);
     let folder = arguments.folder.clone();
     let folder = folder.unwrap_or_else(|| PathBuf::from(format!("bitacora-bench-{}", std::process::id())));
-    let mut groups = arguments.only.clone();
+    let mut groups: Vec<BenchGroup> = arguments.only.iter().map(|name| (*name).into()).collect();
     if groups.is_empty() {
         groups = BenchGroup::ALL.to_vec();
     }
@@ -160,7 +205,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
         let stopped = stop.clone();
         thread::spawn(move || {
             let spinner = WorkSpinner::new();
-            let measured = bench::measure(&mut plan, &stopped, &|what| spinner.tell(what));
+            let measured = bitacora_bench::measure(&mut plan, &stopped, &|what| spinner.tell(what));
             drop(spinner);
             // The receiver may be gone.
             let _unheard = sender.send(measured).is_err();
@@ -172,7 +217,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
                 // The folder is removed by whoever measures, before it says that it has ended.
                 if tokio::time::timeout(END_PATIENCE, receiver).await.is_err() {
                     // It is in the middle of something long, which ends with this program.
-                    bench::remove(&folder);
+                    bitacora_bench::remove(&folder);
                 }
                 return Err(InterruptError.into());
             }

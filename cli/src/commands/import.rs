@@ -1,27 +1,26 @@
 //! `import`: external recordings into a ledger, through the service or in its folder; each event once.
 
-mod flow;
 mod report;
-mod summary;
-mod totals;
+mod target;
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
+use bitacora_import::{
+    Format, ImportDescription, ImportError, ImportFlow, ImportSummary, ImportTally, fault,
+};
 use bitacora_ledger::CloseError;
 use clap::{Args, ValueEnum};
 
-use self::flow::{Flow, ImportDescription};
 use self::report::{Report, ReportError, ReportPlace};
-use self::summary::ImportSummary;
+use self::target::OpenedTarget;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::import::{Format, ImportTally};
 use crate::ledger_access::access::{Access, AccessError, event_loop};
 use crate::ledger_access::append_retry::Miss;
-use crate::ledger_access::interrupt::Interrupts;
+use crate::ledger_access::interrupt::{InterruptError, Interrupts};
 use crate::options::global::Global;
 use crate::options::mapping_arguments::MappingArguments;
 use crate::terminal::output::{Output, printable};
@@ -98,6 +97,18 @@ pub(crate) enum ImportFailure {
     Close(#[from] CloseError),
 }
 
+impl From<ImportError<Miss>> for CommandError {
+    fn from(error: ImportError<Miss>) -> Self {
+        match error {
+            ImportError::Missed(miss) => ImportFailure::Missed(Box::new(miss)).into(),
+            ImportError::Reading => ImportFailure::Reading.into(),
+            ImportError::Reporting(source) => ImportFailure::Reporting(source).into(),
+            ImportError::NoThread(_) => ImportFailure::Unreadable(error.to_string()).into(),
+            ImportError::Interrupted => InterruptError.into(),
+        }
+    }
+}
+
 impl CommandFailure for ImportFailure {
     fn exit(&self) -> Exit {
         match self {
@@ -129,18 +140,18 @@ pub(crate) fn run(
     let (report, listing) = report.unzip();
     let tally = ImportTally::new(printable, listing);
     let description = ImportDescription { mapping: &mapping, accept: arguments.accept };
-    let mut flow = Flow::new(ImportBar::new(bytes));
+    let bar = ImportBar::new(bytes);
+    let mut flow = ImportFlow::new(bar.clone());
     let ended = event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let before = access.stored_bytes(&global.ledger).await;
-        let has_answered = before.is_some();
-        let way = (&access, &global.ledger);
-        let ended = flow.run(reading, tally, way, &description, has_answered, &mut interrupts).await;
+        let target = OpenedTarget { access: &access, ledger: &global.ledger, has_answered: before.is_some() };
+        let ended = flow.run(reading, tally, &target, &description, &mut interrupts).await;
         let after = access.stored_bytes(&global.ledger).await;
         flow.landed.stored = after.zip(before).and_then(|(after, before)| after.checked_sub(before));
-        ended
+        ended.map_err(CommandError::from)
     });
-    flow.clear();
+    bar.clear();
     let closed = access.end();
     let tally = flow.tally.take();
     // Of an import that did not come to its end there is none, and what was there stays.
@@ -158,8 +169,8 @@ pub(crate) fn run(
     ended?;
     closed.map_err(ImportFailure::from)?;
     reported.map_err(ImportFailure::from)?;
-    if let Some(fault) = tally.as_ref().and_then(summary::fault) {
-        return Err(fault.into());
+    if let Some(fault) = tally.as_ref().and_then(fault) {
+        return Err(ImportFailure::Unreadable(fault).into());
     }
     if arguments.accept && !flow.landed.accepted {
         return Err(ImportFailure::NotAccepted.into());

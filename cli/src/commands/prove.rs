@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use bitacora_api::InclusionAnswer;
 use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceipt, VerifierKey};
+use bitacora_verify::{DisclosedPart, ProofSource, ProveError, receipt_text};
 use clap::Args;
 
+use crate::data_folder::archives;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::new_file::{self, NewFileError};
@@ -14,7 +16,6 @@ use crate::keys::passphrase::PassphraseSource;
 use crate::keys::token;
 use crate::ledger_access::access::{AccessError, event_loop};
 use crate::options::global::Global;
-use crate::prove::{DisclosedPart, ProofSource, ProveError, receipt_text};
 use crate::terminal::output::{Output, printable};
 use bitacora_client::{ClientError, Connection};
 
@@ -122,8 +123,8 @@ pub(crate) fn run(
             let data = global.data()?;
             let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
             let folder = data.join("ledgers").join(global.ledger.as_str());
-            let source = ProofSource::open(&global.environment(data), &folder, keyring, &global.ledger)
-                .map_err(ProveFailure::from)?;
+            let archives = archives::readable(global.archive_place(data));
+            let source = ProofSource::new(&folder, &keyring, &global.ledger, Some(&*archives));
             let proof = match arguments.receipt {
                 true => source.receipt(position),
                 false => source.evidence(position, arguments.disclosed()),

@@ -32,7 +32,6 @@ use crate::demo_data::{Hour, hour};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::descriptors;
-use crate::import::AppendMiss as _;
 use crate::keys::admin_token;
 use crate::ledger_access::access::{Access, AccessError};
 use crate::ledger_access::append_retry::{AppendOutcome, Delivery, Miss};
@@ -41,8 +40,9 @@ use crate::options::global::{DEFAULT_ADDRESS, Global};
 use crate::terminal::logging::{self, LogForm};
 use crate::terminal::output::Output;
 use crate::terminal::progress::{ByteBar, EventBar};
-use crate::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_client::{Connection, ServiceUrl};
+use bitacora_import::AppendMiss as _;
+use bitacora_verify::{Report, Verdict, VerifyOptions, verify_ledger};
 
 const DEFAULT_EVENTS: u64 = 20_000;
 /// The most events; `bench` is for more.

@@ -19,7 +19,6 @@ use serde_json::{Value, json};
 
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::import::EventDraft;
 use crate::keys::token;
 use crate::ledger_access::access::{Access, event_loop};
 use crate::ledger_access::append_retry::{Delivery, Miss};
@@ -29,6 +28,7 @@ use crate::options::time::EndTime;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second};
 use bitacora_client::{ClientError, Connection, Refusal};
+use bitacora_import::EventDraft;
 
 /// The source of these events.
 const SOURCE: &str = "urn:bitacora:token";

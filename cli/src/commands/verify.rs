@@ -1,37 +1,27 @@
 //! `verify`: checks ledgers' folders, and reports what that proves.
 
-mod archive;
-mod assurance;
-mod coverage;
-mod evidence;
 mod failure;
-mod generations;
-mod places;
-mod report_view;
-mod witnesses;
 
-use std::fs;
-use std::io;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use bitacora_formats::limits::MAX_NOTE_BYTES;
-use bitacora_formats::{Keyring, LedgerName, UnverifiedTreeHead, VerifierKey};
+use bitacora_archiver::ArchivePlace;
+use bitacora_formats::{Keyring, LedgerName, VerifierKey};
+use bitacora_verify::{
+    AskedLedgers, CheckResult, KnownHead, LeavesWanted, LedgerPlace, Patience, ReportView, Verdict,
+    VerifyOptions, check_archives, check_proof, find_ledgers, parse_known_head, read_known_head,
+    read_witness_policy, verify_ledger,
+};
 use clap::Args;
-use serde_json::Value;
 
 use self::failure::VerifyFailure;
-use self::places::LedgerPlace;
-use self::report_view::ReportView;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::input_file;
 use crate::keys::keyring_file;
 use crate::keys::passphrase::PassphraseSource;
 use crate::options::global::Global;
-use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError};
 use crate::terminal::progress::ByteBar;
-use crate::verify::{KnownHead, LeavesWanted, Patience, Verdict, VerifyOptions, verify_ledger};
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
@@ -89,24 +79,24 @@ pub(crate) fn run(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let policy = arguments.witnesses.as_deref().map(witnesses::read).transpose()?;
+    let policy = arguments.witnesses.as_deref().map(read_witness_policy).transpose();
+    let policy = policy.map_err(VerifyFailure::from)?;
     if let Some(path) = &arguments.evidence {
-        let proven = evidence::check(path, &arguments.vkey, policy.as_ref())?;
-        show(global, output, || proven.to_json(), || proven.lines())?;
-        return Ok(proven.exit());
+        let proven = check_proof(path, &arguments.vkey, policy.as_ref()).map_err(VerifyFailure::from)?;
+        return show(&proven, global, output);
     }
     let keyring = if arguments.with_keys { Some(load_keyring(global)?) } else { None };
     if !arguments.archive.is_empty() {
-        let archives = archive::check(&arguments.archive, (&arguments.vkey, keyring.as_ref()))?;
-        show(global, output, || archives.to_json(), || archives.lines())?;
-        return Ok(archives.exit());
+        let progress = ByteBar::new("archives");
+        let known = (&*arguments.vkey, keyring.as_ref());
+        let archives = check_archives(&arguments.archive, known, &progress).map_err(VerifyFailure::from)?;
+        drop(progress);
+        return show(&archives, global, output);
     }
-    let (places, archives) = places::find(global, arguments.all)?;
+    let (places, archives) = places(arguments, global)?;
     let mut worst = None;
     for LedgerPlace { folder, name, is_named } in &places {
-        let anchored = global.named_anchor()?.and_then(|anchor| anchor.file_of(name));
-        let mut known_heads = known_heads(arguments.known_head.iter().chain(&anchored))?;
-        known_heads.extend(stored_head(global, name)?);
+        let known_heads = known_heads(arguments, global, name)?;
         let progress = ByteBar::new(name.as_str());
         let options = VerifyOptions {
             every_signature: arguments.every_signature,
@@ -124,93 +114,69 @@ pub(crate) fn run(
         let report = verify_ledger(folder, &options);
         drop(progress);
         worst = worst.max(Some(report.verdict()));
-        let shown = ReportView {
-            name,
-            report: &report,
-            exit: exit(report.verdict()),
-            every_signature: arguments.every_signature,
-            explain: arguments.explain,
-        };
-        show(global, output, || shown.to_json(), || shown.lines())?;
+        let (every_signature, explain) = (arguments.every_signature, arguments.explain);
+        show(&ReportView { name, report: &report, every_signature, explain }, global, output)?;
     }
-    Ok(worst.map_or(Exit::Incomplete, exit))
+    Ok(worst.unwrap_or(Verdict::Incomplete).into())
 }
 
 /// Shows a result. A reader that closes the pipe early does not change the result.
-fn show(
+fn show(result: &dyn CheckResult, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
+    let mut text = Vec::new();
+    let written = result.write(global.json, &mut text).map_err(OutputError::from);
+    match written.and_then(|()| output.bytes(&text)) {
+        Ok(()) | Err(OutputError::Closed) => Ok(result.verdict().into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Confirmed => Self::Done,
+            Verdict::Alone => Self::Alone,
+            Verdict::Diverged => Self::Diverged,
+            Verdict::Incomplete => Self::Incomplete,
+            Verdict::Invalid => Self::Invalid,
+        }
+    }
+}
+
+/// Returns the ledgers to verify, and the folder of their archives; `None` where these are in a store. They have to be
+/// fetched from there first, because verifying asks nobody.
+fn places(
+    arguments: &VerifyArguments,
     global: &Global,
-    output: &mut Output,
-    json: impl FnOnce() -> Value,
-    lines: impl FnOnce() -> Vec<String>,
-) -> Result<(), OutputError> {
-    let shown = if global.json {
-        output.json(&json())
-    } else {
-        lines().iter().try_for_each(|line| output.line(printable(line)))
+) -> Result<(Vec<LedgerPlace>, Option<PathBuf>), CommandError> {
+    let (is_named, all) = (global.is_ledger_named(), arguments.all);
+    let asked = AskedLedgers { name: &global.ledger, is_named, all };
+    let (places, data) = find_ledgers(global.data()?, asked).map_err(VerifyFailure::from)?;
+    let archives = match global.archive_place(&data) {
+        ArchivePlace::Folder(folder) => Some(folder),
+        ArchivePlace::Store(_) => None,
     };
-    match shown {
-        Err(OutputError::Closed) => Ok(()),
-        shown => shown,
+    Ok((places, archives))
+}
+
+/// Returns the heads that were kept elsewhere, and the one in the store that --anchor names.
+fn known_heads(
+    arguments: &VerifyArguments,
+    global: &Global,
+    name: &LedgerName,
+) -> Result<Vec<KnownHead>, CommandError> {
+    let anchored = global.named_anchor()?.and_then(|anchor| anchor.file_of(name));
+    let files = arguments.known_head.iter().chain(&anchored);
+    let heads = files.map(|path| read_known_head(path)).collect::<Result<Vec<_>, _>>();
+    let mut heads = heads.map_err(VerifyFailure::from)?;
+    let Some(anchor) = global.named_anchor()? else { return Ok(heads) };
+    if let Some((file, note)) = anchor.stored_head(name).map_err(VerifyFailure::from)? {
+        heads.push(parse_known_head(file, &note).map_err(VerifyFailure::from)?);
     }
-}
-
-fn exit(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Confirmed => Exit::Done,
-        Verdict::Alone => Exit::Alone,
-        Verdict::Diverged => Exit::Diverged,
-        Verdict::Incomplete => Exit::Incomplete,
-        Verdict::Invalid => Exit::Invalid,
-    }
-}
-
-/// Reads the heads that were kept elsewhere. An unreadable one ends the command, so that nothing is compared with less
-/// than was asked for.
-fn known_heads<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<KnownHead>, CommandError> {
-    let read = |path: &PathBuf| {
-        let file = path.display().to_string();
-        let failed = |what: String| VerifyFailure::KnownHead { path: file.clone(), what };
-        let note = read_note(path).map_err(|error| failed(error.to_string()))?;
-        let head = UnverifiedTreeHead::parse(&note).map_err(|error| failed(error.to_string()))?;
-        Ok(KnownHead { file, head })
-    };
-    files.map(read).collect()
-}
-
-/// Returns the head in the store that --anchor names.
-fn stored_head(global: &Global, ledger: &LedgerName) -> Result<Option<KnownHead>, CommandError> {
-    let Some(anchor) = global.named_anchor()? else { return Ok(None) };
-    let stored = anchor.stored_head(ledger).map_err(VerifyFailure::from)?;
-    let Some((file, note)) = stored else { return Ok(None) };
-    match UnverifiedTreeHead::parse(&note) {
-        Ok(head) => Ok(Some(KnownHead { file, head })),
-        Err(error) => Err(VerifyFailure::KnownHead { path: file, what: error.to_string() }.into()),
-    }
-}
-
-/// Reads a note. One byte more than a note can have is enough to refuse it.
-fn read_note(path: &Path) -> io::Result<String> {
-    String::from_utf8(input_file::read(path, MAX_NOTE_BYTES)?).map_err(io::Error::other)
+    Ok(heads)
 }
 
 fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {
     let path = global.keyring()?;
     let loaded = keyring_file::load(&path, global.data.as_deref(), PassphraseSource::User);
     Ok(loaded.map_err(VerifyFailure::Keyring)?.keyring)
-}
-
-/// Returns the names of the ledgers. Folders without a ledger's name were left by an interrupted creation.
-fn ledger_names(data: &Path) -> Result<Vec<LedgerName>, CommandError> {
-    let folder = data.join("ledgers");
-    let failed = |source| VerifyFailure::Folder { path: folder.display().to_string(), source };
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        names.extend(name.to_str().and_then(|name| name.parse::<LedgerName>().ok()));
-    }
-    names.sort_unstable();
-    if names.is_empty() {
-        return Err(VerifyFailure::NoLedger { path: folder.display().to_string() }.into());
-    }
-    Ok(names)
 }

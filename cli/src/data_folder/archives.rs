@@ -1,15 +1,19 @@
 //! The store of ledgers' archives: by default a folder beside the ledgers.
 
+use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Objects, READ_CACHE_BYTES, Rules, StoreSettings, StoredArchives,
+    ArchivePlace, ArchiveStore, Objects, READ_CACHE_BYTES, Rules, StoreSettings, StoredArchive,
+    StoredArchives,
 };
 use bitacora_formats::Micros;
 use bitacora_ledger::Environment;
 use bitacora_server::{ArchivePauses, ArchiveSettings};
+use bitacora_verify::{ArchiveBytes, ArchiveFolder};
 use clap::Args;
 
 use crate::options::time;
@@ -70,6 +74,38 @@ pub(crate) fn beside(data: &Path) -> ArchivePlace {
 /// Returns the store at a place, with settings from the environment. It is contacted with the first request.
 pub(crate) fn store_at(place: ArchivePlace) -> Arc<dyn Objects> {
     Arc::new(ArchiveStore::at(place, StoreSettings::from_environment()))
+}
+
+/// Returns the archives at a place, for the verifier's reading.
+pub(crate) fn readable(place: ArchivePlace) -> Box<dyn bitacora_verify::ArchiveStore> {
+    match place {
+        ArchivePlace::Folder(folder) => Box::new(ArchiveFolder(folder)),
+        ArchivePlace::Store(_) => Box::new(StoredObjects(store_at(place))),
+    }
+}
+
+/// Archives in an object store.
+struct StoredObjects(Arc<dyn Objects>);
+
+/// An archive in an object store.
+struct StoredObject(StoredArchive);
+
+impl bitacora_verify::ArchiveStore for StoredObjects {
+    fn open(&self, name: &str) -> io::Result<Box<dyn ArchiveBytes>> {
+        // The reader verifies the layout again, with the ledger's keys.
+        let archive = StoredArchive::open(&self.0, name, None).map_err(io::Error::other)?;
+        Ok(Box::new(StoredObject(archive)))
+    }
+}
+
+impl ArchiveBytes for StoredObject {
+    fn size(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        self.0.read(range).map_err(io::Error::other)
+    }
 }
 
 /// Returns the machine's own disk, clock and random generator, with the archives of this store.

@@ -3,8 +3,8 @@
 use super::calls::{DemoCall, Trade, Workplace};
 use super::random::DemoRandom;
 use super::words;
-use crate::import::EventDraft;
-use crate::import::json_text::JsonObject;
+use bitacora_import::EventDraft;
+use bitacora_import::JsonObject;
 
 /// An event and its time since the agent began.
 pub(super) struct TimedEvent {

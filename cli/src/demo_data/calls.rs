@@ -2,7 +2,7 @@
 
 use super::random::DemoRandom;
 use super::words;
-use crate::import::json_text::JsonObject;
+use bitacora_import::JsonObject;
 
 /// The trade of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use crate::files::input_file;
-use crate::import::{FileIdentity, SourceFile};
+use bitacora_import::{FileIdentity, SourceFile};
 
 /// The most files of one import.
 const MAX_FILES: usize = 100_000;
@@ -132,7 +132,7 @@ mod tests {
 
     struct Untold;
 
-    impl crate::import::ReadProgress for Untold {
+    impl bitacora_import::ReadProgress for Untold {
         fn read(&self, _: u64) {}
     }
 
@@ -169,6 +169,6 @@ mod tests {
         assert!(why.contains("found a pipe"), "{why}");
         // In a folder it is one of its files, and told of when it is read, without waiting for a writer.
         assert_eq!(names(&[path]), ["pipe.jsonl"]);
-        assert!(crate::import::Records::open(Some(&pipe), input_file::open, Untold).is_err());
+        assert!(bitacora_import::Records::open(Some(&pipe), input_file::open, Untold).is_err());
     }
 }

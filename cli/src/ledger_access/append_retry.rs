@@ -9,11 +9,11 @@ use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, ErrorKind, Ledg
 use hyper::body::Bytes;
 
 use crate::exit::Exit;
-use crate::import::{AppendChannel, AppendMiss};
 use crate::keys::token;
 use crate::ledger_access::access::Access;
 use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
+use bitacora_import::{Acknowledgement, AppendChannel, AppendMiss};
 
 /// A channel to the ledger for one request at a time.
 pub(crate) struct Delivery {
@@ -204,15 +204,27 @@ impl AppendMiss for Miss {
 }
 
 impl AppendChannel for Delivery {
-    type Acknowledgement = AppendOutcome;
     type Miss = Miss;
 
-    async fn append(&mut self, events: Vec<u8>) -> Result<AppendOutcome, Miss> {
-        self.deliver(BodyForm::Batch, &events.into()).await
+    async fn append(&mut self, events: Vec<u8>) -> Result<Acknowledgement, Miss> {
+        Ok(self.deliver(BodyForm::Batch, &events.into()).await?.into())
     }
 
     fn retries(&self) -> u64 {
         self.retries
+    }
+}
+
+impl From<AppendOutcome> for Acknowledgement {
+    fn from(appended: AppendOutcome) -> Self {
+        let created = appended.receipts.iter().filter(|receipt| receipt.is_new).count();
+        Self {
+            created: created as u64,
+            duplicates: (appended.receipts.len() - created) as u64,
+            derived: appended.derived as u64,
+            head_position: appended.head_position,
+            head_hash: appended.head_hash,
+        }
     }
 }
 

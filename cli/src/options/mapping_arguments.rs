@@ -10,7 +10,7 @@ use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::files::input_file;
 use crate::files::source_files::{FilesError, find, home_transcripts};
-use crate::import::{Format, ImportPlan, LineMapping, Pointer, SourceFile, Template};
+use bitacora_import::{Format, ImportPlan, LineMapping, Pointer, SourceFile, Template};
 
 /// The mapping of any lines of JSON to events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
 #[derive(Debug, Clone, Args)]

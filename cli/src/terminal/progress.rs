@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::import::ReadProgress;
-use crate::verify::Progress;
+use bitacora_import::{ImportProgress, ReadProgress};
+use bitacora_verify::Progress;
 
 /// A bar over bytes; silent unless stderr is a terminal.
 pub(crate) struct ByteBar(ProgressBar);
@@ -100,12 +100,6 @@ impl ImportBar {
         Self(bar)
     }
 
-    /// Shows the number of acknowledged events.
-    pub(crate) fn events(&self, events: u64) {
-        let per_second = events.checked_div(self.0.elapsed().as_secs().max(1)).unwrap_or_default();
-        self.0.set_message(format!("{events} events, {per_second}/s"));
-    }
-
     pub(crate) fn clear(&self) {
         self.0.finish_and_clear();
     }
@@ -114,6 +108,14 @@ impl ImportBar {
 impl ReadProgress for ImportBar {
     fn read(&self, bytes: u64) {
         self.0.inc(bytes);
+    }
+}
+
+impl ImportProgress for ImportBar {
+    /// Shows the number of acknowledged events.
+    fn events(&self, events: u64) {
+        let per_second = events.checked_div(self.0.elapsed().as_secs().max(1)).unwrap_or_default();
+        self.0.set_message(format!("{events} events, {per_second}/s"));
     }
 }
 

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bitacora_cli::verify::{FaultKind, HeadFault, Verdict};
 use bitacora_formats::{
     Generation, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, SegmentNumber, TreeHead, UnverifiedTreeHead,
 };
+use bitacora_verify::{FaultKind, HeadFault, Verdict};
 use serde_json::Value;
 
 use crate::sample::{Sample, code, shown_heads, told};

@@ -13,12 +13,12 @@ use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
-use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::{
     BodyWriter, ChainHash, ChainTip, Codec, Data, Epoch, Event, EventDraft, FramePlan, FrameSealer, Frontier,
     Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentNumber, SegmentPlan,
     StreamVersion, TreeHash, encode_record, genesis_tip, leaf_hash, seal_segment_header,
 };
+use bitacora_verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 use crate::sample::{event, shown};
 

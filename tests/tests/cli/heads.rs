@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bitacora_cli::verify::{Fault, FaultKind, HeadFault, HeadsChecked, Verdict};
 use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
     FOOTER_BYTES, Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, Keyring,
     Origin, SegmentNumber, TreeHash, TreeHead, UnverifiedTreeHead, VerifierKey, sign_note,
 };
+use bitacora_verify::{Fault, FaultKind, HeadFault, HeadsChecked, Verdict};
 
 use crate::sample::{Sample, code, shown_heads, told, why};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use bitacora_cli::verify::{Fault, FaultKind, Gap, LeavesWanted, Report, Verdict};
 use bitacora_formats::{FOOTER_BYTES, LEAF_ENTRY_BYTES};
+use bitacora_verify::{Fault, FaultKind, Gap, LeavesWanted, Report, Verdict};
 
 use crate::sample::{Sample, code, shown_leaves, told};
 

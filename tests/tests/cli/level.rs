@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use bitacora_cli::verify::{FaultKind, Gap, LeavesWanted, Verdict};
 use bitacora_formats::{LEVELS_HEADER_BYTES, TREE_HASH_BYTES};
 use bitacora_ledger::AppendRequest;
+use bitacora_verify::{FaultKind, Gap, LeavesWanted, Verdict};
 
 use bitacora_tests::folders::copy_folder;
 

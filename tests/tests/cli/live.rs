@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bitacora_cli::verify::{Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_ledger::{AppendRequest, HeadOptions, Options};
 use bitacora_tests::raised_at_end::RaisedAtEnd;
+use bitacora_verify::{Report, Verdict, VerifyOptions, verify_ledger};
 
 use crate::sample::{Sample, event};
 

@@ -4,12 +4,12 @@ use std::fs;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bitacora_cli::verify::{
+use bitacora_formats::{FrameHeader, Generation, KeyProblem, Origin, SegmentHeader, SegmentWalk, Step};
+use bitacora_verify::{
     Assurance, BegunGeneration, ContentsChecked, CosignedChecked, CosignedFault, Fault, FaultKind, Head,
     HeadsChecked, LeavesChecked, LeavesWanted, PartCounts, Progress, Report, Verdict, VerifyOptions,
     verify_ledger,
 };
-use bitacora_formats::{FrameHeader, Generation, KeyProblem, Origin, SegmentHeader, SegmentWalk, Step};
 use serde_json::json;
 
 use crate::sample::{Sample, told};

@@ -8,11 +8,11 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_cli::verify::{LeavesWanted, Patience, Report, VerifyOptions, verify_ledger};
 use bitacora_formats::{Data, Event, Json, Keyring};
 use bitacora_ledger::{
     AppendRequest, Entropy, Environment, HeadOptions, Ledger, OpenError, Options, SystemEntropy,
 };
+use bitacora_verify::{LeavesWanted, Patience, Report, VerifyOptions, verify_ledger};
 use serde_json::Value;
 use tempfile::TempDir;
 

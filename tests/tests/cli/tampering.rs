@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use bitacora_cli::verify::{FaultKind, LeavesWanted, Report, Verdict};
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
+use bitacora_verify::{FaultKind, LeavesWanted, Report, Verdict};
 
 use crate::sample::{Sample, code, shown, told};
 

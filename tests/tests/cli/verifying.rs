@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use bitacora_cli::verify::{FaultKind, Gap, LeavesWanted, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::Keyring;
 use bitacora_ledger::AppendRequest;
 use bitacora_tests::raised_at_end::RaisedAtEnd;
+use bitacora_verify::{FaultKind, Gap, LeavesWanted, Verdict, VerifyOptions, verify_ledger};
 
 use crate::sample::{Sample, code, event, told, why, write_keyring};
 

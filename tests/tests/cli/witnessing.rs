@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bitacora_cli::verify::Verdict;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{
     HeadStep, HeadsWalk, NoteSignature, Origin, UnverifiedTreeHead, VerifierKey, WitnessKey, cosign,
 };
+use bitacora_verify::Verdict;
 use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 

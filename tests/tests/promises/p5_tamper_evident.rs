@@ -4,8 +4,8 @@ use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use bitacora_cli::verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_ledger::{AppendRequest, Environment, Ledger};
+use bitacora_verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 use crate::workload::{event, keyring, options};
 

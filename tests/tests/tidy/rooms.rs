@@ -1,5 +1,6 @@
 //! A crate is a permission: what each room's manifest lets it know.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -23,11 +24,30 @@ const ROOMS: [(&str, &[&str]); 15] = [
         &["api", "http-guard", "formats", "vocabulary", "governance", "ledger", "projector", "archiver"],
     ),
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
+    ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
+    ("bitacora-import", &["formats", "vocabulary"]),
+    (
+        "bitacora-bench",
+        &[
+            "formats",
+            "vocabulary",
+            "archive-format",
+            "governance",
+            "ledger",
+            "archiver",
+            "server",
+            "verify",
+            "import",
+        ],
+    ),
     (
         "bitacora-cli",
         &[
             "api",
             "client",
+            "verify",
+            "import",
+            "bench",
             "formats",
             "vocabulary",
             "archive-format",
@@ -52,6 +72,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
             "projector",
             "archiver",
             "server",
+            "verify",
             "cli",
         ],
     ),
@@ -84,15 +105,22 @@ const WALLED: [(&str, &[&str]); 12] = [
             "bitacora-archiver",
             "bitacora-server",
             "bitacora-client",
+            "bitacora-import",
+            "bitacora-bench",
             "bitacora-cli",
             "bitacora-tests",
         ],
     ),
 ];
 
+/// All of this workspace that the verifier is built from, itself left out: nothing that wrote what it checks.
+const VERIFIER: [&str; 3] = ["bitacora-archive-format", "bitacora-formats", "bitacora-vocabulary"];
+
 struct Manifest {
     name: String,
     dependencies: Vec<String>,
+    /// Those that it is built from, without those of its tests.
+    built_from: Vec<String>,
 }
 
 /// As cargo reads them: renames, tables and targets included.
@@ -110,14 +138,17 @@ fn manifests() -> Vec<Manifest> {
         .as_array()
         .unwrap()
         .iter()
-        .map(|package| Manifest {
-            name: text(&package["name"]),
-            dependencies: package["dependencies"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|one| text(&one["name"]))
-                .collect(),
+        .map(|package| {
+            let named = package["dependencies"].as_array().unwrap();
+            Manifest {
+                name: text(&package["name"]),
+                dependencies: named.iter().map(|one| text(&one["name"])).collect(),
+                built_from: named
+                    .iter()
+                    .filter(|one| one["kind"] != "dev")
+                    .map(|one| text(&one["name"]))
+                    .collect(),
+            }
         })
         .collect()
 }
@@ -136,6 +167,19 @@ fn crates_depend_as_the_rooms_allow() {
         }
     }
     assert_none(&problems);
+}
+
+#[test]
+fn the_verifier_is_built_from_formats_alone() {
+    let manifests = manifests();
+    let mut closure = BTreeSet::new();
+    let mut pending = vec!["bitacora-verify".to_owned()];
+    while let Some(name) = pending.pop() {
+        let Some(manifest) = manifests.iter().find(|manifest| manifest.name == name) else { continue };
+        let ours = manifest.built_from.iter().filter(|name| name.starts_with("bitacora-"));
+        pending.extend(ours.filter(|name| closure.insert((*name).clone())).cloned());
+    }
+    assert_eq!(closure, VERIFIER.map(str::to_owned).into());
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::files::durable_file::folder_of;
 use crate::files::new_file::{self, NewFileError};
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
-use crate::verify::{FaultKind, FoundParts, PartCounts, SubjectKeyStore};
+use bitacora_verify::{FaultKind, FoundParts, PartCounts, SubjectKeyStore};
 
 /// The number of bytes that are fetched at once.
 const PIECE_BYTES: u64 = 8 * 1024 * 1024;

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use crate::files::durable_file::{UnfinishedFile, folder_of};
 use crate::files::input_file;
-use crate::import::{FileIdentity, SourceFile};
+use bitacora_import::{FileIdentity, SourceFile};
 
 /// The size limit of an existing report's first line.
 const MAX_FIRST_LINE_BYTES: u64 = 64 * 1024;
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::files::source_files::find;
-    use crate::import::{RecordLocation, UnmappedLine};
+    use bitacora_import::{RecordLocation, UnmappedLine};
 
     const SOURCE: &str = "{\"a\":1}\n";
 

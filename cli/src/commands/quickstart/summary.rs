@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::Fed;
 use super::folder::QuickstartFolder;
 use crate::demo_data::Hour;
-use crate::verify::{Report, Verdict};
 use bitacora_client::ServiceUrl;
+use bitacora_verify::{Report, Verdict};
 
 pub(super) struct QuickstartSummary<'a> {
     pub(super) folder: &'a QuickstartFolder,

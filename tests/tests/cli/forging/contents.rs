@@ -1,7 +1,7 @@
 //! Forged contents: invalid records and bodies, a foreign tree, a first event that makes no ledger.
 
-use bitacora_cli::verify::FaultKind;
 use bitacora_formats::{Codec, Data, Json, LedgerId};
+use bitacora_verify::FaultKind;
 
 use super::{Forger, begun, body_of, hex, record_of};
 use crate::sample::event;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use bitacora_cli::verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 use bitacora_formats::{DamageKind, FRAME_HEADER_BYTES, FrameHeader, SegmentHeader};
+use bitacora_verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
 
 use super::{Forger, begun};
 use crate::sample::{Sample, event, shown};

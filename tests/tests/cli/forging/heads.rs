@@ -3,13 +3,11 @@
 use std::fs;
 use std::num::NonZero;
 
-use bitacora_cli::verify::{
-    FaultKind, HeadFault, HeadsChecked, Patience, Verdict, VerifyOptions, verify_ledger,
-};
 use bitacora_formats::{
     BodyWriter, ChainHash, ChainHead, Codec, Data, Event, Generation, HEADED_KIND, HEADED_STREAM, HeadEntry,
     HeadsHeader, Json, LedgerKeys, Origin, Position, SegmentNumber, StreamVersion, TreeHead, service_source,
 };
+use bitacora_verify::{FaultKind, HeadFault, HeadsChecked, Patience, Verdict, VerifyOptions, verify_ledger};
 
 use super::{Forger, begun, record_of};
 use crate::sample::{event, shown_heads};

@@ -1,7 +1,7 @@
 //! Forged beginnings of a generation: the declaration of a loss contradicts the log before it.
 
-use bitacora_cli::verify::{FaultKind, Verdict};
 use bitacora_formats::{Data, Event, Generation, Json, Origin, TreeHead};
+use bitacora_verify::{FaultKind, Verdict};
 use serde_json::{Value, json};
 
 use super::{Forger, begun};

@@ -1,6 +1,6 @@
 //! Forged streams: versions with a gap or twice, in a segment and from one to the next.
 
-use bitacora_cli::verify::{FaultKind, Verdict};
+use bitacora_verify::{FaultKind, Verdict};
 
 use super::begun;
 use crate::sample::event;

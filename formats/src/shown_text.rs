@@ -1,0 +1,60 @@
+//! Text from elsewhere, made safe to show on a terminal.
+
+use std::borrow::Cow;
+
+use crate::note::is_bidi_control;
+
+/// Returns the text without characters that would control a terminal: events and answers come from elsewhere.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if controls_terminal(character) {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}
+
+/// Returns the JSON with characters that would control a terminal escaped as JSON has it, which keeps the meaning. The
+/// JSON has no line breaks between its tokens.
+#[must_use]
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(controls_terminal) {
+        return json.into();
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if controls_terminal(character) {
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units);
+            units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped.into()
+}
+
+/// Returns `true` if the character would control a terminal, or the text around it, instead of being shown.
+fn controls_terminal(character: char) -> bool {
+    character.is_control() || is_bidi_control(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_character_controls_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\n"), "a\\u{1b}[2Jb\\u{9b}c\\n");
+        assert_eq!(printable("a\u{202e}b\u{2069}\u{e9}"), "a\\u{202e}b\\u{2069}\u{e9}");
+        assert_eq!(
+            printable_json("{\"a\u{9b}\":\"\u{202e}\u{7f}\u{e9}\"}"),
+            "{\"a\\u009b\":\"\\u202e\\u007f\u{e9}\"}"
+        );
+        assert!(matches!(printable_json("{\"\u{e9}\":1}"), Cow::Borrowed(_)));
+    }
+}

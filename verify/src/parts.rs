@@ -1,0 +1,234 @@
+//! The sealed parts of records about data subjects, which open while the subject's key is there.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bitacora_formats::{
+    LedgerId, LedgerKeys, Record, RecordData, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part,
+    open_part,
+};
+use bitacora_vocabulary::{EventData, SubjectErased};
+
+use super::fault::{FaultKind, Gap};
+
+/// The most keys held in memory; past it they are read from their files again.
+const MAX_CACHED_KEYS: usize = 1 << 16;
+
+/// The counts of checked parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PartCounts {
+    /// Parts that were opened, and match the seals of their records.
+    pub opened: u64,
+    /// Parts that were not opened, because the subject's key is not in the ledger's store: the subject was erased, or
+    /// the store is elsewhere.
+    pub without_key: u64,
+}
+
+/// The sealed parts of some records.
+#[derive(Default)]
+pub struct FoundParts {
+    /// The counts of those that were checked.
+    pub counts: PartCounts,
+    /// The gap of the first key that is there and cannot be used.
+    pub gap: Option<Arc<Gap>>,
+}
+
+/// The store of subjects' keys, beside the segments; shared by the threads that open frames.
+pub struct SubjectKeyStore {
+    store: PathBuf,
+    ledger: LedgerId,
+    files: SubjectFiles,
+    cached: Mutex<HashMap<[u8; 16], FoundKey>>,
+    /// The ids of missing keys, as many as are counted.
+    absent: Mutex<HashSet<[u8; 16]>>,
+    /// The subjects whose erasure the log records.
+    erased: Mutex<HashSet<String>>,
+}
+
+/// The result of looking for a subject's key.
+#[derive(Clone)]
+enum FoundKey {
+    Held(Arc<Secret>),
+    Absent,
+    /// The key's file is there and cannot be used.
+    Unusable(Arc<Gap>),
+}
+
+/// Returns the subject whose erasure a record declares, if it does. A record names a key by its id, and an erasure
+/// names a subject by a hash of the name. The owner of a missing key is therefore unknown, so both are counted.
+pub(super) fn erased_subject(record: &Record<'_>) -> Option<String> {
+    let is_erasure = record.kind == SubjectErased::KIND;
+    let RecordData::Json(json) = is_erasure.then_some(&record.data)? else { return None };
+    let SubjectErased { subject, .. } = serde_json::from_slice(json.as_bytes()).ok()?;
+    Some(format!("{subject:?}"))
+}
+
+impl SubjectKeyStore {
+    /// Returns the store of the ledger in `folder`.
+    #[must_use]
+    pub fn new(folder: &Path, ledger: LedgerId, keys: &LedgerKeys) -> Self {
+        let store = folder.join("subjects").join("by-id");
+        let files = SubjectFiles::new(ledger, keys.index_key().clone());
+        let (cached, absent, erased) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
+        Self { store, ledger, files, cached, absent, erased }
+    }
+
+    /// Takes in subjects whose erasure archives record.
+    pub(super) fn add_erased(&self, subjects: &HashSet<String>) {
+        let mut erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
+        erased.extend(subjects.iter().take(MAX_CACHED_KEYS).cloned());
+    }
+
+    fn note_erasure(&self, record: &Record<'_>) {
+        let Some(subject) = erased_subject(record) else { return };
+        let mut erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
+        if erased.len() < MAX_CACHED_KEYS {
+            erased.insert(subject);
+        }
+    }
+
+    /// Returns the gap of missing keys, where they are more than the log records erasures of.
+    pub(super) fn lost(&self) -> Option<Gap> {
+        let count = |ids: usize| ids as u64;
+        let absent = count(self.absent.lock().unwrap_or_else(PoisonError::into_inner).len());
+        let erased = count(self.erased.lock().unwrap_or_else(PoisonError::into_inner).len());
+        (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased })
+    }
+
+    /// Checks the part beside a record against it.
+    ///
+    /// # Errors
+    /// A fault: the part is missing, belongs to no record, or is not what the record was sealed with.
+    pub fn check(
+        &self,
+        record: &Record<'_>,
+        part: Option<&[u8]>,
+        found: &mut FoundParts,
+    ) -> Result<(), FaultKind> {
+        self.note_erasure(record);
+        let presence = |expected, found| Err(FaultKind::PartPresence { expected, found });
+        let (seal, part) = match (record.seal(), part) {
+            (None, None) => return Ok(()),
+            (Some(seal), Some(part)) => (seal, part),
+            (Some(_), None) => return presence("the sealed part that the record names", "none"),
+            (None, Some(_)) => return presence("no sealed part beside the record", "one"),
+        };
+        let key = match self.key(&seal.subject_key) {
+            FoundKey::Held(key) => key,
+            FoundKey::Absent => {
+                found.counts.without_key += 1;
+                let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+                if absent.len() < MAX_CACHED_KEYS {
+                    absent.insert(seal.subject_key);
+                }
+                return Ok(());
+            }
+            FoundKey::Unusable(gap) => {
+                found.counts.without_key += 1;
+                found.gap.get_or_insert(gap);
+                return Ok(());
+            }
+        };
+        let opened = open_part(&key, self.ledger, &seal.seal, part)?;
+        decode_part(&opened).map_err(FaultKind::PartRecord)?;
+        found.counts.opened += 1;
+        Ok(())
+    }
+
+    fn key(&self, id: &[u8; 16]) -> FoundKey {
+        if let Some(known) = self.cached().get(id) {
+            return known.clone();
+        }
+        let key = self.load(id);
+        let mut cached = self.cached();
+        if cached.len() >= MAX_CACHED_KEYS {
+            cached.clear();
+        }
+        cached.insert(*id, key.clone());
+        key
+    }
+
+    fn load(&self, id: &[u8; 16]) -> FoundKey {
+        let [first, rest @ ..] = id;
+        let path = self.store.join(format!("{first:02x}")).join(hex::encode(rest));
+        let unusable = |what: &dyn std::fmt::Display| {
+            let gap = Gap::SubjectKey { path: path.display().to_string(), what: what.to_string() };
+            FoundKey::Unusable(Arc::new(gap))
+        };
+        let bytes = match read(&path) {
+            Ok(bytes) => bytes,
+            // Erased, or lost: how many of them may be gone is known when all is read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return FoundKey::Absent,
+            Err(error) => return unusable(&error),
+        };
+        match self.files.open_key(id, &bytes) {
+            Ok(key) => FoundKey::Held(Arc::new(key)),
+            Err(error) => unusable(&error),
+        }
+    }
+
+    fn cached(&self) -> MutexGuard<'_, HashMap<[u8; 16], FoundKey>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a key's file. One byte more than such a file has is enough to refuse it.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(SUBJECT_KEY_FILE_BYTES + 1);
+    File::open(path)?.take(SUBJECT_KEY_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+impl FoundParts {
+    /// Takes in the findings of a later frame.
+    pub(super) fn add(&mut self, other: Self) {
+        self.counts.add(other.counts);
+        self.gap = self.gap.take().or(other.gap);
+    }
+}
+
+impl PartCounts {
+    pub(super) fn add(&mut self, other: Self) {
+        self.opened += other.opened;
+        self.without_key += other.without_key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::{Data, Event, EventDraft, Json, Keyring};
+
+    use super::*;
+
+    fn erasure(subject: &str) -> Record<'static> {
+        let mut event = Event::new("e", "urn:test", SubjectErased::KIND, "subjects");
+        let data = format!(r#"{{"subject":"{}","reason":"asked for"}}"#, subject.repeat(32));
+        event.data = Data::Json(Json::check(data.into_bytes()).unwrap());
+        match Record::draft(event, 0) {
+            EventDraft::Clear(record) => record,
+            EventDraft::Sensitive { .. } => panic!("it names nobody"),
+        }
+    }
+
+    #[test]
+    fn keys_are_lost_where_more_are_gone_than_subjects_were_erased() {
+        let (folder, ledger) = (tempfile::tempdir().unwrap(), LedgerId([7; 16]));
+        let keys = LedgerKeys::new(&Keyring::generate(&mut |bytes| bytes.fill(3)), ledger);
+        let parts = SubjectKeyStore::new(folder.path(), ledger, &keys);
+        assert_eq!(parts.lost(), None);
+        for (gone, erased) in [(1, 0), (2, 1), (2, 2), (2, 2)] {
+            parts.absent.lock().unwrap().insert([gone; 16]);
+            if erased > 0 {
+                // The same subject twice is one.
+                parts.note_erasure(&erasure(if erased == 1 { "5a" } else { "5b" }));
+            }
+            let (absent, erased) = (u64::from(gone), erased);
+            let lost = (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased });
+            assert_eq!(parts.lost(), lost, "{absent} gone, {erased} erased");
+        }
+        assert_eq!(erased_subject(&Record { kind: "subject.other".into(), ..erasure("5c") }), None);
+    }
+}
