@@ -21,6 +21,7 @@ use crate::files::document::{Document, DocumentError};
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::query::{named, with_query};
+use crate::ledger_access::service::ServiceAnswer;
 use crate::options::optional_command::OptionalCommand;
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{Cell, TextTable, cells, shortened};
@@ -211,7 +212,8 @@ fn publish(policy: &Document, activate: bool, context: &mut CommandContext) -> R
     if context.is_json() {
         let mut document = MergedPages::new(&[]);
         document.take(answer.text())?;
-        document.append("activated", activated.as_ref().ok().and_then(Option::as_ref).map(|act| act.text()));
+        document
+            .append("activated", activated.as_ref().ok().and_then(Option::as_ref).map(ServiceAnswer::text));
         context.output.json_text(&document.to_json())?;
     }
     // The publication is reported also if the activation failed.

@@ -32,7 +32,7 @@ struct LedgerStatus {
     /// The service's address, or the data folder.
     place: String,
     id: Option<String>,
-    /// `ready`, `read-only`, `stopped` and so on, as the service says.
+    /// `ready`, `read-only`, `stopped` and so on, as the service says; absent of a folder.
     state: Option<String>,
     why: Option<String>,
     position: String,
@@ -77,7 +77,9 @@ impl LedgerStatus {
         let service = context.service()?;
         let about = service.get_of_all(&format!("ledgers/{name}")).ok();
         let about: Option<LedgerAnswer> = about.and_then(|answer| answer.read().ok());
-        let anchor_lag_s = service.gauge(ANCHOR_LAG);
+        let (anchor_lag_s, is_folder) = (service.gauge(ANCHOR_LAG), service.is_within());
+        // A folder is open for reading now, whatever a service can do with it.
+        let told = about.clone().filter(|_| !is_folder);
         let mode: Option<ModeAnswer> = context.read("mode").ok();
         let stops: Option<StopsAnswer> = context.read("panic").ok();
         let breakers = context.items::<BreakerList>("breakers").ok();
@@ -87,8 +89,8 @@ impl LedgerStatus {
             ledger: name,
             place,
             id: about.as_ref().and_then(|about| about.id.clone()),
-            state: about.as_ref().map(|about| about.state.clone()),
-            why: about.and_then(|about| about.why),
+            state: told.as_ref().map(|about| about.state.clone()),
+            why: told.and_then(|about| about.why),
             position: head.position,
             time: head.time,
             mode_scopes: mode.as_ref().map(|mode| mode.scopes.len()),

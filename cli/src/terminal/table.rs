@@ -315,9 +315,8 @@ impl FieldLines {
     }
 
     /// Adds a value.
-    pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.0.push((name, Some(value.to_string())));
-        self
+    pub(crate) fn with(self, name: &'static str, value: impl ToString) -> Self {
+        self.maybe(name, Some(value))
     }
 
     /// Adds a value, if there is one.

@@ -78,13 +78,13 @@ fn what_was_imported_can_be_asked_for() {
     for (filter, words) in [
         (["--verdict", "maybe"], "`verdict` is none of `none`, `allow`, `review`, `deny`"),
         (["--outcome", "nonsense"], "`outcome` is none of `open`, `pending`, `ok`, `error`"),
-        (["--since", "yesterday"], "`since` is not an RFC 3339 time"),
     ] {
         let refused = sample.run(&[&["calls"][..], &filter].concat());
         assert_eq!(code(&refused), 3, "{filter:?}");
         assert!(why(&refused).contains(words), "{}", why(&refused));
     }
     assert_eq!(code(&sample.run(&["calls", "--limit", "0"])), 2);
+    assert_eq!(code(&sample.run(&["calls", "--since", "someday"])), 2);
     let listed = told(&sample.run(&["projections", "--json"]));
     let models = listed["projections"].as_array().unwrap();
     assert!(

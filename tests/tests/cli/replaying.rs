@@ -173,7 +173,7 @@ fn what_makes_no_sense_together_is_a_usage_error() {
         &["--re-judge", "--diff", "1"],
         &["--to", "1", "--at", "2026-01-01T00:00:00Z"],
         &["--to", "0"],
-        &["--at", "yesterday"],
+        &["--at", "someday"],
     ] {
         let output = sample.run(&[&["replay"][..], arguments].concat());
         assert_eq!(code(&output), 2, "{arguments:?}");

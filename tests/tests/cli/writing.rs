@@ -17,7 +17,12 @@ fn no_command_writes_over_a_file_that_is_there() {
         &["archive", "fetch", "1", "--to", name],
         &["bench", "--from", "missing", "--plot", name],
     ] {
-        let refused = sample.run(command);
+        // A benchmark has no data folder to be given.
+        let refused = if command[0] == "bench" {
+            crate::sample::command(command).output().unwrap()
+        } else {
+            sample.run(command)
+        };
         assert_eq!(code(&refused), 1, "{command:?}");
         let said = why(&refused);
         assert!(
