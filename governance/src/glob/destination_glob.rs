@@ -7,7 +7,7 @@
 //! A glob that both grammars read alike has one meaning, whenever it was recorded. Only such a glob is taken for a new registration.
 //!
 //! The older reading differed in two points that no pattern shows. `?` and classes stood for one byte: now they stand for one character.
-//! A class could match `/`: now it never does. `docs/decisions/0042-one-dialect-of-globs.md` has the reasons.
+//! A class could match `/`: now it never does. `docs/decisions/0041-one-dialect-of-globs.md` has the reasons.
 
 use std::iter::Peekable;
 use std::str::Chars;
