@@ -14,11 +14,10 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 10] = [
+const GUIDES: [Guide; 9] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
-    Guide { page: "command_line.md", before: "" },
     Guide {
         page: "evidence.md",
         before: "bitacora append sample.json && sleep 1.2 \
@@ -33,11 +32,12 @@ const GUIDES: [Guide; 10] = [
 ];
 
 /// Pages that no command opens: references that are generated, lists, and pages whose whole story a test runs.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 12] = [
     "ARCHITECTURE.md",
     "adding.md",
     "archives.md",
     "checkpoints.md",
+    "command_line.md",
     "governance.md",
     "keyring.md",
     "limits.md",
