@@ -108,14 +108,18 @@ const fn addends() -> [u64; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bitacora_testkit::{SeededRng, hex_block};
+    use bitacora_testkit::hex_block;
 
     const DOCUMENT: &str = include_str!("../../docs/formats/content.md");
 
-    /// Bytes without pattern, the same each time.
+    /// Bytes without pattern, as the document makes them.
     fn noise(bytes: usize, seed: u64) -> Vec<u8> {
-        let mut rng = SeededRng::new(seed);
-        (0..bytes).map(|_| rng.number().to_le_bytes()[0]).collect()
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u8::try_from(state >> 56).unwrap()
+        };
+        (0..bytes).map(|_| next()).collect()
     }
 
     fn contents(content: &[u8]) -> Vec<&[u8]> {
