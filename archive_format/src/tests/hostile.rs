@@ -396,7 +396,7 @@ fn neighbours_that_do_not_meet_are_told() {
         }),
         ("the time, which does not go back,", |manifest| manifest.times.0 = Micros(0)),
         ("the number of the segment", |manifest| {
-            manifest.segments[0].number = bitacora_formats::SegmentNumber(9)
+            manifest.segments[0].number = bitacora_formats::SegmentNumber(9);
         }),
         ("the position", |manifest| manifest.range = ArchiveRange::new(257, 1_024).unwrap()),
         ("a signing key", |manifest| manifest.signing_keys = stranger().signing_chain().clone()),
