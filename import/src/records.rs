@@ -48,7 +48,7 @@ enum State {
 pub enum Record<'a> {
     /// A line or an element, and its number from 1.
     Text(u64, &'a [u8]),
-    /// A line of more than [`MAX_LINE_BYTES`], and its number.
+    /// A line of more than `MAX_LINE_BYTES`, and its number.
     TooLong(u64),
     /// The end of the file.
     End,

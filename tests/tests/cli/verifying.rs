@@ -149,7 +149,7 @@ fn a_ledger_under_another_name_is_found_with_keys() {
     fs::rename(sample.ledger(), sample.data().join("ledgers/other")).unwrap();
     let output = sample.run(&["verify", "--with-keys", "--ledger", "other", "--json"]);
     assert_eq!(code(&output), 40);
-    assert!(told(&output)["fault"]["what"].as_str().unwrap().contains("found main, expected name other"));
+    assert!(told(&output)["fault"]["what"].as_str().unwrap().contains("with name main, expected other"));
     assert_eq!(code(&sample.run(&["verify", "--ledger", "other"])), 10);
 }
 
