@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::options::global::Global;
-use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::output::{OutputError, printable};
 use crate::terminal::problem::{problem, usage_problem};
 
 /// Runs the program on this process's arguments, environment and standard streams.
@@ -101,36 +101,28 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Agents(agents) => commands::panic::run_agents(agents, context),
         Command::Status(status) => commands::status::run(&status, context),
         Command::Imports(imports) => commands::imports::run(imports, context),
-        command => dispatch_on_files(&command, &context.global, &mut context.output),
-    }
-}
-
-fn dispatch_on_files(
-    command: &ProgramCommand,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    use ProgramCommand as Command;
-    match command {
-        Command::Append(append) => commands::append::run(append, global, output),
-        Command::Read(read) => commands::read::run(read, global, output),
-        Command::Tail(tail) => commands::tail::run(tail, global, output),
-        Command::Import(import) => commands::import::run(import, global, output),
-        Command::Verify(verify) => commands::verify::run(verify, global, output),
-        Command::Prove(prove) => commands::prove::run(prove, global, output),
-        Command::Keys(keys) => commands::keys::run(keys, global, output),
-        Command::Recover(recover) => commands::recover::run(recover, global, output),
-        Command::Replay(replay) => commands::replay::run(replay, global, output),
-        Command::Archive(archive) => commands::archive::run(archive, global, output),
-        Command::Serve(serve) => commands::serve::run(serve, global, output),
-        Command::Quickstart(quickstart) => commands::quickstart::run(quickstart, global, output),
-        Command::Token(token) => commands::token::run(token, global, output),
-        Command::Bench(bench) => commands::bench::run(bench, global, output),
-        Command::Completions(completions) => {
-            commands::completions::run(completions, &mut CommandLine::parser(), global, output)
+        Command::Append(append) => commands::append::run(&append, &context.global, &mut context.output),
+        Command::Read(read) => commands::read::run(&read, &context.global, &mut context.output),
+        Command::Tail(tail) => commands::tail::run(&tail, &context.global, &mut context.output),
+        Command::Import(import) => commands::import::run(&import, &context.global, &mut context.output),
+        Command::Verify(verify) => commands::verify::run(&verify, &context.global, &mut context.output),
+        Command::Prove(prove) => commands::prove::run(&prove, &context.global, &mut context.output),
+        Command::Keys(keys) => commands::keys::run(&keys, &context.global, &mut context.output),
+        Command::Recover(recover) => commands::recover::run(&recover, &context.global, &mut context.output),
+        Command::Replay(replay) => commands::replay::run(&replay, &context.global, &mut context.output),
+        Command::Archive(archive) => commands::archive::run(&archive, &context.global, &mut context.output),
+        Command::Serve(serve) => commands::serve::run(&serve, &context.global, &mut context.output),
+        Command::Quickstart(quickstart) => {
+            commands::quickstart::run(&quickstart, &context.global, &mut context.output)
         }
-        // All others were dispatched on the context.
-        _ => Ok(Exit::Done),
+        Command::Token(token) => commands::token::run(&token, &context.global, &mut context.output),
+        Command::Bench(bench) => commands::bench::run(&bench, &context.global, &mut context.output),
+        Command::Completions(completions) => commands::completions::run(
+            &completions,
+            &mut CommandLine::parser(),
+            &context.global,
+            &mut context.output,
+        ),
     }
 }
 
