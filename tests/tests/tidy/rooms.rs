@@ -77,7 +77,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
         ],
     ),
 ];
-/// What tests share; every room may use it in its tests.
+/// The test kit. Every room may use it in its tests.
 const TEST_KIT: &str = "testkit";
 
 /// Crates from outside that only these rooms may name.

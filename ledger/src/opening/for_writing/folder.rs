@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::replay::{Replay, ReplayedLog, refuse_wrong_keyring};
 use crate::signing::known_heads::KnownHeads;
 
-/// What every step of an opening needs. The lock is held as long as this lives.
+/// The input that all steps of an opening share. It holds the lock for as long as it lives.
 pub(super) struct OpeningContext<'a> {
     /// The environment that the caller gave. Its disk is not bound to the folder.
     pub(super) outside: &'a Environment,

@@ -67,7 +67,7 @@ pub(super) struct RunningParts {
     pub(super) heads: Option<HeadsStart>,
 }
 
-/// What tree heads begin with.
+/// The input of the first tree head.
 pub(super) struct HeadsStart {
     pub(super) options: HeadOptions,
     pub(super) known_heads: KnownHeads,
