@@ -172,9 +172,39 @@ pub(crate) fn access(method: &Method, path: &str) -> Access {
 mod tests {
     use super::*;
 
+    const PAGE: &str = include_str!("../../../docs/security.md");
+
+    /// The rights that the page names.
+    const RIGHTS: [(&str, Access); 5] = [
+        ("open", Access::Open),
+        ("read", READ),
+        ("write", WRITE),
+        ("govern", GOVERN),
+        ("administer", ADMINISTER),
+    ];
+
+    fn role(access: Access) -> Option<Role> {
+        match access {
+            Access::Open => None,
+            Access::Role(needs) | Access::Named(needs) => Some(needs),
+        }
+    }
+
+    #[test]
+    fn the_page_on_security_shows_the_roles_of_each_right() {
+        for (right, access) in RIGHTS {
+            let yes = |may: bool| if may { "yes" } else { "no" };
+            let may = |of| yes(role(access).is_none_or(|needs| suffices(of, needs)));
+            let [agent, operator, admin, auditor] = Role::ALL.map(may);
+            let none = yes(role(access).is_none());
+            let row = format!("| `{right}` | {none} | {agent} | {operator} | {admin} | {auditor} |");
+            assert!(PAGE.lines().any(|line| line == row), "docs/security.md has no row {row}");
+        }
+    }
+
     #[test]
     fn the_page_on_security_shows_every_path_and_no_other() {
-        let shown: Vec<&str> = include_str!("../../../docs/security.md")
+        let shown: Vec<&str> = PAGE
             .lines()
             .filter(|line| {
                 ["GET", "POST", "PUT", "DELETE"]
@@ -183,14 +213,8 @@ mod tests {
             })
             .collect();
         let row = |(method, path, access): &(&str, &str, Access)| {
-            let may = |role| match access {
-                Access::Open => "yes",
-                Access::Role(needs) | Access::Named(needs) if suffices(role, *needs) => "yes",
-                Access::Role(_) | Access::Named(_) => "no",
-            };
-            let none = if *access == Access::Open { "yes" } else { "no" };
-            let [agent, operator, admin, auditor] = Role::ALL.map(may);
-            format!("| `{method} {path}` | {none} | {agent} | {operator} | {admin} | {auditor} |")
+            let (right, _) = RIGHTS.iter().find(|(_, right)| role(*right) == role(*access)).unwrap();
+            format!("| `{method} {path}` | {right} |")
         };
         assert_eq!(shown, PATHS.iter().map(row).collect::<Vec<_>>());
     }
