@@ -35,7 +35,7 @@ mod verifying;
 pub use self::error::BenchError;
 pub use self::measure::measure;
 pub use self::output::{markdown_lines, svg, text_lines};
-pub use self::plan::{BenchGroup, BenchPlan, MeasurementListener};
+pub use self::plan::{BenchGroup, BenchPlan, MeasurementListener, NotAGroup};
 pub use self::results::{Results, UnmeasuredPart};
 pub use self::saved::{SavedError, read_saved};
 pub use self::scratch::remove;

@@ -6,7 +6,6 @@
 mod arguments;
 mod commands;
 mod data_folder;
-mod demo_data;
 mod error;
 mod exit;
 mod files;

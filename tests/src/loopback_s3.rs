@@ -57,6 +57,8 @@ struct S3State {
     uploads: Uploads,
     writes: u64,
     requests: u64,
+    /// Connections that ended while it was down.
+    dropped: u64,
     /// Those to come, and how often each.
     faults: Vec<(S3Request, S3Fault, u32)>,
     ignores_conditions: bool,
@@ -140,6 +142,12 @@ impl LoopbackS3 {
     #[must_use]
     pub fn requests(&self) -> u64 {
         locked(&self.shared).requests
+    }
+
+    /// Returns the number of connections that ended because it was down.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        locked(&self.shared).dropped
     }
 
     /// The next `times` requests of this kind end like that.
@@ -376,9 +384,12 @@ fn locked(shared: &Mutex<S3State>) -> std::sync::MutexGuard<'_, S3State> {
 
 /// One request a connection: no state of a connection outlives a fault.
 fn serve(stream: &TcpStream, shared: &Mutex<S3State>) -> io::Result<()> {
-    if locked(shared).is_down {
+    let mut held = locked(shared);
+    if held.is_down {
+        held.dropped += 1;
         return Ok(());
     }
+    drop(held);
     let asked = S3HttpRequest::read(&mut BufReader::new(stream))?;
     let mut held = locked(shared);
     held.requests += 1;

@@ -9,7 +9,8 @@ use bitacora_bench::{
     markdown_lines, read_saved, svg, text_lines,
 };
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -37,8 +38,8 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Args)]
 pub(crate) struct BenchArguments {
     /// Measure only these; repeatable.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    only: Vec<GroupName>,
+    #[arg(long, value_name = "WHAT", value_parser = group_parser())]
+    only: Vec<BenchGroup>,
     /// The duration of each measurement, after a warm-up of a quarter of it.
     #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = seconds)]
     seconds: Duration,
@@ -69,54 +70,6 @@ pub(crate) struct BenchArguments {
     /// Draw throughput and latency as SVG into this file, which must not exist.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-}
-
-/// The name of a group of measurements on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum GroupName {
-    /// The disk alone: write and sync.
-    Disk,
-    /// Appends in this process.
-    Append,
-    /// Appends over HTTP, to a separate service on loopback.
-    Http,
-    /// Decisions over HTTP, each before a call and its outcome; beside plain appends.
-    Decide,
-    /// Replays of the state that decides, and openings with it.
-    Replay,
-    /// Latency while segments end and begin.
-    Roll,
-    /// The cost of signed tree heads for appends.
-    Heads,
-    /// Archives of the records of --records, beside zstd.
-    Archive,
-    /// A load of many events, and its memory; the groups below are measured on its ledger.
-    Load,
-    /// Reads of all events, and of one stream.
-    Read,
-    /// Openings of a ledger.
-    Open,
-    /// Verification of a ledger, beside the speed of its hash.
-    Verify,
-}
-
-impl From<GroupName> for BenchGroup {
-    fn from(name: GroupName) -> Self {
-        match name {
-            GroupName::Disk => Self::Disk,
-            GroupName::Append => Self::Append,
-            GroupName::Http => Self::Http,
-            GroupName::Decide => Self::Decide,
-            GroupName::Replay => Self::Replay,
-            GroupName::Roll => Self::Roll,
-            GroupName::Heads => Self::Heads,
-            GroupName::Archive => Self::Archive,
-            GroupName::Load => Self::Load,
-            GroupName::Read => Self::Read,
-            GroupName::Open => Self::Open,
-            GroupName::Verify => Self::Verify,
-        }
-    }
 }
 
 /// The reason why a benchmark ended without figures.
@@ -174,6 +127,12 @@ fn told(failures: &[UnmeasuredPart]) -> String {
     failures.collect::<Vec<_>>().join("; ")
 }
 
+/// Returns the parser of a group's name.
+fn group_parser() -> impl TypedValueParser<Value = BenchGroup> {
+    let values = BenchGroup::names().map(|(name, description)| PossibleValue::new(name).help(description));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<BenchGroup>())
+}
+
 /// Parses seconds, with or without a fraction.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -186,7 +145,7 @@ fn measure(arguments: &BenchArguments) -> Result<Results, CommandError> {
     logging::start(LogForm::Text, LevelFilter::WARN);
     let folder = arguments.folder.clone();
     let folder = folder.unwrap_or_else(|| PathBuf::from(format!("bitacora-bench-{}", std::process::id())));
-    let mut groups: Vec<BenchGroup> = arguments.only.iter().map(|name| (*name).into()).collect();
+    let mut groups = arguments.only.clone();
     if groups.is_empty() {
         groups = BenchGroup::ALL.to_vec();
     }

@@ -1,8 +1,9 @@
 //! `quickstart`: a demo ledger, governed by the starter, filled, verified, shown and served.
-//! It lies in a folder of its own and holds an invented hour of several agents.
+//! It lies in a folder of its own and holds a recorded, invented hour of several agents.
 
 mod folder;
 mod governance;
+mod recording;
 mod summary;
 
 use std::io;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bitacora_formats::{BodyForm, Keyring, Micros};
+use bitacora_formats::{BodyForm, Keyring, Micros, write_event_line};
 use bitacora_ledger::Environment;
 use bitacora_server::{
     Admission, CloseFailures, FirstTokens, LedgersConfig, ListenError, Server, ServerConfig, ServerLimits,
@@ -25,10 +26,10 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::folder::{FolderError, QuickstartFolder};
 use self::governance::{DecisionCounts, GovernanceClient};
+use self::recording::{DemoHour, recorded_hour};
 use self::summary::QuickstartSummary;
 use crate::data_folder::anchor::options_beside;
 use crate::data_folder::ledger_setup::{LedgerSetup, PreparedFolder};
-use crate::demo_data::{Hour, hour};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::descriptors;
@@ -44,11 +45,10 @@ use bitacora_client::{Connection, ServiceUrl};
 use bitacora_import::AppendMiss as _;
 use bitacora_verify::{Report, Verdict, VerifyOptions, verify_ledger};
 
-const DEFAULT_EVENTS: u64 = 20_000;
+/// The number of recorded events.
+const DEFAULT_EVENTS: u64 = 10_000;
 /// The most events; `bench` is for more.
 const MAX_EVENTS: u64 = 500_000;
-/// The default seed of the hour.
-const DEFAULT_SEED: u64 = 1_519;
 /// Retries of one request: few, so that a fault is reported soon to the person who waits.
 const MAX_RETRIES: u32 = 2;
 /// Events a request.
@@ -62,13 +62,10 @@ pub(crate) struct QuickstartArguments {
     /// The address to listen on. [default: 127.0.0.1:7717, or a free port if that is taken]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// The number of events of the hour.
+    /// The number of events; more than the default are further agents.
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_EVENTS,
         value_parser = clap::value_parser!(u64).range(1..=MAX_EVENTS))]
     events: u64,
-    /// The seed of the hour; the same number gives the same events.
-    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_SEED)]
-    seed: u64,
     /// End after verification, and do not go on serving.
     #[arg(long)]
     exit: bool,
@@ -92,6 +89,8 @@ pub(crate) enum QuickstartFailure {
         "the new ledger could not record its first admin, as the lines above tell; what was begun stays in {0}, which can be removed{ELSEWHERE}"
     )]
     NoAdmin(String),
+    #[error("the hour that this program contains is damaged; install the program again")]
+    Recording,
     #[error("interrupted; what was acknowledged stays in {0}, which can be removed")]
     Interrupted(String),
     #[error("the service ended early; what was acknowledged stays in {0}, which can be removed")]
@@ -255,10 +254,10 @@ impl Quickstart<'_> {
     async fn tell(&mut self, url: &ServiceUrl, keyring: Arc<Keyring>) -> Result<Exit, CommandError> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX));
-        let (seed, events) = (self.arguments.seed, self.arguments.events);
+        let events = usize::try_from(self.arguments.events).unwrap_or(usize::MAX);
         // A long hour takes its time, in which an interruption is heard.
-        let hour = tokio::task::spawn_blocking(move || hour(seed, events, now)).await;
-        let hour = hour.map_err(|_| self.ended_early())?;
+        let hour = tokio::task::spawn_blocking(move || recorded_hour(events, now)).await;
+        let hour = hour.map_err(|_| self.ended_early())?.ok_or(QuickstartFailure::Recording)?;
         let fed = self.feed(url, &hour).await?;
         let report = self.verify(keyring).await?;
         let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
@@ -282,7 +281,7 @@ impl Quickstart<'_> {
     }
 
     /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.
-    async fn feed(&self, url: &ServiceUrl, hour: &Hour) -> Result<Fed, CommandError> {
+    async fn feed(&self, url: &ServiceUrl, hour: &DemoHour) -> Result<Fed, CommandError> {
         let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
         let token = admin_token::read(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
         let mut service = Connection::new(url.clone(), token);
@@ -298,11 +297,8 @@ impl Quickstart<'_> {
         let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();
         let (mut json_bytes, mut last) = (0, None);
         for events in hour.events.chunks(BATCH_EVENTS) {
-            let mut body = String::new();
-            for event in events {
-                body.push_str(&event.to_json());
-                body.push('\n');
-            }
+            let mut body = Vec::new();
+            events.iter().for_each(|event| write_event_line(event, &mut body));
             json_bytes += body.len() as u64;
             let delivered = delivery.deliver(BodyForm::Ndjson, &Bytes::from(body)).await;
             let delivered = delivered.map_err(missed)?;

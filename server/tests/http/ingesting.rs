@@ -260,6 +260,7 @@ fn an_upload_may_pause_longer_than_a_request() {
     let mut upload = UploadConnection::begin(&service, &[]);
     for id in 0..3 {
         upload.send(line(id));
+        // Real time has to pass: a pause is longer than one of a request, and all of them than one of an upload.
         std::thread::sleep(2 * pause);
     }
     let answer = upload.0.answer();

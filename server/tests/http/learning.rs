@@ -3,13 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::governed::{ask, earn, governed, post, put};
+use crate::modelled::get;
 use crate::service::TestService;
-
-fn get(service: &TestService, resource: &str) -> Value {
-    let head = service.get("/v1/ledgers/main/head").expect(200).json()["position"].clone();
-    let min = [("Ledger-Min-Position", head.as_str().unwrap())];
-    service.request("GET", &format!("/v1/ledgers/main/{resource}"), &min, b"").expect(200).json()
-}
 
 fn dimension() -> Value {
     json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"})

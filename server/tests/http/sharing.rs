@@ -50,8 +50,11 @@ fn bodies_that_drip_keep_nobody_from_anything() {
     ] {
         all.extend(drip(&service, target, connections, bytes));
     }
-    // By now those that found no room have heard it.
-    thread::sleep(Duration::from_millis(2_500));
+    // The first that found no room has heard it; the others have waited as long as it takes to be behind.
+    let began = Instant::now();
+    while !all.iter_mut().any(gave_way_now) {
+        assert!(began.elapsed() < Duration::from_secs(30), "nobody gave way");
+    }
     let began = Instant::now();
     service.post(panic, "application/json", r#"{"reason":"now"}"#).expect(200);
     assert!(began.elapsed() < Duration::from_secs(1), "at once: {:?}", began.elapsed());
@@ -62,12 +65,16 @@ fn bodies_that_drip_keep_nobody_from_anything() {
     service.append(large_body("large")).expect(201);
     service.post("/v1/ledgers", "application/json", r#"{"name":"another"}"#).expect(201);
     assert!(began.elapsed() < 2 * IN_TIME, "{:?}", began.elapsed());
-    let gave_way = all.iter_mut().filter_map(RawClient::try_answer_now).filter(|answer| {
+    assert!(all.iter_mut().any(gave_way_now), "they hear why");
+}
+
+/// Returns `true` if the client was asked to come again by now.
+fn gave_way_now(client: &mut RawClient) -> bool {
+    client.try_answer_now().is_some_and(|answer| {
         answer.status == 503
             && answer.header("retry-after") == Some("1")
             && answer.text().contains("overloaded")
-    });
-    assert!(gave_way.count() > 0, "they hear why");
+    })
 }
 
 /// Bodies that are stopped by one of the stops' own kind.
@@ -109,7 +116,7 @@ fn connections_that_idle_or_drip_give_way() {
 
     let service = TestService::with(ServerLimits { max_connections: 3, ..ServerLimits::default() });
     let mut bodies = drip(&service, POST, 3, 30);
-    // All of them are behind.
+    // Real time has to pass until all of them are behind: nothing of the service tells that they are.
     thread::sleep(Duration::from_secs(1));
     let _fillers = appends_and_fills(&service, 3, || drip(&service, POST, 1, 30).remove(0));
     for client in &mut bodies {

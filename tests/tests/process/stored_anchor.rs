@@ -184,8 +184,9 @@ fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
     assert!(told.contains("\"waiting\""), "{told}");
     let segments = || fs::read_dir(fixture.service.data().join("ledgers/main/segments")).unwrap().count();
     let (written, remembered) = (segments(), fixture.remembered());
-    // Long enough for it to be tried again.
-    thread::sleep(Duration::from_secs(3));
+    // A try is a request and two retries; the request behind them belongs to the next one.
+    let tried = fixture.store.dropped();
+    wait_until("it is tried again", || fixture.store.dropped() > tried + 3);
     assert_eq!((segments(), fixture.remembered()), (written, remembered), "nothing is written meanwhile");
     fixture.store.set_down(false);
     wait_until("it opens by itself", || get(&service, "/readyz").0 == 200);

@@ -1,5 +1,6 @@
 //! The governing of a quickstart's hour by the starter's tools and policy, and the decisions they give.
 
+use bitacora_api::PolicyPublishedAnswer;
 use bitacora_client::{ClientError, Connection, percent_encoded};
 use bitacora_formats::LedgerName;
 use bitacora_governance::{STARTER_POLICY, STARTER_TOOLS};
@@ -9,6 +10,8 @@ use hyper::body::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+
+use crate::ledger_access::event_page::EventPage;
 
 /// The number of decisions of one page.
 const PAGE_EVENTS: usize = 1_000;
@@ -36,27 +39,6 @@ struct NamedTool {
 }
 
 #[derive(Deserialize)]
-struct PublishedPolicy {
-    version: String,
-}
-
-#[derive(Deserialize)]
-struct DecisionPage {
-    events: Vec<DecisionEnvelope>,
-    next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DecisionEnvelope {
-    event: DecisionEvent,
-}
-
-#[derive(Deserialize)]
-struct DecisionEvent {
-    data: DecisionData,
-}
-
-#[derive(Deserialize)]
 struct DecisionData {
     verdict: Verdict,
     reason_code: ReasonCode,
@@ -73,7 +55,7 @@ impl GovernanceClient<'_> {
             self.ask(&Method::PUT, &path, Some(tool.get())).await?;
         }
         let published = self.ask(&Method::PUT, "policy", Some(STARTER_POLICY)).await?;
-        let PublishedPolicy { version } = self.read(&published)?;
+        let PolicyPublishedAnswer { version, .. } = self.read(&published)?;
         self.ask(&Method::POST, &format!("policy/{version}:activate"), None).await?;
         Ok(())
     }
@@ -84,9 +66,12 @@ impl GovernanceClient<'_> {
         loop {
             let path = format!("events?type=decision.made&limit={PAGE_EVENTS}&after={after}");
             let page = self.ask(&Method::GET, &path, None).await?;
-            let page: DecisionPage = self.read(&page)?;
-            page.events.iter().for_each(|stored| decided.add(&stored.event.data));
-            match page.next {
+            let page: EventPage = self.read(&page)?;
+            let next = page.next(&after);
+            for (_, data) in page.events() {
+                decided.add(&serde_json::from_value(data).map_err(|_| self.service.strange())?);
+            }
+            match next {
                 Some(next) => after = next,
                 None => return Ok(decided),
             }

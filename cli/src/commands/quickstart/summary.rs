@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Fed;
 use super::folder::QuickstartFolder;
-use crate::demo_data::Hour;
+use super::recording::DemoHour;
 use bitacora_client::ServiceUrl;
 use bitacora_verify::{Report, Verdict};
 
@@ -15,7 +15,7 @@ pub(super) struct QuickstartSummary<'a> {
     pub(super) folder: &'a QuickstartFolder,
     pub(super) url: &'a ServiceUrl,
     pub(super) ledger: &'a LedgerName,
-    pub(super) hour: &'a Hour,
+    pub(super) hour: &'a DemoHour,
     pub(super) fed: &'a Fed,
     pub(super) report: &'a Report,
     /// Set when the default port was taken.

@@ -6,6 +6,9 @@ use super::words;
 use bitacora_import::EventDraft;
 use bitacora_import::JsonObject;
 
+/// The number of different outputs of one agent's tools.
+const OUTPUTS: usize = 40;
+
 /// An event and its time since the agent began.
 pub(super) struct TimedEvent {
     pub(super) at_ms: u64,
@@ -24,7 +27,11 @@ pub(super) struct Agent {
     task: &'static str,
     bench: Workplace,
     branch: String,
+    /// Digests of outputs. They recur, as those of equal answers do, which keeps the recording small.
+    outputs: Vec<String>,
     session: String,
+    /// The beginning of the ids that services give out in a session.
+    id_prefix: String,
     now_ms: u64,
     told: Vec<TimedEvent>,
     quota: u64,
@@ -65,7 +72,9 @@ impl Agent {
             name: format!("{kind}-{}", number + 1),
             actor: format!("agent:{}", random.hex(12)),
             branch: format!("{}/{}", random.pick(&["fix", "feature"]), words::name(&mut random)),
+            outputs: (0..OUTPUTS).map(|_| random.hex(64)).collect(),
             session: String::new(),
+            id_prefix: String::new(),
             harness: (harness, version),
             now_ms: 0,
             told: Vec::new(),
@@ -101,6 +110,7 @@ impl Agent {
 
     fn one_session(&mut self) {
         self.session = self.random.uuid();
+        self.id_prefix = self.random.letters(15);
         let data = JsonObject::new()
             .text("harness", self.harness.0)
             .text("version", &self.harness.1)
@@ -199,8 +209,8 @@ impl Agent {
             .raw("cost_micro_usd", cost)
             .raw("duration_ms", self.random.long_tailed(1_400))
             .text("status", "ok")
-            .text("request", &format!("req_{}", self.random.letters(20)));
-        let message = format!("msg_{}", self.random.letters(20));
+            .text("request", &self.service_id("req"));
+        let message = self.service_id("msg");
         self.tell(message, "model.called", data, None);
     }
 
@@ -211,7 +221,7 @@ impl Agent {
     }
 
     fn make(&mut self, call: &DemoCall, run: Option<&str>, agent: &str) {
-        let id = format!("toolu_{}", self.random.letters(22));
+        let id = self.service_id("toolu");
         let server = call.tool.strip_prefix("mcp__").and_then(|rest| rest.split("__").next());
         let data = JsonObject::new()
             .text("call", &id)
@@ -229,7 +239,7 @@ impl Agent {
         let duration_ms = self.random.long_tailed(call.typical_ms) + if is_person { 6_000 } else { 0 };
         self.now_ms += duration_ms.min(90_000) / 2;
         let output = JsonObject::new()
-            .text("sha256", &self.random.hex(64))
+            .text("sha256", &self.output())
             .raw("bytes", self.random.long_tailed(1_400))
             .end();
         let (kind, status) = match ending {
@@ -275,7 +285,7 @@ impl Agent {
     /// Sends out a subagent, which looks something up and returns.
     fn send_out(&mut self) {
         let helper = format!("{}/explorer-{}", self.name, self.random.hex(4));
-        let id = format!("toolu_{}", self.random.letters(22));
+        let id = self.service_id("toolu");
         let args = JsonObject::new()
             .text("subagent_type", "explorer")
             .text("description", &words::sentence(&mut self.random, 4))
@@ -313,6 +323,15 @@ impl Agent {
             .text("source", "loop")
             .raw("channel_versions", JsonObject::new().raw("messages", step).raw("plan", step / 3).end());
         self.tell(checkpoint, "checkpoint.saved", data, None);
+    }
+
+    fn output(&mut self) -> String {
+        self.outputs.get(self.random.below(OUTPUTS)).cloned().unwrap_or_default()
+    }
+
+    /// Returns an id that a service gave out.
+    fn service_id(&mut self, kind: &str) -> String {
+        format!("{kind}_{}{}", self.id_prefix, self.random.letters(5))
     }
 
     /// Returns an id within the session.

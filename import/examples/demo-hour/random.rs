@@ -2,25 +2,23 @@
 
 use std::fmt::Write;
 
-/// SplitMix64 (Steele, Lea, Flood 2014): good enough to choose words by, and the same everywhere.
-#[derive(Debug, Clone)]
-pub(super) struct DemoRandom(u64);
+use bitacora_testkit::SeededRng;
+
+/// The choices of an agent, the same for the same seed.
+pub(super) struct DemoRandom(SeededRng);
 
 impl DemoRandom {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SeededRng::new(seed))
     }
 
     /// Returns a generator whose choices do not depend on how many this one makes later.
     pub(super) fn fork(&mut self) -> Self {
-        Self(self.number())
+        Self::new(self.number())
     }
 
     pub(super) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.number()
     }
 
     /// Returns a number of `low..=high`.
