@@ -90,23 +90,23 @@ impl CommandLine {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProgramCommand {
-    /// Start a demo: a new ledger filled with an invented hour of several agents, verified and served.
+    /// Start a demo: an invented hour of agents, verified and served.
     Quickstart(QuickstartArguments),
-    /// Append events from a file or stdin; each is accepted once, also when it is sent again.
+    /// Append events; a repeated event is accepted once.
     Append(AppendArguments),
-    /// Read events: lines for people or, with --json, one JSON object a line.
+    /// Read events, as lines of text or JSON.
     Read(ReadArguments),
-    /// Import transcripts and logs of agents, CloudEvents, or any lines of JSON; each event once.
+    /// Import agents' transcripts and logs; each event is added once.
     Import(Box<ImportArguments>),
-    /// List imports, show the change that each would make, and accept them.
+    /// List imports, show what each would change, and accept them.
     Imports(ImportsArguments),
-    /// Ask whether a tool call may begin; the decision is recorded before it is shown.
+    /// Ask whether a tool call may begin; records the decision first.
     Decide(Box<DecideArguments>),
     /// Report the outcome of a call.
     Outcome(Box<OutcomeArguments>),
     /// List calls: caller, decision, reason and outcome.
     Calls(Box<CallsArguments>),
-    /// Show costs and usage of models and tools, by model, task, agent or day.
+    /// Show costs and usage of models and tools.
     Costs(CostsArguments),
     /// List runs: state, steps and costs.
     Runs(RunsArguments),
@@ -114,7 +114,7 @@ pub(crate) enum ProgramCommand {
     Sessions(Box<SessionsArguments>),
     /// List, save, fork, copy and delete checkpoints of threads.
     Checkpoints(Box<CheckpointsArguments>),
-    /// Show contracts, the conditions before and after calls, with their checks and rollbacks.
+    /// Show contracts (conditions on calls), checks and rollbacks.
     Contracts(ContractsArguments),
     /// List calls with an incomplete record.
     Gaps(GapsArguments),
@@ -130,17 +130,17 @@ pub(crate) enum ProgramCommand {
     Tools(ToolsArguments),
     /// Show, publish, activate, compare and try policies.
     Policy(PolicyArguments),
-    /// Compare the ledger with the built-in policy and tools; upgrade it to them.
+    /// Compare with the built-in policy and tools; upgrade to them.
     Starter(StarterArguments),
     /// Show and set the trust in tools by context; answer suggestions.
     Trust(Box<TrustArguments>),
     /// Show, close and configure circuit breakers.
     Breakers(BreakersArguments),
-    /// List, give and revoke grants, the standing consent to calls.
+    /// List, give and revoke grants: standing consent to calls.
     Grants(Box<GrantsArguments>),
-    /// Show rate limits and what is left of them; set limits.
+    /// Show rate limits and what is left; set limits.
     Rates(RatesArguments),
-    /// Show budgets and what is left of them; set budgets.
+    /// Show budgets and what is left; set budgets.
     Budgets(Box<BudgetsArguments>),
     /// Show or change the enforcement mode.
     Mode(ModeArguments),
@@ -150,29 +150,29 @@ pub(crate) enum ProgramCommand {
     Panic(PanicArguments),
     /// List, suspend and resume agents.
     Agents(AgentsArguments),
-    /// Create, show, rotate, retire, restore, lock and unlock the keyring.
+    /// Create, show, rotate, retire, restore, lock, unlock the keyring.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Export a proof of one event for a third party; `verify --evidence` checks it.
+    /// Export a proof of one event; `verify --evidence` checks it.
     Prove(ProveArguments),
-    /// Reopen a ledger that is behind its anchor; starts a new generation and records the loss.
+    /// Reopen a ledger that is behind its anchor; records the loss.
     Recover(RecoverArguments),
-    /// Rebuild the state that decides from the log; compare it with another state.
+    /// Rebuild the deciding state from the log; compare states.
     Replay(ReplayArguments),
-    /// Show which ledger answers: head, readiness, mode, and what is pending.
+    /// Show which ledger answers, its state, and what is pending.
     Status(StatusArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
-    /// Show the newest events and follow: lines for people or, with --json, one JSON object a line.
+    /// Show the newest events and follow, as lines of text or JSON.
     Tail(TailArguments),
     /// Create, list and revoke tokens.
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Move old events into sealed, provable archives; list, check, fetch and restore archives.
+    /// Move old events into sealed archives; check and restore them.
     Archive(ArchiveArguments),
-    /// Verify every byte of a ledger's folder, also while a service writes to it.
+    /// Verify every byte of a ledger's folder, even while it is served.
     Verify(VerifyArguments),
-    /// Measure the speed of appends, reads and checks on this machine and disk.
+    /// Measure appends, reads and checks on this machine and disk.
     Bench(Box<BenchArguments>),
     /// Write shell completions.
     Completions(CompletionsArguments),

@@ -165,6 +165,9 @@ const GROUPS: [CommandGroup; 5] = [
 /// Options that every command takes.
 const EVERYWHERE: [&str; 1] = ["json"];
 
+/// The columns that help takes at most; it fits a narrower terminal.
+const HELP_COLUMNS: usize = 80;
+
 /// The page of `bitacora --help`; the list of commands stands where clap has its own.
 const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nGlobal options:\n{options}";
@@ -195,7 +198,7 @@ pub(crate) fn with_help(parser: Command) -> Command {
         parser
     };
     let parser = commands().fold(parser, named);
-    parser.help_template(TEMPLATE).after_help(list)
+    parser.help_template(TEMPLATE).after_help(list).max_term_width(HELP_COLUMNS)
 }
 
 impl CommandHelp {
@@ -296,5 +299,22 @@ mod tests {
             assert_eq!(help.matches(heading).count(), 1, "{heading:?}\n{help}");
         }
         assert!(!help.contains("\nCommands:\n"), "{help}");
+    }
+
+    /// Returns the lines of help that are too wide, of a command and of those within it.
+    fn wide_lines(command: &mut Command) -> Vec<String> {
+        let help = command.render_long_help().to_string();
+        // The parser never breaks the line of the usage.
+        let is_wide = |line: &&str| line.chars().count() > HELP_COLUMNS && !line.starts_with("Usage: ");
+        let mut wide: Vec<_> = help.lines().filter(is_wide).map(str::to_owned).collect();
+        wide.extend(command.get_subcommands_mut().flat_map(wide_lines));
+        wide
+    }
+
+    #[test]
+    fn help_fits_eighty_columns() {
+        let mut parser = CommandLine::parser();
+        parser.build();
+        assert_eq!(wide_lines(&mut parser), [""; 0]);
     }
 }

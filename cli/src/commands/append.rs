@@ -39,7 +39,7 @@ pub(crate) struct AppendArguments {
     /// The stream of events without a `subject`; events that name another stream are refused.
     #[arg(long, value_name = "NAME")]
     stream: Option<String>,
-    /// The number of events a request; each request is accepted as a whole or not at all.
+    /// Events in one request; each request is accepted whole or not at all.
     #[arg(long, value_name = "EVENTS", default_value_t = DEFAULT_BATCH_EVENTS,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,

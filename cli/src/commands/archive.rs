@@ -43,7 +43,7 @@ enum ArchiveCommand {
     Run(RunArguments),
     /// List the archives of the ledger, and whether the store still has each.
     List,
-    /// Show the manifest of the archive that holds a position: everything that it says in clear.
+    /// Show the manifest of the archive that holds a position: its contents in clear.
     Show(ShowArguments),
     /// Verify every byte of archives in their store.
     Verify(VerifyArguments),

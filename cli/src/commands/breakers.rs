@@ -32,11 +32,11 @@ pub(crate) enum BreakersCommand {
         #[arg(long, value_name = "WORDS")]
         reason: Option<String>,
     },
-    /// Set the thresholds of this dimension's breaker; those left out get their defaults.
+    /// Set the thresholds of this dimension's breaker; omitted ones get their defaults.
     Configure {
         #[command(flatten)]
         dimension: DimensionArguments,
-        /// The number of last outcomes that it looks at.
+        /// The number of last outcomes that count.
         #[arg(long, value_name = "OUTCOMES")]
         window: Option<u32>,
         /// The number of bad outcomes among them that opens it.
@@ -45,7 +45,7 @@ pub(crate) enum BreakersCommand {
         /// The number of good probes that closes it.
         #[arg(long, value_name = "PROBES")]
         recovery_probes: Option<u32>,
-        /// The time that it stays open before a request may be a probe, in seconds.
+        /// The time before an open breaker lets a probe through, in seconds.
         #[arg(long, value_name = "SECONDS")]
         cooldown_s: Option<u32>,
     },

@@ -24,12 +24,12 @@ pub(crate) type BudgetsArguments = OptionalCommand<BudgetsCommand>;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BudgetsCommand {
-    /// List the budgets and what is left of them (default); with a scope, those that count its calls.
+    /// List the budgets and what is left (default); with a scope, only those that count its calls.
     List {
         #[command(flatten)]
         of: BudgetScope,
     },
-    /// Show one budget, for each run or session that has its own.
+    /// Show one budget, separately for each run or session that has its own.
     Show {
         /// The budget's name.
         budget: String,
@@ -48,7 +48,7 @@ pub(crate) enum BudgetsCommand {
         /// The effect when it is spent: calls wait for a person, or are denied.
         #[arg(long, value_enum)]
         on_exceed: OnExceed,
-        /// The counter: one for each agent, or one for all. [default: together where an agent or a workspace is named, else each-agent]
+        /// The counter: one for each agent, or one for all. [default: together if an agent or a workspace is named, else each-agent]
         #[arg(long, value_enum)]
         counted: Option<BudgetCounting>,
     },

@@ -58,7 +58,7 @@ pub(crate) struct CallsArguments {
     /// Only calls recorded before this time.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     recorded_before: Option<PastTime>,
-    /// The most calls to show, the newest first.
+    /// Show at most this many calls, the newest first.
     #[arg(long, conflicts_with = "call", value_name = "CALLS", default_value = "100", value_parser = wanted)]
     #[serde(skip)]
     limit: NonZeroUsize,

@@ -27,7 +27,7 @@ pub(crate) type CheckpointsArguments = OptionalCommand<CheckpointsCommand>;
 pub(crate) enum CheckpointsCommand {
     /// List checkpoints, the newest first (default).
     List(ListArguments),
-    /// Show one checkpoint of a thread, or its newest, with its channels and the writes of tasks behind it.
+    /// Show a thread's newest or named checkpoint, with its channels and the later writes of tasks.
     Show {
         /// The thread.
         thread: String,
@@ -41,14 +41,14 @@ pub(crate) enum CheckpointsCommand {
         /// The file with the JSON; `-` is stdin.
         file: PathBuf,
     },
-    /// Save the writes of a task behind a checkpoint in the service's JSON: `checkpoint`, `task` and `writes`.
+    /// Save a task's writes after a checkpoint in the service's JSON: `checkpoint`, `task` and `writes`.
     Write {
         /// The thread.
         thread: String,
         /// The file with the JSON; `-` is stdin.
         file: PathBuf,
     },
-    /// Fork a thread: save a new checkpoint that has another for its parent, with all that it holds.
+    /// Fork a thread: save a new checkpoint with the contents of its parent.
     Fork {
         /// The thread.
         thread: String,
@@ -58,7 +58,7 @@ pub(crate) enum CheckpointsCommand {
         #[command(flatten)]
         which: Which,
     },
-    /// Copy a thread, or the history of one of its checkpoints, to a thread that holds nothing yet.
+    /// Copy a thread, or the history of one of its checkpoints, to an empty thread.
     Copy {
         /// The thread.
         thread: String,

@@ -22,7 +22,7 @@ use crate::terminal::table::{Cell, TextTable};
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct CostsArguments {
-    /// The grouping; several with commas between.
+    /// Group by these; separate several with commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Model])]
     #[serde(skip)]
     by: Vec<By>,
@@ -56,8 +56,8 @@ pub(crate) struct CostsArguments {
     /// Only costs of runs about this case.
     #[arg(long)]
     case: Option<String>,
-    /// The JSON list of prices for answers without a cost, in US dollars a million tokens: texts in `{"model", "in",
-    /// "out", "cache_read", "cache_write"}`; the first matching model holds, and `*` ends a name; `-` is stdin.
+    /// Prices for answers without a cost, a JSON list, in US dollars a million tokens: texts in `{"model", "in",
+    /// "out", "cache_read", "cache_write"}`; the first matching model applies; a model may end in `*`; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     prices: Option<PathBuf>,

@@ -19,7 +19,7 @@ pub(crate) type GrantsArguments = OptionalCommand<GrantsCommand>;
 pub(crate) enum GrantsCommand {
     /// List the grants in force (default).
     List,
-    /// Give consent to calls that match all of this, so that they need no approval; denied calls stay denied.
+    /// Give consent to calls that match all of these: they need no approval. Denied calls stay denied.
     Give(GiveArguments),
     /// Revoke a grant.
     Revoke {
@@ -45,7 +45,7 @@ pub(crate) struct GiveArguments {
     /// The workspace, as decisions show it.
     #[arg(long, value_name = "FOLDER")]
     workspace: String,
-    /// A part that commands may have, as approvals show it; repeatable. [default: the context alone]
+    /// A permitted part of commands, as approvals show it; repeatable. [default: the context alone]
     #[arg(long = "part", value_name = "PART")]
     parts: Vec<String>,
     /// The session.

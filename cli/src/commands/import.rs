@@ -35,14 +35,14 @@ pub(crate) struct ImportArguments {
     /// The format of the files. [default: detected from their contents]
     #[arg(long, value_enum)]
     format: Option<FormatName>,
-    /// Write lines that made no event to this file as JSON objects, at the import's end; only an earlier report is replaced.
+    /// Write lines that were not imported to this file, as JSON objects, at the end. It replaces only an earlier report.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The most events of a request.
+    /// The largest number of events of a request.
     #[arg(long, value_name = "EVENTS", default_value_t = MAX_REQUEST_EVENTS as u16,
         value_parser = clap::value_parser!(u16).range(1..=MAX_REQUEST_EVENTS as i64))]
     batch: u16,
-    /// Count this import towards trust at once; refused if anything was not imported. `imports` shows what waiting imports would change.
+    /// Count this import towards trust at once; refused if anything was not imported. `imports` shows what pending imports would change.
     #[arg(long)]
     accept: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ enum FormatName {
     ClaudeCode,
     /// One tool call of a coding agent's session a line, with its outcome.
     Actions,
-    /// Labelled runs of an agent with the messages of each, as tau-bench writes them.
+    /// Labelled runs of an agent with their messages, as from tau-bench.
     Runs,
     /// Any JSON, mapped by `--type` and the flags beside it.
     Lines,

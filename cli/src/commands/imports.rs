@@ -27,15 +27,15 @@ pub(crate) type ImportsArguments = OptionalCommand<ImportsCommand>;
 pub(crate) enum ImportsCommand {
     /// List completed imports, the latest first (default).
     List,
-    /// Show the change that an import would make: its counts, those of the ledger, and the trust after acceptance.
+    /// Show what an import would change: its counts, the ledger's, and the trust after acceptance.
     Show {
         /// The import: its digest, or the first 8 or more characters if no other import shares them.
         digest: String,
-        /// The most dimensions to show. [default: 100]
+        /// Show at most this many dimensions. [default: 100]
         #[arg(long, value_name = "DIMENSIONS")]
         limit: Option<u32>,
     },
-    /// Accept an import, so that it counts.
+    /// Accept an import: its outcomes count towards trust from now on.
     Accept {
         /// The import: its digest, or the first 8 or more characters if no other import shares them.
         digest: String,

@@ -87,7 +87,7 @@ pub(crate) enum PolicyCommand {
 /// The recorded calls that a policy is tried on.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct TrialCalls {
-    /// The most calls to try, the newest. [default: 1000]
+    /// Try at most this many calls, the newest. [default: 1000]
     #[arg(long, value_name = "CALLS")]
     limit: Option<u32>,
     /// Only calls of this tool.

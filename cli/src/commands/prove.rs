@@ -33,7 +33,7 @@ pub(crate) struct ProveArguments {
     #[arg(long)]
     with_part: bool,
     /// A verifier key that you know to be the ledger's, as NAME+ID+KEY, one of which must have signed the tree head;
-    /// repeatable. Without any, the receipt of a service is compared with nothing.
+    /// repeatable. Without any, a service's receipt is not checked against a key.
     #[arg(long, value_name = "KEY")]
     vkey: Vec<VerifierKey>,
     /// The file to write, which must not exist. [default: stdout]

@@ -22,7 +22,7 @@ pub(crate) type RatesArguments = OptionalCommand<RatesCommand>;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RatesCommand {
-    /// List the limits, and what is left where calls used some (default).
+    /// List the limits, and what is left of used ones (default).
     List {
         /// Only limits of tools, of agents or of roles.
         #[arg(long, value_enum)]
@@ -51,7 +51,7 @@ pub(crate) struct RateScope {
     /// The key that calls are counted by: a tool, an agent or a role.
     #[arg(long, value_enum)]
     by: By,
-    /// The tool, agent or role. [default: each one by itself that has no limit of its own]
+    /// The tool, agent or role. [default: each one without a limit of its own]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -59,25 +59,25 @@ pub(crate) struct RateScope {
 /// The limits of calls. A limit that is left out does not apply.
 #[derive(Debug, Args)]
 pub(crate) struct How {
-    /// The bucket's size: the most calls at once.
+    /// The bucket's size: the largest number of calls at once.
     #[arg(long, value_name = "CALLS", requires = "refill", required_unless_present_any = ["within", "a_day", "apart_s"])]
     burst: Option<u32>,
-    /// The calls that refill the bucket in a period.
+    /// The number of calls refilled in each period.
     #[arg(long, value_name = "CALLS", requires = "burst")]
     refill: Option<u32>,
     /// The refill period, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 60_000)]
     period_ms: u64,
-    /// The most calls in the last so many seconds: `2/3600`; repeatable up to four times.
+    /// The largest number of calls within a time: `2/3600`; repeatable up to four times.
     #[arg(long, value_name = "CALLS/SECONDS")]
     within: Vec<WindowLimit>,
-    /// The most calls of one day.
+    /// The largest number of calls in a day.
     #[arg(long, value_name = "CALLS")]
     a_day: Option<u32>,
     /// The time zone of that day: `Europe/Madrid`. [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "a_day")]
     zone: Option<String>,
-    /// The fewest seconds between two calls.
+    /// The shortest time between two calls, in seconds.
     #[arg(long, value_name = "SECONDS")]
     apart_s: Option<u32>,
 }

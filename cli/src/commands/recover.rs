@@ -28,13 +28,13 @@ use crate::terminal::output::{Output, printable};
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArguments {
-    /// Declare events lost that are remembered and not here; starts a new generation that every later verification shows.
+    /// Declare missing events lost that others remember. Starts a new generation, which every later verification shows.
     #[arg(long, required_unless_present = "put_back")]
     declare_loss: bool,
     /// Also give up events that archives hold and the log has lost.
     #[arg(long, conflicts_with = "put_back")]
     without_archives: bool,
-    /// Put acknowledged events back from quarantine that the disk turned out not to have; nothing is lost then.
+    /// Put back acknowledged events from quarantine that the disk had lost; no event is lost then.
     #[arg(long, conflicts_with = "declare_loss")]
     put_back: bool,
     #[command(flatten)]

@@ -41,7 +41,7 @@ pub(crate) struct ServeArguments {
     /// A Unix socket to listen on too.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Serve ledgers without tokens to everybody on this machine as admin, on loopback only; by default they get an admin token.
+    /// Serve ledgers without tokens to everybody on this machine as admin, on loopback only. By default they get an admin token.
     #[arg(long)]
     open: bool,
     /// Allow web pages of this origin, https://HOST:PORT, to act here with a token. Pages of other origins are refused.
@@ -53,13 +53,13 @@ pub(crate) struct ServeArguments {
     /// Give up this missing ledger, or declare that it is in another data folder; needed at every start while the anchor remembers it.
     #[arg(long, value_name = "NAME")]
     without_ledger: Vec<LedgerName>,
-    /// Write nothing while the anchor is unreachable. [default: where an anchor has remembered a ledger of this keyring before]
+    /// Write nothing while the anchor is unreachable. [default: if an anchor has ever known a ledger of this keyring]
     #[arg(long, conflicts_with = "anchor_optional")]
     anchor_required: bool,
-    /// Sign a tree head this many seconds after the last one although no event arrived, so that silence shows.
+    /// Sign a tree head this many seconds after the last one even without events, to show that none arrived.
     #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     idle_heads: u64,
-    /// Report at /readyz that the service is not ready while one of these read models does not answer, or is far behind: `calls,trust`.
+    /// Report not ready at /readyz while one of these read models is far behind or does not answer: `calls,trust`.
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     require_models: Vec<RequiredModel>,
     #[command(flatten)]

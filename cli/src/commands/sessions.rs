@@ -60,7 +60,7 @@ struct ListArguments {
     /// Only sessions first named in the ledger before this time.
     #[arg(long, value_name = "TIME")]
     recorded_before: Option<PastTime>,
-    /// The most sessions to show, the newest first.
+    /// Show at most this many sessions, the newest first.
     #[arg(long, value_name = "SESSIONS", default_value = "100", value_parser = wanted)]
     #[serde(skip)]
     limit: NonZeroUsize,

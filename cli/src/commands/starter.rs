@@ -23,9 +23,9 @@ pub(crate) type StarterArguments = OptionalCommand<StarterCommand>;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StarterCommand {
-    /// Show whether the ledger follows the starter, and the differences (default).
+    /// Show the ledger's differences from the starter policy and tools (default).
     Show,
-    /// Publish and activate the current starter in place of an earlier one, and register its changed tools.
+    /// Replace an earlier starter policy by the current one, activate it, and register its changed tools.
     Upgrade,
 }
 

@@ -29,19 +29,19 @@ const MAX_LAST_EVENTS: i64 = 1_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct TailArguments {
-    /// Begin with this many last events that match, and follow. [default: 10]
+    /// Begin with this many of the last matching events. [default: 10]
     #[arg(short = 'n', long, value_name = "EVENTS", value_parser = clap::value_parser!(u16).range(0..=MAX_LAST_EVENTS))]
     last: Option<u16>,
     /// Begin with the event at this position, or at the `start`.
     #[arg(long, value_name = "POSITION|start", conflicts_with = "last")]
     from: Option<TailStart>,
-    /// Begin after this position: where an earlier tail ended.
+    /// Begin after this position, where an earlier tail ended.
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["last", "from"])]
     after: Option<After>,
-    /// End once every event that is durable now was shown.
+    /// End after the last event that is durable now.
     #[arg(long)]
     until_caught_up: bool,
-    /// Colour lines for people; `auto` does on a terminal, unless NO_COLOR is set.
+    /// Colour the lines; `auto` does so on a terminal without NO_COLOR.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
     #[command(flatten)]

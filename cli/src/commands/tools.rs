@@ -32,11 +32,11 @@ pub(crate) type ToolsArguments = OptionalCommand<ToolsCommand>;
 pub(crate) enum ToolsCommand {
     /// List the registered tools (default).
     List,
-    /// List tools that calls named and nobody registered.
+    /// List unregistered tools that calls named.
     Seen,
     /// Show the calls of tools: number, decisions, outcomes and durations.
     Usage(UsageArguments),
-    /// Register tools, or change registered ones; unchanged ones are left alone.
+    /// Register or change tools; skips unchanged ones.
     Register {
         /// The tool or an array of tools, as in `tool.registered`; `-` is stdin.
         #[arg(value_name = "FILE", required_unless_present_any = ["starter", "seen"], conflicts_with_all = ["starter", "seen"])]
@@ -47,7 +47,7 @@ pub(crate) enum ToolsCommand {
         #[command(flatten)]
         seen: SeenArguments,
     },
-    /// Revoke a tool, so that it can no longer be called.
+    /// Revoke a tool: its calls are denied.
     Revoke {
         /// The tool's name.
         tool: String,

@@ -27,7 +27,7 @@ pub(crate) type TrustArguments = OptionalCommand<TrustCommand>;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// List dimensions by score, the best first (default).
+    /// List dimensions (a tool with context, model and task type) by score, the best first (default).
     Top(ListArguments),
     /// List dimensions by score, the worst first.
     Bottom(ListArguments),
@@ -39,11 +39,11 @@ pub(crate) enum TrustCommand {
     Set(SetArguments),
     /// List suggested rules, each with positions to look at.
     Suggest(SuggestArguments),
-    /// Accept a suggestion: publish the next version of the policy, with its rule behind all rules that forbid the same calls.
+    /// Accept a suggestion: publish the next policy version with its rule, behind all rules that forbid the same calls.
     Accept(AcceptArguments),
-    /// Reject a suggestion; it is made again once twice as much evidence supports it.
+    /// Reject a suggestion; it returns once twice as much evidence supports it.
     Reject(AnswerArguments),
-    /// Send the calls of a blocked dimension to review for a while, so that it can earn trust again.
+    /// Send a blocked dimension's calls to review for a time, so that it can regain trust.
     Probe(ProbeArguments),
 }
 
@@ -61,10 +61,10 @@ pub(crate) struct ListArguments {
     /// The task type.
     #[arg(long, value_name = "NAME")]
     task_type: Option<String>,
-    /// The workspace; an empty text selects the counts of all workspaces together.
+    /// The workspace; empty selects the counts of all workspaces together.
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<String>,
-    /// The most dimensions to show. [default: 100]
+    /// Show at most this many dimensions. [default: 100]
     #[arg(long, value_name = "DIMENSIONS")]
     limit: Option<u32>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct HistoryArguments {
     /// Only outcomes up to this position.
     #[arg(long, value_name = "POSITION")]
     until: Option<u64>,
-    /// The most outcomes to show. [default: 100]
+    /// Show at most this many outcomes. [default: 100]
     #[arg(long, value_name = "OUTCOMES")]
     limit: Option<u32>,
     /// Show sums by month instead of single outcomes.
@@ -97,7 +97,7 @@ pub(crate) struct SetArguments {
     /// The number of calls that failed.
     #[arg(long, value_name = "CALLS", default_value_t = 0)]
     failures: u64,
-    /// The number of calls that succeeded since the last one that did not.
+    /// The number of successful calls since the last other one.
     #[arg(long, value_name = "CALLS", default_value_t = 0)]
     streak: u64,
     /// The reason.

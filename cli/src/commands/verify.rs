@@ -40,7 +40,7 @@ pub(crate) struct VerifyArguments {
     /// Check only the hash chain and its signatures, not the tree by the leaves beside the segments.
     #[arg(long, conflicts_with = "require_leaves")]
     chain_only: bool,
-    /// End with exit code 50 unless the leaf of every event is there to build the tree from.
+    /// End with exit code 50 unless the leaves of all events are there to check the tree.
     #[arg(long)]
     require_leaves: bool,
     /// A verifier key that you know to be the ledger's, as NAME+ID+KEY; repeatable.
@@ -59,7 +59,7 @@ pub(crate) struct VerifyArguments {
     /// Check archives by themselves instead: a file, or a folder of them; repeatable; exit code 0 needs --vkey.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "threads"])]
     archive: Vec<PathBuf>,
-    /// The number of threads that check a segment each, and share the frames of the last ones. [default: the number of cores]
+    /// The number of threads that check segments. [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }

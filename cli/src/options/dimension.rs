@@ -25,7 +25,7 @@ pub(crate) struct DimensionArguments {
     /// The workspace, as decisions show it. [default: -]
     #[arg(long, value_name = "FOLDER", conflicts_with = "all_workspaces")]
     pub(crate) workspace: Option<String>,
-    /// Use the counts of all workspaces together: of policies that combine them, and of ledgers from before they were separate.
+    /// Use the counts of all workspaces together, as policies that combine them and older ledgers do.
     #[arg(long)]
     pub(crate) all_workspaces: bool,
 }

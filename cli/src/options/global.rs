@@ -32,19 +32,19 @@ const KEYRING_HERE: &str = "bitacora.keyring";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Write JSON: one document on one line, or a line for each item where items come one by one.
+    /// Write JSON: one document on one line, or one item a line where items come one by one.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Show every column and every text whole. On a terminal, tables are cut to its width otherwise.
+    /// Show every column and text whole. By default tables fit the terminal.
     #[arg(long, global = true)]
     pub(crate) wide: bool,
     /// The data folder.
     #[arg(long, global = true, env = "BITACORA_DATA", value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
-    /// The keyring's file, never inside the data folder. [default: bitacora/keyring in the configuration folder]
+    /// The keyring's file, outside the data folder. [default: bitacora/keyring in the configuration folder]
     #[arg(long, global = true, env = "BITACORA_KEYRING", value_name = "FILE")]
     keyring: Option<PathBuf>,
-    /// The anchor, which remembers the last tree heads so that an older copy of a ledger is refused: a folder,
+    /// The anchor: it remembers the last tree heads, so that an older copy of a ledger is refused. A folder,
     /// s3://BUCKET/PREFIX (gs://, az://; credentials from the environment), or 'none'. [default: the keyring's name
     /// with .anchors]
     #[arg(long, global = true, env = "BITACORA_ANCHOR", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<AnchorPlace>::new())]
@@ -53,17 +53,17 @@ pub(crate) struct Global {
     /// [default: archives in the data folder]
     #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchivePlace>::new())]
     archive_store: Option<ArchivePlace>,
-    /// Accept an anchor that remembers nothing of a ledger; it begins with the tree heads that are there. Refused by default.
+    /// Accept an anchor that does not know a ledger, and record the present tree heads in it. Refused by default.
     #[arg(long, global = true)]
     pub(crate) new_anchor: bool,
-    /// Continue without the anchor while it is unreachable, also where it remembers ledgers; an older copy then opens unnoticed.
+    /// Continue while the anchor is unreachable, even one that knows the ledger. An older copy then opens unnoticed.
     #[arg(long, global = true)]
     pub(crate) anchor_optional: bool,
     /// The service: http://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub(crate) url: Option<ServiceUrl>,
-    /// The file with the token for the service. [default: the token in BITACORA_TOKEN; for people, and a service on
-    /// this machine, the admin token beside the keyring]
+    /// The file with the token for the service. [default: the token in BITACORA_TOKEN; else the admin token
+    /// beside the keyring, for a service on this machine and not for `decide` and `outcome`]
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// The ledger's name.

@@ -15,7 +15,7 @@ pub(crate) struct ReadSelection {
     /// Only events up to and including this position.
     #[arg(long, value_name = "POSITION")]
     until: Option<Position>,
-    /// The most events to show. [default: all]
+    /// Show at most this many events. [default: all]
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Show the newest first.

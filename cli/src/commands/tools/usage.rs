@@ -16,7 +16,7 @@ use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct UsageArguments {
-    /// The grouping; several with commas between.
+    /// Group by these; separate several with commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [By::Tool])]
     #[serde(skip)]
     by: Vec<By>,
