@@ -5,13 +5,11 @@
 
 mod arguments;
 mod commands;
-mod data_folder;
 mod demo_data;
 mod error;
 mod exit;
 mod files;
 mod help;
-mod keys;
 mod ledger_access;
 mod options;
 mod program;
