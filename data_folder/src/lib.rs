@@ -22,9 +22,7 @@ pub use archives::{archive_store, archives_beside, environment_with_archives, re
 pub use keys::generation::KeyGenerationError;
 pub use keys::keyring_file::location::{lies_in_data, refuse_in_data};
 pub use keys::keyring_file::{KeyringFile, KeyringFileError, LoadedKeyring, RotatedKey};
-pub use keys::passphrase::{
-    Passphrase, PassphraseError, PassphrasePrompt, PassphraseQuestion, PassphraseSource,
-};
+pub use keys::passphrase::{PassphraseError, PassphrasePrompt, PassphraseQuestion, PassphraseSource};
 pub use keys::retirement::{KeyNeed, KeyRetirement, KeyRetirementError};
 pub use known_ledgers::{KnownLedgers, KnownLedgersError};
 pub use ledger_setup::{LedgerSetup, PreparedFolder, SetupError};

@@ -62,7 +62,7 @@ impl LedgerRecovery<'_> {
     /// events that the log has lost, the ledger is restored from them first; `None` gives these events up too.
     ///
     /// # Errors
-    /// A ledger that lost nothing or does not open, or archives that do not give it.
+    /// A ledger that lost nothing, or that does not open; archives that do not give it.
     pub fn declare_loss(
         &self,
         archives: Option<&Arc<dyn Objects>>,

@@ -26,7 +26,7 @@ pub enum PassphraseError {
 }
 
 /// A passphrase: never empty, erased from memory when dropped, and never printed.
-pub struct Passphrase(Zeroizing<String>);
+pub(crate) struct Passphrase(Zeroizing<String>);
 
 impl Passphrase {
     /// Returns the text, for the moment of use only.
