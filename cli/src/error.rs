@@ -3,6 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
+use bitacora_archiver::StoreError;
+use bitacora_data_folder::{KeyRetirementError, KeyringFileError, KnownLedgersError, SetupError};
+use bitacora_ledger::CreateError;
+
 use crate::exit::Exit;
 
 /// An error that ends a command. Each operation has its own, beside it.
@@ -42,6 +46,24 @@ impl CommandError {
 impl<F: CommandFailure> From<F> for CommandError {
     fn from(failure: F) -> Self {
         Self(Box::new(failure))
+    }
+}
+
+impl CommandFailure for StoreError {}
+
+impl CommandFailure for KeyringFileError {}
+
+impl CommandFailure for KeyRetirementError {}
+
+impl CommandFailure for SetupError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Create { source: CreateError::Remembered(_), .. }
+            | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
+            Self::NotBegun(_) | Self::Data(_) | Self::Known(_) | Self::Keyring(_) | Self::Create { .. } => {
+                Exit::Failed
+            }
+        }
     }
 }
 

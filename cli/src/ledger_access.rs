@@ -11,3 +11,4 @@ pub(crate) mod pages;
 pub(crate) mod principal_names;
 pub(crate) mod query;
 pub(crate) mod service;
+pub(crate) mod token_advice;

@@ -5,12 +5,10 @@
 
 mod arguments;
 mod commands;
-mod data_folder;
 mod error;
 mod exit;
 mod files;
 mod help;
-mod keys;
 mod ledger_access;
 mod options;
 mod program;

@@ -2,6 +2,7 @@
 
 pub(crate) mod logging;
 pub(crate) mod output;
+pub(crate) mod passphrase;
 pub(crate) mod problem;
 pub(crate) mod progress;
 pub(crate) mod stored_line;

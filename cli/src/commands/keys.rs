@@ -1,21 +1,20 @@
 //! `keys`: the keyring's file: creation, rotation, retirement and locking.
 
-mod retiring;
-
 use std::path::{Path, PathBuf};
 
-use bitacora_formats::{KekId, KeyringError, LedgerName};
+use bitacora_data_folder::{
+    AnchorTrust, KeyRetirement, KeyringFile, LoadedKeyring, RotatedKey, archive_store, refuse_in_data,
+};
+use bitacora_formats::{KekId, LedgerName};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use self::retiring::{RetireFailure, kek_id};
-use crate::error::{CommandError, CommandFailure};
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::keys::key_generation::{self, KeyGenerationError, with_random};
-use crate::keys::keyring_file::{self, KeyringFileError, LoadedKeyring};
-use crate::keys::passphrase::{Passphrase, PassphraseSource};
+use crate::ledger_access::access::environment_of;
 use crate::options::global::Global;
 use crate::terminal::output::Output;
+use crate::terminal::passphrase::keyring_file;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -57,39 +56,31 @@ pub(crate) enum KeysCommand {
     Unlock,
 }
 
-/// The reason why there are no new keys.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum KeysError {
-    #[error(transparent)]
-    Generation(#[from] KeyGenerationError),
-    #[error(transparent)]
-    Full(#[from] KeyringError),
-    #[error(transparent)]
-    Retire(Box<RetireFailure>),
-}
-
-impl CommandFailure for KeysError {}
-
-impl From<RetireFailure> for KeysError {
-    fn from(failure: RetireFailure) -> Self {
-        Self::Retire(Box::new(failure))
+/// Parses the id of a key, as a command line names it.
+fn kek_id(text: &str) -> Result<KekId, String> {
+    let mut id = [0; 8];
+    match hex::decode_to_slice(text, &mut id) {
+        Ok(()) => Ok(KekId(id)),
+        Err(_) => Err("16 hexadecimal digits expected, as `keys show` prints them".to_owned()),
     }
 }
 
 pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     let path = global.keyring()?;
-    let keys = Keys { path: &path, data: global.data.as_deref(), passphrase: PassphraseSource::User };
-    let shown = match command {
-        KeysCommand::New { lock } => keys.make(*lock)?,
-        KeysCommand::Show => keys.show()?,
-        KeysCommand::Rotate { signing } => keys.rotate(*signing)?,
+    let file = keyring_file(&path, global.data.as_deref());
+    let loaded = match command {
+        KeysCommand::New { lock } => file.generate(*lock)?,
+        KeysCommand::Show => file.load()?,
+        KeysCommand::Rotate { signing: true } => file.rotate(RotatedKey::Signing)?,
+        KeysCommand::Rotate { signing: false } => file.rotate(RotatedKey::Encryption)?,
         KeysCommand::Retire { into, key, without_ledger } => {
-            keys.retire(global, into, key, without_ledger)?
+            retire(&file, global, into, (key, without_ledger))?
         }
-        KeysCommand::Restore { from } => keys.restore(from)?,
-        KeysCommand::Lock => keys.lock()?,
-        KeysCommand::Unlock => keys.unlock()?,
+        KeysCommand::Restore { from } => file.restore(from)?,
+        KeysCommand::Lock => file.lock()?,
+        KeysCommand::Unlock => file.unlock()?,
     };
+    let shown = KeyringView::new(&path, &loaded);
     if global.json {
         output.json(&shown.to_json())?;
     } else {
@@ -98,11 +89,23 @@ pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -
     Ok(Exit::Done)
 }
 
-/// A keyring file that is worked on.
-struct Keys<'a> {
-    path: &'a Path,
-    data: Option<&'a Path>,
-    passphrase: PassphraseSource,
+/// Retires keys. The anchor has to answer: it may remember a ledger that needs them.
+fn retire(
+    file: &KeyringFile,
+    global: &Global,
+    into: &Path,
+    (named, without): (&[KekId], &[LedgerName]),
+) -> Result<LoadedKeyring, CommandError> {
+    let data = global.data()?;
+    refuse_in_data(into, Some(data))?;
+    let environment = environment_of(global, data)?;
+    let folder = KeyRetirement::lock(&environment, data)?;
+    let trust = AnchorTrust { required: true, is_new: false };
+    let heads = global.anchor()?.options(&environment, trust)?.heads;
+    let anchor = heads.as_ref().and_then(|heads| heads.anchor.as_deref());
+    let archives = archive_store(global.archive_place(data));
+    let retirement = KeyRetirement { folder: &folder, archives: &archives, anchor, without };
+    Ok(retirement.run(file, into, named)?)
 }
 
 /// The part of a keyring that may be shown.
@@ -115,83 +118,23 @@ struct KeyringView {
     signing_keys: Vec<String>,
 }
 
-impl Keys<'_> {
-    fn make(&self, lock: bool) -> Result<KeyringView, CommandError> {
-        let passphrase = if lock { Some(self.new_passphrase()?) } else { None };
-        let keyring = key_generation::generate()?;
-        keyring_file::create(self.path, self.data, &keyring, passphrase.as_ref())?;
-        Ok(self.shown(&LoadedKeyring { keyring, passphrase }))
-    }
-
-    fn show(&self) -> Result<KeyringView, CommandError> {
-        let loaded = keyring_file::load(self.path, self.data, self.passphrase)?;
-        Ok(self.shown(&loaded))
-    }
-
-    fn rotate(&self, signing: bool) -> Result<KeyringView, CommandError> {
-        self.change(|loaded| {
-            let rotated = with_random(|random| {
-                if signing {
-                    loaded.keyring.rotate_signing(random).map(drop)
-                } else {
-                    loaded.keyring.rotate_encryption(random).map(drop)
-                }
-            });
-            rotated?.map_err(KeysError::from)?;
-            Ok(())
-        })
-    }
-
-    fn lock(&self) -> Result<KeyringView, CommandError> {
-        self.change(|loaded| {
-            if loaded.passphrase.is_some() {
-                return Err(KeyringFileError::LockedAlready(self.path.to_owned()).into());
-            }
-            loaded.passphrase = Some(self.new_passphrase()?);
-            Ok(())
-        })
-    }
-
-    fn unlock(&self) -> Result<KeyringView, CommandError> {
-        self.change(|loaded| match loaded.passphrase.take() {
-            Some(_) => Ok(()),
-            None => Err(KeyringFileError::NotLocked(self.path.to_owned()).into()),
-        })
-    }
-
-    fn change(
-        &self,
-        change: impl FnOnce(&mut LoadedKeyring) -> Result<(), CommandError>,
-    ) -> Result<KeyringView, CommandError> {
-        keyring_file::change(self.path, self.data, self.passphrase, |loaded| {
-            change(loaded)?;
-            Ok(self.shown(loaded))
-        })
-    }
-
-    fn new_passphrase(&self) -> Result<Passphrase, KeyringFileError> {
-        let path = self.path.to_owned();
-        self.passphrase.new_one().map_err(|source| KeyringFileError::Passphrase { path, source })
-    }
-
-    fn shown(&self, loaded: &LoadedKeyring) -> KeyringView {
+impl KeyringView {
+    fn new(path: &Path, loaded: &LoadedKeyring) -> Self {
         let chain = loaded.keyring.signing_chain();
         let signing_keys =
             (1..=chain.active_index()).filter_map(|index| Some(hex::encode(chain.key(index)?.as_bytes())));
         let active = loaded.keyring.active_kek().0;
         let older = loaded.keyring.kek_ids().filter(|id| *id != active);
-        KeyringView {
-            path: self.path.to_owned(),
-            locked: loaded.passphrase.is_some(),
+        Self {
+            path: path.to_owned(),
+            locked: loaded.is_locked(),
             encryption_key: active.to_string(),
             older_keys: older.map(|id| id.to_string()).collect(),
             retired_keys: loaded.keyring.retired_ids().iter().map(ToString::to_string).collect(),
             signing_keys: signing_keys.collect(),
         }
     }
-}
 
-impl KeyringView {
     fn to_json(&self) -> Value {
         let signing_keys = (1..).zip(&self.signing_keys);
         let signing_keys: Vec<_> =

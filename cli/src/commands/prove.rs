@@ -3,20 +3,19 @@
 use std::path::PathBuf;
 
 use bitacora_api::InclusionAnswer;
+use bitacora_data_folder::readable_archives;
 use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceipt, VerifierKey};
 use bitacora_verify::{DisclosedPart, ProofSource, ProveError, receipt_text};
 use clap::Args;
 
-use crate::data_folder::archives;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::new_file::{self, NewFileError};
-use crate::keys::keyring_file;
-use crate::keys::passphrase::PassphraseSource;
-use crate::keys::token;
 use crate::ledger_access::access::{AccessError, event_loop};
+use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
+use crate::terminal::passphrase::keyring_file;
 use bitacora_client::{ClientError, Connection};
 
 #[derive(Debug, Args)]
@@ -49,7 +48,7 @@ const ENDORSED: &str = "a key that you know endorsed the one that signed the tre
 pub(crate) enum ProveFailure {
     #[error(transparent)]
     Prove(#[from] ProveError),
-    #[error("{0}{advice}", advice = token::advice(.0))]
+    #[error("{0}{advice}", advice = token_advice(.0))]
     Client(#[from] ClientError),
     #[error(
         "a service gives receipts alone: add --receipt, or name the folder and keyring with --data and --keyring"
@@ -121,9 +120,9 @@ pub(crate) fn run(
         }
         None => {
             let data = global.data()?;
-            let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+            let keyring = keyring_file(&global.keyring()?, Some(data)).load()?.keyring;
             let folder = data.join("ledgers").join(global.ledger.as_str());
-            let archives = archives::readable(global.archive_place(data));
+            let archives = readable_archives(global.archive_place(data));
             let source = ProofSource::new(&folder, &keyring, &global.ledger, Some(&*archives));
             let proof = match arguments.receipt {
                 true => source.receipt(position),

@@ -12,6 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bitacora_data_folder::{
+    LedgerSetup, PreparedFolder, SetupError, options_with_anchor_beside, read_admin_token,
+};
 use bitacora_formats::{BodyForm, Keyring, Micros, write_event_line};
 use bitacora_ledger::Environment;
 use bitacora_server::{
@@ -28,18 +31,16 @@ use self::folder::{FolderError, QuickstartFolder};
 use self::governance::{DecisionCounts, GovernanceClient};
 use self::recording::{DemoHour, recorded_hour};
 use self::summary::QuickstartSummary;
-use crate::data_folder::anchor::options_beside;
-use crate::data_folder::ledger_setup::{LedgerSetup, PreparedFolder};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::descriptors;
-use crate::keys::admin_token;
 use crate::ledger_access::access::{Access, AccessError};
 use crate::ledger_access::append_retry::{AppendOutcome, Delivery, Miss};
 use crate::ledger_access::interrupt::Interrupts;
 use crate::options::global::{DEFAULT_ADDRESS, Global};
 use crate::terminal::logging::{self, LogForm};
 use crate::terminal::output::Output;
+use crate::terminal::passphrase::PASSPHRASE;
 use crate::terminal::progress::{ByteBar, EventBar};
 use bitacora_client::{Connection, ServiceUrl};
 use bitacora_import::AppendMiss as _;
@@ -81,7 +82,7 @@ pub(crate) enum QuickstartFailure {
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
     Runtime(io::Error),
     #[error("{why}; what was begun stays in {folder}, which can be removed{ELSEWHERE}")]
-    NotBegun { why: Box<CommandError>, folder: String },
+    NotBegun { why: Box<SetupError>, folder: String },
     #[error("{miss}; what was acknowledged stays in {folder}, which can be removed{}", elsewhere(miss))]
     Missed { miss: Box<Miss>, folder: String },
     /// The ledger is new, so it refuses the admin's token only if it could not record that.
@@ -197,11 +198,12 @@ impl Quickstart<'_> {
     async fn start(&mut self) -> Result<(RunningService, Arc<Keyring>), CommandError> {
         let environment = Environment::real();
         let (data, keyring) = (self.folder.data(), self.folder.keyring());
-        let options = options_beside(&keyring, &environment);
+        let options = options_with_anchor_beside(&keyring, &environment);
         let setup = LedgerSetup {
             environment: &environment,
             data: &data,
             keyring: &keyring,
+            passphrase: PASSPHRASE,
             options: &options,
             without: &[],
         };
@@ -283,7 +285,7 @@ impl Quickstart<'_> {
     /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.
     async fn feed(&self, url: &ServiceUrl, hour: &DemoHour) -> Result<Fed, CommandError> {
         let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
-        let token = admin_token::read(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
+        let token = read_admin_token(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
         let mut service = Connection::new(url.clone(), token);
         let mut governing = GovernanceClient { service: &mut service, ledger: &self.global.ledger };
         governing.begin().await.map_err(|error| match error.is_unauthorized() {

@@ -10,9 +10,9 @@ use self::line::{AnswerLine, event_line, for_people, read_line};
 use self::selection::ReadSelection;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keys::token;
 use crate::ledger_access::access::{Access, AccessError, event_loop};
 use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError, printable};
 use bitacora_client::{ClientError, Connection, Refusal};
@@ -31,7 +31,7 @@ pub(crate) struct ReadArguments {
 pub(crate) enum ReadFailure {
     #[error(transparent)]
     Ledger(#[from] ReadError),
-    #[error("{0}{advice}", advice = token::advice(.0))]
+    #[error("{0}{advice}", advice = token_advice(.0))]
     Client(#[from] ClientError),
     #[error("reading failed on the way: {what}; go on after position {position}")]
     OnTheWay { what: String, position: String },

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use bitacora_data_folder::TokenError;
 use bitacora_formats::{After, Micros, Position};
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
@@ -25,9 +26,9 @@ use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::input_file;
 use crate::files::new_file::{self, NewFileError};
-use crate::keys::token::{self, TokenError};
 use crate::ledger_access::access::{AccessError, OpenFolder, event_loop};
 use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::options::time::PastTime;
 use crate::options::usage::UsageError;
@@ -122,7 +123,7 @@ pub(crate) enum ReplayFailure {
     Page(NewFileError),
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
     NoService,
-    #[error("{0}{advice}", advice = token::advice(.0))]
+    #[error("{0}{advice}", advice = token_advice(.0))]
     Client(#[from] ClientError),
     #[error(transparent)]
     Token(#[from] TokenError),

@@ -8,6 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bitacora_data_folder::{
+    AdminTokenFile, AnchorTrust, KnownLedgersError, LedgerSetup, NoticeFailure, PreparedFolder,
+    WitnessFailure, archive_store, environment_with_archives, refuse_in_data,
+};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::IDLE_HEADS_EVERY;
 use bitacora_server::{
@@ -18,20 +22,16 @@ use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::data_folder::anchor::AnchorTrust;
-use crate::data_folder::archives::{self, ArchivingArguments};
-use crate::data_folder::known_ledgers::KnownLedgersError;
-use crate::data_folder::ledger_setup::{LedgerSetup, PreparedFolder};
-use crate::data_folder::notices::{NoticeArguments, NoticeFailure};
-use crate::data_folder::witnesses::{WitnessArguments, WitnessFailure};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::descriptors;
-use crate::keys::admin_token::AdminTokenFile;
-use crate::keys::keyring_file;
+use crate::options::archiving_arguments::ArchivingArguments;
 use crate::options::global::{DEFAULT_ADDRESS, Global};
+use crate::options::notice_arguments::NoticeArguments;
+use crate::options::witness_arguments::WitnessArguments;
 use crate::terminal::logging::{self, LogForm};
 use crate::terminal::output::Output;
+use crate::terminal::passphrase::PASSPHRASE;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -111,10 +111,10 @@ pub(crate) fn run(
     logging::start(arguments.log, LevelFilter::INFO);
     let (data, keyring) = (global.data()?, global.keyring()?);
     // Before the anchor, which lies beside it where nobody says otherwise.
-    keyring_file::refuse_in_data(&keyring, Some(data))?;
+    refuse_in_data(&keyring, Some(data))?;
     let place = global.archive_place(data);
-    let objects = archives::store_at(place.clone());
-    let environment = archives::environment(&objects);
+    let objects = archive_store(place.clone());
+    let environment = environment_with_archives(&objects);
     let archiving = arguments.archiving.archiving(&objects, &place);
     let trust = global.anchor_trust()?;
     let was_used = trust.required;
@@ -129,8 +129,14 @@ pub(crate) fn run(
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let without = &arguments.without_ledger;
-    let setup =
-        LedgerSetup { environment: &environment, data, keyring: &keyring, options: &options, without };
+    let setup = LedgerSetup {
+        environment: &environment,
+        data,
+        keyring: &keyring,
+        passphrase: PASSPHRASE,
+        options: &options,
+        without,
+    };
     if setup.makes(&arguments.create)? {
         let may = may_listen(arguments.listen, arguments.open);
         may.map_err(|error| ServeError::Start(error.into()))?;

@@ -14,9 +14,9 @@ use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keys::token;
 use crate::ledger_access::access::{Access, AccessError, event_loop};
 use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::ledger_access::token_advice::token_advice;
 use crate::options::filters::Filters;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
@@ -74,7 +74,7 @@ impl FromStr for TailStart {
 /// The reason why it did not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TailFailure {
-    #[error("{0}{advice}", advice = token::advice(.0))]
+    #[error("{0}{advice}", advice = token_advice(.0))]
     Client(#[from] ClientError),
     #[error(transparent)]
     Last(#[from] ReadFailure),

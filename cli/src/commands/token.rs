@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use bitacora_data_folder::{generate_token, token_hash};
 use bitacora_formats::{After, BodyForm, Data, Micros, format_time};
 use bitacora_ledger::{
     Clock, CloseError, Entropy, Filter, Ledger, ReadError, ReadFrom, ReadQuery, SystemClock, SystemEntropy,
@@ -19,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
-use crate::keys::token;
 use crate::ledger_access::access::{Access, event_loop};
 use crate::ledger_access::append_retry::{Delivery, Miss};
 use crate::ledger_access::event_page::EventPage;
+use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::options::time::EndTime;
 use crate::terminal::output::{Output, printable};
@@ -94,7 +95,7 @@ pub(crate) enum TokenFailure {
     Text { what: &'static str, source: TextError },
     #[error("{0}")]
     Missed(Box<Miss>),
-    #[error("{0}{advice}", advice = token::advice(.0))]
+    #[error("{0}{advice}", advice = token_advice(.0))]
     Client(#[from] ClientError),
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -127,13 +128,13 @@ pub(crate) fn run(
     match command {
         TokenCommand::Create { role, agent, name, expires } => {
             close_output_to_others().map_err(TokenFailure::Output)?;
-            let token = token::generate().map_err(TokenFailure::Random)?;
+            let token = generate_token().map_err(TokenFailure::Random)?;
             let created = PrincipalCreated {
                 principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
                 role: role.role(),
                 name: name.as_deref().map(|name| text("--name", name)).transpose()?,
                 agent: agent.as_deref().map(|agent| text("--agent", agent)).transpose()?,
-                token_hash: token::hash(&token),
+                token_hash: token_hash(&token),
                 expires: expires.map(|end| end.0.0),
             };
             append(global, &created)?;

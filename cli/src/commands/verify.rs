@@ -17,10 +17,9 @@ use clap::Args;
 use self::failure::VerifyFailure;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::keys::keyring_file;
-use crate::keys::passphrase::PassphraseSource;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError};
+use crate::terminal::passphrase::keyring_file;
 use crate::terminal::progress::ByteBar;
 
 #[derive(Debug, Args)]
@@ -177,6 +176,6 @@ fn known_heads(
 
 fn load_keyring(global: &Global) -> Result<Keyring, CommandError> {
     let path = global.keyring()?;
-    let loaded = keyring_file::load(&path, global.data.as_deref(), PassphraseSource::User);
+    let loaded = keyring_file(&path, global.data.as_deref()).load();
     Ok(loaded.map_err(VerifyFailure::Keyring)?.keyring)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bitacora_api::ImportAnswer;
 use bitacora_archiver::StoreError;
+use bitacora_data_folder::{KeyringFileError, TokenError};
 use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{CloseError, Environment, FolderLock, Ledger, OpenError, Options};
 use bitacora_server::{DataError, DataFolder};
@@ -14,12 +15,10 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::keys::keyring_file::{self, KeyringFileError};
-use crate::keys::passphrase::PassphraseSource;
-use crate::keys::token::TokenError;
 use crate::options::global::{Global, LedgerLocation};
 use crate::options::usage::UsageError;
 use crate::terminal::logging::{self, LogForm};
+use crate::terminal::passphrase::keyring_file;
 use bitacora_client::Connection;
 
 /// The media type that answers are asked for in.
@@ -199,7 +198,7 @@ fn note_doubt(global: &Global, ledger: &Ledger) {
 /// Returns the environment and the keyring for an opening. A folder that is no data folder is not made one.
 pub(crate) fn before_opening(global: &Global, data: &Path) -> Result<(Environment, Keyring), AccessError> {
     let environment = environment_of(global, data)?;
-    let keyring = keyring_file::load(&global.keyring()?, Some(data), PassphraseSource::User)?.keyring;
+    let keyring = keyring_file(&global.keyring()?, Some(data)).load()?.keyring;
     Ok((environment, keyring))
 }
 

@@ -9,8 +9,8 @@ use bitacora_ledger::{AppendError, AppendReceipt, AppendRequest, ErrorKind, Ledg
 use hyper::body::Bytes;
 
 use crate::exit::Exit;
-use crate::keys::token;
 use crate::ledger_access::access::Access;
+use crate::ledger_access::token_advice::token_advice;
 use bitacora_client::percent_encoded;
 use bitacora_client::{Backoff, ClientError, Connection, Refusal};
 use bitacora_import::{Acknowledgement, AppendChannel, AppendMiss};
@@ -138,7 +138,7 @@ impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ledger(error) => error.fmt(f),
-            Self::Client(error) => write!(f, "{error}{}", token::advice(error)),
+            Self::Client(error) => write!(f, "{error}{}", token_advice(error)),
         }
     }
 }

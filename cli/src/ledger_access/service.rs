@@ -21,9 +21,9 @@ use tokio::runtime::Runtime;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::keys::token;
 use crate::ledger_access::access::{AccessError, before_opening, event_loop};
 use crate::ledger_access::in_process::Connections;
+use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::{Global, LedgerLocation};
 use bitacora_client::{ClientError, Connection, LedgerDoubt};
 
@@ -74,7 +74,7 @@ pub(crate) struct ServiceAnswer(Bytes);
 /// The reason why there is no answer, or no clean end after it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceFailure {
-    #[error("{0}{advice}", advice = token::advice(.0))]
+    #[error("{0}{advice}", advice = token_advice(.0))]
     Client(#[from] ClientError),
     #[error(
         "{0}; agents never use the admin token: `bitacora token create --role agent --agent NAME > NAME.token` makes one, to be named with --token-file or in BITACORA_TOKEN"

@@ -7,17 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitacora_archiver::ArchivePlace;
 use bitacora_client::{Connection, LedgerDoubt, ServiceUrl, Token};
+use bitacora_data_folder::{
+    AnchorPlace, AnchorTrust, NamedToken, TokenError, admin_token_path, anchor_was_used, archive_store,
+    archives_beside, environment_with_archives, lies_in_data, read_admin_token,
+};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::Environment;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 
-use crate::data_folder::anchor::{self, AnchorPlace, AnchorTrust};
-use crate::data_folder::archives;
-use crate::keys::admin_token;
-use crate::keys::keyring_file::lies_in_data;
-use crate::keys::named_token::{self, NamedToken};
-use crate::keys::token::TokenError;
 use crate::options::place_parser::PlaceParser;
 use crate::options::usage::UsageError;
 
@@ -168,7 +166,7 @@ impl Global {
     }
 
     fn named_token(&self) -> Result<NamedToken, TokenError> {
-        named_token::named(self.token_file.as_deref(), self.data.as_deref())
+        NamedToken::read(self.token_file.as_deref(), self.data.as_deref())
     }
 
     /// Returns the admin token beside the keyring that is named. If none is named, looks beside `bitacora.keyring` in
@@ -179,7 +177,7 @@ impl Global {
             None => [Some(PathBuf::from(KEYRING_HERE)), default_keyring()].into_iter().flatten().collect(),
         };
         for keyring in keyrings {
-            if let Some(token) = admin_token::read(&admin_token::beside(&keyring), self.data.as_deref())? {
+            if let Some(token) = read_admin_token(&admin_token_path(&keyring), self.data.as_deref())? {
                 return Ok(Some(token));
             }
         }
@@ -214,18 +212,18 @@ impl Global {
     /// Returns the requirements on every opening for writing: once an anchor has remembered a ledger of this keyring,
     /// it has to answer.
     pub(crate) fn anchor_trust(&self) -> Result<AnchorTrust, UsageError> {
-        let was_used = anchor::was_used(&self.keyring()?);
+        let was_used = anchor_was_used(&self.keyring()?);
         Ok(AnchorTrust { required: was_used && !self.anchor_optional, is_new: self.new_anchor })
     }
 
     /// Returns the store of archives: the one that is named, else the one beside the ledgers of this data folder.
     pub(crate) fn archive_place(&self, data: &Path) -> ArchivePlace {
-        self.archive_store.clone().unwrap_or_else(|| archives::beside(data))
+        self.archive_store.clone().unwrap_or_else(|| archives_beside(data))
     }
 
     /// Returns the environment for ledgers in this data folder.
     pub(crate) fn environment(&self, data: &Path) -> Environment {
-        archives::environment(&archives::store_at(self.archive_place(data)))
+        environment_with_archives(&archive_store(self.archive_place(data)))
     }
 
     fn outside_data(&self, anchor: &AnchorPlace) -> Result<(), UsageError> {

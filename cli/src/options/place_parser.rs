@@ -46,9 +46,9 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use bitacora_archiver::ArchivePlace;
+    use bitacora_data_folder::AnchorPlace;
 
     use super::*;
-    use crate::data_folder::anchor::AnchorPlace;
 
     fn parse<P>(value: &OsStr) -> Result<P, String>
     where

@@ -7,13 +7,14 @@ use super::markdown::{Fence, MarkdownPage};
 use super::{SourceFile, assert_none, files, root};
 
 /// The rooms and folders that a path in a document may begin with.
-const TOP: [&str; 20] = [
+const TOP: [&str; 21] = [
     "api",
     "archive_format",
     "archiver",
     "bench",
     "cli",
     "client",
+    "data_folder",
     "docs",
     "formats",
     "governance",

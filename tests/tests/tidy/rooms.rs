@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -40,6 +40,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "import",
         ],
     ),
+    ("bitacora-data-folder", &["client", "verify", "formats", "vocabulary", "ledger", "archiver", "server"]),
     (
         "bitacora-cli",
         &[
@@ -48,6 +49,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "verify",
             "import",
             "bench",
+            "data-folder",
             "formats",
             "vocabulary",
             "archive-format",

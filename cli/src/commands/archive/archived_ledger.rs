@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bitacora_archive_format::{ArchiveError, SignedManifest};
 use bitacora_archiver::{KeptArchives, KeptError, Objects, StoredArchive, StoredError, kept_archives};
+use bitacora_data_folder::archive_store;
 use bitacora_formats::{LedgerId, Position, SigningChain, parse_signing_chain};
 use bitacora_ledger::{Environment, KnownSegments};
 
 use super::{ArchiveFailure, name_of};
-use crate::data_folder::archives;
 use crate::error::CommandError;
 use crate::ledger_access::access::{environment_of, ledger_folder};
 use crate::options::global::Global;
@@ -39,7 +39,7 @@ impl ArchivedLedger {
         Self {
             folder: ledger_folder(global, data),
             environment: environment.clone(),
-            objects: archives::store_at(global.archive_place(data)),
+            objects: archive_store(global.archive_place(data)),
             ledger,
             signers: signers.clone(),
         }

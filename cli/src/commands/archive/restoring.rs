@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bitacora_archiver::{
     ArchiveProgress, Reach, RestoreReport, UnusedArchive, archived_ledgers, restore as restore_ledger,
 };
+use bitacora_data_folder::archive_store;
 use bitacora_formats::LedgerId;
 use bitacora_ledger::Environment;
 use bitacora_server::DataFolder;
@@ -13,14 +14,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{ArchiveFailure, interruptible};
-use crate::data_folder::archives;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::keys::keyring_file;
-use crate::keys::passphrase::PassphraseSource;
 use crate::ledger_access::access::AccessError;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
+use crate::terminal::passphrase::keyring_file;
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArguments {
@@ -40,11 +39,10 @@ pub(super) fn restore(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let keyring =
-        keyring_file::load(&global.keyring()?, Some(&arguments.to), PassphraseSource::User)?.keyring;
+    let keyring = keyring_file(&global.keyring()?, Some(&arguments.to)).load()?.keyring;
     // Beside the ledgers of the folder that is lost, or of the new one, unless it is said.
     let place = global.archive_place(global.data.as_deref().unwrap_or(&arguments.to));
-    let objects = archives::store_at(place);
+    let objects = archive_store(place);
     let id = match arguments.id {
         Some(id) => id,
         None => match archived_ledgers(&*objects).map_err(ArchiveFailure::from)?.as_slice() {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::keys::admin_token::AdminTokenFile;
+use bitacora_data_folder::AdminTokenFile;
 
 /// The folder's default name.
 const NAME: &str = "bitacora-quickstart";

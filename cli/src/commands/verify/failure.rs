@@ -1,11 +1,10 @@
 //! The reasons why nothing was verified.
 
+use bitacora_data_folder::{AnchoredHeadError, KeyringFileError};
 use bitacora_verify::InputError;
 
-use crate::data_folder::anchor::NotRecalled;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
-use crate::keys::keyring_file::KeyringFileError;
 
 /// The reason why nothing was verified.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +17,7 @@ pub(super) enum VerifyFailure {
     Input(#[from] InputError),
     /// The anchor's store does not tell the head that it remembers.
     #[error("{0}; nothing was verified")]
-    StoredHead(#[from] NotRecalled),
+    StoredHead(#[from] AnchoredHeadError),
 }
 
 impl CommandFailure for VerifyFailure {

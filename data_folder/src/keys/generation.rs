@@ -5,14 +5,10 @@ use std::io;
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Entropy, SystemEntropy};
 
-use crate::error::CommandFailure;
-
 /// The reason why there are no new keys: the system gives no random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the system gives no random bytes: {0}; nothing was changed")]
-pub(crate) struct KeyGenerationError(io::Error);
-
-impl CommandFailure for KeyGenerationError {}
+pub struct KeyGenerationError(io::Error);
 
 /// Generates a keyring from the system's random generator.
 pub(crate) fn generate() -> Result<Keyring, KeyGenerationError> {

@@ -9,7 +9,7 @@ use bitacora_formats::OfflineKeys;
 use zeroize::Zeroizing;
 
 use super::{FOLDER_MODE, KeyringFileError, encoded, encryption, open, opened, read_bytes};
-use crate::files::durable_file::{self, folder_of, sync_name};
+use crate::durable_file::{self, folder_of, sync_name};
 use crate::keys::passphrase::{Passphrase, PassphraseSource};
 
 /// Reads the keys, asking for the passphrase if the file is locked.

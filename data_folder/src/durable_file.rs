@@ -12,7 +12,10 @@ const FILE_MODE: u32 = 0o600;
 
 /// Creates a file that must not exist yet. Returned `Ok` ⇒ it and its name are durable; after an error there is no new
 /// file. A crash before leaves no file or any part of it.
-pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`], or an error of the disk.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = create_new(path)?;
     write_durably(file, bytes).and_then(|()| sync_folder_of(path)).inspect_err(|_| {
         // Better no file than half of one; where it cannot be removed either, reading it will tell.
@@ -34,7 +37,7 @@ pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A file that is written piece by piece beside its place. Dropped before its end, it leaves nothing.
-pub(crate) struct UnfinishedFile {
+pub struct UnfinishedFile {
     file: File,
     fresh: PathBuf,
     path: PathBuf,
@@ -42,18 +45,27 @@ pub(crate) struct UnfinishedFile {
 
 impl UnfinishedFile {
     /// Begins a file. An existing file of that name stays as it is until [`Self::finish`].
-    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// An error of the disk.
+    pub fn begin(path: &Path) -> io::Result<Self> {
         let fresh = fresh_beside(path);
         Ok(Self { file: create_new(&fresh)?, fresh, path: path.to_owned() })
     }
 
     /// Returns another handle for writing it.
-    pub(crate) fn handle(&self) -> io::Result<File> {
+    ///
+    /// # Errors
+    /// The system has no more handles.
+    pub fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
     /// Renames it over an existing file of that name, if there is one. Returned `Ok` ⇒ durable; a crash before leaves the old file.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// An error of the disk. The old file is still there.
+    pub fn finish(self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.fresh, &self.path)?;
         sync_folder_of(&self.path)
@@ -101,6 +113,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the folder of the file.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

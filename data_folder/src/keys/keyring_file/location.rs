@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use super::KeyringFileError;
 
 /// Refuses a keyring that lies in the data folder, under any name or link; neither needs to exist.
-pub(crate) fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), KeyringFileError> {
+///
+/// # Errors
+/// [`KeyringFileError::InData`], or a path that cannot be resolved.
+pub fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), KeyringFileError> {
     let Some(data) = data else { return Ok(()) };
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -22,7 +25,8 @@ pub(crate) fn refuse_in_data(keyring: &Path, data: Option<&Path>) -> Result<(), 
 
 /// Returns `true` if a file or folder lies in the data folder, under any name or link; neither needs to exist. Returns
 /// `false` for a path that cannot be looked at, because it cannot be used either.
-pub(crate) fn lies_in_data(path: &Path, data: &Path) -> bool {
+#[must_use]
+pub fn lies_in_data(path: &Path, data: &Path) -> bool {
     resolved(data).and_then(|folder| is_in(path, &folder)).unwrap_or(false)
 }
 

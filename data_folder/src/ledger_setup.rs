@@ -6,55 +6,63 @@ use bitacora_formats::{Keyring, LedgerName};
 use bitacora_ledger::{Anchor, CreateError, Environment, Ledger, Options};
 use bitacora_server::{DataError, DataFolder, UnlistedAnchor};
 
-use crate::data_folder::anchor;
-use crate::data_folder::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
-use crate::error::{CommandError, CommandFailure};
-use crate::exit::Exit;
-use crate::keys::key_generation;
-use crate::keys::keyring_file::{self, KeyringFileError};
+use crate::anchor;
+use crate::keys::keyring_file::location::refuse_in_data;
+use crate::keys::keyring_file::{KeyringFile, KeyringFileError};
 use crate::keys::passphrase::PassphraseSource;
+use crate::known_ledgers::{KnownLedgers, KnownLedgersError, check_anchored};
 
 /// The places of the data folder and keyring, and the settings for their creation.
-pub(crate) struct LedgerSetup<'a> {
-    pub(crate) environment: &'a Environment,
-    pub(crate) data: &'a Path,
-    pub(crate) keyring: &'a Path,
+pub struct LedgerSetup<'a> {
+    /// The disk, the clock and the archives.
+    pub environment: &'a Environment,
+    /// The data folder's path.
+    pub data: &'a Path,
+    /// The keyring's path.
+    pub keyring: &'a Path,
+    /// The source of the keyring's passphrase.
+    pub passphrase: PassphraseSource,
     /// The options that ledgers are created with.
-    pub(crate) options: &'a Options,
+    pub options: &'a Options,
     /// Ledgers that are given up, or are in another data folder. They are not missed here.
-    pub(crate) without: &'a [LedgerName],
+    pub without: &'a [LedgerName],
 }
 
 /// The keyring, the list of ledgers and the data folder that a service starts with.
-pub(crate) struct PreparedFolder {
-    pub(crate) keyring: Keyring,
-    pub(crate) known: KnownLedgers,
-    pub(crate) folder: DataFolder,
+pub struct PreparedFolder {
+    /// The keyring.
+    pub keyring: Keyring,
+    /// The list of ledgers that have stood in the folder.
+    pub known: KnownLedgers,
+    /// The data folder.
+    pub folder: DataFolder,
     /// The anchor, where it could not list the ledgers that it remembers.
-    pub(crate) unlisted: Option<UnlistedAnchor>,
+    pub unlisted: Option<UnlistedAnchor>,
 }
 
 /// The reason why the data folder, the keyring or a ledger is not there to start with.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SetupError {
+pub enum SetupError {
+    /// There is no data folder with a ledger, and none is to be created.
     #[error("{}: no data folder with a ledger; begin one with `--create main`", .0.display())]
     NotBegun(PathBuf),
+    /// The folder is not used as data folder.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// The ledgers of the folder are unknown, or one of them is missing.
     #[error(transparent)]
     Known(#[from] KnownLedgersError),
+    /// The keyring is not used or created.
+    #[error(transparent)]
+    Keyring(#[from] KeyringFileError),
+    /// A ledger was not created.
     #[error("ledger {name}: {source}")]
-    Create { name: LedgerName, source: CreateError },
-}
-
-impl CommandFailure for SetupError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Create { source: CreateError::Remembered(_), .. }
-            | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
-            Self::NotBegun(_) | Self::Data(_) | Self::Known(_) | Self::Create { .. } => Exit::Failed,
-        }
-    }
+    Create {
+        /// The ledger.
+        name: LedgerName,
+        /// The reason.
+        source: CreateError,
+    },
 }
 
 impl LedgerSetup<'_> {
@@ -62,28 +70,31 @@ impl LedgerSetup<'_> {
     ///
     /// A keyring is created for the first ledger only: later ones need the keyring that they were written with. A
     /// ledger that has stood here is never created anew.
-    pub(crate) fn run(&self, create: &[LedgerName]) -> Result<PreparedFolder, CommandError> {
-        keyring_file::refuse_in_data(self.keyring, Some(self.data))?;
+    ///
+    /// # Errors
+    /// A ledger that is missing, a keyring that is not this folder's, or a folder of something else.
+    pub fn run(&self, create: &[LedgerName]) -> Result<PreparedFolder, SetupError> {
+        refuse_in_data(self.keyring, Some(self.data))?;
         self.mend_mark()?;
         let found = self.find()?;
         let is_first = found.as_ref().map_or(Ok(true), |folder| self.is_first(folder))?;
         if is_first && create.is_empty() {
-            return Err(SetupError::NotBegun(self.data.to_owned()).into());
+            return Err(SetupError::NotBegun(self.data.to_owned()));
         }
         let folder = match found {
             Some(folder) => folder,
-            None => DataFolder::open_or_begin(self.environment, self.data).map_err(SetupError::from)?,
+            None => DataFolder::open_or_begin(self.environment, self.data)?,
         };
         // As the service does while it serves: two beginnings, or one beside a service, do not happen at once.
-        let _alone = folder.lock().map_err(SetupError::from)?;
-        let mut known = KnownLedgers::read(&folder, self.data).map_err(SetupError::from)?;
+        let _alone = folder.lock()?;
+        let mut known = KnownLedgers::read(&folder, self.data)?;
         let keyring = self.keyring(is_first)?;
-        let mut present = folder.ledger_names().map_err(SetupError::from)?;
-        known.give_up(self.data, &present, self.without).map_err(SetupError::from)?;
+        let mut present = folder.ledger_names()?;
+        known.give_up(self.data, &present, self.without)?;
         for ledger in self.without {
             tracing::warn!(%ledger, "starts without this ledger, as --without-ledger says");
         }
-        known.check(self.data, &present, &keyring, self.anchor()).map_err(SetupError::from)?;
+        known.check(self.data, &present, &keyring, self.anchor())?;
         // Of one that is to be made the anchor is asked when it is.
         let given_up = known.given_up();
         let said = self.check_anchored(&[&present[..], create, &given_up].concat(), &keyring)?;
@@ -98,29 +109,33 @@ impl LedgerSetup<'_> {
             tracing::info!(ledger = %name, "made a ledger");
             present.push(name.clone());
         }
-        known.note(&present, &keyring).map_err(SetupError::from)?;
+        known.note(&present, &keyring)?;
         Ok(PreparedFolder { keyring, known, folder, unlisted })
     }
 
+    fn keyring_file(&self) -> KeyringFile<'_> {
+        KeyringFile { path: self.keyring, data: Some(self.data), passphrase: self.passphrase }
+    }
+
     /// Returns the data folder, if there is one.
-    fn find(&self) -> Result<Option<DataFolder>, CommandError> {
-        Ok(DataFolder::find(self.environment, self.data).map_err(SetupError::from)?)
+    fn find(&self) -> Result<Option<DataFolder>, SetupError> {
+        Ok(DataFolder::find(self.environment, self.data)?)
     }
 
     /// Returns `true` if no ledger has ever stood there.
-    fn is_first(&self, folder: &DataFolder) -> Result<bool, CommandError> {
-        let known = KnownLedgers::read(folder, self.data).map_err(SetupError::from)?;
-        Ok(known.is_empty() && folder.ledger_names().map_err(SetupError::from)?.is_empty())
+    fn is_first(&self, folder: &DataFolder) -> Result<bool, SetupError> {
+        let known = KnownLedgers::read(folder, self.data)?;
+        Ok(known.is_empty() && folder.ledger_names()?.is_empty())
     }
 
     /// Restores the mark of the data folder, where it is lost and the sealed list is of exactly the ledgers that are there.
-    fn mend_mark(&self) -> Result<(), CommandError> {
+    fn mend_mark(&self) -> Result<(), SetupError> {
         let listed = |folder: &DataFolder| {
             let known = KnownLedgers::read(folder, self.data).ok().filter(|known| !known.is_empty())?;
-            let keyring = keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User).ok()?;
+            let keyring = self.keyring_file().load().ok()?;
             known.sealed_names(&keyring.keyring)
         };
-        if DataFolder::mend_mark(self.environment, self.data, listed).map_err(SetupError::from)? {
+        if DataFolder::mend_mark(self.environment, self.data, listed)? {
             tracing::warn!(data = %self.data.display(), "the data folder's FORMAT was damaged or missing; it was written again");
         }
         Ok(())
@@ -137,7 +152,7 @@ impl LedgerSetup<'_> {
         &self,
         present: &[LedgerName],
         keyring: &Keyring,
-    ) -> Result<Option<String>, CommandError> {
+    ) -> Result<Option<String>, SetupError> {
         let anchor = self.options.heads.as_ref().and_then(|heads| heads.anchor.as_deref());
         let Some(anchor) = anchor else { return Ok(None) };
         match check_anchored(anchor, self.data, present, keyring) {
@@ -147,9 +162,7 @@ impl LedgerSetup<'_> {
                 Ok(Some(error.to_string()))
             }
             checked => {
-                if checked.map_err(SetupError::from)?
-                    && let Err(error) = anchor::note_used(self.keyring)
-                {
+                if checked? && let Err(error) = anchor::note_used(self.keyring) {
                     tracing::warn!(%error, "it could not be noted beside the keyring that an anchor is used");
                 }
                 Ok(None)
@@ -158,7 +171,10 @@ impl LedgerSetup<'_> {
     }
 
     /// Returns `true` if any of these ledgers does not exist yet.
-    pub(crate) fn makes(&self, create: &[LedgerName]) -> Result<bool, CommandError> {
+    ///
+    /// # Errors
+    /// A folder that is not used as data folder.
+    pub fn makes(&self, create: &[LedgerName]) -> Result<bool, SetupError> {
         if create.is_empty() {
             return Ok(false);
         }
@@ -168,16 +184,15 @@ impl LedgerSetup<'_> {
     }
 
     /// Returns the ledgers in the data folder; none where there is no data folder yet.
-    fn present(&self) -> Result<Vec<LedgerName>, CommandError> {
+    fn present(&self) -> Result<Vec<LedgerName>, SetupError> {
         let names = self.find()?.map_or(Ok(Vec::new()), |folder| folder.ledger_names());
-        Ok(names.map_err(SetupError::from)?)
+        Ok(names?)
     }
 
-    fn keyring(&self, may_make: bool) -> Result<Keyring, CommandError> {
-        match keyring_file::load(self.keyring, Some(self.data), PassphraseSource::User) {
+    fn keyring(&self, may_make: bool) -> Result<Keyring, SetupError> {
+        match self.keyring_file().load() {
             Err(KeyringFileError::Missing(_)) if may_make => {
-                let keyring = key_generation::generate()?;
-                keyring_file::create(self.keyring, Some(self.data), &keyring, None)?;
+                let keyring = self.keyring_file().generate(false)?.keyring;
                 tracing::info!(keyring = %self.keyring.display(), "made a keyring; keep a copy apart from the data");
                 Ok(keyring)
             }
@@ -215,6 +230,7 @@ mod tests {
                 environment: &environment,
                 data: &data,
                 keyring: &keyring,
+                passphrase: PassphraseSource::Given("never asked for"),
                 options: &options,
                 without,
             };

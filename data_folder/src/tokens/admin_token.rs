@@ -14,9 +14,9 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
-use crate::files::durable_file;
-use crate::keys::keyring_file::lies_in_data;
-use crate::keys::token::{self, MAX_FILE_BYTES, TokenError};
+use crate::durable_file;
+use crate::keys::keyring_file::location::lies_in_data;
+use crate::tokens::token::{MAX_FILE_BYTES, TokenError, generate_token, token_hash};
 
 /// The suffix of the file's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".admin-token";
@@ -24,7 +24,8 @@ const BESIDE_KEYRING: &str = ".admin-token";
 const OTHERS_BITS: u32 = 0o077;
 
 /// Returns the path of the file beside a keyring.
-pub(crate) fn beside(keyring: &Path) -> PathBuf {
+#[must_use]
+pub fn admin_token_path(keyring: &Path) -> PathBuf {
     let mut path = OsString::from(keyring);
     path.push(BESIDE_KEYRING);
     path.into()
@@ -40,7 +41,7 @@ pub(crate) fn is_named_so(path: &Path) -> bool {
 /// # Errors
 /// A file that others may read or change, that belongs to another user, that is a symbolic link, or that lies in the data folder,
 /// is refused: others may know the token by now, or may have put it there.
-pub(crate) fn read(path: &Path, data: Option<&Path>) -> Result<Option<Token>, TokenError> {
+pub fn read_admin_token(path: &Path, data: Option<&Path>) -> Result<Option<Token>, TokenError> {
     read_as(geteuid().as_raw(), path, data)
 }
 
@@ -83,18 +84,21 @@ fn must_be_private(user: u32, path: &Path, file: &File) -> Result<(), TokenError
 }
 
 /// The file that first tokens are written to, and read from again.
-pub(crate) struct AdminTokenFile {
+pub struct AdminTokenFile {
     path: PathBuf,
     data: PathBuf,
 }
 
 impl AdminTokenFile {
     /// Returns the file beside this keyring, for ledgers of this data folder.
-    pub(crate) fn beside(keyring: &Path, data: &Path) -> Self {
-        Self { path: beside(keyring), data: data.to_owned() }
+    #[must_use]
+    pub fn beside(keyring: &Path, data: &Path) -> Self {
+        Self { path: admin_token_path(keyring), data: data.to_owned() }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -105,7 +109,7 @@ impl AdminTokenFile {
         if let Some(token) = self.found()? {
             return Ok(token);
         }
-        let token = token::generate().map_err(failed)?;
+        let token = generate_token().map_err(failed)?;
         let line = Zeroizing::new(format!("{}\n", token.reveal()));
         match durable_file::create_whole(&self.path, line.as_bytes()) {
             Ok(()) => Ok(token),
@@ -118,7 +122,7 @@ impl AdminTokenFile {
 
     /// Returns the token of an existing file. Its name is made durable: its creator may have crashed before that.
     fn found(&self) -> Result<Option<Token>, TokenError> {
-        let token = read(&self.path, Some(&self.data))?;
+        let token = read_admin_token(&self.path, Some(&self.data))?;
         if token.is_some() {
             let failed = |source| TokenError::File { path: self.path.clone(), source };
             durable_file::sync_name(&self.path).map_err(failed)?;
@@ -130,7 +134,7 @@ impl AdminTokenFile {
 impl FirstTokens for AdminTokenFile {
     fn first_token(&self, _: &LedgerName) -> Result<FirstToken, FirstTokenError> {
         let token = self.token().map_err(|error| FirstTokenError(Box::new(error)))?;
-        Ok(FirstToken { hash: token::hash(&token), place: self.path.display().to_string() })
+        Ok(FirstToken { hash: token_hash(&token), place: self.path.display().to_string() })
     }
 }
 
@@ -152,11 +156,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = AdminTokenFile::beside(&folder.path().join("keyring"), &folder.path().join("data"));
         assert_eq!(file.path(), folder.path().join("keyring.admin-token"));
-        assert!(read(file.path(), None).unwrap().is_none());
+        assert!(read_admin_token(file.path(), None).unwrap().is_none());
         let made = file.token().unwrap();
         assert_eq!(fs::metadata(file.path()).unwrap().permissions().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_to_string(file.path()).unwrap(), format!("{}\n", made.reveal()));
-        assert_eq!(token::hash(&file.token().unwrap()), token::hash(&made), "it is taken again");
+        assert_eq!(token_hash(&file.token().unwrap()), token_hash(&made), "it is taken again");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     }
 
@@ -169,12 +173,12 @@ mod tests {
             let hashes: Vec<_> = thread::scope(|scope| {
                 let make = || {
                     at_once.wait();
-                    token::hash(&file.token().unwrap())
+                    token_hash(&file.token().unwrap())
                 };
                 let makers = [(); 4].map(|()| scope.spawn(make));
                 makers.map(|maker| maker.join().unwrap()).into()
             });
-            let kept = token::hash(&file.token().unwrap());
+            let kept = token_hash(&file.token().unwrap());
             assert!(hashes.iter().all(|hash| *hash == kept), "somebody has a token that no file holds");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
         }
@@ -187,15 +191,15 @@ mod tests {
         file.token().unwrap();
         for mode in [0o644, 0o640, 0o604, 0o620, 0o601, 0o666] {
             chmod(file.path(), mode);
-            let refused = read(file.path(), None).err();
+            let refused = read_admin_token(file.path(), None).err();
             assert!(matches!(refused, Some(TokenError::OpenToOthers { mode: found, .. }) if found == mode));
             assert!(file.token().is_err(), "{mode:o}: nor is it written over");
         }
         chmod(file.path(), 0o400);
-        assert!(read(file.path(), None).unwrap().is_some());
+        assert!(read_admin_token(file.path(), None).unwrap().is_some());
         fs::remove_file(file.path()).unwrap();
         fs::create_dir(file.path()).unwrap();
-        assert!(read(file.path(), None).is_err() && file.token().is_err());
+        assert!(read_admin_token(file.path(), None).is_err() && file.token().is_err());
     }
 
     #[test]

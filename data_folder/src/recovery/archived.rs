@@ -26,26 +26,38 @@ pub(super) struct DamagedLedger<'a> {
 }
 
 /// A restored ledger.
-pub(super) struct MadeAgain {
-    pub(super) events: u64,
+pub struct RestoredLedger {
+    /// The number of its events.
+    pub events: u64,
     /// The folder that holds the damaged ledger's files now.
-    pub(super) kept: PathBuf,
+    pub kept: PathBuf,
 }
 
 /// The reason why a ledger was not restored. The damaged one is unchanged under its name.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ArchivedFailure {
+pub enum ArchiveRecoveryError {
+    /// The archives do not give the ledger.
     #[error("{0}; nothing was given up: mend that, or give up what archives hold with --without-archives")]
     Restoring(#[from] RestoringError),
+    /// The disk gave an error.
     #[error("{}: {source}; nothing was given up", path.display())]
-    Disk { path: PathBuf, source: io::Error },
+    Disk {
+        /// The damaged ledger's folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The damaged ledger's id is not known.
     #[error("{}: no ledger's header can be read there; restore it with `bitacora archive restore`", .0.display())]
     Unknown(PathBuf),
 }
 
 impl DamagedLedger<'_> {
     /// Returns the last position in archives of this history.
-    pub(super) fn archived(&self, objects: &Arc<dyn Objects>) -> Result<Option<Position>, ArchivedFailure> {
+    pub(super) fn archived(
+        &self,
+        objects: &Arc<dyn Objects>,
+    ) -> Result<Option<Position>, ArchiveRecoveryError> {
         let known = self.known()?;
         match known.ledger {
             Some(ledger) => Ok(archived_reach(objects, ledger, self.keyring, &known)?),
@@ -55,10 +67,13 @@ impl DamagedLedger<'_> {
 
     /// Restores the ledger from its archives, with the data subjects' keys that are here, and replaces the damaged one.
     /// Returned `Ok` ⇒ durable. A crash leaves one of the two under the ledger's name, whole, and the other beside it.
-    pub(super) fn make_again(&self, objects: &Arc<dyn Objects>) -> Result<MadeAgain, ArchivedFailure> {
+    pub(super) fn make_again(
+        &self,
+        objects: &Arc<dyn Objects>,
+    ) -> Result<RestoredLedger, ArchiveRecoveryError> {
         let disk = &*self.environment.disk;
         let known = self.known()?;
-        let id = known.ledger.ok_or_else(|| ArchivedFailure::Unknown(self.folder.to_owned()))?;
+        let id = known.ledger.ok_or_else(|| ArchiveRecoveryError::Unknown(self.folder.to_owned()))?;
         let fresh = self.beside(RESTORED);
         // A crash left one there, from before it took the ledger's place or from after.
         if disk.exists(&fresh).map_err(self.failed())? {
@@ -70,10 +85,10 @@ impl DamagedLedger<'_> {
         let exchanged = renameat_with(CWD, &fresh, CWD, self.folder, RenameFlags::EXCHANGE);
         exchanged.map_err(|error| self.failed()(error.into()))?;
         let kept = self.put_aside(&fresh)?;
-        Ok(MadeAgain { events: restored.events, kept })
+        Ok(RestoredLedger { events: restored.events, kept })
     }
 
-    fn known(&self) -> Result<KnownSegments, ArchivedFailure> {
+    fn known(&self) -> Result<KnownSegments, ArchiveRecoveryError> {
         KnownSegments::read(&*self.environment.disk, self.folder).map_err(self.failed())
     }
 
@@ -84,7 +99,7 @@ impl DamagedLedger<'_> {
     }
 
     /// Renames a folder beside the ledger's to the next free name of kept folders. Returned `Ok` ⇒ durable.
-    fn put_aside(&self, folder: &Path) -> Result<PathBuf, ArchivedFailure> {
+    fn put_aside(&self, folder: &Path) -> Result<PathBuf, ArchiveRecoveryError> {
         let disk = &*self.environment.disk;
         for number in 1..=MAX_LOST_FOLDERS {
             let kept = self.beside(&format!("{LOST}-{number}"));
@@ -99,9 +114,9 @@ impl DamagedLedger<'_> {
         Err(self.failed()(io::ErrorKind::AlreadyExists.into()))
     }
 
-    fn failed(&self) -> impl Fn(io::Error) -> ArchivedFailure {
+    fn failed(&self) -> impl Fn(io::Error) -> ArchiveRecoveryError {
         let path = self.folder.to_owned();
-        move |source| ArchivedFailure::Disk { path: path.clone(), source }
+        move |source| ArchiveRecoveryError::Disk { path: path.clone(), source }
     }
 }
 

@@ -1,6 +1,7 @@
-//! The source of a locked keyring's passphrase: the environment, or the terminal.
+//! The source of a locked keyring's passphrase: the environment, or a person.
 
 use std::env::VarError;
+use std::io;
 
 use zeroize::Zeroizing;
 
@@ -9,13 +10,17 @@ const VARIABLE: &str = "BITACORA_PASSPHRASE";
 
 /// The reason why there is no passphrase.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PassphraseError {
+pub enum PassphraseError {
+    /// The variable holds no text.
     #[error("{VARIABLE} is not utf-8; set it to the passphrase or unset it to be asked")]
     NotText,
+    /// An empty passphrase locks nothing.
     #[error("the passphrase is empty; give one of at least one character")]
     Empty,
+    /// The second answer differs from the first.
     #[error("the two passphrases differ; nothing was changed")]
     Differ,
+    /// Nobody can be asked.
     #[error("a passphrase is needed and there is no terminal to ask on; set {VARIABLE}")]
     NoTerminal,
 }
@@ -30,11 +35,25 @@ impl Passphrase {
     }
 }
 
+/// A question to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassphraseQuestion {
+    /// The passphrase of a locked keyring.
+    Current,
+    /// A passphrase to lock a keyring with.
+    New,
+    /// The same passphrase for the second time.
+    Again,
+}
+
+/// A function that asks a person, and returns the answer as it was typed.
+pub type PassphrasePrompt = fn(PassphraseQuestion) -> io::Result<String>;
+
 /// The source of a passphrase.
 #[derive(Clone, Copy)]
-pub(crate) enum PassphraseSource {
-    /// The environment if the variable is set, else the person at the terminal.
-    User,
+pub enum PassphraseSource {
+    /// The environment if the variable is set, else a person.
+    User(PassphrasePrompt),
     /// The test.
     #[cfg(test)]
     Given(&'static str),
@@ -43,7 +62,7 @@ pub(crate) enum PassphraseSource {
 impl PassphraseSource {
     /// Returns the passphrase that locks an existing keyring.
     pub(crate) fn current(self) -> Result<Passphrase, PassphraseError> {
-        self.known()?.map_or_else(|| ask("passphrase of the keyring: "), Ok)
+        self.known()?.map_or_else(|| self.ask(PassphraseQuestion::Current), Ok)
     }
 
     /// Returns the passphrase to lock a keyring with; typed twice.
@@ -51,8 +70,8 @@ impl PassphraseSource {
         if let Some(known) = self.known()? {
             return Ok(known);
         }
-        let passphrase = ask("new passphrase of the keyring: ")?;
-        let again = ask("the same again: ")?;
+        let passphrase = self.ask(PassphraseQuestion::New)?;
+        let again = self.ask(PassphraseQuestion::Again)?;
         if passphrase.expose() == again.expose() { Ok(passphrase) } else { Err(PassphraseError::Differ) }
     }
 
@@ -60,7 +79,7 @@ impl PassphraseSource {
         let known = match self {
             #[cfg(test)]
             Self::Given(passphrase) => Some(passphrase.to_owned()),
-            Self::User => match std::env::var(VARIABLE) {
+            Self::User(_) => match std::env::var(VARIABLE) {
                 Ok(passphrase) => Some(passphrase),
                 Err(VarError::NotPresent) => None,
                 Err(VarError::NotUnicode(_)) => return Err(PassphraseError::NotText),
@@ -68,10 +87,16 @@ impl PassphraseSource {
         };
         known.map(not_empty).transpose()
     }
-}
 
-fn ask(prompt: &str) -> Result<Passphrase, PassphraseError> {
-    rpassword::prompt_password(prompt).map_err(|_| PassphraseError::NoTerminal).and_then(not_empty)
+    fn ask(self, question: PassphraseQuestion) -> Result<Passphrase, PassphraseError> {
+        match self {
+            Self::User(prompt) => {
+                prompt(question).map_err(|_| PassphraseError::NoTerminal).and_then(not_empty)
+            }
+            #[cfg(test)]
+            Self::Given(_) => Err(PassphraseError::NoTerminal),
+        }
+    }
 }
 
 fn not_empty(passphrase: String) -> Result<Passphrase, PassphraseError> {

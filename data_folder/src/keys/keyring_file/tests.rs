@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 
 use super::*;
-use crate::keys::key_generation::generate;
+use crate::keys::generation::generate;
 
 const GIVEN: PassphraseSource = PassphraseSource::Given("correct horse");
 
@@ -25,9 +25,13 @@ impl TestKeyring {
     fn keyring(&self) -> (PathBuf, String) {
         let path = self.path("keyring");
         let keyring = generate().unwrap();
-        create(&path, None, &keyring, None).unwrap();
+        keyring_at(&path).create(&keyring, None).unwrap();
         (path, keyring.to_text().to_string())
     }
+}
+
+fn keyring_at(path: &Path) -> KeyringFile<'_> {
+    KeyringFile { path, data: None, passphrase: GIVEN }
 }
 
 fn mode(path: &Path) -> u32 {
@@ -35,7 +39,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn loaded(path: &Path) -> Result<String, KeyringFileError> {
-    load(path, None, GIVEN).map(|loaded| loaded.keyring.to_text().to_string())
+    keyring_at(path).load().map(|loaded| loaded.keyring.to_text().to_string())
 }
 
 /// Returns the error's message, one line that names the file.
@@ -50,7 +54,7 @@ fn a_new_keyring_is_for_its_owner_alone_and_reads_back() {
     let test = TestKeyring::new();
     let path = test.path("a/b/keyring");
     let keyring = generate().unwrap();
-    create(&path, None, &keyring, None).unwrap();
+    keyring_at(&path).create(&keyring, None).unwrap();
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     assert_eq!(loaded(&path).unwrap(), *keyring.to_text());
 }
@@ -59,7 +63,7 @@ fn a_new_keyring_is_for_its_owner_alone_and_reads_back() {
 fn an_existing_file_is_never_written_over() {
     let test = TestKeyring::new();
     let (path, text) = test.keyring();
-    let refused = create(&path, None, &generate().unwrap(), None);
+    let refused = keyring_at(&path).create(&generate().unwrap(), None);
     assert!(matches!(refused, Err(KeyringFileError::Exists(_))));
     assert_eq!(loaded(&path).unwrap(), text);
 }
@@ -120,9 +124,11 @@ fn a_keyring_in_the_data_folder_is_refused_under_every_name() {
     assert!(!in_data(&outside.join("keyring"), &test.path("not-there-yet")));
     assert!(in_data(&test.path("not-there-yet/keyring"), &test.path("not-there-yet")));
 
-    let refused = create(&data.join("new"), Some(&data), &generate().unwrap(), None);
-    assert!(matches!(refused, Err(KeyringFileError::InData { .. })) && !data.join("new").exists());
-    assert!(matches!(load(&data.join("keyring"), Some(&data), GIVEN), Err(KeyringFileError::InData { .. })));
+    let in_data = |path| KeyringFile { path, data: Some(&data), passphrase: GIVEN };
+    let new = data.join("new");
+    let refused = in_data(&new).create(&generate().unwrap(), None);
+    assert!(matches!(refused, Err(KeyringFileError::InData { .. })) && !new.exists());
+    assert!(matches!(in_data(&data.join("keyring")).load(), Err(KeyringFileError::InData { .. })));
 }
 
 #[test]
@@ -130,11 +136,7 @@ fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
     let test = TestKeyring::new();
     let (path, text) = test.keyring();
     fs::write(test.path("keyring.new"), "somebody's").unwrap();
-    let rotated: Result<_, KeyringFileError> = change(&path, None, GIVEN, |loaded| {
-        loaded.keyring.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
-        Ok(loaded.keyring.to_text().to_string())
-    });
-    let rotated = rotated.unwrap();
+    let rotated = keyring_at(&path).rotate(RotatedKey::Signing).unwrap().keyring.to_text().to_string();
     assert_ne!(rotated, text);
     assert_eq!((loaded(&path).unwrap(), mode(&path)), (rotated, 0o600));
     assert_eq!(fs::read_to_string(test.path("keyring.new")).unwrap(), "somebody's");
@@ -145,7 +147,7 @@ fn a_change_replaces_the_file_and_leaves_nothing_beside_it() {
 fn a_change_that_fails_changes_nothing() {
     let test = TestKeyring::new();
     let (path, text) = test.keyring();
-    let failed: Result<(), _> = change(&path, None, GIVEN, |loaded| {
+    let failed = keyring_at(&path).change(|loaded| {
         loaded.keyring.rotate_signing(&mut |bytes| bytes.fill(7)).unwrap();
         Err(KeyringFileError::NotLocked(path.clone()))
     });
@@ -157,9 +159,12 @@ fn a_change_that_fails_changes_nothing() {
 fn two_programs_do_not_change_it_at_once() {
     let test = TestKeyring::new();
     let (path, _) = test.keyring();
-    let outer: Result<_, KeyringFileError> =
-        change(&path, None, GIVEN, |_| Ok(change(&path, None, GIVEN, |_| Ok::<_, KeyringFileError>(()))));
-    assert!(matches!(outer.unwrap(), Err(KeyringFileError::Busy(_))));
+    let mut inner = None;
+    let outer = keyring_at(&path).change(|_| {
+        inner = Some(keyring_at(&path).rotate(RotatedKey::Signing));
+        Ok::<_, KeyringFileError>(())
+    });
+    assert!(outer.is_ok() && matches!(inner, Some(Err(KeyringFileError::Busy(_)))));
 }
 
 #[test]
@@ -168,11 +173,8 @@ fn a_link_to_the_keyring_stays_a_link() {
     let (path, _) = test.keyring();
     let link = test.path("link");
     symlink(&path, &link).unwrap();
-    let rotated: Result<_, KeyringFileError> = change(&link, None, GIVEN, |loaded| {
-        loaded.keyring.rotate_encryption(&mut |bytes| bytes.fill(9)).unwrap();
-        Ok(loaded.keyring.to_text().to_string())
-    });
-    assert_eq!(loaded(&path).unwrap(), rotated.unwrap());
+    let rotated = keyring_at(&link).rotate(RotatedKey::Encryption).unwrap();
+    assert_eq!(loaded(&path).unwrap(), *rotated.keyring.to_text());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
@@ -181,18 +183,14 @@ fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
     let test = TestKeyring::new();
     let path = test.path("keyring");
     let keyring = generate().unwrap();
-    create(&path, None, &keyring, Some(&GIVEN.current().unwrap())).unwrap();
+    keyring_at(&path).create(&keyring, Some(&GIVEN.current().unwrap())).unwrap();
     let file = fs::read(&path).unwrap();
     assert!(PassphraseHeader::is_at(&file) && mode(&path) == 0o600);
     assert_eq!(loaded(&path).unwrap(), *keyring.to_text());
-    let wrong = load(&path, None, PassphraseSource::Given("correct horsf"));
-    assert!(matches!(wrong, Err(KeyringFileError::WrongPassphrase(_))));
+    let wrong = KeyringFile { passphrase: PassphraseSource::Given("correct horsf"), ..keyring_at(&path) };
+    assert!(matches!(wrong.load(), Err(KeyringFileError::WrongPassphrase(_))));
 
-    let rotated: Result<(), KeyringFileError> = change(&path, None, GIVEN, |loaded| {
-        loaded.keyring.rotate_encryption(&mut |bytes| bytes.fill(9)).unwrap();
-        Ok(())
-    });
-    rotated.unwrap();
+    assert!(keyring_at(&path).rotate(RotatedKey::Encryption).is_ok_and(|rotated| rotated.is_locked()));
     assert!(PassphraseHeader::is_at(&fs::read(&path).unwrap()));
 
     let mut changed = file.clone();
@@ -211,9 +209,9 @@ fn a_locked_keyring_opens_with_its_passphrase_alone_and_stays_locked() {
 fn each_write_draws_a_new_salt_and_nonce() {
     let test = TestKeyring::new();
     let path = test.path("keyring");
-    create(&path, None, &generate().unwrap(), Some(&GIVEN.current().unwrap())).unwrap();
+    keyring_at(&path).create(&generate().unwrap(), Some(&GIVEN.current().unwrap())).unwrap();
     let first = fs::read(&path).unwrap();
-    change(&path, None, GIVEN, |_| Ok::<_, KeyringFileError>(())).unwrap();
+    keyring_at(&path).change(|_| Ok::<_, KeyringFileError>(())).unwrap();
     let second = fs::read(&path).unwrap();
     assert_eq!(first[..14], second[..14]);
     assert!(first[14..30] != second[14..30] && first[30..42] != second[30..42]);

@@ -27,34 +27,61 @@ const UNSEALED_FIRST_LINE: &str = "bitacora-ledgers v1";
 
 /// The reason why the ledgers of the folder are unknown, or why the service does not start without some of them.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KnownLedgersError {
+pub enum KnownLedgersError {
+    /// The disk gave an error.
     #[error("{}: {source}; nothing was changed", path.display())]
-    Disk { path: PathBuf, source: io::Error },
+    Disk {
+        /// The list's file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file holds no list.
     #[error("{}: not a list of ledgers ('{FIRST_LINE}', one name a line, and a seal); restore it, or remove it if every ledger is there", .0.display())]
     Malformed(PathBuf),
+    /// The list is under the seal of another keyring, or was changed.
     #[error("{}: found a list that this keyring did not seal; restore it, or remove it if every ledger is there", .0.display())]
     Foreign(PathBuf),
+    /// A ledger is missing that the anchor remembers.
     #[error(
         "{}: the anchor remembers the ledger {name}, which is missing; restore it, or start with `--without-ledger {name}`, each time, if it is given up or stands in another data folder",
         data.display()
     )]
-    Anchored { data: PathBuf, name: LedgerName },
+    Anchored {
+        /// The data folder.
+        data: PathBuf,
+        /// The ledger.
+        name: LedgerName,
+    },
+    /// The anchor does not list its ledgers.
     #[error(transparent)]
     Anchor(#[from] AnchorError),
+    /// A ledger is missing that the list names.
     #[error(
         "{}: the ledger {name} was here and is missing; restore it, or start with `--without-ledger {name}` to give it up",
         data.display()
     )]
-    Missing { data: PathBuf, name: LedgerName },
+    Missing {
+        /// The data folder.
+        data: PathBuf,
+        /// The ledger.
+        name: LedgerName,
+    },
+    /// A ledger is there that was given up.
     #[error(
         "{}: found the ledger {name}, which `--without-ledger` names; move its folder away, or leave the option out",
         data.display()
     )]
-    Present { data: PathBuf, name: LedgerName },
+    Present {
+        /// The data folder.
+        data: PathBuf,
+        /// The ledger.
+        name: LedgerName,
+    },
 }
 
 /// The ledgers that have stood in a data folder.
-pub(crate) struct KnownLedgers {
+pub struct KnownLedgers {
     folder: DataFolder,
     file: PathBuf,
     names: BTreeSet<LedgerName>,
@@ -151,11 +178,10 @@ impl KnownLedgers {
     }
 
     /// Adds these ledgers to the list, under this keyring's seal. Returned `Ok` ⇒ durable.
-    pub(crate) fn note(
-        &mut self,
-        present: &[LedgerName],
-        keyring: &Keyring,
-    ) -> Result<(), KnownLedgersError> {
+    ///
+    /// # Errors
+    /// An error of the disk.
+    pub fn note(&mut self, present: &[LedgerName], keyring: &Keyring) -> Result<(), KnownLedgersError> {
         let known = self.names.len();
         self.names.extend(present.iter().cloned());
         if self.names.len() == known && self.sealed.is_some() && !self.is_mended && !self.is_changed {

@@ -6,7 +6,7 @@ use bitacora_formats::{PASSPHRASE_RANDOM_BYTES, PassphraseFileError, PassphraseH
 use zeroize::Zeroizing;
 
 use super::KeyringFileError;
-use crate::keys::key_generation::with_random;
+use crate::keys::generation::with_random;
 use crate::keys::passphrase::Passphrase;
 
 /// The cost of new files.

@@ -10,8 +10,7 @@ use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreErro
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Options, ReactorChoice};
 
-use crate::error::CommandFailure;
-use crate::files::durable_file;
+use crate::durable_file;
 
 /// The suffix of the folder's name, behind the keyring's name.
 const BESIDE_KEYRING: &str = ".anchors";
@@ -20,35 +19,44 @@ const USED: &str = ".anchored";
 /// The word for no anchor.
 const NONE: &str = "none";
 
-/// The place of the anchor, as on the command line.
+/// The place of the anchor. Its text is a folder, the URL of an object store, or `none`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AnchorPlace {
+pub enum AnchorPlace {
+    /// A folder of this machine.
     Folder(PathBuf),
+    /// An object store.
     Store(StoreUrl),
+    /// No anchor.
     None,
 }
 
 /// The requirements on an anchor before a ledger is opened for writing.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AnchorTrust {
+pub struct AnchorTrust {
     /// Set when the anchor has to answer.
-    pub(crate) required: bool,
+    pub required: bool,
     /// Set when the anchor may remember nothing of a ledger that has tree heads.
-    pub(crate) is_new: bool,
+    pub is_new: bool,
 }
 
 /// The reason why the memory of an anchor in a store is unknown.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotRecalled {
+pub enum AnchoredHeadError {
+    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store gives no answer, or another one than an anchor's.
     #[error("{anchor}: {source}")]
-    Unreachable { anchor: String, source: io::Error },
+    Unreachable {
+        /// The anchor.
+        anchor: String,
+        /// The error of the request.
+        source: io::Error,
+    },
+    /// The anchor has no tree head of this ledger.
     #[error("{0}: no tree head is remembered there")]
     Nothing(String),
 }
-
-impl CommandFailure for StoreError {}
 
 impl FromStr for AnchorPlace {
     type Err = String;
@@ -76,12 +84,14 @@ impl From<PathBuf> for AnchorPlace {
 
 impl AnchorPlace {
     /// Returns the folder beside a keyring.
-    pub(crate) fn beside(keyring: &Path) -> Self {
+    #[must_use]
+    pub fn beside(keyring: &Path) -> Self {
         Self::Folder(folder_beside(keyring))
     }
 
     /// Returns the file of this ledger's last head, if the anchor is a folder.
-    pub(crate) fn file_of(&self, ledger: &LedgerName) -> Option<PathBuf> {
+    #[must_use]
+    pub fn file_of(&self, ledger: &LedgerName) -> Option<PathBuf> {
         match self {
             Self::Folder(folder) => Some(folder.join(FolderAnchor::file_name(ledger))),
             Self::Store(_) | Self::None => None,
@@ -89,28 +99,30 @@ impl AnchorPlace {
     }
 
     /// Returns the last head of this ledger in a store, and its place there; `None` if the anchor is no store.
-    pub(crate) fn stored_head(&self, ledger: &LedgerName) -> Result<Option<(String, String)>, NotRecalled> {
+    ///
+    /// # Errors
+    /// A store that remembers no head of it, or that cannot be asked.
+    pub fn stored_head(&self, ledger: &LedgerName) -> Result<Option<(String, String)>, AnchoredHeadError> {
         let Self::Store(url) = self else { return Ok(None) };
         let anchor = ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?;
         let recalled = anchor.recall(ledger).map_err(|error| match error {
-            AnchorError::Unreachable { anchor, source } => NotRecalled::Unreachable { anchor, source },
+            AnchorError::Unreachable { anchor, source } => AnchoredHeadError::Unreachable { anchor, source },
             other @ (AnchorError::Moved { .. } | AnchorError::Damaged { .. }) => {
-                NotRecalled::Unreachable { anchor: url.to_string(), source: io::Error::other(other) }
+                AnchoredHeadError::Unreachable { anchor: url.to_string(), source: io::Error::other(other) }
             }
         });
         let shown = anchor.shown(ledger);
         match recalled? {
             Some(head) => Ok(Some((shown, head))),
-            None => Err(NotRecalled::Nothing(shown)),
+            None => Err(AnchoredHeadError::Nothing(shown)),
         }
     }
 
     /// Returns the options for opening a ledger with this anchor.
-    pub(crate) fn options(
-        &self,
-        environment: &Environment,
-        trust: AnchorTrust,
-    ) -> Result<Options, StoreError> {
+    ///
+    /// # Errors
+    /// A store that cannot be used with the settings of the environment.
+    pub fn options(&self, environment: &Environment, trust: AnchorTrust) -> Result<Options, StoreError> {
         let anchor: Option<Arc<dyn Anchor>> = match self {
             Self::Folder(folder) => Some(in_folder(environment, folder)),
             Self::Store(url) => {
@@ -123,7 +135,8 @@ impl AnchorPlace {
 }
 
 /// Returns the options for opening a ledger with the anchor beside the keyring.
-pub(crate) fn options_beside(keyring: &Path, environment: &Environment) -> Options {
+#[must_use]
+pub fn options_with_anchor_beside(keyring: &Path, environment: &Environment) -> Options {
     with_anchor(Some(in_folder(environment, &folder_beside(keyring))), AnchorTrust::default())
 }
 
@@ -139,13 +152,14 @@ fn beside(keyring: &Path, ending: &str) -> PathBuf {
 
 /// Returns `true` if a file beside this keyring records that an anchor has remembered a ledger of it. Returns `true` as
 /// well if that file cannot be looked for.
-pub(crate) fn was_used(keyring: &Path) -> bool {
+#[must_use]
+pub fn anchor_was_used(keyring: &Path) -> bool {
     beside(keyring, USED).try_exists().unwrap_or(true)
 }
 
 /// Records beside the keyring that an anchor remembers a ledger of it. Returned `Ok` ⇒ durable.
 pub(crate) fn note_used(keyring: &Path) -> io::Result<()> {
-    if was_used(keyring) {
+    if anchor_was_used(keyring) {
         return Ok(());
     }
     durable_file::replace(&beside(keyring, USED), b"an anchor remembers ledgers of this keyring\n")
