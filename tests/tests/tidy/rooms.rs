@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 20] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -27,6 +27,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
+    ("bitacora-report", &["api", "formats"]),
     (
         "bitacora-bench",
         &[
@@ -49,6 +50,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
             "verify",
             "import",
             "replay",
+            "report",
             "bench",
             "formats",
             "vocabulary",
