@@ -4,6 +4,5 @@ pub(crate) mod descriptors;
 pub(crate) mod document;
 pub(crate) mod durable_file;
 pub(crate) mod new_file;
-pub(crate) mod source_files;
 
 pub(crate) use bitacora_verify::input_file;
