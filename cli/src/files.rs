@@ -3,7 +3,6 @@
 pub(crate) mod descriptors;
 pub(crate) mod document;
 pub(crate) mod new_file;
-pub(crate) mod source_files;
 
 pub(crate) use bitacora_data_folder::durable_file;
 pub(crate) use bitacora_verify::input_file;

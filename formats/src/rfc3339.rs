@@ -55,6 +55,15 @@ pub fn format_time(time: Micros) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:06}Z")
 }
 
+/// Returns the text of a time without its fraction of a second.
+#[must_use]
+pub fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, rest)) if rest.ends_with('Z') => format!("{seconds}Z"),
+        _ => time.to_owned(),
+    }
+}
+
 /// Microseconds since 1970, negative before; the whole text must be used up.
 fn read(text: &str) -> Result<i64, TimeError> {
     if text.len() > MAX_TIME_BYTES {
@@ -264,5 +273,11 @@ mod tests {
         ] {
             assert_eq!(check_time(text), Err(TimeError::NoSuchTime), "{text:?}");
         }
+    }
+    #[test]
+    fn a_time_is_shown_to_the_second() {
+        assert_eq!(to_the_second("2026-11-22T09:00:00.123456Z"), "2026-11-22T09:00:00Z");
+        assert_eq!(to_the_second("2026-11-22T09:00:00Z"), "2026-11-22T09:00:00Z");
+        assert_eq!(to_the_second("never. ever"), "never. ever");
     }
 }

@@ -1,4 +1,4 @@
-//! Text from elsewhere, made safe to show on a terminal.
+//! Text from elsewhere, made safe to show on a terminal or a page.
 
 use std::borrow::Cow;
 
@@ -38,6 +38,33 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
+/// Returns the beginning of a text, with a mark where it is cut.
+#[must_use]
+pub fn shortened(text: &str, characters: usize) -> String {
+    let mut shown: String = text.chars().take(characters).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Escapes text for HTML, inside and outside of attributes.
+#[must_use]
+pub fn html_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
 /// Returns `true` if the character would control a terminal, or the text around it, instead of being shown.
 fn controls_terminal(character: char) -> bool {
     character.is_control() || is_bidi_control(character)
@@ -56,5 +83,15 @@ mod tests {
             "{\"a\\u009b\":\"\\u202e\\u007f\u{e9}\"}"
         );
         assert!(matches!(printable_json("{\"\u{e9}\":1}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_text_longer_than_it_may_be_is_cut_with_a_mark() {
+        assert_eq!((shortened("ßß", 2), shortened("ßßß", 2)), ("ßß".to_owned(), "ßß…".to_owned()));
+    }
+
+    #[test]
+    fn text_is_never_markup() {
+        assert_eq!(html_text("<b a='1' c=\"2\">&\n"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;\n");
     }
 }

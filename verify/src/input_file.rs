@@ -39,6 +39,14 @@ pub fn is_open_already(path: &Path) -> bool {
     OPEN_FILES.iter().any(|open| path.starts_with(open))
 }
 
+/// Refuses what [`open`] refuses, by the name and the metadata of a file.
+///
+/// # Errors
+/// The kind that was found.
+pub fn check(path: &Path, metadata: &Metadata) -> io::Result<()> {
+    if is_open_already(path) { Ok(()) } else { must_be_regular(metadata) }
+}
+
 /// Refuses a folder, a pipe, a socket or a device.
 ///
 /// # Errors

@@ -1,22 +1,20 @@
 //! `costs`: costs and usage of models and tools.
 
-pub(crate) mod sums;
-
 use std::path::PathBuf;
 
 use bitacora_api::{CostAnswer, CostList};
+use bitacora_report::{cost_headings, costs_json, sum_costs};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
 
-use self::sums::{heading, sums};
 use crate::commands::tools::usage::groups;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceUse;
-use crate::options::prices::Prices;
+use crate::options::prices::read_prices;
 use crate::options::time::PastDay;
 use crate::terminal::table::{Cell, TextTable};
 
@@ -95,7 +93,7 @@ impl By {
 }
 
 pub(crate) fn run(arguments: &CostsArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
-    let prices = arguments.prices.as_deref().map(Prices::read).transpose()?;
+    let prices = arguments.prices.as_deref().map(read_prices).transpose()?;
     let (parts, names) = groups(&arguments.by);
     // A price is a model's.
     let model_too = (prices.is_some() && !parts.contains(&By::Model)).then_some("model");
@@ -107,11 +105,11 @@ pub(crate) fn run(arguments: &CostsArguments, context: &mut CommandContext) -> R
     }
     let list: CostList = answer.read()?;
     let of = |cost: &CostAnswer| parts.iter().map(|by| by.of(cost).to_owned()).collect();
-    let (sums, total) = sums(&list, of, prices.as_ref());
+    let (sums, total) = sum_costs(&list, of, prices.as_ref());
     if context.is_json() {
-        return context.print(&sums::document(&names, &sums, &total));
+        return context.print(&costs_json(&names, &sums, &total));
     }
-    let headings = names.iter().map(String::as_str).chain(heading(prices.is_some()));
+    let headings = names.iter().map(String::as_str).chain(cost_headings(prices.is_some()));
     let mut table = TextTable::new(&headings.collect::<Vec<_>>());
     for sum in &sums {
         let of = sum.of.iter().map(Cell::from);

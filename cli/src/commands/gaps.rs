@@ -1,6 +1,7 @@
 //! `gaps`: calls with an incomplete record.
 
 use bitacora_api::{CallList, GapAnswer, GapList};
+use bitacora_report::gapless_words;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &GapsArguments, context: &mut CommandContext) -> Re
     let table = TextTable::of(pages.iter().flat_map(|page| &page.gaps));
     let session = arguments.session.as_deref();
     let open = if table.is_empty() { open_calls(session, context.service()?)? } else { 0 };
-    table.write(&no_gap(session.is_some(), open), &mut context.output)?;
+    table.write(&gapless_words(session.is_some(), open), &mut context.output)?;
     Ok(Exit::Done)
 }
 
@@ -58,14 +59,4 @@ pub(super) fn open_calls(session: Option<&str>, service: &mut ServiceClient) -> 
         })?;
     }
     Ok(open)
-}
-
-/// Returns the text for an empty list of gaps, of all calls or of one session's.
-pub(super) fn no_gap(is_of_session: bool, open: usize) -> String {
-    match open {
-        0 if is_of_session => "no gap was recorded of this session".to_owned(),
-        0 => "of every call that is known, both halves are recorded".to_owned(),
-        1 => "no gap was recorded; 1 call has no outcome yet".to_owned(),
-        open => format!("no gap was recorded; {open} calls have no outcome yet"),
-    }
 }

@@ -9,15 +9,17 @@ use std::time::Instant;
 
 use bitacora_formats::limits::MAX_REQUEST_EVENTS;
 use bitacora_import::{
-    Format, ImportDescription, ImportError, ImportFlow, ImportSummary, ImportTally, fault,
+    Format, ImportDescription, ImportError, ImportFlow, ImportSummary, ImportTally, ReportError, ReportPlace,
+    fault,
 };
 use bitacora_ledger::CloseError;
 use clap::{Args, ValueEnum};
 
-use self::report::{Report, ReportError, ReportPlace};
+use self::report::Report;
 use self::target::OpenedTarget;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
+use crate::files::input_file;
 use crate::ledger_access::access::{Access, AccessError, event_loop};
 use crate::ledger_access::append_retry::Miss;
 use crate::ledger_access::interrupt::{InterruptError, Interrupts};
@@ -131,12 +133,12 @@ pub(crate) fn run(
         arguments.batch.into(),
     )?;
     let mapping = format!("import/1{}", reading.lines.flags());
-    let place = |path: &PathBuf| ReportPlace::check(path, &reading.files);
+    let place = |path: &PathBuf| ReportPlace::check(path, &reading.files, input_file::open);
     let place = arguments.report.as_ref().map(place).transpose().map_err(ImportFailure::from)?;
     let bytes = reading.files.iter().map(|file| file.bytes).sum();
     let mut access = Access::open(global)?;
     // Last of all: whatever is wrong leaves no file.
-    let report = place.map(|place| place.begin()).transpose().map_err(ImportFailure::from)?;
+    let report = place.as_ref().map(Report::begin).transpose().map_err(ImportFailure::from)?;
     let (report, listing) = report.unzip();
     let tally = ImportTally::new(printable, listing);
     let description = ImportDescription { mapping: &mapping, accept: arguments.accept };

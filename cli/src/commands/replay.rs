@@ -1,38 +1,35 @@
 //! `replay`: rebuilds the state that decides from the log, and compares it.
 
-mod ends;
-mod fold;
 mod live;
-mod output;
-mod rejudged;
-mod trial_page;
-mod trial_report;
-mod what_if;
+mod trial;
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use bitacora_data_folder::TokenError;
 use bitacora_formats::{After, Micros, Position};
-use bitacora_governance::{REACTOR_VERSION, UnwritableState};
+use bitacora_governance::{REACTOR_VERSION, ReevaluationReport, UnwritableState};
 use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
+use bitacora_replay::{
+    DifferenceReport, FoldResult, ReplayCursor, ReplayError, ReplayStart, ReplayStop, StateReport,
+    fold_states, reevaluate, reevaluation_json, reevaluation_lines,
+};
 use clap::Args;
+use serde_json::Value;
 
-use self::fold::{Begin, FoldStop};
-use self::trial_report::TrialContext;
-use self::what_if::TriedPolicy;
+use self::trial::TriedPolicy;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::input_file;
-use crate::files::new_file::{self, NewFileError};
+use crate::files::new_file::NewFileError;
 use crate::ledger_access::access::{AccessError, OpenFolder, event_loop};
 use crate::ledger_access::interrupt::{InterruptError, Interrupts};
 use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::options::time::PastTime;
 use crate::options::usage::UsageError;
-use crate::terminal::output::{Output, printable};
+use crate::terminal::output::{Output, OutputError};
+use crate::terminal::progress::EventBar;
 use bitacora_client::ClientError;
 
 #[derive(Debug, Args)]
@@ -97,28 +94,12 @@ impl FromStr for Since {
 /// The reason why there is no state to show.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplayFailure {
+    #[error("{0}{advice}", advice = advice(.0))]
+    Replay(#[from] ReplayError),
     #[error(transparent)]
     Ledger(#[from] ReadError),
-    #[error(transparent)]
-    Progress(#[from] KeptReplayError),
-    #[error(
-        "what was kept of an earlier replay: {0}; remove the file, and everything is folded from the first event on"
-    )]
-    Kept(String),
-    #[error(
-        "the state that archives keep: {0}; leave out --from-archive, and everything is folded from the first event on"
-    )]
-    Archived(String),
-    #[error(
-        "archives keep no state by version {REACTOR_VERSION} of the rules of an event up to {0}; leave out --from-archive"
-    )]
-    NoneArchived(Position),
     #[error("nothing was recorded before that time; name a later one")]
     BeforeFirst,
-    #[error("there is no version {0} of the policy; `bitacora policy` shows them")]
-    NoSuchPolicy(u64),
-    #[error("the policy: {0}")]
-    Policy(String),
     #[error("{0}; the page was not written")]
     Page(NewFileError),
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
@@ -135,10 +116,14 @@ pub(crate) enum ReplayFailure {
         "the service decides by version {live} of the rules, this program by {REACTOR_VERSION}; replay with its own program"
     )]
     OtherRules { live: u32 },
-    #[error(transparent)]
-    State(#[from] UnwritableState),
     #[error("the replay broke off: {0}")]
     Panicked(#[from] tokio::task::JoinError),
+}
+
+impl ReplayFailure {
+    fn of_state(error: UnwritableState) -> Self {
+        ReplayError::from(error).into()
+    }
 }
 
 impl CommandFailure for ReplayFailure {
@@ -147,6 +132,18 @@ impl CommandFailure for ReplayFailure {
             Self::NoService => Exit::Usage,
             _ => Exit::Failed,
         }
+    }
+}
+
+/// Returns the remedy that is an option or a command.
+fn advice(error: &ReplayError) -> &'static str {
+    match error {
+        ReplayError::Archived(_) => {
+            "; leave out --from-archive, and everything is folded from the first event on"
+        }
+        ReplayError::NoneArchived(_) => "; leave out --from-archive",
+        ReplayError::NoSuchPolicy(_) => "; `bitacora policy` shows them",
+        _ => "",
     }
 }
 
@@ -166,52 +163,86 @@ pub(crate) fn run(
     let to = arguments.end(&folder.ledger)?;
     let ledger = folder.ledger.clone();
     if arguments.re_judge {
-        let found = interruptible(move |stop| rejudged::judge(&ledger, to, stop))?;
-        rejudged::show(to, &found, global.json, output)?;
-        return Ok(rejudged::exit(&found));
+        let found = in_background("judging", to, move |cursor| reevaluate(&ledger, to, cursor))?;
+        let lines = || reevaluation_lines(to, &found);
+        write(|| reevaluation_json(to, &found), lines, global, output)?;
+        return Ok(exit_of(&found));
     }
     if let Some(tried) = &arguments.policy {
         return arguments.what_if(tried, &ledger, to, global, output);
     }
-    let places = match arguments.diff {
+    let positions = match arguments.diff {
         None => vec![to],
         Some(other) => vec![other.min(to), other.max(to)],
     };
-    let begin = match &arguments.progress {
-        Some(file) => {
-            let pipe = |source| KeptReplayError::Disk { file: file.display().to_string(), source };
-            input_file::refuse_irregular(file).map_err(pipe).map_err(ReplayFailure::from)?;
-            Begin::WhereItWasKept(file.clone())
-        }
-        None if arguments.from_archive => Begin::InArchives,
-        None => Begin::AtTheFirstEvent,
-    };
-    let mut folded = interruptible(move |stop| fold::states(&ledger, &places, &begin, stop))?;
+    let mut folded = fold(ledger, positions, arguments.start()?)?;
     let Some(last) = folded.pop() else { return Ok(Exit::Failed) };
     let Some(earlier) = folded.pop() else {
-        output::state(&last, arguments.digest, global.json, output)?;
+        let state = StateReport::new(&last).map_err(ReplayFailure::of_state)?;
+        if arguments.digest {
+            write(|| state.digest_json(), || vec![state.digest_line()], global, output)?;
+        } else {
+            write(|| state.to_json(), || state.lines(), global, output)?;
+        }
         return Ok(Exit::Done);
     };
-    let same = output::differences(&earlier, &last, global.json, output)?;
-    Ok(if same { Exit::Done } else { Exit::Failed })
+    let report = DifferenceReport::new(&earlier, &last).map_err(ReplayFailure::of_state)?;
+    write(|| report.to_json(), || report.lines(), global, output)?;
+    Ok(if report.is_same() { Exit::Done } else { Exit::Failed })
 }
 
-/// Runs work on a separate thread, which an interruption tells to stop.
-fn interruptible<T: Send + 'static>(
-    work: impl FnOnce(FoldStop) -> Result<T, ReplayFailure> + Send + 'static,
+/// Returns the exit code. Decisions that could not be checked, and a log without decisions, never count as agreement.
+fn exit_of(found: &ReevaluationReport) -> Exit {
+    if found.disagreeing > 0 {
+        Exit::Failed
+    } else if found.unchecked_decisions > 0 || found.decisions == 0 {
+        Exit::Incomplete
+    } else {
+        Exit::Done
+    }
+}
+
+fn write(
+    json: impl FnOnce() -> Value,
+    lines: impl FnOnce() -> Vec<String>,
+    global: &Global,
+    output: &mut Output,
+) -> Result<(), OutputError> {
+    if global.json {
+        return output.json(&json());
+    }
+    lines().into_iter().try_for_each(|line| output.line(line))
+}
+
+/// Folds a log up to each of these positions, which rise.
+fn fold(
+    ledger: Ledger,
+    positions: Vec<Position>,
+    start: ReplayStart,
+) -> Result<Vec<FoldResult>, CommandError> {
+    let to = positions.last().copied().unwrap_or(Position::FIRST);
+    in_background("replaying", to, move |cursor| fold_states(&ledger, &positions, &start, cursor))
+}
+
+/// Runs a replay up to `to` on a separate thread, with a progress bar. An interruption tells it to stop.
+fn in_background<T: Send + 'static>(
+    what: &'static str,
+    to: Position,
+    work: impl FnOnce(ReplayCursor) -> Result<T, ReplayError> + Send + 'static,
 ) -> Result<T, CommandError> {
-    let stop = FoldStop::default();
+    let stop = ReplayStop::default();
     let told = stop.clone();
     event_loop()?.block_on(async {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
-        let mut work = tokio::task::spawn_blocking(move || work(told));
+        let mut work =
+            tokio::task::spawn_blocking(move || work(ReplayCursor::new(told, EventBar::new(what, to.get()))));
         tokio::select! {
-            done = &mut work => Ok(done.map_err(ReplayFailure::from)??),
+            done = &mut work => Ok(done.map_err(ReplayFailure::from)?.map_err(ReplayFailure::from)?),
             () = interrupts.next() => {
                 stop.now();
                 // Its progress is saved by then.
                 if let Ok(Err(error)) = work.await {
-                    return Err(error.into());
+                    return Err(ReplayFailure::from(error).into());
                 }
                 Err(InterruptError.into())
             }
@@ -225,47 +256,17 @@ impl ReplayArguments {
         self.live
     }
 
-    /// Tries another policy on the recorded calls.
-    fn what_if(
-        &self,
-        tried: &TriedPolicy,
-        ledger: &Ledger,
-        to: Position,
-        global: &Global,
-        output: &mut Output,
-    ) -> Result<Exit, CommandError> {
-        self.html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReplayFailure::Page)?;
-        let after = match self.since {
-            None => After::START,
-            Some(Since::Position(after)) => after,
-            Some(Since::Time(time)) => {
-                let first = ledger.first_at(time).map_err(ReplayFailure::from)?;
-                After::new(first.map_or(to.get(), |first| first.get() - 1))
+    /// Returns the event or the file that the folding starts from.
+    fn start(&self) -> Result<ReplayStart, ReplayFailure> {
+        match &self.progress {
+            Some(file) => {
+                let failed = |source| KeptReplayError::Disk { file: file.display().to_string(), source };
+                input_file::refuse_irregular(file).map_err(failed).map_err(ReplayError::from)?;
+                Ok(ReplayStart::Progress(file.clone()))
             }
-        };
-        let opened = ledger.clone();
-        let begin = Begin::AtTheFirstEvent;
-        let mut folded = interruptible(move |stop| fold::states(&opened, &[to], &begin, stop))?;
-        let Some(folded) = folded.pop() else { return Ok(Exit::Failed) };
-        let policy = Arc::new(tried.policy(&folded.state)?);
-        let (opened, judged_by) = (ledger.clone(), Arc::clone(&policy));
-        let trial = interruptible(move |stop| {
-            what_if::try_on(&opened, (after, to), &judged_by, folded.state.tools(), stop)
-        })?;
-        let context = TrialContext { name: &tried.name(), policy: &policy, after: after.get(), to };
-        if let Some(path) = &self.html {
-            let page = trial_page::page(&context, &trial);
-            new_file::write(path, page.as_bytes()).map_err(ReplayFailure::Page)?;
+            None if self.from_archive => Ok(ReplayStart::Archives),
+            None => Ok(ReplayStart::FirstEvent),
         }
-        if global.json {
-            output.json(&trial_report::to_json(&context, &trial))?;
-        } else {
-            trial_report::lines(&context, &trial, output)?;
-            if let Some(path) = &self.html {
-                output.line(format_args!("\nwritten to {}", printable(&path.display().to_string())))?;
-            }
-        }
-        Ok(Exit::Done)
     }
 
     /// Returns the position at which the state is asked for.

@@ -1,20 +1,20 @@
 //! `report`: a summary of a ledger's history, on one page.
 
-mod data;
-mod html;
+mod answers;
 mod section;
 
 use std::path::PathBuf;
 
+use bitacora_report::report_page;
 use clap::{Args, Subcommand};
 
-use self::data::ReportData;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::new_file::{self, NewFileError};
 use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::principal_names::KnownPeople;
 use crate::ledger_access::service::ServiceUse;
-use crate::options::prices::Prices;
+use crate::options::prices::read_prices;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
@@ -45,19 +45,21 @@ impl CommandFailure for ReportFailure {}
 pub(crate) fn run(arguments: &ReportArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let ReportCommand::Learned { html, prices } = &arguments.command;
     html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReportFailure)?;
-    let prices = prices.as_deref().map(Prices::read).transpose()?;
-    let gathered = ReportData::gather(context.asking(ServiceUse::ReadModels).service()?)?;
+    let prices = prices.as_deref().map(read_prices).transpose()?;
+    let service = context.asking(ServiceUse::ReadModels).service()?;
+    let (document, learned) = answers::gather(service)?;
+    let people = KnownPeople::of(service)?;
     if context.is_json() {
-        return context.print(&gathered.document()?);
+        return context.print(&document);
     }
-    let sections = gathered.sections(prices.as_ref());
+    let sections = learned.sections(prices.as_ref(), |actor| people.named(actor));
     let title =
-        format!("what ledger {} learned, up to position {}", context.global.ledger, gathered.position());
+        format!("what ledger {} learned, up to position {}", context.global.ledger, document.position);
     let Some(path) = html else {
         section::write(&title, &sections, &mut context.output)?;
         return Ok(Exit::Done);
     };
-    let page = html::page(&title, &sections);
+    let page = report_page(&title, &sections);
     new_file::write(path, page.as_bytes()).map_err(ReportFailure)?;
     context.say(format_args!("written to {}", path.display()))?;
     Ok(Exit::Done)

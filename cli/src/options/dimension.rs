@@ -4,6 +4,8 @@ use bitacora_api::DimensionAnswer;
 use clap::Args;
 use serde_json::{Value, json};
 
+pub(crate) use bitacora_report::dimension_words;
+
 /// The mark of an unknown part.
 const UNKNOWN: &str = "-";
 
@@ -53,45 +55,5 @@ impl DimensionArguments {
     pub(crate) fn parameters(&self) -> Value {
         let Self { tool, context, model, task_type, .. } = self;
         json!({"tool": tool, "context": context, "model": model, "task_type": task_type, "workspace": self.workspace()})
-    }
-}
-
-/// Describes a dimension: `fs.write on src, by m1, for review`.
-pub(crate) fn dimension_words(dimension: &DimensionAnswer) -> String {
-    let DimensionAnswer { tool, context, model, task_type, workspace } = dimension;
-    let mut words = tool.clone();
-    for (joint, part) in [(" on ", context), (", by ", model), (", for ", task_type)] {
-        if part != UNKNOWN {
-            words.push_str(joint);
-            words.push_str(part);
-        }
-    }
-    match workspace.as_deref() {
-        None => words.push_str(", in all projects"),
-        Some(UNKNOWN) => {}
-        Some(workspace) => {
-            words.push_str(", in ");
-            words.push_str(workspace);
-        }
-    }
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_known_of_a_dimension_is_not_said() {
-        let dimension = |parts: [&str; 4], workspace: Option<&str>| {
-            let [tool, context, model, task_type] = parts.map(str::to_owned);
-            let workspace = workspace.map(str::to_owned);
-            dimension_words(&DimensionAnswer { tool, context, model, task_type, workspace })
-        };
-        let named = ["fs.write", "src", "m1", "review"];
-        assert_eq!(dimension(["fs.write", "-", "-", "-"], None), "fs.write, in all projects");
-        assert_eq!(dimension(named, Some("-")), "fs.write on src, by m1, for review");
-        assert_eq!(dimension(named, Some("/a")), "fs.write on src, by m1, for review, in /a");
-        assert_eq!(dimension(["fs.write", "-", "-", "-"], Some("-")), "fs.write");
     }
 }

@@ -9,8 +9,9 @@ use clap::Args;
 use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::files::input_file;
-use crate::files::source_files::{FilesError, find, home_transcripts};
-use bitacora_import::{Format, ImportPlan, LineMapping, Pointer, SourceFile, Template};
+use bitacora_import::{
+    Format, ImportPlan, LineMapping, Pointer, SourceFile, SourceFilesError, Template, find_sources,
+};
 
 /// The mapping of any lines of JSON to events. TEXT may hold `{place}`; a PLACE is a member, a path `a.b`, or a JSON pointer `/a/b`.
 #[derive(Debug, Clone, Args)]
@@ -52,7 +53,9 @@ pub(crate) struct MappingArguments {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MappingError {
     #[error(transparent)]
-    Files(#[from] FilesError),
+    Files(#[from] SourceFilesError),
+    #[error("no home folder to look for transcripts in; name a file or a folder")]
+    NoHome,
     #[error("--type and the flags beside it map any lines of JSON; leave them out, or say --format lines")]
     OtherFormat,
     #[error("--stream: {0}")]
@@ -63,7 +66,7 @@ impl CommandFailure for MappingError {
     fn exit(&self) -> Exit {
         match self {
             Self::OtherFormat | Self::Stream(_) => Exit::Usage,
-            Self::Files(_) => Exit::Failed,
+            Self::Files(_) | Self::NoHome => Exit::Failed,
         }
     }
 }
@@ -117,6 +120,14 @@ impl MappingArguments {
     }
 }
 
-fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
-    if paths.is_empty() { find(&[home_transcripts()?]) } else { find(paths) }
+fn find_files(paths: &[PathBuf]) -> Result<Vec<SourceFile>, MappingError> {
+    let transcripts = paths.is_empty().then(home_transcripts).transpose()?;
+    let paths = transcripts.as_ref().map_or(paths, std::slice::from_ref);
+    Ok(find_sources(paths, input_file::check)?)
+}
+
+/// Returns the folder in which Claude Code keeps the transcripts of its sessions.
+fn home_transcripts() -> Result<PathBuf, MappingError> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    Ok(home.ok_or(MappingError::NoHome)?.join(".claude").join("projects"))
 }

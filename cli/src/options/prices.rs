@@ -1,185 +1,49 @@
-//! Prices of models' tokens, from a user's list, for answers without a reported cost.
+//! The file with prices of models' tokens.
 
 use std::path::Path;
 
-use bitacora_api::TokensAnswer;
-use bitacora_formats::{UsdError, parse_usd};
-use serde::Deserialize;
+use bitacora_report::Prices;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
 use crate::files::document::{Document, DocumentError, place_of};
 
-/// The number of tokens that a price is for.
-const TOKENS_OF_PRICE: u128 = 1_000_000;
-
-/// The cost of tokens by their prices. It is exact, so that sums do not depend on the order of their parts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Estimate {
-    /// The number of tokens, times the price of a million of them in millionths of a US dollar.
-    exact: u128,
-}
-
-impl Estimate {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.exact = self.exact.saturating_add(other.exact);
-    }
-
-    /// Returns the cost in millionths of a US dollar, rounded up.
-    pub(crate) fn micros(self) -> u128 {
-        self.exact.div_ceil(TOKENS_OF_PRICE)
-    }
-}
-
-/// A list of prices. The first one whose model matches holds.
-#[derive(Debug)]
-pub(crate) struct Prices(Vec<Price>);
-
-/// The price of a million tokens, in millionths of a US dollar.
-#[derive(Debug)]
-struct Price {
-    /// The model's name, or its beginning and a `*`.
-    model: String,
-    read: u128,
-    written: u128,
-    cache_read: Option<u128>,
-    cache_write: Option<u128>,
-}
-
-/// A price as it is written, in US dollars for a million tokens.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "struct Written")]
-struct PriceText {
-    model: String,
-    r#in: String,
-    out: String,
-    cache_read: Option<String>,
-    cache_write: Option<String>,
-}
-
 /// The reason why there is no estimate.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PricesError {
+pub(crate) enum PricesFileError {
     #[error(transparent)]
     Document(#[from] DocumentError),
-    #[error("{place}: the prices are not what is expected: {what}")]
-    Unfit { place: String, what: String },
-    #[error("{place}: the price of model `{model}`: {source}")]
-    Price { place: String, model: String, source: UsdError },
+    #[error("{place}: {source}")]
+    Prices { place: String, source: bitacora_report::PricesError },
 }
 
-impl CommandFailure for PricesError {
+impl CommandFailure for PricesFileError {
     fn exit(&self) -> Exit {
         match self {
             Self::Document(error) => error.exit(),
-            Self::Unfit { .. } | Self::Price { .. } => Exit::Failed,
+            Self::Prices { .. } => Exit::Failed,
         }
     }
 }
 
-impl Prices {
-    /// Reads the list in this file: `[{"model": "m-*", "in": "3", "out": "15", "cache_read": "0.3", "cache_write": "3.75"}]`.
-    pub(crate) fn read(file: &Path) -> Result<Self, PricesError> {
-        let place = place_of(file);
-        let document = Document::read(file)?;
-        let written: Vec<PriceText> = serde_json::from_str(document.text())
-            .map_err(|error| PricesError::Unfit { place: place.clone(), what: error.to_string() })?;
-        let price = |written: PriceText| {
-            let of_text = |text: String| {
-                let model = written.model.clone();
-                parse_usd(&text).map_err(|source| PricesError::Price { place: place.clone(), model, source })
-            };
-            Ok(Price {
-                read: of_text(written.r#in)?,
-                written: of_text(written.out)?,
-                cache_read: written.cache_read.map(of_text).transpose()?,
-                cache_write: written.cache_write.map(of_text).transpose()?,
-                model: written.model,
-            })
-        };
-        written.into_iter().map(price).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// Returns the cost of these tokens of this model; `None` where one of them has no price.
-    pub(crate) fn estimate(&self, model: &str, tokens: &TokensAnswer) -> Option<Estimate> {
-        let price = self.0.iter().find(|price| price.is_of(model))?;
-        let parts = [
-            (&tokens.tokens_in, Some(price.read)),
-            (&tokens.tokens_out, Some(price.written)),
-            (&tokens.cache_read, price.cache_read),
-            (&tokens.cache_write, price.cache_write),
-        ];
-        let mut exact = 0_u128;
-        for (count, price) in parts {
-            let count: u128 = count.parse().ok()?;
-            if count > 0 {
-                exact = exact.checked_add(count.checked_mul(price?)?)?;
-            }
-        }
-        Some(Estimate { exact })
-    }
-}
-
-impl Price {
-    fn is_of(&self, model: &str) -> bool {
-        match self.model.strip_suffix('*') {
-            Some(begin) => model.starts_with(begin),
-            None => self.model == model,
-        }
-    }
+/// Reads the list of prices in this file; `-` is stdin.
+pub(crate) fn read_prices(file: &Path) -> Result<Prices, PricesFileError> {
+    let document = Document::read(file)?;
+    Prices::parse(document.text()).map_err(|source| PricesFileError::Prices { place: place_of(file), source })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Prices, PricesError> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("prices.json");
-        std::fs::write(&file, text).unwrap();
-        Prices::read(&file)
-    }
-
-    fn tokens(counts: [u64; 4]) -> TokensAnswer {
-        let [tokens_in, tokens_out, cache_read, cache_write] = counts.map(|count| count.to_string());
-        TokensAnswer { tokens_in, tokens_out, cache_read, cache_write }
-    }
-
-    #[test]
-    fn the_first_price_that_matches_holds_and_parts_of_a_millionth_count_as_one() {
-        let prices = read(
-            r#"[{"model":"big-1","in":"5","out":"25","cache_read":"0.5","cache_write":"6.25"},
-                {"model":"big-*","in":"1","out":"1"}]"#,
-        )
-        .unwrap();
-        let all = tokens([1_000_000, 100_000, 2_000_000, 8]);
-        let micros =
-            |model: &str, tokens: &TokensAnswer| prices.estimate(model, tokens).map(Estimate::micros);
-        assert_eq!(micros("big-1", &all), Some(5_000_000 + 2_500_000 + 1_000_000 + 50));
-        assert_eq!(micros("big-2", &tokens([1, 1, 0, 0])), Some(2));
-        assert_eq!(micros("big-1", &tokens([0, 0, 1, 0])), Some(1));
-        let mut twice = prices.estimate("big-1", &tokens([0, 0, 1, 0])).unwrap();
-        twice.add(twice);
-        assert_eq!(twice.micros(), 1, "two halves of a millionth");
-        assert_eq!(prices.estimate("big-2", &all), None, "tokens of a cache have no price");
-        assert_eq!(prices.estimate("small", &all), None);
-        assert_eq!(prices.estimate("-", &all), None);
-        let most = TokensAnswer { tokens_in: u128::MAX.to_string(), ..all };
-        assert_eq!(prices.estimate("big-1", &most), None);
-    }
-
     #[test]
     fn what_is_no_list_of_prices_is_refused_by_its_place() {
-        for (text, why) in [
-            ("", "prices.json"),
-            ("{}", "expected a sequence"),
-            (r#"[{"model":"m","in":"1"}]"#, "missing field `out`"),
-            (r#"[{"model":"m","in":"1","out":"2","each":"3"}]"#, "unknown field `each`"),
-            (r#"[{"model":"m","in":1,"out":"2"}]"#, "expected a string"),
-            (r#"[{"model":"m","in":"1","out":"-2"}]"#, "model `m`: US dollars"),
-        ] {
-            let said = read(text).unwrap_err().to_string();
-            assert!(said.contains(why) && said.contains("prices.json"), "{said}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("prices.json");
+        for text in ["", "{}", r#"[{"model":"m","in":"1","out":"-2"}]"#] {
+            std::fs::write(&file, text).unwrap();
+            let said = read_prices(&file).unwrap_err().to_string();
+            assert!(said.contains("prices.json: "), "{said}");
         }
     }
 }

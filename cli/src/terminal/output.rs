@@ -3,11 +3,13 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 
-use bitacora_formats::is_bidi_control;
+use bitacora_formats::printable_json;
 use serde_json::Value;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
+
+pub(crate) use bitacora_formats::printable;
 
 /// The reason why a result did not reach stdout.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +88,7 @@ impl Output {
 
     /// Writes JSON that is text already, without line breaks between its tokens.
     pub(crate) fn json_text(&mut self, text: &str) -> Result<(), OutputError> {
-        self.line(escaped_json(text))
+        self.line(printable_json(text))
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
@@ -108,39 +110,6 @@ fn terminal_columns() -> Option<usize> {
     named.or_else(told).filter(|columns| *columns > 0).or(Some(USUAL_COLUMNS))
 }
 
-/// Returns JSON with the characters escaped that would control a terminal.
-pub(crate) fn escaped_json(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if steers(character) {
-            let mut units = [0; 2];
-            let units = character.encode_utf16(&mut units);
-            units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
-}
-
-/// Returns the text without characters that would control a terminal: events and answers come from elsewhere.
-pub(crate) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for character in text.chars() {
-        if steers(character) {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
-}
-
-/// Returns `true` if the character would control a terminal, or the text around it, instead of being shown.
-fn steers(character: char) -> bool {
-    character.is_control() || is_bidi_control(character)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,12 +124,6 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
-    }
-
-    #[test]
-    fn nothing_that_is_shown_steers_a_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\n"), "a\\u{1b}[2Jb\\u{9b}c\\n");
-        assert_eq!(printable("a\u{202e}b\u{2069}\u{e9}"), "a\\u{202e}b\\u{2069}\u{e9}");
     }
 
     /// A writer that keeps everything.

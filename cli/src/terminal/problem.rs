@@ -4,21 +4,21 @@ use std::error::Error;
 
 use bitacora_api::ProblemAnswer;
 use bitacora_client::ClientError;
+use bitacora_formats::printable_json;
 use serde_json::json;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::terminal::output::escaped_json;
 
 /// Returns the problem document of an error on one line: that of the service where it refused, else one of the program.
 pub(crate) fn problem(error: &CommandError) -> String {
     let told = refusal(error.source()).and_then(|problem| serde_json::to_string(problem).ok());
-    escaped_json(&told.unwrap_or_else(|| local(error.exit(), &error.to_string())))
+    printable_json(&told.unwrap_or_else(|| local(error.exit(), &error.to_string()))).into_owned()
 }
 
 /// Returns the problem document of a command line that does not parse.
 pub(crate) fn usage_problem(detail: &str) -> String {
-    escaped_json(&local(Exit::Usage, detail.trim_end()))
+    printable_json(&local(Exit::Usage, detail.trim_end())).into_owned()
 }
 
 fn local(exit: Exit, detail: &str) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use bitacora_import::{ImportProgress, ReadProgress};
+use bitacora_replay::ReplayProgress;
 use bitacora_verify::Progress;
 
 /// A bar over bytes; silent unless stderr is a terminal.
@@ -135,6 +136,12 @@ impl EventBar {
     }
 
     pub(crate) fn advance(&self, events: u64) {
+        self.0.inc(events);
+    }
+}
+
+impl ReplayProgress for EventBar {
+    fn advance(&self, events: u64) {
         self.0.inc(events);
     }
 }

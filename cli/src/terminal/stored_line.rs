@@ -59,15 +59,6 @@ impl StoredLine<'_> {
     }
 }
 
-/// Returns the beginning of a text, with a mark where it is cut.
-pub(crate) fn shortened(text: &str, characters: usize) -> String {
-    let mut shown: String = text.chars().take(characters).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,10 +78,5 @@ mod tests {
         is(&line("", ""), DataLine::Nothing);
         is(&line(r#""erased":true,"#, r#","data":1"#), DataLine::Erased);
         assert!(StoredLine::parse(br#"{"position":"7"}"#).is_err());
-    }
-
-    #[test]
-    fn what_is_longer_than_it_may_be_says_so() {
-        assert_eq!((shortened("ßß", 2), shortened("ßßß", 2)), ("ßß".to_owned(), "ßß…".to_owned()));
     }
 }

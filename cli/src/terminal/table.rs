@@ -4,6 +4,8 @@ use std::iter::once;
 
 use crate::terminal::output::{Output, OutputError, printable};
 
+pub(crate) use bitacora_formats::to_the_second;
+
 /// The most characters of a cell that are shown without `--wide`.
 const MAX_CELL_CHARACTERS: usize = 160;
 /// The fewest characters that a column of words is cut to.
@@ -286,23 +288,9 @@ pub(crate) fn write_fields(fields: &[(&str, Option<&str>)], output: &mut Output)
     Ok(())
 }
 
-/// Returns a time without its fraction of a second.
-pub(crate) fn to_the_second(time: &str) -> String {
-    match time.split_once('.') {
-        Some((seconds, rest)) if rest.ends_with('Z') => format!("{seconds}Z"),
-        _ => time.to_owned(),
-    }
-}
-
 /// Returns a text for a cell: cut if it is long.
 pub(crate) fn shortened(text: &str) -> String {
-    let mut characters = text.chars();
-    let beginning: String = characters.by_ref().take(MAX_CELL_CHARACTERS).collect();
-    let shown: String = match characters.next() {
-        None => beginning,
-        Some(_) => beginning.chars().chain(once('…')).collect(),
-    };
-    printable(&shown)
+    printable(&bitacora_formats::shortened(text, MAX_CELL_CHARACTERS))
 }
 
 /// Fields for people: names with their values, in the order of their lines.
@@ -347,13 +335,6 @@ mod tests {
         assert_eq!(long.chars().count(), MAX_CELL_CHARACTERS + 1);
         assert!(long.ends_with('…'));
         assert_eq!(shortened(&"é".repeat(MAX_CELL_CHARACTERS)), "é".repeat(MAX_CELL_CHARACTERS));
-    }
-
-    #[test]
-    fn a_time_is_shown_to_the_second() {
-        assert_eq!(to_the_second("2026-11-22T09:00:00.123456Z"), "2026-11-22T09:00:00Z");
-        assert_eq!(to_the_second("2026-11-22T09:00:00Z"), "2026-11-22T09:00:00Z");
-        assert_eq!(to_the_second("never. ever"), "never. ever");
     }
 
     fn fitted(columns: usize, dispensable: &'static [&'static str]) -> (Vec<String>, Vec<&'static str>) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -26,6 +26,8 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
+    ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
+    ("bitacora-report", &["api", "formats"]),
     (
         "bitacora-bench",
         &[
@@ -48,6 +50,8 @@ const ROOMS: [(&str, &[&str]); 19] = [
             "client",
             "verify",
             "import",
+            "replay",
+            "report",
             "bench",
             "data-folder",
             "formats",

@@ -1,11 +1,11 @@
 //! A stored event as one line: the service's NDJSON, or text for people.
 
-use bitacora_formats::{format_time, write_event_line};
+use bitacora_formats::{format_time, shortened, write_event_line};
 use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
 
 use crate::terminal::output::printable;
-use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, shortened};
+use crate::terminal::stored_line::{DataLine, EventLine, StoredLine};
 
 /// The most characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;

@@ -3,15 +3,14 @@
 use bitacora_api::StateAnswer;
 use bitacora_formats::Position;
 use bitacora_governance::REACTOR_VERSION;
-use serde_json::json;
+use bitacora_replay::{LiveComparison, ReplayStart};
 
-use super::fold::Begin;
-use super::{ReplayFailure, fold, interruptible};
+use super::{ReplayFailure, fold, write};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::access::{OpenFolder, event_loop};
 use crate::options::global::Global;
-use crate::terminal::output::{Output, printable};
+use crate::terminal::output::Output;
 
 /// Compares the two states. The service is asked first: a later answer may be ahead of the folder.
 pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
@@ -33,38 +32,10 @@ pub(super) fn compare(global: &Global, output: &mut Output) -> Result<Exit, Comm
     if place > head {
         return Err(ReplayFailure::Behind { live: place, head }.into());
     }
-    let ledger = folder.ledger.clone();
-    let mut folded =
-        interruptible(move |stop| fold::states(&ledger, &[place], &Begin::AtTheFirstEvent, stop))?;
+    let mut folded = fold(folder.ledger.clone(), vec![place], ReplayStart::FirstEvent)?;
     let Some(replayed) = folded.pop() else { return Ok(Exit::Failed) };
-    let digests = replayed.state.digests().map_err(ReplayFailure::from)?;
-    let own = digests.state.to_string();
-    let own_parts = digests.parts.iter().map(|(part, digest)| (part.name.to_owned(), digest.to_string()));
-    let own_parts: std::collections::BTreeMap<_, _> = own_parts.collect();
-    let names = own_parts.keys().chain(live.parts.keys());
-    let mut differing: Vec<_> = names.filter(|name| own_parts.get(*name) != live.parts.get(*name)).collect();
-    differing.sort_unstable();
-    differing.dedup();
-    let same = own == live.digest && differing.is_empty();
-    if global.json {
-        output.json(&json!({
-            "same": same,
-            "position": place.to_string(),
-            "replayed": own,
-            "live": live.digest,
-            "differing": differing,
-        }))?;
-    } else {
-        output.line(format_args!("position {place}"))?;
-        output.line(format_args!("replayed {own}"))?;
-        output.line(format_args!("live     {}", printable(&live.digest)))?;
-        match (same, differing.as_slice()) {
-            (true, _) => output.line("the same")?,
-            (false, parts) => {
-                let parts: Vec<_> = parts.iter().map(|part| printable(part)).collect();
-                output.line(format_args!("not the same: {}", parts.join(", ")))?;
-            }
-        }
-    }
-    Ok(if same { Exit::Done } else { Exit::Failed })
+    let parts = live.parts.into_iter().collect();
+    let compared = LiveComparison::new(&replayed, live.digest, &parts).map_err(ReplayFailure::of_state)?;
+    write(|| compared.to_json(), || compared.lines(), global, output)?;
+    Ok(if compared.is_same() { Exit::Done } else { Exit::Failed })
 }

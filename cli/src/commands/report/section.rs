@@ -1,29 +1,9 @@
-//! A section of a report: a heading, a note and rows.
+//! The sections of a report, on a terminal.
+
+use bitacora_report::Section;
 
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::TextTable;
-
-/// The most rows of a section for people; `--json` has all of them.
-const MAX_SHOWN_ROWS: usize = 40;
-
-/// A section of a report.
-pub(super) struct Section {
-    pub(super) title: String,
-    /// The meaning of the rows, and the remedy.
-    pub(super) note: String,
-    pub(super) heading: Vec<&'static str>,
-    pub(super) rows: Vec<Vec<String>>,
-    /// The text for a section without rows.
-    pub(super) empty: String,
-}
-
-impl Section {
-    /// Returns the rows to show, and the number of those left out.
-    pub(super) fn shown(&self) -> (&[Vec<String>], usize) {
-        let shown = self.rows.get(..MAX_SHOWN_ROWS).unwrap_or(&self.rows);
-        (shown, self.rows.len() - shown.len())
-    }
-}
 
 /// Writes all sections for a terminal.
 pub(super) fn write(title: &str, sections: &[Section], output: &mut Output) -> Result<(), OutputError> {

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use bitacora_formats::shortened;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::stored_line::{DataLine, StoredLine, shortened};
+use crate::terminal::stored_line::{DataLine, StoredLine};
 
 /// The most characters of a line's gist.
 const GIST_CHARACTERS: usize = 160;

@@ -3,6 +3,7 @@
 use bitacora_api::{
     SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionList, SuggestionsMade,
 };
+use bitacora_report::{position_words, suggestion_subject};
 use clap::{Args, ValueEnum};
 use hyper::Method;
 use serde::Serialize;
@@ -15,12 +16,8 @@ use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage, each_page};
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::{ServiceAnswer, ServiceUse};
-use crate::options::dimension::dimension_words;
 use crate::terminal::output::printable;
 use crate::terminal::table::{Cell, Row, TextTable, cells};
-
-/// The numbers of positions that are shown from the beginning and from the end.
-const SHOWN_POSITIONS: [usize; 2] = [2, 3];
 
 #[derive(Debug, Args)]
 pub(crate) struct SuggestArguments {
@@ -110,8 +107,14 @@ impl Row for SuggestionAnswer {
     const HEADINGS: &'static [&'static str] = &["suggestion", "state", "what for", "why", "positions"];
 
     fn cells(&self) -> Vec<Cell> {
-        let positions = positions(&self.evidence);
-        cells![Cell::id(&self.suggestion), Cell::id(&self.state), what_for(self), &self.reason, positions]
+        let positions = position_words(&self.evidence);
+        cells![
+            Cell::id(&self.suggestion),
+            Cell::id(&self.state),
+            suggestion_subject(self),
+            &self.reason,
+            positions
+        ]
     }
 }
 
@@ -172,37 +175,4 @@ pub(super) fn reject(
 fn answer_request(note: Option<String>, cwd: Vec<String>) -> Option<SuggestionAnswerRequest> {
     let cwd = (!cwd.is_empty()).then_some(cwd);
     (note.is_some() || cwd.is_some()).then_some(SuggestionAnswerRequest { note, cwd })
-}
-
-/// Describes the subject of a suggestion, with the tags that people gave it.
-pub(crate) fn what_for(suggestion: &SuggestionAnswer) -> String {
-    let mut words = suggestion.dimension.as_ref().map_or("-".to_owned(), dimension_words);
-    if !suggestion.tags.is_empty() {
-        words.push_str(&format!(" [{}]", suggestion.tags.join(", ")));
-    }
-    words
-}
-
-/// Shortens positions: the first and the last ones, and their number.
-pub(crate) fn positions(all: &[String]) -> String {
-    let [first, last] = SHOWN_POSITIONS;
-    if all.len() <= first + last {
-        return all.join(", ");
-    }
-    let beginning = all.get(..first).unwrap_or_default().join(", ");
-    let end = all.get(all.len() - last..).unwrap_or_default().join(", ");
-    format!("{beginning} … {end} ({})", all.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_many_positions_the_first_and_the_last_are_shown() {
-        let all = |count: usize| positions(&(1..=count).map(|number| number.to_string()).collect::<Vec<_>>());
-        assert_eq!(all(0), "");
-        assert_eq!(all(5), "1, 2, 3, 4, 5");
-        assert_eq!(all(6), "1, 2 … 4, 5, 6 (6)");
-    }
 }

@@ -1,24 +1,12 @@
-//! The data of a report: the answers of a service, and its sections made from them.
+//! The report of what a ledger learned: its sections, made from a service's answers.
 
-use std::collections::BTreeMap;
+use bitacora_api::{AnswererAnswer, ApprovalAnswer, CostAnswer, CostList, GapAnswer, SuggestionAnswer};
+use bitacora_formats::to_the_second;
 
-use bitacora_api::{AnswererList, ApprovalList, CostAnswer, CostList, GapList, SuggestionList};
-use serde::Serialize;
-use serde_json::json;
-use serde_json::value::RawValue;
-
-use super::section::Section;
-use crate::commands::costs::sums::{heading, sums};
-use crate::commands::gaps::{no_gap, open_calls};
-use crate::commands::trust::suggested::{positions, what_for};
-use crate::error::CommandError;
-use crate::ledger_access::merge_pages::MergedPages;
-use crate::ledger_access::pages::{ListPage, each_page};
-use crate::ledger_access::principal_names::KnownPeople;
-use crate::ledger_access::query::with_query;
-use crate::ledger_access::service::{ServiceClient, ServiceFailure};
-use crate::options::prices::Prices;
-use crate::terminal::table::to_the_second;
+use crate::costs::{cost_headings, sum_costs};
+use crate::prices::Prices;
+use crate::section::Section;
+use crate::words::{gapless_words, position_words, suggestion_subject};
 
 /// The kinds of suggestions, each with a heading and a meaning.
 const KINDS: [(&str, &str, &str); 5] = [
@@ -33,97 +21,41 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("promote", "would be promoted", "20 or more went well, the score is 0.9 or more, one failed at most"),
 ];
 
-/// The pages of a list, joined as JSON and parsed.
-struct JoinedPages<T> {
-    joined: MergedPages,
-    pages: Vec<T>,
-}
+/// The characters of a digest that are shown; `imports` accepts them for the whole.
+const SHOWN_DIGEST: usize = 12;
+/// The mark for a suggestion without an import.
+const NO_IMPORT: &str = "-";
 
-/// The data of a report.
-pub(super) struct ReportData {
-    position: String,
-    open: JoinedPages<SuggestionList>,
-    candidates: JoinedPages<SuggestionList>,
-    imported: JoinedPages<SuggestionList>,
-    accepted: JoinedPages<SuggestionList>,
-    rejected: JoinedPages<SuggestionList>,
-    by_model: JoinedPages<CostList>,
-    by_day: JoinedPages<CostList>,
-    gaps: JoinedPages<GapList>,
+/// The answers that a report is made from, all pages of each.
+pub struct LearnedAnswers {
+    /// The suggestions that wait for an answer.
+    pub open: Vec<SuggestionAnswer>,
+    /// The suggestions that could be made.
+    pub candidates: Vec<SuggestionAnswer>,
+    /// The suggestions that waiting imports would support.
+    pub imported: Vec<SuggestionAnswer>,
+    /// The suggestions that people accepted.
+    pub accepted: Vec<SuggestionAnswer>,
+    /// The suggestions that people rejected.
+    pub rejected: Vec<SuggestionAnswer>,
+    /// The costs by model.
+    pub by_model: CostList,
+    /// The costs by day and model.
+    pub by_day: CostList,
+    /// The calls with an incomplete record.
+    pub gaps: Vec<GapAnswer>,
     /// The number of calls without an outcome.
-    open_calls: usize,
-    approvals: JoinedPages<ApprovalList>,
-    answerers: JoinedPages<AnswererList>,
-    people: KnownPeople,
+    pub open_calls: usize,
+    /// The approvals that are asked for.
+    pub approvals: Vec<ApprovalAnswer>,
+    /// The people and policies that answered approvals.
+    pub answerers: Vec<AnswererAnswer>,
 }
 
-/// The answers that a report is made from, for programs.
-#[derive(Serialize)]
-pub(super) struct ReportDocument<'a> {
-    position: &'a str,
-    suggestions: BTreeMap<&'static str, Box<RawValue>>,
-    costs: BTreeMap<&'static str, Box<RawValue>>,
-    gaps: Box<RawValue>,
-    approvals: Box<RawValue>,
-    answerers: Box<RawValue>,
-}
-
-impl ReportData {
-    pub(super) fn gather(service: &mut ServiceClient) -> Result<Self, CommandError> {
-        let mut suggestions = |state: &str| {
-            let path = with_query("suggestions", &json!({"state": state}));
-            all_pages(service, &path)
-        };
-        let [open, candidates, imported] =
-            [suggestions("open")?, suggestions("candidate")?, suggestions("imported")?];
-        let [accepted, rejected] = [suggestions("accepted")?, suggestions("rejected")?];
-        Ok(Self {
-            position: service.at_least().unwrap_or("-").to_owned(),
-            open,
-            candidates,
-            imported,
-            accepted,
-            rejected,
-            by_model: one_page(service, "costs?by=model")?,
-            by_day: one_page(service, "costs?by=day,model")?,
-            gaps: all_pages(service, "gaps")?,
-            open_calls: open_calls(None, service)?,
-            approvals: all_pages(service, "approvals")?,
-            answerers: all_pages(service, "answerers")?,
-            people: KnownPeople::of(service)?,
-        })
-    }
-
-    /// Returns the position of the last event that is counted in it.
-    pub(super) fn position(&self) -> &str {
-        &self.position
-    }
-
-    /// Returns the answers as they came, by their subject.
-    pub(super) fn document(&self) -> Result<ReportDocument<'_>, ServiceFailure> {
-        let mut suggestions = BTreeMap::new();
-        for (state, list) in [
-            ("open", &self.open),
-            ("candidate", &self.candidates),
-            ("imported", &self.imported),
-            ("accepted", &self.accepted),
-            ("rejected", &self.rejected),
-        ] {
-            suggestions.insert(state, list.document()?);
-        }
-        let costs = [("byModel", self.by_model.document()?), ("byDayAndModel", self.by_day.document()?)];
-        Ok(ReportDocument {
-            position: &self.position,
-            suggestions,
-            costs: costs.into(),
-            gaps: self.gaps.document()?,
-            approvals: self.approvals.document()?,
-            answerers: self.answerers.document()?,
-        })
-    }
-
-    /// Returns the sections of the report, in reading order.
-    pub(super) fn sections(&self, prices: Option<&Prices>) -> Vec<Section> {
+impl LearnedAnswers {
+    /// Returns the sections of the report, in reading order. `named` gives an actor its name.
+    #[must_use]
+    pub fn sections(&self, prices: Option<&Prices>, named: impl Fn(&str) -> String) -> Vec<Section> {
         let mut sections: Vec<_> = KINDS.iter().filter_map(|kind| self.suggested(*kind)).collect();
         if sections.is_empty() {
             sections.push(Section {
@@ -135,27 +67,27 @@ impl ReportData {
             });
         }
         sections.extend(self.if_imports_counted().into_iter().flatten());
-        sections.push(self.answered());
+        sections.push(self.answered(&named));
         let model = |cost: &CostAnswer| vec![cost.model.clone()];
         sections.push(costs("spent by model", &self.by_model, model, &["model"], prices));
         let by_day = |cost: &CostAnswer| vec![cost.day.clone(), cost.model.clone()];
         sections.push(costs("spent by day and model", &self.by_day, by_day, &["day", "model"], prices));
         sections.push(self.gaps());
         sections.push(self.waiting());
-        sections.push(self.answerers());
+        sections.push(self.answerers(&named));
         sections
     }
 
     /// Returns the section of suggestions of one kind; `None` if there are none.
     fn suggested(&self, (kind, title, meaning): (&str, &str, &str)) -> Option<Section> {
-        let both = self.open.pages.iter().chain(&self.candidates.pages);
-        let of_kind = both.flat_map(|page| &page.suggestions).filter(|one| one.kind.as_deref() == Some(kind));
-        let row = |suggestion: &bitacora_api::SuggestionAnswer| {
+        let both = self.open.iter().chain(&self.candidates);
+        let of_kind = both.filter(|one| one.kind.as_deref() == Some(kind));
+        let row = |suggestion: &SuggestionAnswer| {
             vec![
                 suggestion.state.clone(),
-                what_for(suggestion),
+                suggestion_subject(suggestion),
                 suggestion.reason.clone(),
-                positions(&suggestion.evidence),
+                position_words(&suggestion.evidence),
                 suggestion.suggestion.clone(),
             ]
         };
@@ -174,13 +106,12 @@ impl ReportData {
     fn if_imports_counted(&self) -> [Option<Section>; 2] {
         let (mut of_imports, mut of_none) = (Vec::new(), Vec::new());
         for (kind, title, _) in KINDS {
-            let all = self.imported.pages.iter().flat_map(|page| &page.suggestions);
-            for suggestion in all.filter(|one| one.kind.as_deref() == Some(kind)) {
+            for suggestion in self.imported.iter().filter(|one| one.kind.as_deref() == Some(kind)) {
                 let mut row = vec![
                     title.to_owned(),
-                    what_for(suggestion),
+                    suggestion_subject(suggestion),
                     suggestion.reason.clone(),
-                    positions(&suggestion.evidence),
+                    position_words(&suggestion.evidence),
                 ];
                 match suggestion.import.as_deref().filter(|import| *import != NO_IMPORT) {
                     Some(import) => {
@@ -216,16 +147,16 @@ impl ReportData {
         ]
     }
 
-    fn answered(&self) -> Section {
-        let both = self.accepted.pages.iter().chain(&self.rejected.pages);
-        let row = |suggestion: &bitacora_api::SuggestionAnswer| {
+    fn answered(&self, named: &impl Fn(&str) -> String) -> Section {
+        let both = self.accepted.iter().chain(&self.rejected);
+        let row = |suggestion: &SuggestionAnswer| {
             let answer = suggestion.answer.as_ref();
             let text = |text: Option<&String>| text.cloned().unwrap_or_else(|| "-".to_owned());
             vec![
                 suggestion.state.clone(),
                 suggestion.suggestion.clone(),
-                what_for(suggestion),
-                text(answer.and_then(|answer| answer.by.as_ref()).map(|by| self.people.named(by)).as_ref()),
+                suggestion_subject(suggestion),
+                text(answer.and_then(|answer| answer.by.as_ref()).map(|by| named(by)).as_ref()),
                 text(answer.map(|answer| &answer.position)),
                 text(answer.and_then(|answer| answer.note.as_ref())),
             ]
@@ -234,15 +165,14 @@ impl ReportData {
             title: "answered".to_owned(),
             note: "what people said to suggestions".to_owned(),
             heading: vec!["state", "suggestion", "what", "by", "position", "note"],
-            rows: both.flat_map(|page| &page.suggestions).map(row).collect(),
+            rows: both.map(row).collect(),
             empty: "no suggestion was answered".to_owned(),
         }
     }
 
     fn gaps(&self) -> Section {
-        let gaps = || self.gaps.pages.iter().flat_map(|page| &page.gaps);
-        let without = |half: &str| gaps().filter(|gap| gap.missing == half).count();
-        let rows = gaps().map(|gap| {
+        let without = |half: &str| self.gaps.iter().filter(|gap| gap.missing == half).count();
+        let rows = self.gaps.iter().map(|gap| {
             let (agent, session) = (gap.agent.as_deref(), gap.session.as_deref());
             vec![
                 gap.position.clone(),
@@ -263,13 +193,12 @@ impl ReportData {
             ),
             heading: vec!["position", "time", "missing", "call", "whose", "where it was seen"],
             rows: rows.collect(),
-            empty: no_gap(false, self.open_calls),
+            empty: gapless_words(false, self.open_calls),
         }
     }
 
     fn waiting(&self) -> Section {
-        let waiting = self.approvals.pages.iter().flat_map(|page| &page.approvals);
-        let waiting = waiting.filter(|approval| approval.call_ended != Some(true));
+        let waiting = self.approvals.iter().filter(|approval| approval.call_ended != Some(true));
         let rows = waiting.map(|approval| {
             vec![
                 approval.id.clone(),
@@ -288,15 +217,12 @@ impl ReportData {
             empty: "no approval is pending".to_owned(),
         }
     }
-}
 
-impl ReportData {
-    fn answerers(&self) -> Section {
-        let all = self.answerers.pages.iter().flat_map(|page| &page.answerers);
-        let rows = all.map(|one| {
+    fn answerers(&self, named: &impl Fn(&str) -> String) -> Section {
+        let rows = self.answerers.iter().map(|one| {
             let counts = [one.approved, one.rejected, one.edited, one.withdrawn, one.expired];
             let within = one.half_within_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s"));
-            let by = std::iter::once(self.people.named(&one.by)).chain(counts.map(|count| count.to_string()));
+            let by = std::iter::once(named(&one.by)).chain(counts.map(|count| count.to_string()));
             by.chain([within, format!("{}-{}", one.first, one.last)]).collect()
         });
         Section {
@@ -318,54 +244,23 @@ impl ReportData {
     }
 }
 
-/// The characters of a digest that are shown; `imports` accepts them for the whole.
-const SHOWN_DIGEST: usize = 12;
-/// The mark for a suggestion without an import.
-const NO_IMPORT: &str = "-";
-
 fn costs(
     title: &str,
-    list: &JoinedPages<CostList>,
+    list: &CostList,
     of: impl Fn(&CostAnswer) -> Vec<Option<String>>,
     names: &[&'static str],
     prices: Option<&Prices>,
 ) -> Section {
     let of =
         |cost: &CostAnswer| of(cost).into_iter().map(|part| part.unwrap_or_else(|| "-".to_owned())).collect();
-    let (sums, total) = list.pages.first().map(|list| sums(list, of, prices)).unwrap_or_default();
+    let (sums, total) = sum_costs(list, of, prices);
     let rows = sums.into_iter().map(|sum| [sum.of, sum.spending.cells()].concat());
     Section {
         title: title.to_owned(),
         note: total.note(),
-        heading: [names, &heading(prices.is_some())].concat(),
+        heading: [names, &cost_headings(prices.is_some())].concat(),
         // The newest rows come first.
         rows: rows.rev().collect(),
         empty: "nothing was spent".to_owned(),
     }
-}
-
-impl<T> JoinedPages<T> {
-    fn document(&self) -> Result<Box<RawValue>, ServiceFailure> {
-        RawValue::from_string(self.joined.to_json()).map_err(ServiceFailure::Request)
-    }
-}
-
-fn all_pages<T: ListPage>(service: &mut ServiceClient, path: &str) -> Result<JoinedPages<T>, CommandError> {
-    let mut all = JoinedPages { joined: MergedPages::new(T::LISTS), pages: Vec::new() };
-    each_page(service, path, |text, page| {
-        all.joined.take(text)?;
-        all.pages.push(page);
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-fn one_page<T: serde::de::DeserializeOwned>(
-    service: &mut ServiceClient,
-    path: &str,
-) -> Result<JoinedPages<T>, CommandError> {
-    let answer = service.get(path)?;
-    let mut joined = MergedPages::new(&[]);
-    joined.take(answer.text())?;
-    Ok(JoinedPages { joined, pages: vec![answer.read()?] })
 }

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use bitacora_formats::html_text;
 use bitacora_vocabulary::Verdict;
 
-use super::ends::RejectedCalls;
-use super::trial_report::{TrialContext, changed_most, in_words};
-use super::what_if::{Trial, TrialRow};
+use crate::trial::{Trial, TrialContext, TrialRow};
+use crate::trial_text::in_words;
+use crate::watched_calls::RejectedCalls;
 
 /// The most bars of one chart.
 const MAX_BARS: usize = 20;
@@ -24,8 +25,9 @@ table{border-collapse:collapse;width:100%}td,th{padding:.2rem .6rem;text-align:l
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.9em;overflow-wrap:anywhere}\
 .s{fill:var(--s);color:var(--s)}.m{fill:var(--m);color:var(--m)}.n0{fill:var(--n)}small{opacity:.75}";
 
-/// Returns the page, in HTML.
-pub(super) fn page(context: &TrialContext<'_>, trial: &Trial) -> String {
+/// Returns the result of a trial as a self-contained HTML page.
+#[must_use]
+pub fn trial_page(context: &TrialContext<'_>, trial: &Trial) -> String {
     let mut html = String::new();
     let (calls, changed) = (trial.calls(), trial.changed());
     let name = escaped(context.name);
@@ -44,8 +46,8 @@ pub(super) fn page(context: &TrialContext<'_>, trial: &Trial) -> String {
     verdicts(trial, &mut html);
     if changed > 0 {
         days(trial, &mut html);
-        bars("By tool", &changed_most(&trial.by_tool), &mut html);
-        bars("By agent", &changed_most(&trial.by_agent), &mut html);
+        bars("By tool", &trial.by_tool.changed_most(), &mut html);
+        bars("By agent", &trial.by_agent.changed_most(), &mut html);
         examples(trial, &mut html);
     }
     html.push_str("</body>\n</html>\n");
@@ -70,23 +72,23 @@ fn head(name: &str, html: &mut String) {
 }
 
 fn remarks(trial: &Trial, html: &mut String) {
-    let ends = &trial.ends;
+    let outcomes = &trial.outcomes;
     html.push_str("<ul>\n");
-    if ends.stricter_ok + ends.stricter_failed > 0 {
+    if outcomes.stricter_ok + outcomes.stricter_failed > 0 {
         push(
             html,
             format_args!(
                 "<li>Of the calls that would be judged <b class=\"s\">more strictly</b>, {} ended well and {} failed.</li>\n",
-                ends.stricter_ok, ends.stricter_failed
+                outcomes.stricter_ok, outcomes.stricter_failed
             ),
         );
     }
-    if ends.milder_ok + ends.milder_failed + ends.milder_blocked > 0 {
+    if outcomes.milder_ok + outcomes.milder_failed + outcomes.milder_blocked > 0 {
         push(
             html,
             format_args!(
                 "<li>Of those that would be judged <b class=\"m\">more mildly</b>, {} ended well, {} failed, and {} were not let run.</li>\n",
-                ends.milder_ok, ends.milder_failed, ends.milder_blocked
+                outcomes.milder_ok, outcomes.milder_failed, outcomes.milder_blocked
             ),
         );
     }
@@ -251,21 +253,9 @@ fn examples(trial: &Trial, html: &mut String) {
     html.push_str("</table>\n");
 }
 
-/// Escapes text for HTML, inside and outside of attributes.
+/// Escapes text for HTML. Control characters, which HTML cannot hold, are replaced.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            character if character.is_control() => escaped.push('\u{fffd}'),
-            character => escaped.push(character),
-        }
-    }
-    escaped
+    html_text(&text.replace(char::is_control, "\u{fffd}"))
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! The files that the paths on the command line name.
+//! The search for the files to import, below the paths that a user names.
 
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::files::input_file;
-use bitacora_import::{FileIdentity, SourceFile};
+use crate::source_file::{FileIdentity, SourceFile};
 
 /// The most files of one import.
 const MAX_FILES: usize = 100_000;
@@ -23,27 +22,34 @@ const STDIN: &str = "stdin";
 
 /// The reason why there is nothing to import.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FilesError {
+pub enum SourceFilesError {
+    /// A path or a folder could not be read.
     #[error("{}: {source}; nothing was imported", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The folder holds nothing to import.
     #[error("{}: no file here ends in .jsonl or .ndjson; name the files themselves", .0.display())]
     Empty(PathBuf),
+    /// The folder holds too much for one import.
     #[error("{}: more than {MAX_FILES} files, or {MAX_ENTRIES} names in a folder; import some folders of it at a time", .0.display())]
     TooMany(PathBuf),
+    /// The folder has folders too far below it.
     #[error("{}: folders lie more than {MAX_DEPTH} deep; import some of them at a time", .0.display())]
     TooDeep(PathBuf),
-    #[error("no home folder to look for transcripts in; name a file or a folder")]
-    NoHome,
 }
 
-/// Returns the folder in which Claude Code keeps the transcripts of its sessions.
-pub(crate) fn home_transcripts() -> Result<PathBuf, FilesError> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    Ok(home.ok_or(FilesError::NoHome)?.join(".claude").join("projects"))
-}
+/// A function that refuses what is no regular file: by its name, and by what the system says of it.
+pub type CheckFile = fn(&Path, &Metadata) -> io::Result<()>;
 
-/// Returns the files that the paths name, those of a folder in the order of their names.
-pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
+/// Returns the files that the paths name, those of a folder in the order of their names. The path `-` is stdin.
+///
+/// # Errors
+/// [`SourceFilesError`].
+pub fn find_sources(paths: &[PathBuf], check: CheckFile) -> Result<Vec<SourceFile>, SourceFilesError> {
     let mut files = Vec::new();
     for path in paths {
         if path == Path::new("-") {
@@ -57,33 +63,36 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, FilesError> {
             let before = files.len();
             collect(path, path, 0, &mut files)?;
             if files.len() == before {
-                return Err(FilesError::Empty(path.clone()));
+                return Err(SourceFilesError::Empty(path.clone()));
             }
         } else {
-            if !input_file::is_open_already(path) {
-                input_file::must_be_regular(&about).map_err(|source| failed(path, source))?;
-            }
+            check(path, &about).map_err(|source| failed(path, source))?;
             let name = unpacked(&path.file_name().unwrap_or_default().to_string_lossy());
             let identity = Some(FileIdentity::from(&about));
             files.push(SourceFile { path: Some(path.clone()), name, bytes: about.len(), identity });
         }
         if files.len() > MAX_FILES {
-            return Err(FilesError::TooMany(path.clone()));
+            return Err(SourceFilesError::TooMany(path.clone()));
         }
     }
     Ok(files)
 }
 
 /// Collects the files of a folder. Links to folders are not followed: their contents lie elsewhere, or above.
-fn collect(root: &Path, folder: &Path, depth: usize, files: &mut Vec<SourceFile>) -> Result<(), FilesError> {
+fn collect(
+    root: &Path,
+    folder: &Path,
+    depth: usize,
+    files: &mut Vec<SourceFile>,
+) -> Result<(), SourceFilesError> {
     if depth > MAX_DEPTH {
-        return Err(FilesError::TooDeep(folder.to_owned()));
+        return Err(SourceFilesError::TooDeep(folder.to_owned()));
     }
     let entries = fs::read_dir(folder).map_err(|source| failed(folder, source))?;
     let entries = entries.take(MAX_ENTRIES + 1).collect::<io::Result<Vec<_>>>();
     let mut entries = entries.map_err(|source| failed(folder, source))?;
     if entries.len() > MAX_ENTRIES {
-        return Err(FilesError::TooMany(folder.to_owned()));
+        return Err(SourceFilesError::TooMany(folder.to_owned()));
     }
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -100,7 +109,7 @@ fn collect(root: &Path, folder: &Path, depth: usize, files: &mut Vec<SourceFile>
             files.push(SourceFile { name, path: Some(path), bytes, identity });
         }
         if files.len() > MAX_FILES {
-            return Err(FilesError::TooMany(root.to_owned()));
+            return Err(SourceFilesError::TooMany(root.to_owned()));
         }
     }
     Ok(())
@@ -120,8 +129,8 @@ fn unpacked(name: &str) -> String {
     bare.unwrap_or(name).to_owned()
 }
 
-fn failed(path: &Path, source: io::Error) -> FilesError {
-    FilesError::Read { path: path.to_owned(), source }
+fn failed(path: &Path, source: io::Error) -> SourceFilesError {
+    SourceFilesError::Read { path: path.to_owned(), source }
 }
 
 #[cfg(test)]
@@ -130,10 +139,12 @@ mod tests {
 
     use super::*;
 
-    struct Untold;
+    fn check(_: &Path, about: &Metadata) -> io::Result<()> {
+        if about.is_file() { Ok(()) } else { Err(io::Error::other("no regular file")) }
+    }
 
-    impl bitacora_import::ReadProgress for Untold {
-        fn read(&self, _: u64) {}
+    fn find(paths: &[PathBuf]) -> Result<Vec<SourceFile>, SourceFilesError> {
+        find_sources(paths, check)
     }
 
     fn names(paths: &[PathBuf]) -> Vec<String> {
@@ -159,16 +170,15 @@ mod tests {
     fn a_folder_without_any_is_an_error_and_so_is_a_path_that_is_not_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
-        assert!(matches!(find(std::slice::from_ref(&path)), Err(FilesError::Empty(_))));
+        assert!(matches!(find(std::slice::from_ref(&path)), Err(SourceFilesError::Empty(_))));
         for no_file in [path.join("no"), "/dev/zero".into()] {
-            assert!(matches!(find(&[no_file]), Err(FilesError::Read { .. })));
+            assert!(matches!(find(&[no_file]), Err(SourceFilesError::Read { .. })));
         }
         let pipe = path.join("pipe.jsonl");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let why = find(std::slice::from_ref(&pipe)).unwrap_err().to_string();
-        assert!(why.contains("found a pipe"), "{why}");
-        // In a folder it is one of its files, and told of when it is read, without waiting for a writer.
+        assert!(why.contains("no regular file"), "{why}");
+        // In a folder it is one of its files, and told of when it is read.
         assert_eq!(names(&[path]), ["pipe.jsonl"]);
-        assert!(bitacora_import::Records::open(Some(&pipe), input_file::open, Untold).is_err());
     }
 }

@@ -11,37 +11,37 @@ const MAX_EXAMPLES: usize = 8;
 
 /// The outcomes of calls with another verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Ends {
+pub(crate) struct OutcomeCounts {
     /// Calls with a stricter verdict that succeeded.
-    pub(super) stricter_ok: u64,
+    pub(crate) stricter_ok: u64,
     /// Calls with a stricter verdict that failed.
-    pub(super) stricter_failed: u64,
+    pub(crate) stricter_failed: u64,
     /// Calls with a milder verdict that succeeded.
-    pub(super) milder_ok: u64,
+    pub(crate) milder_ok: u64,
     /// Calls with a milder verdict that failed.
-    pub(super) milder_failed: u64,
+    pub(crate) milder_failed: u64,
     /// Calls with a milder verdict that were rejected or blocked.
-    pub(super) milder_blocked: u64,
+    pub(crate) milder_blocked: u64,
 }
 
 /// Calls that people rejected, by the tried policy's verdict: it would have stopped those that it denies by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RejectionCounts {
-    pub(super) deny: RejectedCalls,
-    pub(super) review: RejectedCalls,
-    pub(super) allow: RejectedCalls,
+pub(crate) struct RejectionCounts {
+    pub(crate) deny: RejectedCalls,
+    pub(crate) review: RejectedCalls,
+    pub(crate) allow: RejectedCalls,
 }
 
 /// Rejected calls with one verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RejectedCalls {
-    pub(super) calls: u64,
+pub(crate) struct RejectedCalls {
+    pub(crate) calls: u64,
     /// The positions of the first decisions about them.
-    pub(super) examples: Vec<u64>,
+    pub(crate) examples: Vec<u64>,
 }
 
 impl RejectionCounts {
-    pub(super) fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.deny.calls + self.review.calls + self.allow.calls
     }
 
@@ -60,12 +60,12 @@ impl RejectionCounts {
 
 /// The judged calls, until they end.
 #[derive(Default)]
-pub(super) struct WatchedCalls {
+pub(crate) struct WatchedCalls {
     by_id: HashMap<String, JudgedCall>,
     /// The calls that wait for an approval, by its id.
     waiting: HashMap<String, Vec<String>>,
-    pub(super) ends: Ends,
-    pub(super) rejections: RejectionCounts,
+    pub(crate) outcomes: OutcomeCounts,
+    pub(crate) rejections: RejectionCounts,
 }
 
 /// A judged call.
@@ -78,7 +78,7 @@ struct JudgedCall {
 
 impl WatchedCalls {
     /// Watches for the end of a call that was decided at a position, whether or not its verdict changed.
-    pub(super) fn watch(
+    pub(crate) fn watch(
         &mut self,
         decision: &DecisionMade,
         decided: u64,
@@ -100,25 +100,25 @@ impl WatchedCalls {
     }
 
     /// Takes in the answer to an approval.
-    pub(super) fn answer(&mut self, approval: &str, is_rejection: bool) {
+    pub(crate) fn answer(&mut self, approval: &str, is_rejection: bool) {
         let calls = self.waiting.remove(approval).unwrap_or_default();
         calls.iter().filter(|_| is_rejection).for_each(|call| self.reject(call));
     }
 
     /// Takes in the end of a call, by an event of this type.
-    pub(super) fn end(&mut self, call: &str, kind: &str, is_rejection: bool) {
+    pub(crate) fn end(&mut self, call: &str, kind: &str, is_rejection: bool) {
         if is_rejection {
             self.reject(call);
         }
         let Some(JudgedCall { before, after, .. }) = self.by_id.remove(call) else { return };
-        let ends = &mut self.ends;
+        let outcomes = &mut self.outcomes;
         let counted = match (after > before, kind) {
             _ if after == before => return,
-            (true, ToolCompleted::KIND) => &mut ends.stricter_ok,
-            (true, ToolFailed::KIND) => &mut ends.stricter_failed,
-            (false, ToolCompleted::KIND) => &mut ends.milder_ok,
-            (false, ToolFailed::KIND) => &mut ends.milder_failed,
-            (false, ToolBlocked::KIND) => &mut ends.milder_blocked,
+            (true, ToolCompleted::KIND) => &mut outcomes.stricter_ok,
+            (true, ToolFailed::KIND) => &mut outcomes.stricter_failed,
+            (false, ToolCompleted::KIND) => &mut outcomes.milder_ok,
+            (false, ToolFailed::KIND) => &mut outcomes.milder_failed,
+            (false, ToolBlocked::KIND) => &mut outcomes.milder_blocked,
             _ => return,
         };
         *counted += 1;

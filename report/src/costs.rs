@@ -6,18 +6,19 @@ use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use bitacora_formats::{format_usd, parse_usd};
 use serde_json::{Map, Value, json};
 
-use crate::options::prices::{Estimate, Prices};
+use crate::prices::{Estimate, Prices};
 
 /// The spending of one group.
-pub(crate) struct Sum {
+pub struct CostGroup {
     /// The group's keys, in the order that was asked for.
-    pub(crate) of: Vec<String>,
-    pub(crate) spending: CostSums,
+    pub of: Vec<String>,
+    /// The sums of the group.
+    pub spending: CostSums,
 }
 
 /// Spending, as numbers.
 #[derive(Default)]
-pub(crate) struct CostSums {
+pub struct CostSums {
     calls: u128,
     /// The number of calls without a reported cost or a price.
     unpriced: u128,
@@ -33,19 +34,21 @@ pub(crate) struct CostSums {
     last: u128,
 }
 
-/// The headings of [`CostSums::cells`].
-pub(crate) fn heading(with_prices: bool) -> Vec<&'static str> {
+/// Returns the headings of [`CostSums::cells`].
+#[must_use]
+pub fn cost_headings(with_prices: bool) -> Vec<&'static str> {
     let estimated = with_prices.then_some("estimated");
     let rest = ["calls", "unpriced", "tokens in", "out", "from cache", "to cache", "positions"];
     std::iter::once("USD").chain(estimated).chain(rest).collect()
 }
 
 /// Sums up a list by group, and in total. Prices need the model, so the list may be split by it; those parts are joined again here.
-pub(crate) fn sums(
+#[must_use]
+pub fn sum_costs(
     list: &CostList,
     of: impl Fn(&CostAnswer) -> Vec<String>,
     prices: Option<&Prices>,
-) -> (Vec<Sum>, CostSums) {
+) -> (Vec<CostGroup>, CostSums) {
     let (mut sums, mut total): (BTreeMap<Vec<String>, CostSums>, _) = (BTreeMap::new(), CostSums::default());
     for cost in &list.costs {
         let (of, model) = (of(cost), cost.model.as_deref().unwrap_or("-"));
@@ -53,7 +56,7 @@ pub(crate) fn sums(
         total.add(&spending);
         sums.entry(of).or_default().add(&spending);
     }
-    (sums.into_iter().map(|(of, spending)| Sum { of, spending }).collect(), total)
+    (sums.into_iter().map(|(of, spending)| CostGroup { of, spending }).collect(), total)
 }
 
 impl CostSums {
@@ -98,8 +101,9 @@ impl CostSums {
         self.last = self.last.max(other.last);
     }
 
-    /// Formats it for people, under [`heading`]. The cost of calls that reported none is left out.
-    pub(crate) fn cells(&self) -> Vec<String> {
+    /// Formats it for people, under [`cost_headings`]. The cost of calls that reported none is left out.
+    #[must_use]
+    pub fn cells(&self) -> Vec<String> {
         let is_untold =
             self.told == 0 && self.calls > 0 && (self.unpriced == self.calls || self.is_estimated());
         let told = if is_untold { "-".to_owned() } else { format_usd(self.told) };
@@ -113,7 +117,8 @@ impl CostSums {
     }
 
     /// Describes the total, in words.
-    pub(crate) fn note(&self) -> String {
+    #[must_use]
+    pub fn note(&self) -> String {
         let unpriced = match self.unpriced {
             0 => String::new(),
             unpriced => {
@@ -158,7 +163,8 @@ impl CostSums {
     }
 
     /// Returns `true` if no call of it reported a cost.
-    pub(crate) fn is_untold(&self) -> bool {
+    #[must_use]
+    pub fn is_untold(&self) -> bool {
         self.calls > 0 && self.calls == self.unpriced
     }
 
@@ -171,9 +177,10 @@ impl CostSums {
     }
 }
 
-/// Returns the sums for programs; `names` are those of the parts of [`Sum::of`].
-pub(crate) fn document(names: &[String], sums: &[Sum], total: &CostSums) -> Value {
-    let one = |sum: &Sum| {
+/// Returns the sums for programs; `names` are those of the parts of [`CostGroup::of`].
+#[must_use]
+pub fn costs_json(names: &[String], sums: &[CostGroup], total: &CostSums) -> Value {
+    let one = |sum: &CostGroup| {
         let of = names.iter().cloned().zip(sum.of.iter().map(|of| Value::from(of.as_str())));
         Value::Object(of.chain(sum.spending.members()).collect())
     };

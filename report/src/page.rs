@@ -1,7 +1,8 @@
 //! A report as an HTML page: one file of escaped text, without scripts.
 
-use super::section::Section;
-use crate::terminal::output::printable;
+use bitacora_formats::{html_text, printable};
+
+use crate::section::Section;
 
 const BEGINNING: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
@@ -12,7 +13,8 @@ td{font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\np{color:#555;margi
 </style>\n";
 
 /// Returns the whole page.
-pub(super) fn page(title: &str, sections: &[Section]) -> String {
+#[must_use]
+pub fn report_page(title: &str, sections: &[Section]) -> String {
     let mut page = format!("{BEGINNING}<title>{0}</title>\n</head>\n<body>\n<h1>{0}</h1>\n", text(title));
     for section in sections {
         page.push_str(&format!("<h2>{}</h2>\n<p>{}</p>\n", text(&section.title), text(&section.note)));
@@ -38,20 +40,8 @@ pub(super) fn page(title: &str, sections: &[Section]) -> String {
     page
 }
 
-/// Escapes text for HTML.
 fn text(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in printable(text).chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    html_text(&printable(text))
 }
 
 #[cfg(test)]
@@ -67,7 +57,7 @@ mod tests {
             rows: vec![vec!["<script>alert('x')</script>\u{1b}[2J\"".to_owned()]],
             empty: "none".to_owned(),
         };
-        let page = page("</title>", &[section]);
+        let page = report_page("</title>", &[section]);
         assert!(!page.contains("<script") && !page.contains('\u{1b}') && !page.contains("<b>"), "{page}");
         assert!(
             page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") && page.contains("a &amp; b")

@@ -1,0 +1,17 @@
+//! What the answers of a service say, for people: sums of costs, and the report of what a ledger learned.
+//!
+//! Everything here is a pure function of answers and of a list of prices. The caller asks for the answers and prints.
+
+mod costs;
+mod learned;
+mod page;
+mod prices;
+mod section;
+mod words;
+
+pub use costs::{CostGroup, CostSums, cost_headings, costs_json, sum_costs};
+pub use learned::LearnedAnswers;
+pub use page::report_page;
+pub use prices::{Estimate, Prices, PricesError};
+pub use section::Section;
+pub use words::{dimension_words, gapless_words, position_words, suggestion_subject};
