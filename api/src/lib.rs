@@ -50,7 +50,9 @@ mod what_if;
 pub use acts::{ActAnswer, NoteRequest};
 pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use appends::{AppendAnswer, AppendReceipt, DerivedReceipt, ReceiptState};
-pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
+pub use approvals::{
+    ApprovalAnswer, ApprovalList, ConsumedAnswer, PENDING, ResolutionAnswer, ResolutionRequest,
+};
 pub use breakers::{
     BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
 };
