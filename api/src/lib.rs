@@ -58,8 +58,8 @@ pub use breakers::{
 };
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 pub use calls::{
-    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
-    OutsideAnswer,
+    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallEndsAnswer, CallList,
+    CallOutcomeAnswer, OutsideAnswer,
 };
 pub use checkpoints::{
     CheckpointActAnswer, CheckpointAnswer, CheckpointCopyRequest, CheckpointForkRequest, CheckpointList,

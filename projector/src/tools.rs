@@ -6,7 +6,7 @@ mod fold;
 
 use std::collections::BTreeMap;
 
-use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer};
+use bitacora_api::{CallEndsAnswer, ToolCountsAnswer, ToolUsageAnswer};
 use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
@@ -97,12 +97,14 @@ impl From<&ToolSum> for ToolCountsAnswer {
             denied: counts.denied,
             review_rate: rate(counts.reviewed, counts.calls),
             deny_rate: rate(counts.denied, counts.calls),
-            ok: counts.ok,
-            error: counts.errors,
-            timeout: counts.timeouts,
-            interrupted: counts.interrupted,
-            rejected: counts.rejected,
-            blocked: counts.blocked,
+            ends: CallEndsAnswer {
+                ok: counts.ok,
+                error: counts.errors,
+                timeout: counts.timeouts,
+                interrupted: counts.interrupted,
+                rejected: counts.rejected,
+                blocked: counts.blocked,
+            },
             timed: took.total(),
             p50_ms: took.percentile(50),
             p95_ms: took.percentile(95),

@@ -1,6 +1,6 @@
 //! The counts of a session: their row, and their answers in the HTTP interface.
 
-use bitacora_api::{SessionApprovalsAnswer, SessionCallsAnswer};
+use bitacora_api::{CallEndsAnswer, SessionApprovalsAnswer, SessionCallsAnswer};
 use serde::{Deserialize, Serialize};
 
 use crate::call_state::CallState;
@@ -108,12 +108,14 @@ impl From<&SessionCounts> for SessionCallsAnswer {
             allowed: counts.allowed,
             reviewed: counts.reviewed,
             denied: counts.denied,
-            ok: counts.ok,
-            error: counts.errors,
-            timeout: counts.timeouts,
-            interrupted: counts.interrupted,
-            rejected: counts.rejected,
-            blocked: counts.blocked,
+            ends: CallEndsAnswer {
+                ok: counts.ok,
+                error: counts.errors,
+                timeout: counts.timeouts,
+                interrupted: counts.interrupted,
+                rejected: counts.rejected,
+                blocked: counts.blocked,
+            },
             stopped: counts.stopped,
             lapsed: counts.lapsed,
             pending: counts.waiting,
