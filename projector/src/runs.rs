@@ -45,6 +45,8 @@ pub struct RunSummary {
     pub steps: u64,
     /// Steps among them that ended with an error or took too long.
     pub failed_steps: u64,
+    /// Steps among them that try a node again.
+    pub retries: u64,
     /// Calls of tools.
     pub calls: u64,
     /// The cost in micro-USD: as it was told at its end, else the sum that its steps told.
@@ -80,6 +82,7 @@ impl From<RunSummary> for RunAnswer {
             node: run.node,
             steps: run.steps,
             failed_steps: run.failed_steps,
+            retries: run.retries,
             calls: run.calls,
             cost_usd: format_usd(run.cost_micro_usd),
             tokens_in: run.tokens_in.to_string(),
