@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+/// The state of everything that a person is asked for and has not answered.
+pub const PENDING: &str = "pending";
+
 /// Approvals that wait.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalList {

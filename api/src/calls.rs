@@ -187,3 +187,26 @@ pub struct CallArtifactAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
+
+/// Calls that ended, counted by the status of their outcomes.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+pub struct CallEndsAnswer {
+    /// Those that went well.
+    #[schema(example = 170)]
+    pub ok: u64,
+    /// Those that failed.
+    #[schema(example = 4)]
+    pub error: u64,
+    /// Those that took too long.
+    #[schema(example = 1)]
+    pub timeout: u64,
+    /// Those that were broken off.
+    #[schema(example = 0)]
+    pub interrupted: u64,
+    /// Those that a person kept from being made.
+    #[schema(example = 3)]
+    pub rejected: u64,
+    /// Those that a rule or a program kept from being made, as their ends say.
+    #[schema(example = 2)]
+    pub blocked: u64,
+}

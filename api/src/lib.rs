@@ -50,14 +50,16 @@ mod what_if;
 pub use acts::{ActAnswer, NoteRequest};
 pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use appends::{AppendAnswer, AppendReceipt, DerivedReceipt, ReceiptState};
-pub use approvals::{ApprovalAnswer, ApprovalList, ConsumedAnswer, ResolutionAnswer, ResolutionRequest};
+pub use approvals::{
+    ApprovalAnswer, ApprovalList, ConsumedAnswer, PENDING, ResolutionAnswer, ResolutionRequest,
+};
 pub use breakers::{
     BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
 };
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
 pub use calls::{
-    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallList, CallOutcomeAnswer,
-    OutsideAnswer,
+    CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallEndsAnswer, CallList,
+    CallOutcomeAnswer, OutsideAnswer,
 };
 pub use checkpoints::{
     CheckpointActAnswer, CheckpointAnswer, CheckpointCopyRequest, CheckpointForkRequest, CheckpointList,

@@ -62,6 +62,9 @@ pub struct RunAnswer {
     /// Those among them that ended with an error or took too long.
     #[schema(example = 0)]
     pub failed_steps: u64,
+    /// Those among them that try a node again.
+    #[schema(example = 0)]
+    pub retries: u64,
     /// Calls of tools.
     #[schema(example = 12)]
     pub calls: u64,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{OutsideAnswer, SpendingAnswer};
+use super::{CallEndsAnswer, OutsideAnswer, SpendingAnswer};
 
 /// Sessions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -140,18 +140,9 @@ pub struct SessionCallsAnswer {
     pub reviewed: u64,
     /// Those that might not.
     pub denied: u64,
-    /// Those that went well.
-    pub ok: u64,
-    /// Those that failed.
-    pub error: u64,
-    /// Those that took too long.
-    pub timeout: u64,
-    /// Those that were broken off.
-    pub interrupted: u64,
-    /// Those that a person kept from being made.
-    pub rejected: u64,
-    /// Those that a rule or a program kept from being made, as their ends say.
-    pub blocked: u64,
+    /// The calls that ended.
+    #[serde(flatten)]
+    pub ends: CallEndsAnswer,
     /// Those that were denied, where that holds, and of which no end is told.
     pub stopped: u64,
     /// Those whose approval nobody gave in time, or which was taken back.

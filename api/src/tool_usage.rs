@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::CallEndsAnswer;
+
 /// Calls of tools, summed up.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ToolUsageList {
@@ -61,24 +63,9 @@ pub struct ToolCountsAnswer {
     /// The share of calls that were denied.
     #[schema(example = 0.05)]
     pub deny_rate: f64,
-    /// Those that went well.
-    #[schema(example = 170)]
-    pub ok: u64,
-    /// Those that failed.
-    #[schema(example = 4)]
-    pub error: u64,
-    /// Those that took too long.
-    #[schema(example = 1)]
-    pub timeout: u64,
-    /// Those that were broken off.
-    #[schema(example = 0)]
-    pub interrupted: u64,
-    /// Those that a person kept from being made.
-    #[schema(example = 3)]
-    pub rejected: u64,
-    /// Those that a rule or a program kept from being made, as their ends say.
-    #[schema(example = 2)]
-    pub blocked: u64,
+    /// The calls that ended.
+    #[serde(flatten)]
+    pub ends: CallEndsAnswer,
     /// Those that told how long they took.
     #[schema(example = 170)]
     pub timed: u64,

@@ -1,145 +1,19 @@
 //! The audit table of calls, one row for each call of a tool: request, verdict, reason, end, approver.
 //! Calls are found by call, run, session, agent, actor, tool, outcome and verdict, the newest first.
 
+mod call;
 mod fold;
 
 use std::ops::RangeInclusive;
 
 use bitacora_formats::Position;
-use serde::{Deserialize, Serialize};
 
-use crate::call_state::CallState;
-use crate::import_times::{HappenedBetween, ImportOrigin, KnownImports, Outside};
+use crate::import_times::{HappenedBetween, KnownImports, Outside};
 use crate::limits::LOOKED_AT_CALLS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
+pub use call::{CallApproval, CallArtifact, CallDecision, CallOutcome, CallSummary, outcome_word};
 pub(crate) use fold::CallsModel;
 use fold::{IMPORTS, Label, OF_ID, OfId, ROWS};
-
-/// One call of a tool.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallSummary {
-    /// The position of its first request; that of its end if only the end is recorded.
-    pub position: u64,
-    /// The time of that, microseconds since 1970; for an accepted import, the time that the imported event states.
-    pub time: u64,
-    /// The time of its recording.
-    #[serde(skip)]
-    pub recorded: u64,
-    /// The import that brought it, and when it says that it happened.
-    pub brought: Option<ImportOrigin>,
-    /// Its id. It is another call's after this one has ended, and may be that of calls that were recorded elsewhere.
-    pub call: String,
-    /// The position of the earlier call with this id.
-    pub earlier: Option<u64>,
-    /// The tool; `-` where only the call's end is recorded.
-    pub tool: String,
-    /// The server that the tool belongs to.
-    pub server: Option<String>,
-    /// The model that asked.
-    pub model: Option<String>,
-    /// The task type that it worked on.
-    pub task_type: Option<String>,
-    /// The actor that wrote the request.
-    pub actor: Option<String>,
-    /// The agent.
-    pub agent: Option<String>,
-    /// The session.
-    pub session: Option<String>,
-    /// The run.
-    pub run: Option<String>,
-    /// The number of requests before it ended.
-    pub asked: u32,
-    /// `true` if it was recorded elsewhere and brought here.
-    pub imported: bool,
-    /// The last decision on it.
-    pub decision: Option<CallDecision>,
-    /// The approval that it waited for last, and what became of that.
-    pub approval: Option<CallApproval>,
-    /// Its state while no end is recorded.
-    pub state: CallState,
-    /// Its end.
-    pub outcome: Option<CallOutcome>,
-    /// `true` if the end came only after the call was given up.
-    pub late: bool,
-}
-
-/// A decision on a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallDecision {
-    /// The position of the decision.
-    pub position: u64,
-    /// `allow`, `review` or `deny`.
-    pub verdict: String,
-    /// `observe` or `enforce`.
-    pub mode: String,
-    /// The reason as a code.
-    pub reason_code: String,
-    /// The reason, in words.
-    pub reason: String,
-    /// The rule of the policy that matched.
-    pub rule: Option<String>,
-    /// The policy's version.
-    pub policy_version: Option<u64>,
-    /// The context of its dimension.
-    pub context: Option<String>,
-}
-
-/// An approval that a call waited for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallApproval {
-    /// Its id.
-    pub approval: String,
-    /// The position of the request for approval.
-    pub position: u64,
-    /// The time of that, microseconds since 1970.
-    pub time: u64,
-    /// `approved`, `rejected`, `edited`, `expired` or `withdrawn`.
-    pub resolution: Option<String>,
-    /// The actor that resolved it.
-    pub by: Option<String>,
-    /// The position of the resolution.
-    pub resolved_position: Option<u64>,
-    /// The time of the resolution, microseconds since 1970.
-    pub resolved_time: Option<u64>,
-}
-
-/// The end of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallOutcome {
-    /// The position of the outcome.
-    pub position: u64,
-    /// The time of the outcome, microseconds since 1970.
-    pub time: u64,
-    /// The import that brought it, and when it says that it happened.
-    pub brought: Option<ImportOrigin>,
-    /// `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`.
-    pub status: String,
-    /// The kind of error, in one word.
-    pub error_type: Option<String>,
-    /// The exit code of its program.
-    pub exit_code: Option<i64>,
-    /// The duration in milliseconds, as the caller told it.
-    pub duration_ms: Option<u64>,
-    /// The cost in micro-USD.
-    pub cost_micro_usd: Option<u64>,
-    /// A summary of its input, without secrets.
-    pub input_summary: Option<String>,
-    /// A summary of its output, without secrets.
-    pub summary: Option<String>,
-    /// The artifacts that it made or changed.
-    pub artifacts: Vec<CallArtifact>,
-}
-
-/// Something that a call made or changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallArtifact {
-    /// Its name, mostly a path.
-    pub path: String,
-    /// Its kind, where that was told.
-    pub kind: Option<String>,
-    /// Its digest, likewise.
-    pub digest: Option<String>,
-}
 
 /// The outcomes of a call that a query can name: its end, else its state.
 pub const CALL_OUTCOMES: [&str; 11] = [
@@ -201,24 +75,6 @@ pub struct CallPage {
     pub outside: Option<Outside>,
     /// Every event up to here is in it.
     pub position: Position,
-}
-
-impl CallSummary {
-    /// Sets its times as they are believed now.
-    fn settle(mut self, imports: &KnownImports) -> Self {
-        self.recorded = self.time;
-        self.time = imports.happened(self.recorded, self.brought.as_ref());
-        if let Some(outcome) = &mut self.outcome {
-            outcome.time = imports.happened(outcome.time, outcome.brought.as_ref());
-        }
-        self
-    }
-
-    /// Returns the outcome in one word: its end, else its state.
-    #[must_use]
-    pub fn came_to(&self) -> &str {
-        self.outcome.as_ref().map_or(self.state.as_str(), |outcome| &outcome.status)
-    }
 }
 
 impl CallQuery {

@@ -13,7 +13,9 @@ mod whose;
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::Position;
+use bitacora_api::{CheckpointWriteAnswer, ContentValue, SavedCheckpoint};
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_vocabulary::ChannelVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,6 +59,29 @@ pub struct Checkpoint {
     pub channels: Vec<Channel>,
 }
 
+impl From<Checkpoint> for SavedCheckpoint {
+    fn from(checkpoint: Checkpoint) -> Self {
+        let versions = checkpoint.channels.iter();
+        let versions = versions
+            .filter_map(|channel| Some((channel.name.clone(), channel.version.as_ref()?.recorded()?)));
+        Self {
+            channel_versions: versions.collect(),
+            thread: checkpoint.thread,
+            namespace: checkpoint.namespace,
+            checkpoint: checkpoint.checkpoint,
+            parent: checkpoint.parent,
+            step: checkpoint.step,
+            source: checkpoint.source,
+            position: checkpoint.position.to_string(),
+            time: format_time(Micros(checkpoint.time)),
+            agent: checkpoint.agent,
+            session: checkpoint.session,
+            run: checkpoint.run,
+            metadata: checkpoint.metadata.and_then(|metadata| serde_json::from_str(&metadata).ok()),
+        }
+    }
+}
+
 /// One channel of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
@@ -76,6 +101,17 @@ pub enum Version {
     Number(u64),
     /// A text.
     Text(String),
+}
+
+impl Version {
+    /// Returns the version as events have it; `None` of one that no event may have.
+    #[must_use]
+    pub fn recorded(&self) -> Option<ChannelVersion> {
+        match self {
+            Self::Number(number) => (*number).try_into().ok().map(ChannelVersion::Number),
+            Self::Text(text) => text.clone().try_into().ok().map(ChannelVersion::Text),
+        }
+    }
 }
 
 /// The place of a content.
@@ -106,6 +142,21 @@ pub struct CheckpointWrite {
     pub content: ContentLocation,
     /// The position of the event that records it.
     pub position: u64,
+}
+
+impl CheckpointWrite {
+    /// Returns the write as it is answered, with the content that it wrote.
+    #[must_use]
+    pub fn answer(self, value: ContentValue) -> CheckpointWriteAnswer {
+        CheckpointWriteAnswer {
+            task: self.task,
+            path: self.path,
+            index: self.index,
+            channel: self.channel,
+            position: self.position.to_string(),
+            value,
+        }
+    }
 }
 
 /// A checkpoint with what belongs to it.

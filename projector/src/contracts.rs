@@ -3,18 +3,22 @@
 //! Which contracts there are now follows from the state that decides; this is their history.
 
 mod fold;
+mod rollback;
 
 use std::ops::RangeInclusive;
 
-use bitacora_formats::Position;
-use bitacora_vocabulary::{BlastRadius, ContractPhase, Resolution, RollbackStatus, TrustOutcome};
+use bitacora_api::{ContractCheckAnswer, ContractDefinitionAnswer, ContractShown};
+use bitacora_formats::{Micros, Position, format_time};
+use bitacora_vocabulary::{BlastRadius, ContractPhase, TrustOutcome};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::limits::{LOOKED_AT_ROLLBACKS, SHOWN_DEFINITIONS};
 use crate::list_page::ListPage;
 use crate::models::{Model as _, ModelError, ReadModels};
 pub(crate) use fold::ContractsModel;
 use fold::{CHECKED_BY, CHECKS, CONTRACT, DEFINITIONS, FAILED_BY, ROLLBACKS};
+pub use rollback::{Execution, Rollback, RollbackAnswer, RollbackState};
 
 /// Stands for the contract of checks that name none.
 pub const NO_CONTRACT: &str = "-";
@@ -34,6 +38,22 @@ pub struct Contract {
     pub first: u64,
     /// The last one.
     pub last: u64,
+}
+
+impl Contract {
+    /// Returns the contract as it is answered, with these definitions.
+    #[must_use]
+    pub fn answer(self, definitions: Vec<ContractDefinition>) -> ContractShown {
+        ContractShown {
+            contract: self.contract,
+            version: self.version,
+            checks: self.checks,
+            failed: self.failed,
+            first: self.first.to_string(),
+            last: self.last.to_string(),
+            definitions: definitions.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 /// One definition of a contract.
@@ -57,6 +77,28 @@ pub struct ContractDefinition {
     pub rollback: Vec<RollbackPart>,
 }
 
+impl From<ContractDefinition> for ContractDefinitionAnswer {
+    fn from(definition: ContractDefinition) -> Self {
+        let parts = |parts: Vec<RollbackPart>| parts.into_iter().map(Into::into).collect();
+        Self {
+            version: definition.version,
+            position: definition.position.to_string(),
+            time: format_time(Micros(definition.time)),
+            actor: definition.actor,
+            blast_radius: match definition.blast_radius {
+                BlastRadius::Low => "low",
+                BlastRadius::Medium => "medium",
+                BlastRadius::High => "high",
+                BlastRadius::Critical => "critical",
+            }
+            .to_owned(),
+            pre: parts(definition.pre),
+            post: parts(definition.post),
+            rollback: parts(definition.rollback),
+        }
+    }
+}
+
 /// A check, or a step of a rollback, that a contract asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackPart {
@@ -64,6 +106,13 @@ pub struct RollbackPart {
     pub kind: String,
     /// With what: JSON, its members in their order.
     pub params: String,
+}
+
+impl From<RollbackPart> for Value {
+    fn from(part: RollbackPart) -> Self {
+        let params: Self = serde_json::from_str(&part.params).unwrap_or_default();
+        json!({"type": part.kind, "params": params})
+    }
 }
 
 /// The result of checking a contract.
@@ -101,88 +150,39 @@ pub struct ContractCheck {
     pub rollback: Option<u64>,
 }
 
-/// A rollback that was asked for, or made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rollback {
-    /// The position at which it was asked for; if nobody asked, at which it was made.
-    pub position: u64,
-    /// The time of that, microseconds since 1970.
-    pub time: u64,
-    /// The approval; `None` where nobody asked.
-    pub approval: Option<String>,
-    /// The position of the check that did not hold, or of the outcome that told of one.
-    pub cause: Option<u64>,
-    /// The contract, as far as it is known.
-    pub contract: Option<String>,
-    /// The call that is to be undone.
-    pub call: Option<String>,
-    /// Its tool.
-    pub tool: Option<String>,
-    /// Its agent.
-    pub agent: Option<String>,
-    /// Its session.
-    pub session: Option<String>,
-    /// Its run.
-    pub run: Option<String>,
-    /// The answer to it.
-    pub answer: Option<RollbackAnswer>,
-    /// The last attempt to make it.
-    pub execution: Option<Execution>,
-}
-
-/// An answer to a rollback.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RollbackAnswer {
-    /// The position of the answer.
-    pub position: u64,
-    /// The time of the answer, microseconds since 1970.
-    pub time: u64,
-    /// The resolution.
-    pub resolution: Resolution,
-    /// The actor that answered.
-    pub by: String,
-    /// In their words.
-    pub note: Option<String>,
-}
-
-/// A rollback that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Execution {
-    /// The position of the event.
-    pub position: u64,
-    /// The time of the event, microseconds since 1970.
-    pub time: u64,
-    /// The actor that wrote it.
-    pub actor: Option<String>,
-    /// The node.
-    pub node: String,
-    /// The status of the rollback.
-    pub status: RollbackStatus,
-    /// Its steps.
-    pub steps: u64,
-    /// The kinds of those that failed.
-    pub failed: Vec<String>,
-    /// The reason, in words.
-    pub reason: Option<String>,
-    /// The number of attempts, this one included.
-    pub tries: u64,
-}
-
-/// The state of a rollback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RollbackState {
-    /// It waits for an answer.
-    Asked,
-    /// It may be made, and is not.
-    Approved,
-    /// It is not to be made.
-    Rejected,
-    /// Nobody answered in time.
-    Expired,
-    /// It was taken back.
-    Withdrawn,
-    /// It was made, whole or in part, or at least tried.
-    Executed,
+impl From<ContractCheck> for ContractCheckAnswer {
+    fn from(check: ContractCheck) -> Self {
+        let outcome = |outcome| match outcome {
+            TrustOutcome::Approved => "approved",
+            TrustOutcome::AutoApproved => "auto_approved",
+            TrustOutcome::Rejected => "rejected",
+            TrustOutcome::Error => "error",
+            TrustOutcome::Timeout => "timeout",
+            TrustOutcome::ChecksFailed => "checks_failed",
+        };
+        Self {
+            holds: check.holds(),
+            position: check.position.to_string(),
+            time: format_time(Micros(check.time)),
+            contract: check.contract,
+            version: check.version,
+            phase: match check.phase {
+                ContractPhase::Pre => "pre".to_owned(),
+                ContractPhase::Post => "post".to_owned(),
+            },
+            made: check.made,
+            failed: check.failed,
+            missing: check.missing,
+            call: check.call,
+            run: check.run,
+            node: check.node,
+            agent: check.agent,
+            session: check.session,
+            counted: check.counted.map(|(_, counted)| outcome(counted).to_owned()),
+            counted_at: check.counted.map(|(position, _)| position.to_string()),
+            rollback: check.rollback.map(|position| position.to_string()),
+        }
+    }
 }
 
 /// A query of checks.
@@ -230,42 +230,6 @@ impl ContractCheck {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.failed.is_empty() && self.missing.is_empty()
-    }
-}
-
-impl RollbackState {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Asked, Self::Approved, Self::Rejected, Self::Expired, Self::Withdrawn, Self::Executed];
-
-    /// The state in one word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Asked => "asked",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::Executed => "executed",
-        }
-    }
-}
-
-impl Rollback {
-    /// Returns the state of the rollback.
-    #[must_use]
-    pub fn state(&self) -> RollbackState {
-        match (&self.execution, &self.answer) {
-            (Some(_), _) => RollbackState::Executed,
-            (None, None) => RollbackState::Asked,
-            (None, Some(answer)) => match answer.resolution {
-                Resolution::Approved | Resolution::Edited => RollbackState::Approved,
-                Resolution::Rejected => RollbackState::Rejected,
-                Resolution::Expired => RollbackState::Expired,
-                Resolution::Withdrawn => RollbackState::Withdrawn,
-            },
-        }
     }
 }
 

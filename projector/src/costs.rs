@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
+use crate::day::day_text;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 use crate::spending::SpendingSums;
 pub(crate) use fold::CostsModel;
@@ -81,6 +82,37 @@ pub struct Cost {
     pub of: Vec<(CostsBy, String)>,
     /// The spending.
     pub spending: SpendingSums,
+}
+
+impl From<Cost> for bitacora_api::CostAnswer {
+    fn from(cost: Cost) -> Self {
+        let mut answer = Self {
+            model: None,
+            task: None,
+            agent: None,
+            tool: None,
+            role: None,
+            run: None,
+            session: None,
+            case: None,
+            day: None,
+            spending: (&cost.spending).into(),
+        };
+        for (by, of) in cost.of {
+            match by {
+                CostsBy::Model => answer.model = Some(of),
+                CostsBy::Task => answer.task = Some(of),
+                CostsBy::Agent => answer.agent = Some(of),
+                CostsBy::Tool => answer.tool = Some(of),
+                CostsBy::Role => answer.role = Some(of),
+                CostsBy::Run => answer.run = Some(of),
+                CostsBy::Session => answer.session = Some(of),
+                CostsBy::Case => answer.case = Some(of),
+                CostsBy::Day => answer.day = Some(day_text(&of)),
+            }
+        }
+        answer
+    }
 }
 
 /// All sums that were asked for.

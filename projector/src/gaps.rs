@@ -1,7 +1,8 @@
 //! Gaps of coverage: calls of which half of the record is missing.
 //! The smallest read model: one type of event, one row each.
 
-use bitacora_formats::Position;
+use bitacora_api::GapAnswer;
+use bitacora_formats::{Micros, Position, format_time};
 use bitacora_vocabulary::{CoverageGap, EventData as _, MissingHalf};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,25 @@ pub struct Gap {
     pub session: Option<String>,
     /// The agent that made the call.
     pub agent: Option<String>,
+}
+
+impl From<Gap> for GapAnswer {
+    fn from(gap: Gap) -> Self {
+        Self {
+            position: gap.position.to_string(),
+            time: format_time(Micros(gap.time)),
+            recorded: format_time(Micros(gap.recorded)),
+            call: gap.call,
+            missing: match gap.missing {
+                MissingHalf::Decision => "decision",
+                MissingHalf::Outcome => "outcome",
+            }
+            .to_owned(),
+            evidence: gap.evidence,
+            session: gap.session,
+            agent: gap.agent,
+        }
+    }
 }
 
 /// Says whether it was recorded elsewhere.

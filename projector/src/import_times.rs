@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use bitacora_api::OutsideAnswer;
 use bitacora_formats::parse_time;
 use bitacora_vocabulary::{EventData as _, ImportAccepted, ImportBatch};
 use serde::{Deserialize, Serialize};
@@ -78,6 +79,12 @@ pub struct Outside {
     pub count: u64,
     /// `true`: not all were looked at, and there may be more.
     pub is_more: bool,
+}
+
+impl From<Outside> for OutsideAnswer {
+    fn from(outside: Outside) -> Self {
+        Self { count: outside.count, more: outside.is_more }
+    }
 }
 
 impl FoldEvent<'_> {

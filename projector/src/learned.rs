@@ -6,14 +6,17 @@
 mod candidates;
 mod fold;
 mod programs;
+mod suggestion;
 
 use std::collections::BTreeMap;
 
-use bitacora_formats::Position;
+use bitacora_api::{AnnotationAnswer, TagAnswer};
+use bitacora_formats::{Micros, Position, format_time};
 use bitacora_vocabulary::{
-    AnnotationTarget, Count, Dimension, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
+    AnnotationTarget, Dimension, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ListPage;
 use crate::models::{Model as _, ModelError, ReadModels, View};
@@ -27,6 +30,7 @@ use fold::{
     ANNOTATIONS, ANNOTATIONS_ON, IMPORT_UNDER_WAY, IMPORTS, OWN, SHOWN, SPEAKING, SUGGESTION_PLACES,
     SUGGESTIONS, TAGS,
 };
+pub use suggestion::{Suggestion, SuggestionAnswer, SuggestionState};
 
 /// The record of one dimension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,51 +74,6 @@ pub struct ImportedFrom {
     pub accepted: Option<u64>,
 }
 
-/// A suggestion that was made, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suggestion {
-    /// The position at which it was first made.
-    pub first: u64,
-    /// The position at which it was last made.
-    pub position: u64,
-    /// The time of that, microseconds since 1970.
-    pub time: u64,
-    /// The number of times that it was made.
-    pub times: u32,
-    /// The rule, as JSON.
-    pub rule: String,
-    /// The rest of the event that made it.
-    pub made: MadeOf,
-    /// Its state.
-    pub state: SuggestionState,
-    /// The answer that set the state.
-    pub answer: Option<SuggestionAnswer>,
-}
-
-/// The state of a suggestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SuggestionState {
-    /// Nobody has answered it.
-    Open,
-    /// It was taken: a policy has its rule.
-    Accepted,
-    /// It was not.
-    Rejected,
-}
-
-/// An answer to a suggestion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SuggestionAnswer {
-    /// The position of the answer.
-    pub position: u64,
-    /// The time of the answer, microseconds since 1970.
-    pub time: u64,
-    /// The person who answered.
-    pub by: Option<String>,
-    /// The reason.
-    pub note: Option<String>,
-}
-
 /// A note beside the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotation {
@@ -132,6 +91,19 @@ pub struct Annotation {
     pub by: Option<String>,
 }
 
+impl From<Annotation> for AnnotationAnswer {
+    fn from(annotation: Annotation) -> Self {
+        Self {
+            position: annotation.position.to_string(),
+            time: format_time(Micros(annotation.time)),
+            on: serde_json::to_value(&annotation.on).unwrap_or(Value::Null),
+            text: annotation.text,
+            tags: annotation.tags,
+            by: annotation.by,
+        }
+    }
+}
+
 /// A tag of a dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
@@ -141,6 +113,12 @@ pub struct Tag {
     pub count: u64,
     /// The last one's position.
     pub last: u64,
+}
+
+impl From<Tag> for TagAnswer {
+    fn from(tag: Tag) -> Self {
+        Self { tag: tag.tag, count: tag.count.to_string(), last: tag.last.to_string() }
+    }
 }
 
 /// A suggestion that what was observed speaks for now.
@@ -204,7 +182,7 @@ impl ReadModels {
         let mut candidates = Vec::new();
         for suggestion in candidates::of(&shown(&view, OWN)?, rules) {
             let known = made(&view, suggestion.suggestion.as_str())?;
-            let is_new = known.as_ref().is_none_or(|known| is_due_again(known, &suggestion));
+            let is_new = known.as_ref().is_none_or(|known| known.is_due_again(&suggestion));
             let last_made = known.map(|known| known.position);
             candidates.push(Candidate { suggestion, is_new, last_made });
         }
@@ -306,12 +284,6 @@ fn made(view: &View, id: &str) -> Result<Option<Suggestion>, ModelError> {
     place.map_or(Ok(None), |place| view.row(&view.key(SUGGESTIONS, &[]).at(place)))
 }
 
-/// One that was rejected is made again once twice as much speaks for it as when it was made.
-fn is_due_again(known: &Suggestion, now: &SuggestionMade) -> bool {
-    let (before, now) = (known.made.observations.unwrap_or(0), now.observations.map_or(0, Count::get));
-    known.state == SuggestionState::Rejected && now >= before.saturating_mul(2).max(1)
-}
-
 /// The kinds of suggestions in the order in which they are told: urgent ones first.
 pub(crate) const KINDS: [SuggestionKind; 5] = [
     SuggestionKind::Block,
@@ -320,45 +292,3 @@ pub(crate) const KINDS: [SuggestionKind; 5] = [
     SuggestionKind::CheaperModel,
     SuggestionKind::Promote,
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A suggestion that rested on ten observations.
-    fn known(state: SuggestionState) -> Suggestion {
-        let made = MadeOf {
-            suggestion: "s".to_owned(),
-            evidence: Vec::new(),
-            reason: "why".to_owned(),
-            kind: None,
-            dimension: None,
-            observations: Some(10),
-        };
-        Suggestion {
-            first: 1,
-            position: 1,
-            time: 0,
-            times: 1,
-            rule: String::new(),
-            made,
-            state,
-            answer: None,
-        }
-    }
-
-    #[test]
-    fn only_what_was_rejected_is_due_again_and_only_once_twice_as_much_speaks_for_it() {
-        let now = |observations: u64| -> SuggestionMade {
-            let rule = serde_json::json!({"id": "s", "match": {}, "action": "deny", "reason": "why"});
-            let made = serde_json::json!({"suggestion": "s", "evidence": [], "rule": rule, "reason": "why", "observations": observations});
-            serde_json::from_value(made).unwrap()
-        };
-        let rejected = known(SuggestionState::Rejected);
-        assert!(!is_due_again(&rejected, &now(19)));
-        assert!(is_due_again(&rejected, &now(20)));
-        for state in [SuggestionState::Open, SuggestionState::Accepted] {
-            assert!(!is_due_again(&known(state), &now(1_000)), "{state:?}");
-        }
-    }
-}

@@ -6,7 +6,8 @@
 //! ones.
 //!
 //! [`ReadModels`] are rows in a store, folded from the log by threads of their own, that answer questions about histories: each model is
-//! one file. They lag behind the log by a moment and say by how much; doubtful rows are folded again.
+//! one file or folder, in which each row stands with its answer, a type of `bitacora-api`. They lag behind the log by a moment and say by
+//! how much; doubtful rows are folded again.
 //!
 //! Forbidden to this crate: HTTP, the archiver beside it, and any way to add to history.
 
@@ -16,6 +17,7 @@ mod calls;
 mod checkpoints;
 mod contracts;
 mod costs;
+mod day;
 mod durations;
 mod follower;
 mod gaps;
@@ -42,7 +44,7 @@ mod trust;
 pub use call_state::CallState;
 pub use calls::{
     CALL_OUTCOMES, CALL_VERDICTS, CallApproval, CallArtifact, CallDecision, CallOutcome, CallPage, CallQuery,
-    CallSummary,
+    CallSummary, outcome_word,
 };
 pub use checkpoints::{
     Channel, Checkpoint, CheckpointError, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointWrite,
@@ -75,5 +77,5 @@ pub use sessions::{
 };
 pub use spending::{SpendingSums, TokenSums};
 pub use status::{IndexState, IndexStatus};
-pub use tools::{ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolsBy};
+pub use tools::{ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolUsage, ToolsBy};
 pub use trust::{BreakerStood, ImportShowed, TrustAt, TrustAtError, TrustMonth};

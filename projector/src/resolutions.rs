@@ -4,7 +4,8 @@ mod fold;
 
 use std::ops::RangeInclusive;
 
-use bitacora_formats::Position;
+use bitacora_api::{AnsweredAnswer, AnswererAnswer};
+use bitacora_formats::{Micros, Position, format_time};
 use bitacora_vocabulary::{ApprovalAbout, Resolution};
 use serde::{Deserialize, Serialize};
 
@@ -60,8 +61,35 @@ impl AnsweredApproval {
     }
 }
 
-/// Of a second.
-const MICROSECONDS: u64 = 1_000_000;
+impl From<AnsweredApproval> for AnsweredAnswer {
+    fn from(answered: AnsweredApproval) -> Self {
+        let waited_ms = answered.waited().map(|waited| waited / MILLISECOND);
+        let AnsweredApproval { approval, position, time, resolution, by, note, question } = answered;
+        let about = |about| match about {
+            ApprovalAbout::Call => "call".to_owned(),
+            ApprovalAbout::Rollback => "rollback".to_owned(),
+        };
+        Self {
+            approval,
+            position: position.to_string(),
+            time: format_time(Micros(time)),
+            resolution: resolution.as_str().to_owned(),
+            by,
+            note,
+            waited_ms,
+            asked_at: question.as_ref().map(|question| question.position.to_string()),
+            about: question.as_ref().map(|question| about(question.about)),
+            call: question.as_ref().map(|question| question.call.clone()),
+            agent: question.as_ref().and_then(|question| question.agent.clone()),
+            tool: question.map(|question| question.tool),
+        }
+    }
+}
+
+/// Microseconds of a second.
+const SECOND: u64 = 1_000_000;
+/// Microseconds of a millisecond.
+const MILLISECOND: u64 = 1_000;
 
 /// The answers of one actor, counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,8 +134,28 @@ impl Answerer {
             seen += count;
             all > 0 && seen * 2 >= all
         })?;
-        let longest = self.longest.div_ceil(MICROSECONDS).max(1);
+        let longest = self.longest.div_ceil(SECOND).max(1);
         Some((1 << half).min(longest))
+    }
+}
+
+impl From<Answerer> for AnswererAnswer {
+    fn from(person: Answerer) -> Self {
+        let half_within_s = person.half_within();
+        let Answerer { by, approved, rejected, edited, withdrawn, expired, first, last, longest, .. } =
+            person;
+        Self {
+            by,
+            approved,
+            rejected,
+            edited,
+            withdrawn,
+            expired,
+            half_within_s,
+            longest_ms: longest / MILLISECOND,
+            first: first.to_string(),
+            last: last.to_string(),
+        }
     }
 }
 

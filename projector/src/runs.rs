@@ -5,7 +5,8 @@ mod fold;
 
 use std::ops::RangeInclusive;
 
-use bitacora_formats::Position;
+use bitacora_api::{RunAnswer, RunStepAnswer, StepContentAnswer};
+use bitacora_formats::{Micros, Position, format_time, format_usd};
 use serde::{Deserialize, Serialize};
 
 use crate::ListPage;
@@ -44,6 +45,8 @@ pub struct RunSummary {
     pub steps: u64,
     /// Steps among them that ended with an error or took too long.
     pub failed_steps: u64,
+    /// Steps among them that try a node again.
+    pub retries: u64,
     /// Calls of tools.
     pub calls: u64,
     /// The cost in micro-USD: as it was told at its end, else the sum that its steps told.
@@ -58,6 +61,35 @@ pub struct RunSummary {
     pub last_time: u64,
     /// The duration in milliseconds, as it was told.
     pub duration_ms: Option<u64>,
+}
+
+impl From<RunSummary> for RunAnswer {
+    fn from(run: RunSummary) -> Self {
+        Self {
+            state: run.state.as_str().to_owned(),
+            run: run.run,
+            overdue: run.overdue,
+            why: run.why,
+            position: run.position.to_string(),
+            time: format_time(Micros(run.time)),
+            last: run.last.to_string(),
+            last_time: format_time(Micros(run.last_time)),
+            kind: run.kind,
+            graph: run.graph,
+            agent: run.agent,
+            case: run.case,
+            subtask: run.subtask,
+            node: run.node,
+            steps: run.steps,
+            failed_steps: run.failed_steps,
+            retries: run.retries,
+            calls: run.calls,
+            cost_usd: format_usd(run.cost_micro_usd),
+            tokens_in: run.tokens_in.to_string(),
+            tokens_out: run.tokens_out.to_string(),
+            duration_ms: run.duration_ms,
+        }
+    }
 }
 
 /// The state of a run.
@@ -91,7 +123,7 @@ impl RunState {
 }
 
 /// One try of one node of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
     /// The position at which it is first named.
     pub position: u64,
@@ -129,6 +161,30 @@ pub struct RunStep {
     pub tokens_out: u64,
 }
 
+impl From<RunStep> for RunStepAnswer {
+    fn from(step: RunStep) -> Self {
+        Self {
+            position: step.position.to_string(),
+            time: format_time(Micros(step.time)),
+            node: step.node,
+            node_type: step.node_type,
+            attempt: step.attempt,
+            status: step.status,
+            last: step.last.to_string(),
+            iteration: step.iteration,
+            action: step.action,
+            error_type: step.error_type,
+            input: step.input.answer(),
+            output: step.output.answer(),
+            model: step.model,
+            duration_ms: step.duration_ms,
+            cost_usd: step.cost_micro_usd.map(|cost| format_usd(cost.into())),
+            tokens_in: step.tokens_in,
+            tokens_out: step.tokens_out,
+        }
+    }
+}
+
 /// Contents that went into a step or came out of it, as far as they were told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepContent {
@@ -138,6 +194,15 @@ pub struct StepContent {
     pub bytes: Option<u64>,
     /// The contents in words.
     pub summary: Option<String>,
+}
+
+impl StepContent {
+    /// Returns the contents as they are answered; `None` where nothing was told of them.
+    fn answer(self) -> Option<StepContentAnswer> {
+        let Self { sha256, bytes, summary } = self;
+        let is_told = sha256.is_some() || bytes.is_some() || summary.is_some();
+        is_told.then_some(StepContentAnswer { sha256, bytes, summary })
+    }
 }
 
 /// A query of runs.

@@ -1,5 +1,7 @@
 //! The spending of models and tools, counted in one way by every model that counts it.
 
+use bitacora_api::{SpendingAnswer, TokensAnswer};
+use bitacora_formats::format_usd;
 use serde::{Deserialize, Serialize};
 
 use crate::models::{FoldError, OutcomeView, Rows, Tokens};
@@ -15,6 +17,17 @@ pub struct TokenSums {
     pub cache_read: u128,
     /// Those that they wrote to one.
     pub cache_write: u128,
+}
+
+impl From<&TokenSums> for TokensAnswer {
+    fn from(sums: &TokenSums) -> Self {
+        Self {
+            tokens_in: sums.read.to_string(),
+            tokens_out: sums.written.to_string(),
+            cache_read: sums.cache_read.to_string(),
+            cache_write: sums.cache_write.to_string(),
+        }
+    }
 }
 
 /// Money, tokens and time that were spent, and the calls they went to. Sums do not overflow: they are as wide as all events of a ledger
@@ -39,6 +52,26 @@ pub struct SpendingSums {
     pub first: u64,
     /// The last one.
     pub last: u64,
+}
+
+impl From<&SpendingSums> for SpendingAnswer {
+    fn from(spending: &SpendingSums) -> Self {
+        let place = |position: u64| (position > 0).then(|| position.to_string());
+        Self {
+            model_calls: spending.model_calls,
+            tool_calls: spending.tool_calls,
+            without_cost: spending.without_cost,
+            cost_usd: format_usd(spending.cost_micro_usd),
+            tokens_in: spending.tokens.read.to_string(),
+            tokens_out: spending.tokens.written.to_string(),
+            cache_read: spending.tokens.cache_read.to_string(),
+            cache_write: spending.tokens.cache_write.to_string(),
+            unpriced_tokens: (spending.unpriced != TokenSums::default()).then(|| (&spending.unpriced).into()),
+            duration_ms: spending.duration_ms.to_string(),
+            first: place(spending.first),
+            last: place(spending.last),
+        }
+    }
 }
 
 impl OutcomeView<'_> {

@@ -6,13 +6,18 @@ mod fold;
 
 use std::collections::BTreeMap;
 
+use bitacora_api::{CallEndsAnswer, ToolCountsAnswer, ToolUsageAnswer};
 use bitacora_formats::Position;
 use serde::{Deserialize, Serialize};
 
+use crate::day::day_text;
 use crate::durations::Durations;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::ToolsModel;
 use fold::{BROUGHT, BROUGHT_ON, CELLS, Cell, IMPORTS};
+
+/// Digits behind the point of a rate, as a factor.
+const RATE_STEPS: f64 = 10_000.0;
 
 /// The properties that calls are summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +87,68 @@ pub struct ToolSum {
     pub took: Durations,
 }
 
+impl From<&ToolSum> for ToolCountsAnswer {
+    fn from(sum: &ToolSum) -> Self {
+        let (counts, took) = (sum.counts, &sum.took);
+        Self {
+            calls: counts.calls,
+            allowed: counts.allowed,
+            reviewed: counts.reviewed,
+            denied: counts.denied,
+            review_rate: rate(counts.reviewed, counts.calls),
+            deny_rate: rate(counts.denied, counts.calls),
+            ends: CallEndsAnswer {
+                ok: counts.ok,
+                error: counts.errors,
+                timeout: counts.timeouts,
+                interrupted: counts.interrupted,
+                rejected: counts.rejected,
+                blocked: counts.blocked,
+            },
+            timed: took.total(),
+            p50_ms: took.percentile(50),
+            p95_ms: took.percentile(95),
+        }
+    }
+}
+
+/// A share of calls to four digits; 0 of none.
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more digits than a float has")]
+fn rate(some: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { (some as f64 / all as f64 * RATE_STEPS).round() / RATE_STEPS }
+}
+
+/// One sum with its properties.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUsage {
+    /// The properties of the sum, in the order that was asked for; days since 1970 as a number.
+    pub of: Vec<(ToolsBy, String)>,
+    /// The sum.
+    pub sum: ToolSum,
+}
+
+impl From<ToolUsage> for ToolUsageAnswer {
+    fn from(usage: ToolUsage) -> Self {
+        let counts = (&usage.sum).into();
+        let mut answer = Self { tool: None, context: None, role: None, agent: None, day: None, counts };
+        for (by, of) in usage.of {
+            match by {
+                ToolsBy::Tool => answer.tool = Some(of),
+                ToolsBy::Context => answer.context = Some(of),
+                ToolsBy::Role => answer.role = Some(of),
+                ToolsBy::Agent => answer.agent = Some(of),
+                ToolsBy::Day => answer.day = Some(day_text(&of)),
+            }
+        }
+        answer
+    }
+}
+
 /// All sums that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer {
-    /// The sums with their properties, in the order that was asked for; days since 1970 as a number. Sorted by them.
-    pub sums: Vec<(Vec<(ToolsBy, String)>, ToolSum)>,
+    /// The sums, sorted by their properties.
+    pub sums: Vec<ToolUsage>,
     /// All together.
     pub total: ToolSum,
     /// The number of calls on other days, if there are none in the days asked about.
@@ -170,7 +232,7 @@ impl ReadModels {
             each_cell(&view, &all, |_, cell| calls += cell.sum.counts.calls)?;
             outside = Some(calls);
         }
-        let sums = sums.into_iter().map(|(of, sum)| (named(&query.by, of), sum)).collect();
+        let sums = sums.into_iter().map(|(of, sum)| ToolUsage { of: named(&query.by, of), sum }).collect();
         Ok(ToolAnswer { sums, total, outside, position: view.position() })
     }
 }

@@ -5,7 +5,8 @@
 
 mod fold;
 
-use bitacora_formats::{Data, Micros, Position};
+use bitacora_api::{ImportListed, TrustMonthAnswer};
+use bitacora_formats::{Data, Micros, Position, format_usd};
 use bitacora_ledger::ReadError;
 use bitacora_vocabulary::{
     BreakerCondition, DIMENSION_LIFE, Dimension, EventData as _, TrustRecord, TrustRules, TrustSet,
@@ -55,6 +56,28 @@ pub struct TrustMonth {
     pub last: u64,
 }
 
+impl From<TrustMonth> for TrustMonthAnswer {
+    fn from(month: TrustMonth) -> Self {
+        Self {
+            month: month.month,
+            approved: month.approved,
+            auto_approved: month.auto_approved,
+            rejected: month.rejected,
+            errors: month.errors,
+            timeouts: month.timeouts,
+            exit_codes: month.exit_codes,
+            failed_checks: month.failed_checks,
+            imported: month.imported,
+            not_accepted: month.not_accepted,
+            duration_ms: month.duration_ms.to_string(),
+            cost_usd: format_usd(month.cost_micro_usd),
+            tokens: month.tokens.to_string(),
+            first: month.first.to_string(),
+            last: month.last.to_string(),
+        }
+    }
+}
+
 /// The outcomes of an import, whether it counts or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportShowed {
@@ -69,11 +92,31 @@ pub struct ImportShowed {
 }
 
 impl ImportShowed {
-    fn add(&mut self, record: &TrustRecord) {
+    /// Counts the outcomes of one more dimension.
+    pub fn add(&mut self, record: &TrustRecord) {
         self.dimensions += 1;
         self.approvals = self.approvals.saturating_add(record.approvals);
         self.rejections = self.rejections.saturating_add(record.rejections);
         self.failures = self.failures.saturating_add(record.failures);
+    }
+
+    /// Returns an import as it is listed, with its outcomes where they are known.
+    #[must_use]
+    pub fn listed(
+        showed: Option<Self>,
+        digest: String,
+        position: u64,
+        accepted: Option<u64>,
+    ) -> ImportListed {
+        ImportListed {
+            digest,
+            position: position.to_string(),
+            accepted: accepted.map(|position| position.to_string()),
+            dimensions: showed.map(|showed| showed.dimensions),
+            approvals: showed.map(|showed| showed.approvals),
+            rejections: showed.map(|showed| showed.rejections),
+            failures: showed.map(|showed| showed.failures),
+        }
     }
 }
 

@@ -102,7 +102,7 @@ impl Row for SessionAnswer {
             Cell::id(&self.state),
             self.calls.all,
             self.calls.denied,
-            self.calls.error + self.calls.timeout,
+            self.calls.ends.error + self.calls.ends.timeout,
             Cell::id(cost(self)),
             &self.agent,
             &self.harness,
@@ -185,12 +185,12 @@ fn write(session: &SessionAnswer, output: &mut Output) -> Result<(), OutputError
 
 fn came_of(calls: &SessionCallsAnswer) -> String {
     let parts = [
-        (calls.ok, "ok"),
-        (calls.error, "error"),
-        (calls.timeout, "timeout"),
-        (calls.interrupted, "interrupted"),
-        (calls.rejected, "rejected"),
-        (calls.blocked, "blocked"),
+        (calls.ends.ok, "ok"),
+        (calls.ends.error, "error"),
+        (calls.ends.timeout, "timeout"),
+        (calls.ends.interrupted, "interrupted"),
+        (calls.ends.rejected, "rejected"),
+        (calls.ends.blocked, "blocked"),
         (calls.stopped, "stopped"),
         (calls.lapsed, "lapsed"),
         (calls.pending, "pending"),

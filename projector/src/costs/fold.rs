@@ -9,6 +9,7 @@ use bitacora_vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Of};
+use crate::day::DAY;
 use crate::import_times::{IMPORT_KINDS, ImportTables};
 use crate::models::{AssuranceMarker, FoldError, FoldEvent, Model, RowKey, Rows, Tokens, lenient};
 use crate::spending::{News, SpendingSums, news_of_answer};
@@ -47,8 +48,6 @@ const ROLE_OF_SESSION: u8 = 13;
 /// The case that a run is about.
 const CASE_OF_RUN: u8 = 14;
 
-/// Microseconds of a day.
-const DAY: u64 = 86_400_000_000;
 /// Stands for what is not known.
 const UNKNOWN: &str = "-";
 

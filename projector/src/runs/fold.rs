@@ -87,7 +87,7 @@ impl Model for RunsModel {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -248,22 +248,47 @@ fn step(
         node_type,
         status,
     };
-    let has_failed = |step: &RunStep| matches!(step.status.as_str(), "error" | "timeout");
-    run.steps += u64::from(before.is_none());
-    run.failed_steps += u64::from(has_failed(&step));
-    run.failed_steps = run.failed_steps.saturating_sub(u64::from(before.as_ref().is_some_and(has_failed)));
-    // The end of a try tells what all of it took. What the run's end told may be less than its steps did.
-    let (cost, read, written) = before
-        .as_ref()
-        .map_or((0, 0, 0), |step| (step.cost_micro_usd.unwrap_or(0), step.tokens_in, step.tokens_out));
-    let replaced = |sum: u128, old: u64, new: u64| (sum + u128::from(new)).saturating_sub(u128::from(old));
-    run.cost_micro_usd = replaced(run.cost_micro_usd, cost, step.cost_micro_usd.unwrap_or(0));
-    run.tokens_in = replaced(run.tokens_in, read, step.tokens_in);
-    run.tokens_out = replaced(run.tokens_out, written, step.tokens_out);
-    run.node = Some(step.node.clone());
+    count_step(run, before.as_ref(), &step);
     if known.is_none() {
         rows.put(&place, &position)?;
     }
     rows.put(&key, &step)?;
     Ok(())
+}
+
+/// Counts a step of a run as an event tells it, in the place of what the events before told of the same step.
+fn count_step(run: &mut RunSummary, before: Option<&RunStep>, step: &RunStep) {
+    let has_failed = |step: &RunStep| matches!(step.status.as_str(), "error" | "timeout");
+    run.steps += u64::from(before.is_none());
+    run.retries += u64::from(before.is_none() && step.attempt > 1);
+    run.failed_steps += u64::from(has_failed(step));
+    run.failed_steps = run.failed_steps.saturating_sub(u64::from(before.is_some_and(has_failed)));
+    // The end of a try tells what all of it took. What the run's end told may be less than its steps did.
+    let (cost, read, written) =
+        before.map_or((0, 0, 0), |step| (step.cost_micro_usd.unwrap_or(0), step.tokens_in, step.tokens_out));
+    let replaced = |sum: u128, old: u64, new: u64| (sum + u128::from(new)).saturating_sub(u128::from(old));
+    run.cost_micro_usd = replaced(run.cost_micro_usd, cost, step.cost_micro_usd.unwrap_or(0));
+    run.tokens_in = replaced(run.tokens_in, read, step.tokens_in);
+    run.tokens_out = replaced(run.tokens_out, written, step.tokens_out);
+    run.node = Some(step.node.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_api::RunAnswer;
+
+    use super::*;
+
+    #[test]
+    fn a_try_after_the_first_one_of_a_node_is_one_retry() {
+        let step =
+            |attempt, status: &str| RunStep { attempt, status: status.to_owned(), ..RunStep::default() };
+        let (failed, begun, ended) = (step(1, "error"), step(2, "started"), step(2, "ok"));
+        let mut run = RunSummary::default();
+        count_step(&mut run, None, &failed);
+        count_step(&mut run, None, &begun);
+        count_step(&mut run, Some(&begun), &ended);
+        let run = RunAnswer::from(run);
+        assert_eq!((run.steps, run.failed_steps, run.retries), (2, 1, 1));
+    }
 }

@@ -10,6 +10,7 @@ use bitacora_vocabulary::{
 use serde::{Deserialize, Serialize};
 
 use super::{ToolCounts, ToolSum};
+use crate::day::DAY;
 use crate::import_times::{IMPORT_KINDS, ImportOrigin, ImportTables};
 use crate::models::{AssuranceMarker, FoldError, FoldEvent, Live, Model, RowKey, Rows, ToolRequestView};
 
@@ -27,8 +28,6 @@ const CALLS: u8 = 4;
 /// The imports that brought calls, and those of them that are accepted.
 pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 5, imports: 6, numbers: 7 };
 
-/// Microseconds of a day.
-const DAY: u64 = 86_400_000_000;
 /// Stands for what is not known.
 const UNKNOWN: &str = "-";
 /// The status of a call that was given up: what really came of it may be told later.

@@ -121,14 +121,6 @@ pub(crate) fn take_word(
     })
 }
 
-/// The word on the wire for everything that is asked of a person and not answered.
-pub(crate) const PENDING: &str = "pending";
-
-/// Returns the word for a state on the wire; read models store another for a pending one.
-pub(crate) fn state_word<'a>(stored: &'a str, stored_pending: &str) -> &'a str {
-    if stored == stored_pending { PENDING } else { stored }
-}
-
 /// A position as clients write it: a plain decimal number.
 pub(crate) fn parse_position(text: &str, place: FaultLocation) -> Result<Position, Problem> {
     text.parse().map_err(|error: bitacora_formats::IdError| {

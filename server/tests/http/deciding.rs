@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::governed::{approve, ask, decision, earn, governed, post, write};
+use crate::governed::{approve, ask, decision, decisions, earn, governed, post, write};
 use crate::service::TestService;
 
 #[test]
@@ -330,7 +330,7 @@ fn a_batch_is_decided_in_order_and_no_refusal_stops_it() {
         other,
         good("b4"),
     ];
-    let batch = post(&service, "decide:batch", &json!({"requests": requests})).expect(200).json();
+    let batch = decisions(&post(&service, "decide:batch", &json!({"requests": requests})).expect(200));
     let answers = batch["answers"].as_array().unwrap();
     let verdicts: Vec<_> = answers.iter().map(|answer| answer["verdict"].as_str()).collect();
     assert_eq!(verdicts, [Some("allow"), Some("deny"), None, None, None, Some("allow")]);
@@ -349,7 +349,7 @@ fn a_batch_is_decided_in_order_and_no_refusal_stops_it() {
     assert!(position(0) < position(1) && position(1) < position(5), "{batch}");
 
     let explained = json!({"requests": [good("b5")]});
-    let explained = post(&service, "decide:batch?explain=true", &explained).expect(200).json();
+    let explained = decisions(&post(&service, "decide:batch?explain=true", &explained).expect(200));
     assert!(explained["answers"][0]["ladder"].is_array(), "{explained}");
     let many: Vec<_> = (0..101).map(|call| good(&format!("m{call}"))).collect();
     for body in

@@ -1,9 +1,12 @@
 //! A service with a tool and a policy, and requests to it.
 
-use bitacora_api::DecisionAnswer;
+use std::collections::BTreeMap;
+
+use bitacora_api::{DecideBatchAnswer, DecisionAnswer, ProblemAnswer};
 use serde_json::{Value, json};
 
 use crate::service::{ServiceAnswer, TestService};
+use crate::wire::same;
 
 /// A service whose ledger knows one tool, and a policy of one rule about everything.
 pub(crate) fn governed(action: &str) -> TestService {
@@ -59,8 +62,20 @@ pub(crate) fn ask(service: &TestService, body: Value) -> Value {
 
 /// Reads a decision. The service writes it by hand: it has the members of its type, in their order.
 pub(crate) fn decision(answer: &ServiceAnswer) -> Value {
-    let read: DecisionAnswer = serde_json::from_str(answer.text()).unwrap();
-    assert_eq!(answer.text(), serde_json::to_string(&read).unwrap());
+    same::<DecisionAnswer>(answer.text());
+    answer.json()
+}
+
+/// Reads the answers of a batch, which are written by hand too: each a decision, or a problem.
+pub(crate) fn decisions(answer: &ServiceAnswer) -> Value {
+    for answer in same::<DecideBatchAnswer>(answer.text()).answers {
+        let text = answer.get();
+        if text.starts_with("{\"problem\":") {
+            same::<BTreeMap<String, ProblemAnswer>>(text);
+        } else {
+            same::<DecisionAnswer>(text);
+        }
+    }
     answer.json()
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event_stream::EventStream;
+use crate::governed::decisions;
 use crate::service::{ServiceAnswer, SetClock, TestService, head};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
@@ -316,7 +317,7 @@ fn whoever_is_revoked_while_their_body_comes_is_heard_no_more() {
         slow.send(rest);
         let answer = slow.answer();
         if resource == "decide:batch" {
-            let problem = &answer.expect(200).json()["answers"][0]["problem"];
+            let problem = &decisions(&answer.expect(200))["answers"][0]["problem"];
             assert_eq!(problem["code"], "unauthorized", "{problem}");
         } else {
             answer.expect_problem(401, "unauthorized");

@@ -12,7 +12,7 @@ use crate::service::{ServiceAnswer, TestService, event};
 const EVENTS: &str = "/v1/ledgers/main/events";
 
 /// Reads an answer into its type, which has to write the same.
-fn same<T: Serialize + DeserializeOwned + Debug>(written: &str) -> T {
+pub(crate) fn same<T: Serialize + DeserializeOwned + Debug>(written: &str) -> T {
     let read: T = serde_json::from_str(written).unwrap_or_else(|error| panic!("{error}: {written}"));
     assert_eq!(serde_json::to_string(&read).unwrap(), written);
     read

@@ -16,7 +16,7 @@ const ROOMS: [(&str, &[&str]); 21] = [
     ("bitacora-shell", &[]),
     ("bitacora-governance", &["formats", "vocabulary", "shell"]),
     ("bitacora-ledger", &["formats", "vocabulary", "governance"]),
-    ("bitacora-projector", &["formats", "vocabulary", "ledger"]),
+    ("bitacora-projector", &["api", "formats", "vocabulary", "ledger"]),
     ("bitacora-archiver", &["formats", "vocabulary", "archive-format", "ledger"]),
     ("bitacora-api", &["vocabulary"]),
     (

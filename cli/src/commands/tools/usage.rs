@@ -98,14 +98,15 @@ pub(super) fn list(arguments: &UsageArguments, context: &mut CommandContext) -> 
 }
 
 fn counted(counts: &ToolCountsAnswer) -> Vec<Cell> {
+    let ends = counts.ends;
     let percent = |rate: f64| format!("{:.1} %", rate * 100.0);
     cells![
         counts.calls,
         Cell::id(percent(counts.review_rate)),
         Cell::id(percent(counts.deny_rate)),
-        counts.ok,
-        counts.error + counts.timeout + counts.interrupted,
-        counts.rejected + counts.blocked,
+        ends.ok,
+        ends.error + ends.timeout + ends.interrupted,
+        ends.rejected + ends.blocked,
         counts.p50_ms,
         counts.p95_ms,
     ]

@@ -28,14 +28,14 @@ use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{ApprovalAnswer, ApprovalList, ResolutionRequest};
+use bitacora_api::{ApprovalAnswer, ApprovalList, ResolutionRequest, paths};
 
 /// The stream of people's answers to calls.
 const STREAM: &str = "governance/approvals";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/approvals",
+    path = paths::APPROVALS,
     tag = "governance",
     operation_id = "listApprovals",
     params(
@@ -69,7 +69,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, question: ReadRequest) -> 
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/approvals/{approval}",
+    path = paths::APPROVAL,
     tag = "governance",
     operation_id = "showApproval",
     params(
@@ -98,7 +98,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, question: ReadRequest) -> 
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/approvals/{approval}",
+    path = paths::APPROVAL,
     tag = "governance",
     operation_id = "resolveApproval",
     params(

@@ -21,6 +21,7 @@ use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::breaker_name;
 use bitacora_api::{
     ActAnswer, BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
+    paths,
 };
 
 /// The stream of operators' acts on breakers.
@@ -28,7 +29,7 @@ const STREAM: &str = "governance/breakers";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/breakers",
+    path = paths::BREAKERS,
     tag = "governance",
     operation_id = "listBreakers",
     params(
@@ -109,7 +110,7 @@ pub(super) fn breaker_then(stood: &BreakerStood) -> BreakerStateAnswer {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/breakers:configure",
+    path = paths::BREAKER_SETTINGS,
     tag = "governance",
     operation_id = "configureBreaker",
     params(InLedger),
@@ -138,7 +139,7 @@ pub(crate) async fn configure(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/breakers:close",
+    path = paths::BREAKER_CLOSE,
     tag = "governance",
     operation_id = "closeBreaker",
     params(InLedger),

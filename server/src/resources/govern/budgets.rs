@@ -23,14 +23,14 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{BudgetAnswer, BudgetList, BudgetRequest, BudgetSetAnswer, SpendAnswer};
+use bitacora_api::{BudgetAnswer, BudgetList, BudgetRequest, BudgetSetAnswer, SpendAnswer, paths};
 
 /// The stream of all budgets.
 const STREAM: &str = "governance/budgets";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/budgets",
+    path = paths::BUDGETS,
     tag = "governance",
     operation_id = "listBudgets",
     params(
@@ -217,7 +217,7 @@ fn read_limits(mut members: ObjectMembers<'_>) -> Result<SpendLimits, Problem> {
 
 #[utoipa::path(
     put,
-    path = "/v1/ledgers/{ledger}/budgets",
+    path = paths::BUDGETS,
     tag = "governance",
     operation_id = "configureBudget",
     params(InLedger),

@@ -14,14 +14,14 @@ use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::stops::read_reason;
-use bitacora_api::{ActAnswer, ClockAnswer, ClockJumpAnswer, StopRequest};
+use bitacora_api::{ActAnswer, ClockAnswer, ClockJumpAnswer, StopRequest, paths};
 
 /// The stream of all words about the clock.
 const STREAM: &str = "governance/clock";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/clock",
+    path = paths::CLOCK,
     tag = "governance",
     operation_id = "showClock",
     params(
@@ -62,7 +62,7 @@ const fn direction_name(direction: JumpDirection) -> &'static str {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/clock:accept",
+    path = paths::CLOCK_ACCEPT,
     tag = "governance",
     operation_id = "acceptClock",
     params(InLedger),

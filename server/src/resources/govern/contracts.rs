@@ -13,11 +13,11 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ContractAnswer, ContractList};
+use bitacora_api::{ContractAnswer, ContractList, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/contracts",
+    path = paths::CONTRACTS,
     tag = "governance",
     operation_id = "listContracts",
     params(

@@ -33,11 +33,12 @@ use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
 use crate::strict_object::ObjectMembers;
 use bitacora_api::{
     DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer as DecisionShape, ProblemAnswer,
+    paths,
 };
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/decide",
+    path = paths::DECIDE,
     tag = "governance",
     operation_id = "decide",
     params(
@@ -61,7 +62,7 @@ pub(crate) async fn decide(act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/decide:batch",
+    path = paths::DECIDE_BATCH,
     tag = "governance",
     operation_id = "decideBatch",
     params(

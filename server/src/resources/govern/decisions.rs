@@ -14,11 +14,11 @@ use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
-use bitacora_api::DecisionAnswer as DecisionShape;
+use bitacora_api::{DecisionAnswer as DecisionShape, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/decisions/{position}",
+    path = paths::DECISION,
     tag = "governance",
     operation_id = "showDecision",
     params(

@@ -16,14 +16,14 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::{act_id, governance};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ActAnswer, GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest};
+use bitacora_api::{ActAnswer, GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, paths};
 
 /// The stream of all grants.
 const STREAM: &str = "governance/grants";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/grants",
+    path = paths::GRANTS,
     tag = "governance",
     operation_id = "listGrants",
     params(
@@ -60,7 +60,7 @@ fn listed(held: &GrantGiven) -> GrantAnswer {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/grants",
+    path = paths::GRANTS,
     tag = "governance",
     operation_id = "giveGrant",
     params(InLedger),
@@ -106,7 +106,7 @@ pub(crate) async fn give(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     delete,
-    path = "/v1/ledgers/{ledger}/grants/{grant}",
+    path = paths::GRANT,
     tag = "governance",
     operation_id = "revokeGrant",
     params(

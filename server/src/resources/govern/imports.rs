@@ -25,8 +25,8 @@ use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::trust::trust_answer;
 use bitacora_api::{
-    ActAnswer, ImportAcceptedAnswer, ImportAnswer, ImportCountsAnswer, ImportList, ImportListed,
-    ImportedAnswer, StandingsAnswer,
+    ImportAcceptedAnswer, ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer,
+    StandingsAnswer, paths,
 };
 
 /// The model that tells what imports showed that count.
@@ -36,7 +36,7 @@ const STREAM: &str = "imports";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/imports",
+    path = paths::IMPORTS,
     tag = "governance",
     operation_id = "listImports",
     params(
@@ -81,7 +81,7 @@ type ChangeKey = (u64, Dimension);
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/imports/{import}",
+    path = paths::IMPORT,
     tag = "governance",
     operation_id = "showImport",
     params(
@@ -139,7 +139,7 @@ fn outcomes(of: &ImportedDimension) -> u64 {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/imports/{import}",
+    path = paths::IMPORT,
     tag = "governance",
     operation_id = "acceptImport",
     params(
@@ -148,7 +148,7 @@ fn outcomes(of: &ImportedDimension) -> u64 {
     ),
     request_body(content = Option<Value>, description = "May be left out; `note` says why"),
     responses(
-        (status = 200, description = "Recorded: this import counts from here on, and no other", body = ActAnswer),
+        (status = 200, description = "Recorded: this import counts from here on, and no other", body = ImportAcceptedAnswer),
         Refusals,
     )
 )]
@@ -184,16 +184,7 @@ fn answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>, is_whole: bool) ->
 
 fn listed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> ImportListed {
     let showed = showed(digest, import, ledger);
-    let count = |of: fn(&ImportShowed) -> u64| showed.as_ref().map(of);
-    ImportListed {
-        digest: digest.as_str().to_owned(),
-        position: import.position.to_string(),
-        accepted: import.accepted.map(|position| position.to_string()),
-        dimensions: count(|showed| showed.dimensions),
-        approvals: count(|showed| showed.approvals),
-        rejections: count(|showed| showed.rejections),
-        failures: count(|showed| showed.failures),
-    }
+    ImportShowed::listed(showed, digest.as_str().to_owned(), import.position, import.accepted)
 }
 
 /// Returns `true` if the sums of an import are known.
@@ -207,15 +198,9 @@ fn showed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Optio
         let models = ledger.read_models()?;
         return models.import_showed(digest.as_str()).ok().flatten();
     }
-    let sum = |count: fn(&bitacora_governance::TrustRecord) -> u64| {
-        import.records().fold(0, |sum: u64, (_, record)| sum.saturating_add(count(record)))
-    };
-    Some(ImportShowed {
-        dimensions: import.records().len() as u64,
-        approvals: sum(|record| record.approvals),
-        rejections: sum(|record| record.rejections),
-        failures: sum(|record| record.failures),
-    })
+    let mut showed = ImportShowed::default();
+    import.records().for_each(|(_, record)| showed.add(record));
+    Some(showed)
 }
 
 /// Counts the dimensions in each standing.

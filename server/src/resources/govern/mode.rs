@@ -15,14 +15,14 @@ use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::decision_json::mode_name;
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{ActAnswer, ModeAnswer, ModeRequest, ScopedMode};
+use bitacora_api::{ActAnswer, ModeAnswer, ModeRequest, ScopedMode, paths};
 
 /// The stream of all modes.
 const STREAM: &str = "governance/mode";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/mode",
+    path = paths::MODE,
     tag = "governance",
     operation_id = "showMode",
     params(
@@ -58,7 +58,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     put,
-    path = "/v1/ledgers/{ledger}/mode",
+    path = paths::MODE,
     tag = "governance",
     operation_id = "setMode",
     params(InLedger),

@@ -26,7 +26,7 @@ use crate::resources::description::{InLedger, Refusals};
 use crate::resources::govern::decision_json::breaker_name;
 use crate::resources::govern::trust::trust_answer;
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{ObservedAnswer, OutcomeAnswer, OutcomeRequest, TransitionAnswer};
+use bitacora_api::{ObservedAnswer, OutcomeAnswer, OutcomeRequest, TransitionAnswer, paths};
 
 /// The status of an outcome.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -42,7 +42,7 @@ enum Status {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/outcome",
+    path = paths::OUTCOME,
     tag = "governance",
     operation_id = "reportOutcome",
     params(InLedger),

@@ -24,7 +24,7 @@ use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::ObjectMembers;
 use bitacora_api::{
     PolicyAnswer, PolicyDiffAnswer, PolicyDifferences, PolicyDocumentAnswer, PolicyPublishedAnswer,
-    PolicyRequest, PolicyVersionAnswer, VersionAnswer,
+    PolicyRequest, PolicyVersionAnswer, VersionAnswer, paths,
 };
 
 /// The stream of all versions.
@@ -32,7 +32,7 @@ pub(super) const STREAM: &str = "governance/policy";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/policy",
+    path = paths::POLICY,
     tag = "governance",
     operation_id = "showPolicy",
     params(
@@ -98,7 +98,7 @@ fn policies_tag(policies: &Policies) -> String {
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/policy/{version}",
+    path = paths::POLICY_VERSION,
     tag = "governance",
     operation_id = "showPolicyVersion",
     params(
@@ -130,7 +130,7 @@ pub(crate) async fn show_version(
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/policy/{version}/diff",
+    path = paths::POLICY_DIFF,
     tag = "governance",
     operation_id = "comparePolicies",
     params(
@@ -255,7 +255,7 @@ fn take_version(members: &mut ObjectMembers<'_>, name: &'static str) -> Result<O
 
 #[utoipa::path(
     put,
-    path = "/v1/ledgers/{ledger}/policy",
+    path = paths::POLICY,
     tag = "governance",
     operation_id = "publishPolicy",
     params(
@@ -336,7 +336,7 @@ pub(super) fn compiled(body: &[u8]) -> Result<(PolicySubmission, Policy), Proble
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/policy/{version}",
+    path = paths::POLICY_VERSION,
     tag = "governance",
     operation_id = "changePolicy",
     params(

@@ -21,11 +21,11 @@ use crate::requests::listing::answer_tagged;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::requests::service_event::{PlaceName, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::{ExecutorAnswer, PolicyCacheAnswer};
+use bitacora_api::{ExecutorAnswer, PolicyCacheAnswer, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/policy-cache",
+    path = paths::POLICY_CACHE,
     tag = "governance",
     operation_id = "showPolicyCache",
     params(
@@ -73,7 +73,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/policy-cache:watch",
+    path = paths::POLICY_CACHE_WATCH,
     tag = "governance",
     operation_id = "watchPolicyCache",
     params(

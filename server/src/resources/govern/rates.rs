@@ -17,14 +17,14 @@ use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ActAnswer, RateBucketAnswer, RateList, RateRequest, RollingRateAnswer};
+use bitacora_api::{ActAnswer, RateBucketAnswer, RateList, RateRequest, RollingRateAnswer, paths};
 
 /// The stream of all limits.
 const STREAM: &str = "governance/rates";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/rates",
+    path = paths::RATES,
     tag = "governance",
     operation_id = "listRates",
     params(
@@ -147,7 +147,7 @@ impl Meant {
 
 #[utoipa::path(
     put,
-    path = "/v1/ledgers/{ledger}/rates",
+    path = paths::RATES,
     tag = "governance",
     operation_id = "configureRate",
     params(InLedger),

@@ -20,11 +20,11 @@ use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::{ServiceEvent, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::{policy, tools};
-use bitacora_api::{StarterAnswer, StarterToolAnswer, StarterToolUpgrade, StarterUpgradeAnswer};
+use bitacora_api::{StarterAnswer, StarterToolAnswer, StarterToolUpgrade, StarterUpgradeAnswer, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/starter",
+    path = paths::STARTER,
     tag = "governance",
     operation_id = "showStarter",
     params(InLedger, AtLeast),
@@ -71,7 +71,7 @@ fn tool_answer(tool: StarterTool) -> Result<StarterToolAnswer, Problem> {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/starter:upgrade",
+    path = paths::STARTER_UPGRADE,
     tag = "governance",
     operation_id = "upgradeStarter",
     params(InLedger),

@@ -12,11 +12,11 @@ use crate::problem::{Code, Problem};
 use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::StateAnswer;
+use bitacora_api::{StateAnswer, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/projections/governance",
+    path = paths::GOVERNANCE_STATE,
     tag = "operation",
     operation_id = "showGovernanceState",
     params(

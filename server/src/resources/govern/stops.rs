@@ -14,14 +14,14 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, SuspendedAgent};
+use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, SuspendedAgent, paths};
 
 /// The stream of all stops.
 const STREAM: &str = "governance/stops";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/panic",
+    path = paths::PANIC,
     tag = "governance",
     operation_id = "showStops",
     params(
@@ -59,7 +59,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/panic",
+    path = paths::PANIC,
     tag = "governance",
     operation_id = "engagePanic",
     params(InLedger),
@@ -76,7 +76,7 @@ pub(crate) async fn engage(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     delete,
-    path = "/v1/ledgers/{ledger}/panic",
+    path = paths::PANIC,
     tag = "governance",
     operation_id = "releasePanic",
     params(InLedger),
@@ -93,7 +93,7 @@ pub(crate) async fn release(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/agents/{agent}",
+    path = paths::AGENT,
     tag = "governance",
     operation_id = "stopAgent",
     params(

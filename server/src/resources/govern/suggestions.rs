@@ -5,15 +5,14 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
+use bitacora_formats::Position;
 use bitacora_governance::State as GovernedState;
 use bitacora_projector::{
     IndexedLedger, ModelError, ReadModels, Suggestion, SuggestionQuery, SuggestionState,
 };
 use bitacora_vocabulary::{
-    Dimension, DimensionPart, Name, Note, Rule, SuggestionAccepted, SuggestionMade, SuggestionRejected, Words,
+    Dimension, DimensionPart, Name, Note, Rule, SuggestionAccepted, SuggestionRejected, Words,
 };
-use serde_json::Value;
 
 use crate::api::Api;
 use crate::background::suggestion_job::{MODEL, STREAM, is_news, make_new};
@@ -28,8 +27,8 @@ use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::policy::STREAM as POLICY_STREAM;
 use crate::resources::govern::suggested_policy::{ACCEPTED_NOTE, Next, narrow, next_policy, take_cwd};
 use bitacora_api::{
-    SuggestionAccepted as AcceptedAnswer, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered,
-    SuggestionList, SuggestionsMade,
+    SuggestionAccepted as AcceptedAnswer, SuggestionAnswer, SuggestionAnswerRequest, SuggestionList,
+    SuggestionsMade, paths,
 };
 
 /// The suggestions that are asked for.
@@ -41,7 +40,7 @@ enum SuggestionSelection {
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/suggestions",
+    path = paths::SUGGESTIONS,
     tag = "governance",
     operation_id = "listSuggestions",
     params(
@@ -78,7 +77,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
             let found = models.candidates(&rules)?;
             let new = found.candidates.into_iter().filter(|candidate| candidate.is_new);
             let new = new.filter(|candidate| is_news(&copy.state, &candidate.suggestion));
-            let new = new.map(|candidate| of_candidate(&candidate.suggestion, "candidate", None)).collect();
+            let new = new
+                .map(|candidate| Suggestion::candidate_answer(&candidate.suggestion, "candidate", None))
+                .collect();
             Ok((page_of(models, new, &paging)?, found.position))
         }
         SuggestionSelection::Imported => imported_page(models, &copy.state, &paging),
@@ -96,7 +97,7 @@ fn made_page(
     let found = models.suggestions(&SuggestionQuery { state, before, limit: paging.limit })?;
     let last = found.items.last().map(|suggestion| suggestion.first).filter(|_| found.more);
     let next = last.and_then(|last| PageParams::next(&last));
-    let mut suggestions: Vec<_> = found.items.into_iter().map(of_made).collect();
+    let mut suggestions: Vec<_> = found.items.into_iter().map(Into::into).collect();
     suggestions.iter_mut().try_for_each(|suggestion| tag(models, suggestion))?;
     Ok((SuggestionList { suggestions, next }, found.position))
 }
@@ -110,7 +111,9 @@ fn imported_page(
     let all = imports.into_iter().flat_map(|found| {
         let digest = found.import.map_or_else(|| "-".to_owned(), |import| import.digest);
         let suggestions = found.suggestions.into_iter().filter(|suggestion| is_news(state, suggestion));
-        suggestions.map(move |suggestion| of_candidate(&suggestion, "imported", Some(digest.clone())))
+        suggestions.map(move |suggestion| {
+            Suggestion::candidate_answer(&suggestion, "imported", Some(digest.clone()))
+        })
     });
     Ok((page_of(models, all.collect(), paging)?, position))
 }
@@ -140,56 +143,9 @@ fn tag(models: &ReadModels, suggestion: &mut SuggestionAnswer) -> Result<(), Mod
     Ok(())
 }
 
-fn of_made(suggestion: Suggestion) -> SuggestionAnswer {
-    let Suggestion { position, time, rule, made, state, answer, .. } = suggestion;
-    SuggestionAnswer {
-        suggestion: made.suggestion,
-        state: match state {
-            SuggestionState::Open => "open",
-            SuggestionState::Accepted => "accepted",
-            SuggestionState::Rejected => "rejected",
-        }
-        .to_owned(),
-        kind: made.kind.map(|kind| kind.as_str().to_owned()),
-        dimension: made.dimension.as_ref().map(Into::into),
-        tags: Vec::new(),
-        rule: serde_json::from_str(&rule).unwrap_or(Value::Null),
-        reason: made.reason,
-        evidence: made.evidence.iter().map(ToString::to_string).collect(),
-        observations: made.observations.map(|observations| observations.to_string()),
-        made: Some(position.to_string()),
-        time: Some(format_time(Micros(time))),
-        answer: answer.map(|answer| SuggestionAnswered {
-            position: answer.position.to_string(),
-            time: format_time(Micros(answer.time)),
-            by: answer.by,
-            note: answer.note,
-        }),
-        import: None,
-    }
-}
-
-fn of_candidate(made: &SuggestionMade, state: &str, import: Option<String>) -> SuggestionAnswer {
-    SuggestionAnswer {
-        suggestion: made.suggestion.to_string(),
-        state: state.to_owned(),
-        kind: made.kind.map(|kind| kind.as_str().to_owned()),
-        dimension: made.dimension.as_ref().map(Into::into),
-        tags: Vec::new(),
-        rule: serde_json::to_value(&made.rule).unwrap_or(Value::Null),
-        reason: made.reason.to_string(),
-        evidence: made.evidence.iter().map(|position| position.get().to_string()).collect(),
-        observations: made.observations.map(|observations| observations.get().to_string()),
-        made: None,
-        time: None,
-        answer: None,
-        import,
-    }
-}
-
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/suggestions:refresh",
+    path = paths::SUGGESTIONS_REFRESH,
     tag = "governance",
     operation_id = "refreshSuggestions",
     params(InLedger),
@@ -209,7 +165,7 @@ pub(crate) async fn refresh(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/suggestions/{suggestion}",
+    path = paths::SUGGESTION,
     tag = "governance",
     operation_id = "answerSuggestion",
     params(

@@ -18,7 +18,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::strict_object::read_known;
-use bitacora_api::{ActAnswer, ToolAnswer, ToolList};
+use bitacora_api::{ActAnswer, ToolAnswer, ToolList, paths};
 
 /// The stream of the registry.
 pub(super) const STREAM: &str = "governance/tools";
@@ -28,7 +28,7 @@ type ToolKey = (Name, Option<Name>);
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/tools",
+    path = paths::TOOLS,
     tag = "governance",
     operation_id = "listTools",
     params(
@@ -64,7 +64,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 #[utoipa::path(
     put,
-    path = "/v1/ledgers/{ledger}/tools/{tool}",
+    path = paths::TOOL,
     tag = "governance",
     operation_id = "putTool",
     params(
@@ -111,7 +111,7 @@ fn is_registered(act: &Act, tool: &str, server: Option<&str>) -> bool {
 
 #[utoipa::path(
     delete,
-    path = "/v1/ledgers/{ledger}/tools/{tool}",
+    path = paths::TOOL,
     tag = "governance",
     operation_id = "revokeTool",
     params(

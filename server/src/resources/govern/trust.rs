@@ -24,7 +24,7 @@ use crate::resources::govern::trust_history::standing_at;
 use crate::resources::govern::trust_sum::{SummedParts, summed};
 use bitacora_api::{
     ActAnswer, TrustAnswer, TrustDimension, TrustList, TrustProbeRequest, TrustRecordAnswer,
-    TrustRecordOrSum, TrustSetRequest,
+    TrustRecordOrSum, TrustSetRequest, paths,
 };
 
 /// The stream of operators' acts on trust.
@@ -32,7 +32,7 @@ const STREAM: &str = "governance/trust";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/trust",
+    path = paths::TRUST,
     tag = "governance",
     operation_id = "listTrust",
     params(
@@ -92,7 +92,7 @@ type RankKey = (Score, Dimension);
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/trust/record",
+    path = paths::TRUST_RECORD,
     tag = "governance",
     operation_id = "showTrust",
     params(
@@ -140,7 +140,7 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, request: ReadRequest) ->
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/trust:set",
+    path = paths::TRUST_SET,
     tag = "governance",
     operation_id = "setTrust",
     params(InLedger),
@@ -166,7 +166,7 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/trust:probe",
+    path = paths::TRUST_PROBE,
     tag = "governance",
     operation_id = "probeTrust",
     params(InLedger),

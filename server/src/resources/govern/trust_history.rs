@@ -29,14 +29,14 @@ use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
-use bitacora_api::{OutcomeRecord, TrustHistory};
+use bitacora_api::{OutcomeRecord, TrustHistory, paths};
 
 /// The model that is asked.
 const MODEL: &str = "trust";
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/trust/history",
+    path = paths::TRUST_HISTORY,
     tag = "governance",
     operation_id = "readTrustHistory",
     params(

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::format_usd;
-use bitacora_projector::TrustMonth;
 
 use crate::api::Api;
 use crate::limits::MAX_LISTED;
@@ -15,11 +13,11 @@ use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::trust::take_dimension;
-use bitacora_api::{TrustMonthAnswer, TrustMonthList};
+use bitacora_api::{TrustMonthList, paths};
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/trust/months",
+    path = paths::TRUST_MONTHS,
     tag = "governance",
     operation_id = "listTrustMonths",
     params(
@@ -42,26 +40,6 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     query.finish()?;
     let ask = ask_model(&api, &request, "trust", move |models| models.trust_months(&dimension, MAX_LISTED));
     let found = ask.await?;
-    let list = TrustMonthList { months: found.items.into_iter().map(answer).collect() };
+    let list = TrustMonthList { months: found.items.into_iter().map(Into::into).collect() };
     written_page_at(&request, found.position, &list)
-}
-
-fn answer(month: TrustMonth) -> TrustMonthAnswer {
-    TrustMonthAnswer {
-        month: month.month,
-        approved: month.approved,
-        auto_approved: month.auto_approved,
-        rejected: month.rejected,
-        errors: month.errors,
-        timeouts: month.timeouts,
-        exit_codes: month.exit_codes,
-        failed_checks: month.failed_checks,
-        imported: month.imported,
-        not_accepted: month.not_accepted,
-        duration_ms: month.duration_ms.to_string(),
-        cost_usd: format_usd(month.cost_micro_usd),
-        tokens: month.tokens.to_string(),
-        first: month.first.to_string(),
-        last: month.last.to_string(),
-    }
 }

@@ -13,7 +13,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{UnregisteredToolAnswer, UnregisteredToolList};
+use bitacora_api::{UnregisteredToolAnswer, UnregisteredToolList, paths};
 
 /// The agent of calls that name none.
 const NOBODY: &str = "-";
@@ -23,7 +23,7 @@ type SeenKey = (String, Name, Option<Name>);
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/unregistered-tools",
+    path = paths::UNREGISTERED_TOOLS,
     tag = "governance",
     operation_id = "listUnregisteredTools",
     params(InLedger, OfPage, AtLeast),

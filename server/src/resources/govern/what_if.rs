@@ -23,11 +23,11 @@ use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::{data_of, governance, json_bytes};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::policy::{compiled, published};
-use bitacora_api::{ChangedCall, ChangedVerdict, PolicyRequest, StepsAnswer, WhatIfAnswer};
+use bitacora_api::{ChangedCall, ChangedVerdict, PolicyRequest, StepsAnswer, WhatIfAnswer, paths};
 
 #[utoipa::path(
     post,
-    path = "/v1/ledgers/{ledger}/policy:dry-run",
+    path = paths::POLICY_DRY_RUN,
     tag = "governance",
     operation_id = "tryPolicy",
     params(
@@ -57,7 +57,7 @@ pub(crate) async fn dry_run(
 
 #[utoipa::path(
     get,
-    path = "/v1/ledgers/{ledger}/replay",
+    path = paths::REPLAY,
     tag = "governance",
     operation_id = "replayUnderPolicy",
     params(

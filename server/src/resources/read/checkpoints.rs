@@ -7,10 +7,9 @@ use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bitacora_formats::{Micros, format_time};
 use bitacora_projector::{
-    Checkpoint, CheckpointError, CheckpointPlace, CheckpointQuery, ContentBody, ContentLocation,
-    FoundCheckpoint, ReadModels,
+    CheckpointError, CheckpointPlace, CheckpointQuery, ContentBody, ContentLocation, FoundCheckpoint,
+    ReadModels,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,11 +24,8 @@ use crate::requests::read_model_query::ask_model_and_log;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::write::checkpoint_acts::MODEL;
-use crate::resources::write::checkpoint_saves::told_version;
 use crate::resources::write::content_pieces::JSON_ENCODING;
-use bitacora_api::{
-    CheckpointAnswer, CheckpointList, CheckpointWriteAnswer, ContentValue, SavedCheckpoint, paths,
-};
+use bitacora_api::{CheckpointAnswer, CheckpointList, ContentValue, paths};
 
 /// The place at which a page of checkpoints goes on: id, subgraph, and place.
 type After = (String, String, u64, u64);
@@ -73,7 +69,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let found = ask_model_and_log(&api, &request, MODEL, move |models| models.checkpoints(&asked)).await?;
     let next = found.last.map(|(id, namespace, place)| (id, namespace, place.position, place.number));
     let page = CheckpointList {
-        checkpoints: found.checkpoints.into_iter().map(saved).collect(),
+        checkpoints: found.checkpoints.into_iter().map(Into::into).collect(),
         next: next.and_then(|next| PageParams::next(&next)),
     };
     written_page_at(&request, found.position, &page)
@@ -133,19 +129,13 @@ fn shown(models: &ReadModels, found: FoundCheckpoint) -> Result<CheckpointAnswer
     }
     let mut written = Vec::with_capacity(writes.len());
     for write in writes {
-        written.push(CheckpointWriteAnswer {
-            value: value(&write.content)?,
-            task: write.task,
-            path: write.path,
-            index: write.index,
-            channel: write.channel,
-            position: write.position.to_string(),
-        });
+        let value = value(&write.content)?;
+        written.push(write.answer(value));
     }
     Ok(CheckpointAnswer {
         parent_found: checkpoint.parent.is_some().then_some(has_parent),
         document: document.and_then(|document| RawValue::from_string(document).ok()),
-        saved: saved(checkpoint),
+        saved: checkpoint.into(),
         values,
         writes: written,
     })
@@ -183,25 +173,4 @@ fn value(
         Some(json) => ContentValue { encoding: None, bytes: None, json: Some(json), ..value },
         None => ContentValue { base64: Some(STANDARD.encode(bytes)), ..value },
     })
-}
-
-fn saved(checkpoint: Checkpoint) -> SavedCheckpoint {
-    let versions = checkpoint.channels.iter();
-    let versions =
-        versions.filter_map(|channel| Some((channel.name.clone(), told_version(channel.version.as_ref()?)?)));
-    SavedCheckpoint {
-        channel_versions: versions.collect(),
-        thread: checkpoint.thread,
-        namespace: checkpoint.namespace,
-        checkpoint: checkpoint.checkpoint,
-        parent: checkpoint.parent,
-        step: checkpoint.step,
-        source: checkpoint.source,
-        position: checkpoint.position.to_string(),
-        time: format_time(Micros(checkpoint.time)),
-        agent: checkpoint.agent,
-        session: checkpoint.session,
-        run: checkpoint.run,
-        metadata: checkpoint.metadata.and_then(|metadata| serde_json::from_str(&metadata).ok()),
-    }
 }

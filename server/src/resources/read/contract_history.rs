@@ -4,25 +4,17 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
-use bitacora_projector::{
-    CheckQuery, ContractCheck, ContractDefinition, Execution, Rollback, RollbackAnswer, RollbackPart,
-    RollbackQuery, RollbackState,
-};
-use bitacora_vocabulary::{BlastRadius, ContractPhase, RollbackStatus, TrustOutcome};
-use serde_json::{Value, json};
+use bitacora_formats::Position;
+use bitacora_projector::{CheckQuery, RollbackQuery, RollbackState};
 
 use crate::api::Api;
-use crate::http::query::{bad_query, state_word};
+use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{
-    ContractCheckAnswer, ContractCheckList, ContractDefinitionAnswer, ContractShown, RollbackAnswered,
-    RollbackExecution, RollbackList, RollbackWord, paths,
-};
+use bitacora_api::{ContractCheckList, ContractShown, RollbackList, paths};
 
 /// The model that is asked.
 const MODEL: &str = "contracts";
@@ -48,16 +40,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let asked = name.clone();
     let (found, position) = ask_model(&api, &request, MODEL, move |models| models.contract(&asked)).await?;
     let (contract, definitions) = found.ok_or_else(|| unknown(&name).with("position", position))?;
-    let shown = ContractShown {
-        contract: contract.contract,
-        version: contract.version,
-        checks: contract.checks,
-        failed: contract.failed,
-        first: contract.first.to_string(),
-        last: contract.last.to_string(),
-        definitions: definitions.iter().map(definition).collect(),
-    };
-    written_page_at(&request, position, &shown)
+    written_page_at(&request, position, &contract.answer(definitions))
 }
 
 #[utoipa::path(
@@ -94,7 +77,7 @@ pub(crate) async fn checks(State(api): State<Arc<Api>>, request: ReadRequest) ->
     }
     let last = found.items.last().map(|check| check.position).filter(|_| found.more);
     let next = last.and_then(|last| PageParams::next(&last));
-    let page = ContractCheckList { checks: found.items.into_iter().map(check).collect(), next };
+    let page = ContractCheckList { checks: found.items.into_iter().map(Into::into).collect(), next };
     written_page_at(&request, found.position, &page)
 }
 
@@ -129,7 +112,7 @@ pub(crate) async fn rollbacks(
     let asked = RollbackQuery { state, agent, contract, before, limit: paging.limit };
     let found = ask_model(&api, &request, MODEL, move |models| models.rollbacks(&asked)).await?;
     let next = found.next.and_then(|next| PageParams::next(&next.get()));
-    let page = RollbackList { rollbacks: found.rollbacks.into_iter().map(rollback).collect(), next };
+    let page = RollbackList { rollbacks: found.rollbacks.into_iter().map(Into::into).collect(), next };
     written_page_at(&request, found.position, &page)
 }
 
@@ -138,120 +121,9 @@ fn unknown(contract: &str) -> Problem {
 }
 
 fn state_of(word: &str) -> Result<RollbackState, Problem> {
-    let found = RollbackState::ALL.into_iter().find(|state| rollback_word(*state) == word);
+    let found = RollbackState::ALL.into_iter().find(|state| state.answer_word() == word);
     found.ok_or_else(|| {
-        let words = RollbackState::ALL.map(|state| format!("`{}`", rollback_word(state))).join(", ");
+        let words = RollbackState::ALL.map(|state| format!("`{}`", state.answer_word())).join(", ");
         bad_query("state", &format!("is none of {words}"))
     })
-}
-
-/// Returns the state of a rollback on the wire.
-fn rollback_word(state: RollbackState) -> &'static str {
-    state_word(state.as_str(), RollbackState::Asked.as_str())
-}
-
-fn definition(definition: &ContractDefinition) -> ContractDefinitionAnswer {
-    let parts = |parts: &[RollbackPart]| parts.iter().map(part).collect();
-    ContractDefinitionAnswer {
-        version: definition.version,
-        position: definition.position.to_string(),
-        time: format_time(Micros(definition.time)),
-        actor: definition.actor.clone(),
-        blast_radius: match definition.blast_radius {
-            BlastRadius::Low => "low",
-            BlastRadius::Medium => "medium",
-            BlastRadius::High => "high",
-            BlastRadius::Critical => "critical",
-        }
-        .to_owned(),
-        pre: parts(&definition.pre),
-        post: parts(&definition.post),
-        rollback: parts(&definition.rollback),
-    }
-}
-
-fn part(part: &RollbackPart) -> Value {
-    let params: Value = serde_json::from_str(&part.params).unwrap_or_default();
-    json!({"type": &part.kind, "params": params})
-}
-
-fn check(check: ContractCheck) -> ContractCheckAnswer {
-    let holds = check.holds();
-    let outcome = |outcome| match outcome {
-        TrustOutcome::Approved => "approved",
-        TrustOutcome::AutoApproved => "auto_approved",
-        TrustOutcome::Rejected => "rejected",
-        TrustOutcome::Error => "error",
-        TrustOutcome::Timeout => "timeout",
-        TrustOutcome::ChecksFailed => "checks_failed",
-    };
-    ContractCheckAnswer {
-        position: check.position.to_string(),
-        time: format_time(Micros(check.time)),
-        contract: check.contract,
-        version: check.version,
-        phase: match check.phase {
-            ContractPhase::Pre => "pre".to_owned(),
-            ContractPhase::Post => "post".to_owned(),
-        },
-        holds,
-        made: check.made,
-        failed: check.failed,
-        missing: check.missing,
-        call: check.call,
-        run: check.run,
-        node: check.node,
-        agent: check.agent,
-        session: check.session,
-        counted: check.counted.map(|(_, counted)| outcome(counted).to_owned()),
-        counted_at: check.counted.map(|(position, _)| position.to_string()),
-        rollback: check.rollback.map(|position| position.to_string()),
-    }
-}
-
-fn rollback(rollback: Rollback) -> RollbackAnswered {
-    RollbackAnswered {
-        state: rollback_word(rollback.state()).to_owned(),
-        position: rollback.position.to_string(),
-        time: format_time(Micros(rollback.time)),
-        approval: rollback.approval,
-        cause: rollback.cause.map(|cause| cause.to_string()),
-        contract: rollback.contract,
-        call: rollback.call,
-        tool: rollback.tool,
-        agent: rollback.agent,
-        session: rollback.session,
-        run: rollback.run,
-        answer: rollback.answer.map(word),
-        execution: rollback.execution.map(execution),
-    }
-}
-
-fn word(answer: RollbackAnswer) -> RollbackWord {
-    RollbackWord {
-        position: answer.position.to_string(),
-        time: format_time(Micros(answer.time)),
-        resolution: answer.resolution.as_str().to_owned(),
-        by: answer.by,
-        note: answer.note,
-    }
-}
-
-fn execution(execution: Execution) -> RollbackExecution {
-    RollbackExecution {
-        position: execution.position.to_string(),
-        time: format_time(Micros(execution.time)),
-        status: match execution.status {
-            RollbackStatus::Ok => "ok",
-            RollbackStatus::Partial => "partial",
-            RollbackStatus::Error => "error",
-        }
-        .to_owned(),
-        actor: execution.actor,
-        node: execution.node,
-        steps: execution.steps,
-        failed: execution.failed,
-        reason: execution.reason,
-        tries: execution.tries,
-    }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, format_time, format_usd, parse_time};
-use bitacora_projector::{CostQuery, CostsBy, SpendingSums, TokenSums};
+use bitacora_formats::parse_time;
+use bitacora_projector::{CostQuery, CostsBy};
 
 use crate::api::Api;
 use crate::http::query::{Query, bad_query};
@@ -14,7 +14,7 @@ use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use bitacora_api::{CostAnswer, CostList, SpendingAnswer, TokensAnswer, paths};
+use bitacora_api::{CostList, paths};
 
 /// The parts that costs are summed up and picked out by, but for days.
 const PARTS: [(&str, CostsBy); 8] = [
@@ -67,36 +67,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     };
     query.finish()?;
     let found = ask_model(&api, &request, "costs", move |models| models.costs(&asked)).await?;
-    let (costs, total) = (Vec::with_capacity(found.costs.len()), spending_answer(&found.total));
-    let mut list = CostList { costs, total, outside: found.outside };
-    for cost in found.costs {
-        let mut sum = CostAnswer {
-            model: None,
-            task: None,
-            agent: None,
-            tool: None,
-            role: None,
-            run: None,
-            session: None,
-            case: None,
-            day: None,
-            spending: spending_answer(&cost.spending),
-        };
-        for (by, of) in cost.of {
-            match by {
-                CostsBy::Model => sum.model = Some(of),
-                CostsBy::Task => sum.task = Some(of),
-                CostsBy::Agent => sum.agent = Some(of),
-                CostsBy::Tool => sum.tool = Some(of),
-                CostsBy::Role => sum.role = Some(of),
-                CostsBy::Run => sum.run = Some(of),
-                CostsBy::Session => sum.session = Some(of),
-                CostsBy::Case => sum.case = Some(of),
-                CostsBy::Day => sum.day = Some(day_of(&of)),
-            }
-        }
-        list.costs.push(sum);
-    }
+    let list = CostList {
+        costs: found.costs.into_iter().map(Into::into).collect(),
+        total: (&found.total).into(),
+        outside: found.outside,
+    };
     written_page_at(&request, found.position, &list)
 }
 
@@ -133,39 +108,4 @@ fn take_day(query: &mut Query<'_>, name: &str) -> Result<Option<u64>, Problem> {
     let Some(text) = query.take(name)? else { return Ok(None) };
     let midnight = parse_time(&format!("{text}T00:00:00Z"));
     midnight.map(|time| Some(time.0 / DAY)).map_err(|_| bad_query(name, "is no day as `YYYY-MM-DD`"))
-}
-
-/// The day as people write it, of days since 1970.
-pub(super) fn day_of(days: &str) -> String {
-    let midnight = days.parse::<u64>().ok().and_then(|days| days.checked_mul(DAY));
-    let Some(midnight) = midnight else { return days.to_owned() };
-    let time = format_time(Micros(midnight));
-    time.split('T').next().unwrap_or(&time).to_owned()
-}
-
-pub(super) fn spending_answer(spending: &SpendingSums) -> SpendingAnswer {
-    let place = |position: u64| (position > 0).then(|| position.to_string());
-    SpendingAnswer {
-        model_calls: spending.model_calls,
-        tool_calls: spending.tool_calls,
-        without_cost: spending.without_cost,
-        cost_usd: format_usd(spending.cost_micro_usd),
-        tokens_in: spending.tokens.read.to_string(),
-        tokens_out: spending.tokens.written.to_string(),
-        cache_read: spending.tokens.cache_read.to_string(),
-        cache_write: spending.tokens.cache_write.to_string(),
-        unpriced_tokens: (spending.unpriced != TokenSums::default()).then(|| tokens(&spending.unpriced)),
-        duration_ms: spending.duration_ms.to_string(),
-        first: place(spending.first),
-        last: place(spending.last),
-    }
-}
-
-fn tokens(sums: &TokenSums) -> TokensAnswer {
-    TokensAnswer {
-        tokens_in: sums.read.to_string(),
-        tokens_out: sums.written.to_string(),
-        cache_read: sums.cache_read.to_string(),
-        cache_write: sums.cache_write.to_string(),
-    }
 }

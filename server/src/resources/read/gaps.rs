@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
-use bitacora_projector::{Gap, GapQuery};
-use bitacora_vocabulary::MissingHalf;
+use bitacora_formats::Position;
+use bitacora_projector::GapQuery;
 
 use crate::api::Api;
 use crate::problem::Problem;
@@ -14,7 +13,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{GapAnswer, GapList, paths};
+use bitacora_api::{GapList, paths};
 
 #[utoipa::path(
     get,
@@ -41,25 +40,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let found = ask_model(&api, &request, "gaps", move |models| models.gaps(&asked)).await?;
     let last = found.items.last().map(|gap| gap.position).filter(|_| found.more);
     let page = GapList {
-        gaps: found.items.into_iter().map(answer).collect(),
+        gaps: found.items.into_iter().map(Into::into).collect(),
         next: last.and_then(|last| PageParams::next(&last)),
     };
     written_page_at(&request, found.position, &page)
-}
-
-fn answer(gap: Gap) -> GapAnswer {
-    GapAnswer {
-        position: gap.position.to_string(),
-        time: format_time(Micros(gap.time)),
-        recorded: format_time(Micros(gap.recorded)),
-        call: gap.call,
-        missing: match gap.missing {
-            MissingHalf::Decision => "decision",
-            MissingHalf::Outcome => "outcome",
-        }
-        .to_owned(),
-        evidence: gap.evidence,
-        session: gap.session,
-        agent: gap.agent,
-    }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
-use bitacora_projector::{AnsweredApproval, AnsweredApprovalQuery, Answerer};
-use bitacora_vocabulary::{ApprovalAbout, Resolution};
+use bitacora_formats::Position;
+use bitacora_projector::AnsweredApprovalQuery;
+use bitacora_vocabulary::Resolution;
 
 use crate::api::Api;
 use crate::http::query::bad_query;
@@ -15,12 +15,10 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList, paths};
+use bitacora_api::{AnsweredList, AnswererList, paths};
 
 /// The model that is asked.
 const MODEL: &str = "resolutions";
-/// Microseconds of a millisecond.
-const MILLISECOND: u64 = 1_000;
 
 #[utoipa::path(
     get,
@@ -51,7 +49,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let found = ask_model(&api, &request, MODEL, move |models| models.answered(&asked)).await?;
     let last = found.items.last().map(|answered| answered.position).filter(|_| found.more);
     let page = AnsweredList {
-        resolutions: found.items.into_iter().map(answered).collect(),
+        resolutions: found.items.into_iter().map(Into::into).collect(),
         next: last.and_then(|last| PageParams::next(&last)),
     };
     written_page_at(&request, found.position, &page)
@@ -83,7 +81,7 @@ pub(crate) async fn answerers(
     let found = ask_model(&api, &request, MODEL, move |models| models.answerers(after, limit)).await?;
     let last = found.items.last().map(|person| person.first).filter(|_| found.more);
     let page = AnswererList {
-        answerers: found.items.into_iter().map(answerer).collect(),
+        answerers: found.items.into_iter().map(Into::into).collect(),
         next: last.and_then(|last| PageParams::next(&last)),
     };
     written_page_at(&request, found.position, &page)
@@ -95,44 +93,4 @@ fn resolution_of(word: &str) -> Result<Resolution, Problem> {
         let words = Resolution::ALL.map(|resolution| format!("`{}`", resolution.as_str())).join(", ");
         bad_query("resolution", &format!("is none of {words}"))
     })
-}
-
-fn answered(answered: AnsweredApproval) -> AnsweredAnswer {
-    let waited_ms = answered.waited().map(|waited| waited / MILLISECOND);
-    let AnsweredApproval { approval, position, time, resolution, by, note, question } = answered;
-    let about = |about| match about {
-        ApprovalAbout::Call => "call".to_owned(),
-        ApprovalAbout::Rollback => "rollback".to_owned(),
-    };
-    AnsweredAnswer {
-        approval,
-        position: position.to_string(),
-        time: format_time(Micros(time)),
-        resolution: resolution.as_str().to_owned(),
-        by,
-        note,
-        waited_ms,
-        asked_at: question.as_ref().map(|question| question.position.to_string()),
-        about: question.as_ref().map(|question| about(question.about)),
-        call: question.as_ref().map(|question| question.call.clone()),
-        agent: question.as_ref().and_then(|question| question.agent.clone()),
-        tool: question.map(|question| question.tool),
-    }
-}
-
-fn answerer(person: Answerer) -> AnswererAnswer {
-    let half_within_s = person.half_within();
-    let Answerer { by, approved, rejected, edited, withdrawn, expired, first, last, longest, .. } = person;
-    AnswererAnswer {
-        by,
-        approved,
-        rejected,
-        edited,
-        withdrawn,
-        expired,
-        half_within_s,
-        longest_ms: longest / MILLISECOND,
-        first: first.to_string(),
-        last: last.to_string(),
-    }
 }

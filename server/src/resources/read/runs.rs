@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time, format_usd};
-use bitacora_projector::{RunQuery, RunState, RunStep, RunSummary, StepContent};
+use bitacora_formats::Position;
+use bitacora_projector::{RunQuery, RunState};
 
 use crate::api::Api;
 use crate::http::query::bad_query;
@@ -14,7 +14,7 @@ use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer, paths};
+use bitacora_api::{RunAnswer, RunList, RunStepList, paths};
 
 /// The model that is asked.
 const MODEL: &str = "runs";
@@ -56,7 +56,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let found = ask_model(&api, &request, MODEL, move |models| models.runs(&asked)).await?;
     let last = found.items.last().map(|run| run.position).filter(|_| found.more);
     let next = last.and_then(|last| PageParams::next(&last));
-    let page = RunList { runs: found.items.into_iter().map(answer).collect(), next };
+    let page = RunList { runs: found.items.into_iter().map(Into::into).collect(), next };
     written_page_at(&request, found.position, &page)
 }
 
@@ -80,7 +80,8 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let id = request.names.named.clone().unwrap_or_default();
     let asked = id.clone();
     let (found, position) = ask_model(&api, &request, MODEL, move |models| models.run(&asked)).await?;
-    written_page_at(&request, position, &answer(found.ok_or_else(|| unknown(&id))?))
+    let run = found.ok_or_else(|| unknown(&id))?;
+    written_page_at(&request, position, &RunAnswer::from(run))
 }
 
 #[utoipa::path(
@@ -115,65 +116,10 @@ pub(crate) async fn steps(State(api): State<Arc<Api>>, request: ReadRequest) -> 
     }
     let last = found.items.last().map(|step| step.position).filter(|_| found.more);
     let next = last.and_then(|last| PageParams::next(&last));
-    let page = RunStepList { steps: found.items.into_iter().map(step_answer).collect(), next };
+    let page = RunStepList { steps: found.items.into_iter().map(Into::into).collect(), next };
     written_page_at(&request, found.position, &page)
 }
 
 fn unknown(run: &str) -> Problem {
     Problem::new(Code::NoSuchRun, format!("no run {run} is recorded"))
-}
-
-fn answer(run: RunSummary) -> RunAnswer {
-    RunAnswer {
-        state: run.state.as_str().to_owned(),
-        run: run.run,
-        overdue: run.overdue,
-        why: run.why,
-        position: run.position.to_string(),
-        time: format_time(Micros(run.time)),
-        last: run.last.to_string(),
-        last_time: format_time(Micros(run.last_time)),
-        kind: run.kind,
-        graph: run.graph,
-        agent: run.agent,
-        case: run.case,
-        subtask: run.subtask,
-        node: run.node,
-        steps: run.steps,
-        failed_steps: run.failed_steps,
-        calls: run.calls,
-        cost_usd: format_usd(run.cost_micro_usd),
-        tokens_in: run.tokens_in.to_string(),
-        tokens_out: run.tokens_out.to_string(),
-        duration_ms: run.duration_ms,
-    }
-}
-
-fn step_answer(step: RunStep) -> RunStepAnswer {
-    RunStepAnswer {
-        position: step.position.to_string(),
-        time: format_time(Micros(step.time)),
-        node: step.node,
-        node_type: step.node_type,
-        attempt: step.attempt,
-        status: step.status,
-        last: step.last.to_string(),
-        iteration: step.iteration,
-        action: step.action,
-        error_type: step.error_type,
-        input: content(step.input),
-        output: content(step.output),
-        model: step.model,
-        duration_ms: step.duration_ms,
-        cost_usd: step.cost_micro_usd.map(|cost| format_usd(cost.into())),
-        tokens_in: step.tokens_in,
-        tokens_out: step.tokens_out,
-    }
-}
-
-/// `None` where nothing was told of them.
-fn content(told: StepContent) -> Option<StepContentAnswer> {
-    let StepContent { sha256, bytes, summary } = told;
-    let is_told = sha256.is_some() || bytes.is_some() || summary.is_some();
-    is_told.then_some(StepContentAnswer { sha256, bytes, summary })
 }

@@ -4,20 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time, format_usd};
-use bitacora_projector::{
-    SessionCounts, SessionEnd, SessionQuery, SessionState, SessionTotals, SessionWhole,
-};
+use bitacora_formats::Position;
+use bitacora_projector::{SessionQuery, SessionState};
 
 use crate::api::Api;
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
-use crate::resources::read::calls::outside_answer;
-use crate::resources::read::costs::spending_answer;
-use bitacora_api::{
-    SessionAnswer, SessionApprovalsAnswer, SessionCallsAnswer, SessionEndAnswer, SessionList,
-    SessionRunAnswer, SessionShown, SessionTotalsAnswer, paths,
-};
+use bitacora_api::{SessionList, SessionShown, paths};
 
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
@@ -70,8 +63,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     };
     let found = ask_model(&api, &request, MODEL, move |models| models.sessions(&asked)).await?;
     let next = found.next.and_then(|next| PageParams::next(&next.get()));
-    let outside = found.outside.map(outside_answer);
-    let page = SessionList { sessions: found.sessions.into_iter().map(answer).collect(), next, outside };
+    let outside = found.outside.map(Into::into);
+    let page = SessionList { sessions: found.sessions.into_iter().map(Into::into).collect(), next, outside };
     written_page_at(&request, found.position, &page)
 }
 
@@ -99,9 +92,8 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         Problem::new(Code::NoSuchSession, format!("no session {id} is recorded")).with("position", position)
     };
     let (session, runs) = found.ok_or_else(missing)?;
-    let run = |position: u64, run| SessionRunAnswer { run, position: position.to_string() };
-    let newest_runs = runs.into_iter().map(|named| run(named.position, named.run)).collect();
-    written_page_at(&request, position, &SessionShown { session: answer(session), newest_runs })
+    let newest_runs = runs.into_iter().map(Into::into).collect();
+    written_page_at(&request, position, &SessionShown { session: session.into(), newest_runs })
 }
 
 fn state_of(word: &str) -> Result<SessionState, Problem> {
@@ -110,77 +102,4 @@ fn state_of(word: &str) -> Result<SessionState, Problem> {
         let words = SessionState::ALL.map(|state| format!("`{}`", state.as_str())).join(", ");
         bad_query("state", &format!("is none of {words}"))
     })
-}
-
-fn answer(whole: SessionWhole) -> SessionAnswer {
-    let SessionWhole { session, counts } = whole;
-    SessionAnswer {
-        state: session.state().as_str().to_owned(),
-        session: session.session,
-        position: session.position.to_string(),
-        time: format_time(Micros(session.time)),
-        recorded: format_time(Micros(session.recorded)),
-        started: session.started.map(|position| position.to_string()),
-        ended: session.end.map(end),
-        last: counts.last.to_string(),
-        last_time: format_time(Micros(counts.last_time)),
-        harness: session.harness,
-        version: session.version,
-        model: session.model,
-        cwd: session.cwd,
-        agent: session.agent,
-        actor: session.actor,
-        imported: session.imported,
-        events: counts.events,
-        turns: counts.turns,
-        runs: counts.runs,
-        gaps: counts.gaps,
-        calls: calls(&counts),
-        approvals: approvals(&counts),
-        spending: spending_answer(&counts.spending),
-    }
-}
-
-fn end(end: SessionEnd) -> SessionEndAnswer {
-    SessionEndAnswer {
-        position: end.position.to_string(),
-        time: format_time(Micros(end.time)),
-        reason: end.reason,
-        totals: end.totals.as_ref().map(totals),
-    }
-}
-
-fn totals(totals: &SessionTotals) -> SessionTotalsAnswer {
-    let SessionTotals { turns, calls, events, tokens_in, tokens_out, cost_micro_usd, duration_ms } = *totals;
-    let cost_usd = cost_micro_usd.map(|cost| format_usd(cost.into()));
-    SessionTotalsAnswer { turns, calls, events, tokens_in, tokens_out, cost_usd, duration_ms }
-}
-
-fn calls(counts: &SessionCounts) -> SessionCallsAnswer {
-    SessionCallsAnswer {
-        all: counts.calls,
-        allowed: counts.allowed,
-        reviewed: counts.reviewed,
-        denied: counts.denied,
-        ok: counts.ok,
-        error: counts.errors,
-        timeout: counts.timeouts,
-        interrupted: counts.interrupted,
-        rejected: counts.rejected,
-        blocked: counts.blocked,
-        stopped: counts.stopped,
-        lapsed: counts.lapsed,
-        pending: counts.waiting,
-        open: counts.open_calls(),
-    }
-}
-
-fn approvals(counts: &SessionCounts) -> SessionApprovalsAnswer {
-    SessionApprovalsAnswer {
-        asked: counts.approvals_asked,
-        given: counts.approvals_given,
-        refused: counts.approvals_refused,
-        lapsed: counts.approvals_lapsed,
-        pending: counts.waiting_approvals(),
-    }
 }

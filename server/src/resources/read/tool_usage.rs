@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_projector::{ToolQuery, ToolSum, ToolsBy};
+use bitacora_projector::{ToolQuery, ToolsBy};
 
 use crate::api::Api;
 use crate::http::query::bad_query;
@@ -13,13 +13,11 @@ use crate::requests::listing::written_page_at;
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
-use crate::resources::read::costs::{day_of, take_days};
-use bitacora_api::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList, paths};
+use crate::resources::read::costs::take_days;
+use bitacora_api::{ToolUsageList, paths};
 
 /// The model that is asked.
 const MODEL: &str = "tools";
-/// Digits behind the point of a rate, as a factor.
-const RATE_STEPS: f64 = 10_000.0;
 
 #[utoipa::path(
     get,
@@ -58,20 +56,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     };
     query.finish()?;
     let found = ask_model(&api, &request, MODEL, move |models| models.tools(&asked)).await?;
-    let usage = found.sums.into_iter().map(|(of, sum)| {
-        let (mut tool, mut context, mut role, mut agent, mut day) = (None, None, None, None, None);
-        for (by, of) in of {
-            match by {
-                ToolsBy::Tool => tool = Some(of),
-                ToolsBy::Context => context = Some(of),
-                ToolsBy::Role => role = Some(of),
-                ToolsBy::Agent => agent = Some(of),
-                ToolsBy::Day => day = Some(day_of(&of)),
-            }
-        }
-        ToolUsageAnswer { tool, context, role, agent, day, counts: counts(&sum) }
-    });
-    let list = ToolUsageList { usage: usage.collect(), total: counts(&found.total), outside: found.outside };
+    let list = ToolUsageList {
+        usage: found.sums.into_iter().map(Into::into).collect(),
+        total: (&found.total).into(),
+        outside: found.outside,
+    };
     written_page_at(&request, found.position, &list)
 }
 
@@ -87,31 +76,4 @@ fn summed_by(word: &str) -> Result<ToolsBy, Problem> {
             Err(bad_query("by", fault))
         }
     }
-}
-
-fn counts(sum: &ToolSum) -> ToolCountsAnswer {
-    let (counts, took) = (sum.counts, &sum.took);
-    ToolCountsAnswer {
-        calls: counts.calls,
-        allowed: counts.allowed,
-        reviewed: counts.reviewed,
-        denied: counts.denied,
-        review_rate: rate(counts.reviewed, counts.calls),
-        deny_rate: rate(counts.denied, counts.calls),
-        ok: counts.ok,
-        error: counts.errors,
-        timeout: counts.timeouts,
-        interrupted: counts.interrupted,
-        rejected: counts.rejected,
-        blocked: counts.blocked,
-        timed: took.total(),
-        p50_ms: took.percentile(50),
-        p95_ms: took.percentile(95),
-    }
-}
-
-/// A share of calls to four digits; 0 of none.
-#[expect(clippy::cast_precision_loss, reason = "a share needs no more digits than a float has")]
-fn rate(some: u64, all: u64) -> f64 {
-    if all == 0 { 0.0 } else { (some as f64 / all as f64 * RATE_STEPS).round() / RATE_STEPS }
 }

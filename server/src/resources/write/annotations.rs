@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_formats::{Micros, Position, format_time};
+use bitacora_formats::Position;
 use bitacora_ledger::{Filter, ReadError, ReadFrom, ReadQuery};
-use bitacora_projector::{Annotation, AnnotationQuery, IndexedLedger, ModelError, ReadModels, Tag};
+use bitacora_projector::{AnnotationQuery, IndexedLedger, ModelError, ReadModels};
 use bitacora_vocabulary::{
     AnnotationAdded, AnnotationTarget, DecisionMade, EventData as _, Name, ToolBlocked, ToolCompleted,
     ToolFailed, ToolRequested,
 };
-use serde_json::Value;
 
 use crate::api::Api;
 use crate::background::suggestion_job::MODEL;
@@ -25,7 +24,7 @@ use crate::requests::read_request::ReadRequest;
 use crate::requests::service_event::ServiceEvent;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::govern::trust::take_dimension;
-use bitacora_api::{ActAnswer, AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer, paths};
+use bitacora_api::{ActAnswer, AnnotationList, AnnotationRequest, paths};
 
 /// The stream of annotations.
 const STREAM: &str = "annotations";
@@ -74,8 +73,8 @@ fn page(models: &ReadModels, asked: &AnnotationQuery) -> Result<(AnnotationList,
     };
     let last = found.items.last().map(|annotation| annotation.position).filter(|_| found.more);
     let page = AnnotationList {
-        annotations: found.items.into_iter().map(answer).collect(),
-        tags: tags.map(|tags| tags.into_iter().map(tag_answer).collect()),
+        annotations: found.items.into_iter().map(Into::into).collect(),
+        tags: tags.map(|tags| tags.into_iter().map(Into::into).collect()),
         next: last.and_then(|last| PageParams::next(&last)),
     };
     Ok((page, found.position))
@@ -93,21 +92,6 @@ fn take_target(query: &mut Query<'_>) -> Result<Option<AnnotationTarget>, Proble
         (None, None) if query.has("tool") => take_dimension(query).map(AnnotationTarget::Dimension).map(Some),
         (None, None) => Ok(None),
     }
-}
-
-fn answer(annotation: Annotation) -> AnnotationAnswer {
-    AnnotationAnswer {
-        position: annotation.position.to_string(),
-        time: format_time(Micros(annotation.time)),
-        on: serde_json::to_value(&annotation.on).unwrap_or(Value::Null),
-        text: annotation.text,
-        tags: annotation.tags,
-        by: annotation.by,
-    }
-}
-
-fn tag_answer(tag: Tag) -> TagAnswer {
-    TagAnswer { tag: tag.tag, count: tag.count.to_string(), last: tag.last.to_string() }
 }
 
 #[utoipa::path(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bitacora_formats::{Json, Position};
-use bitacora_projector::{Checkpoint, IndexedLedger, Version};
+use bitacora_projector::{Checkpoint, IndexedLedger};
 use bitacora_vocabulary::{
     BoundedList, BoundedMap, BoundedText, ChannelVersion, CheckpointBlob, CheckpointSaved, CheckpointSource,
     CheckpointStep, CheckpointTaskWrites, CheckpointWrites, JsonObject, MAX_CHECKPOINT_BLOBS,
@@ -229,16 +229,8 @@ pub(super) async fn fork(mut act: Act, thread: Name) -> Result<Response, Problem
 fn versions(base: &Checkpoint) -> Option<BoundedMap<ChannelVersion, MAX_CHECKPOINT_CHANNELS>> {
     let versions =
         base.channels.iter().filter_map(|channel| Some((&channel.name, channel.version.as_ref()?)));
-    let versions = versions.map(|(name, version)| Some((Name::new(&**name).ok()?, told_version(version)?)));
+    let versions = versions.map(|(name, version)| Some((Name::new(&**name).ok()?, version.recorded()?)));
     BoundedMap::new(versions.collect::<Option<BTreeMap<_, _>>>()?).ok()
-}
-
-/// A version as events have it.
-pub(crate) fn told_version(version: &Version) -> Option<ChannelVersion> {
-    match version {
-        Version::Number(number) => (*number).try_into().ok().map(ChannelVersion::Number),
-        Version::Text(text) => text.clone().try_into().ok().map(ChannelVersion::Text),
-    }
 }
 
 /// A member, or what the metadata says in its place.
