@@ -18,7 +18,7 @@ use super::term::ArchiveLabel;
 use super::trailer::{ARCHIVE_TRAILER_BYTES, ArchiveTrailer};
 use super::tree::{grown, subtree_roots};
 use bitacora_formats::Frontier;
-use bitacora_formats::Origin;
+use bitacora_formats::LedgerOrigin;
 use bitacora_formats::limits::{
     MAX_ARCHIVE_GROUP_BYTES, MAX_ARCHIVE_GROUPS, MAX_ARCHIVE_PARTS, MAX_ARCHIVE_TERMS,
 };
@@ -28,7 +28,7 @@ use bitacora_formats::{Codec, Compressor, Keyring, MAX_STATE_BYTES, Micros, Posi
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivePlan {
     /// The ledger, in the generation that it is in.
-    pub origin: Origin,
+    pub origin: LedgerOrigin,
     /// The positions.
     pub range: ArchiveRange,
 }
@@ -59,7 +59,7 @@ impl ArchiveSecrets {
 
 impl ArchivePlan {
     fn header(&self) -> ArchiveHeader {
-        let Origin { ledger, generation, .. } = self.origin;
+        let LedgerOrigin { ledger, generation, .. } = self.origin;
         ArchiveHeader { ledger, generation, first: self.range.first().get() }
     }
 }

@@ -96,7 +96,7 @@ impl fmt::Debug for ObjectAnchor {
 }
 
 impl Anchor for ObjectAnchor {
-    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+    fn load(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         let slot = self.slot(ledger);
         let object = self.ask(self.shown(ledger), async move { slot.read().await })?;
         Ok(object.map(|object| object.note))

@@ -9,7 +9,7 @@ use bitacora_formats::{
     Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, StreamVersion, TreeHash, decode_record,
     leaf_hash,
 };
-use bitacora_ledger::{ColdFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
+use bitacora_ledger::{ArchivedFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
 
 use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
@@ -296,7 +296,7 @@ impl FrameJoiner<'_> {
         let body = body_of(&rows);
         let body = body.map_err(|source| RestoringError::Frame { first: first_position, source })?;
         let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-        self.restoration.frame(&ColdFrame {
+        self.restoration.frame(&ArchivedFrame {
             first_position,
             count,
             time: begin.time,

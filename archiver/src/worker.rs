@@ -8,15 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use bitacora_archive_format::{ArchiveError, ArchiveRange, SignedManifest};
-use bitacora_formats::{Keyring, Micros, Origin, Position};
+use bitacora_formats::{Keyring, LedgerOrigin, Micros, Position};
 use bitacora_ledger::{
-    AppendError, ColdAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
+    AppendError, ArchiveAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
     SealedArchive,
 };
 use sha2::{Digest, Sha256};
 
 use crate::archive_store::{ArchiveStoreError, Objects};
-use crate::error::{ArchiverError, KeptError, StoredError};
+use crate::error::{ArchiverError, ManifestFolderError, StoredError};
 use crate::manifest_folder::{ManifestFolder, archived_through};
 use crate::manifest_recovery::ManifestRecovery;
 use crate::packing_job::{PackedArchive, PackingJob};
@@ -132,7 +132,7 @@ impl Archiver {
     /// # Errors
     /// [`ArchiverError`].
     pub fn plan(&self, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
-        let kept = self.kept(ColdAccess::Reading)?;
+        let kept = self.kept(ArchiveAccess::Reading)?;
         self.plan_after(archived_through(&kept), rules)
     }
 
@@ -150,7 +150,7 @@ impl Archiver {
     fn run_locked(&self, run: &ArchiveRun) -> Result<Outcome, ArchiverError> {
         let _alone = self.lock()?;
         let origin = self.origin()?;
-        let mut kept = self.kept(ColdAccess::Writing)?;
+        let mut kept = self.kept(ArchiveAccess::Writing)?;
         if let Some(last) = kept.last() {
             // A run before may have failed to make it durable, and a second sync of what was lost then would prove nothing.
             self.keep(last)?;
@@ -200,7 +200,7 @@ impl Archiver {
     /// The steps of one archive, in their order.
     fn archive(
         &self,
-        origin: &Origin,
+        origin: &LedgerOrigin,
         range: ArchiveRange,
         before: Option<&SignedManifest>,
         pace: ArchivePace,
@@ -233,7 +233,7 @@ impl Archiver {
 
     fn pack(
         &self,
-        origin: &Origin,
+        origin: &LedgerOrigin,
         range: ArchiveRange,
         before: Option<&SignedManifest>,
         pace: ArchivePace,
@@ -370,7 +370,7 @@ impl Archiver {
     pub fn look(&self) -> Result<(), ArchiverError> {
         let released = self.ledger.released_through().map_or(0, Position::get);
         let mut missing = None;
-        for manifest in self.kept(ColdAccess::Reading)? {
+        for manifest in self.kept(ArchiveAccess::Reading)? {
             let (range, origin) = (manifest.manifest().range, &manifest.manifest().origin);
             if range.first().get() > released {
                 break;
@@ -410,18 +410,18 @@ impl Archiver {
         let made = self.folder.make(disk).and_then(|()| self.folder.lock(disk));
         made.map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => ArchiverError::Busy,
-            _ => KeptError::Disk { file: self.folder.path().display().to_string(), source }.into(),
+            _ => ManifestFolderError::Disk { file: self.folder.path().display().to_string(), source }.into(),
         })
     }
 
     /// The manifests of all archives; what the folder has lost of them is brought back from the store.
-    fn kept(&self, access: ColdAccess) -> Result<Vec<SignedManifest>, ArchiverError> {
+    fn kept(&self, access: ArchiveAccess) -> Result<Vec<SignedManifest>, ArchiverError> {
         let (ledger, signers) = (self.ledger.id(), self.keyring.signing_chain());
         let (objects, disk, folder) = (&self.objects, &*self.environment.disk, &self.folder);
         Ok(ManifestRecovery { objects, disk, folder, ledger, signers, access }.whole()?)
     }
 
-    fn origin(&self) -> Result<Origin, ArchiverError> {
+    fn origin(&self) -> Result<LedgerOrigin, ArchiverError> {
         let key = self.ledger.verifier_key().ok_or(ArchiverError::Unsigned)?;
         key.name().parse().map_err(|_| ArchiverError::Unsigned)
     }

@@ -4,7 +4,7 @@ use crate::heads::{ChainHead, HEADED_KIND, HEADED_STREAM, HeadEntry, service_sou
 use crate::ids::{ChainHash, Commitment, Generation, LedgerId, Micros, Position, TreeHash};
 use crate::keyring::Keyring;
 use crate::tree::{Frontier, leaf_hash};
-use crate::tree_head::{Origin, TreeHead};
+use crate::tree_head::{LedgerOrigin, TreeHead};
 use crate::{Data, Event, EventDraft, Json, LedgerKeys, Record, Secret, encode_record};
 use bitacora_testkit::{hex_block, text_block};
 
@@ -29,9 +29,9 @@ pub(crate) fn keyring() -> Keyring {
     Keyring::parse(text_block(include_str!("../../docs/formats/keyring.md"), 0)).unwrap()
 }
 
-pub(crate) fn origin() -> Origin {
+pub(crate) fn origin() -> LedgerOrigin {
     let ledger = LedgerId(std::array::from_fn(|n| 0xa0 + u8::try_from(n).unwrap()));
-    Origin { name: "main".parse().unwrap(), ledger, generation: Generation::FIRST }
+    LedgerOrigin { name: "main".parse().unwrap(), ledger, generation: Generation::FIRST }
 }
 
 /// At position 1 the event of the page on records, at position 2 the one that heads it.

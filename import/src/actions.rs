@@ -12,7 +12,7 @@ use super::json_text::JsonObject;
 use super::mapped_events::{MappedEvents, Unmappable};
 use super::outcome::CallEnding;
 
-/// The most sessions whose start is remembered. Sessions past this get no start event.
+/// The most sessions whose start is stored. Sessions past this get no start event.
 const MAX_SESSIONS: usize = 100_000;
 
 /// The mapping of actions to events.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitacora_formats::{BodyForm, Micros, parse_events};
 use tokio::sync::mpsc::Sender;
 
-use super::batches::{BatchPacker, EventBatch, Item, MAX_EVENT_BYTES, RecordLocation};
+use super::batches::{BatchBuilder, EventBatch, Item, MAX_EVENT_BYTES, RecordLocation};
 use super::event_draft::EventDraft;
 use super::format::{Format, MappedRecord, Mapper};
 use super::mapped_events::Unmappable;
@@ -62,7 +62,7 @@ impl ImportPlan {
         lanes: &[Sender<EventBatch>],
         progress: &P,
     ) -> io::Result<ImportTally> {
-        let mut sender = EventSender { tally, packer: BatchPacker::new(self.batch_events), lanes };
+        let mut sender = EventSender { tally, batches: BatchBuilder::new(self.batch_events), lanes };
         for file in &self.files {
             match self.read_file(file, &mut sender, progress) {
                 Ok(()) => {}
@@ -202,7 +202,7 @@ fn tell_format(
 /// The sender of events to the lanes.
 struct EventSender<'a> {
     tally: ImportTally,
-    packer: BatchPacker,
+    batches: BatchBuilder,
     lanes: &'a [Sender<EventBatch>],
 }
 
@@ -280,7 +280,7 @@ impl EventSender<'_> {
             ImportTally::count(&mut self.tally.kinds, &kind);
             self.tally.events += 1;
             let item = Item { location: location.clone(), id, json };
-            if let Some((lane, full)) = self.packer.push(&stream, &source, item) {
+            if let Some((lane, full)) = self.batches.push(&stream, &source, item) {
                 self.send(lane, full)?;
             }
         }
@@ -293,7 +293,7 @@ impl EventSender<'_> {
     }
 
     fn rest(&mut self) -> Result<(), ReadStop> {
-        self.packer.rest().into_iter().try_for_each(|(lane, batch)| self.send(lane, batch))
+        self.batches.rest().into_iter().try_for_each(|(lane, batch)| self.send(lane, batch))
     }
 }
 

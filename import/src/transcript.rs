@@ -21,7 +21,7 @@ use super::runs::digest;
 
 /// The most calls whose results are awaited. The tools of older ones are forgotten, and their results come without a tool.
 const MAX_OPEN_CALLS: usize = 10_000;
-/// The most sessions of one file whose start is remembered.
+/// The most sessions of one file whose start is stored.
 const MAX_SESSIONS: usize = 10_000;
 /// The age after which a file's last lines are complete: no answer is still being written, and no result is still awaited.
 const PATIENCE: Micros = Micros(3_600_000_000);

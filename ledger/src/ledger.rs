@@ -2,8 +2,8 @@
 
 pub(crate) mod content;
 pub(crate) mod control_files;
-pub(crate) mod kept_replay;
 pub(crate) mod lost_end;
+pub(crate) mod replay_progress;
 pub(crate) mod status;
 pub(crate) mod visit;
 

@@ -12,7 +12,7 @@ use bitacora_formats::{
     is_all_zeros, undo_one_flip,
 };
 
-use crate::archive_tier::ColdTier;
+use crate::archive_tier::ArchiveTier;
 use crate::host::disk::{Disk, DiskFile, OpenMode};
 use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::segment_file::{is_signed_by, load_segment};
@@ -120,7 +120,7 @@ impl<'a> SegmentIndex<'a> {
     pub(crate) fn segments_through(
         self,
         number: SegmentNumber,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> Option<Vec<Arc<Segment>>> {
         let segment = self.segments.get(usize::try_from(number.0.checked_sub(1)?).ok()?)?;
         let (frames_end, next) = match self.segments.get(usize::try_from(number.0).ok()?) {
@@ -137,7 +137,7 @@ impl<'a> SegmentIndex<'a> {
         last: &SegmentHeader,
         frames_end: u64,
         last_position: Position,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> Option<Vec<Arc<Segment>>> {
         let count = usize::try_from(last.number.0).ok()?;
         let nexts: Vec<_> = self

@@ -27,7 +27,7 @@ pub(crate) use self::file_names::{
 use self::lost::LostSegment;
 use self::stored::StoredSegment;
 pub(crate) use self::survey::Side;
-use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
+use crate::archive_tier::{ArchiveTier, ArchivedEvent, ArchivedFrame};
 use crate::host::disk::DiskFile;
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard, OrderedRwLock};
 use crate::log_fault::LogFault;
@@ -74,7 +74,11 @@ impl Segment {
     }
 
     /// A segment that was released; `end_root` is the root of the tree after its last event.
-    pub(crate) fn released(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
+    pub(crate) fn released(
+        released: &ReleasedSegment,
+        end_root: TreeHash,
+        tier: Arc<dyn ArchiveTier>,
+    ) -> Self {
         let storage = SegmentStorage::Archives(ArchivedSegment::new(released, end_root, tier));
         Self { number: released.header.number, first: released.header.first_position, storage }
     }
@@ -102,7 +106,7 @@ impl Segment {
         number: SegmentNumber,
         (first, last): (Position, Position),
         end_root: TreeHash,
-        tier: Arc<dyn ColdTier>,
+        tier: Arc<dyn ArchiveTier>,
     ) -> Option<Self> {
         let archived = ArchivedSegment::standing_in(first, last, end_root, tier)?;
         Some(Self { number, first, storage: SegmentStorage::Archives(archived) })
@@ -140,7 +144,7 @@ impl Segment {
         &self,
         positions: &[Position],
         max_bytes: usize,
-    ) -> Result<Option<Vec<ColdEvent>>, ReadError> {
+    ) -> Result<Option<Vec<ArchivedEvent>>, ReadError> {
         match &self.storage {
             SegmentStorage::File(_) | SegmentStorage::Lost(_) => Ok(None),
             SegmentStorage::Archives(archived) => archived.events(positions, max_bytes).map(Some),
@@ -325,7 +329,7 @@ impl FrameOutline {
         }
     }
 
-    pub(crate) fn of_archived(frame: &ColdFrame) -> Self {
+    pub(crate) fn of_archived(frame: &ArchivedFrame) -> Self {
         Self {
             first_position: frame.first_position,
             count: frame.count,

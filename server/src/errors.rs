@@ -4,7 +4,7 @@ use std::io;
 
 use bitacora_formats::ParseError;
 use bitacora_ledger::{
-    AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
+    AppendError, ArchiveTierErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
 };
 use bitacora_projector::{CheckpointError, ModelError, TrustAtError};
 
@@ -116,8 +116,10 @@ impl From<ReadError> for Problem {
             ReadError::Archive(error) => {
                 let problem = problem.with("first", error.first).with("last", error.last);
                 match error.kind {
-                    ColdErrorKind::Unavailable => problem.with_retry_after(RETRY_AFTER_S),
-                    ColdErrorKind::Damaged | ColdErrorKind::KeyRetired | ColdErrorKind::KeyMissing => problem,
+                    ArchiveTierErrorKind::Unavailable => problem.with_retry_after(RETRY_AFTER_S),
+                    ArchiveTierErrorKind::Damaged
+                    | ArchiveTierErrorKind::KeyRetired
+                    | ArchiveTierErrorKind::KeyMissing => problem,
                 }
             }
             _ => problem,

@@ -16,7 +16,9 @@ use std::sync::{Arc, PoisonError};
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_governance::StarterState;
-use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_ledger::{
+    ArchiveTierErrorKind, CloseError, Environment, FolderLock, Ledger, OpenError, Options,
+};
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use bitacora_vocabulary::PrincipalCreated;
 use tokio::sync::{Mutex, Notify};
@@ -336,15 +338,15 @@ impl Ledgers {
     pub(crate) async fn ask_anchor(&self) {
         let Some(anchor) = self.list.to_be_asked(&self.config.options) else { return };
         let keyring = Arc::clone(&self.config.keyring);
-        let remembered = blocking(move || AnchoredLedgers::ask(&*anchor, &keyring)).await;
+        let anchored = blocking(move || AnchoredLedgers::ask(&*anchor, &keyring)).await;
         // One that was made meanwhile has its place now.
         let _only_one = self.making.lock().await;
         let mut slots = BTreeMap::clone(&self.slots.load());
-        for name in remembered.names.iter().filter(|name| self.list.expects(name)) {
+        for name in anchored.names.iter().filter(|name| self.list.expects(name)) {
             slots.entry(name.clone()).or_insert_with_key(missing);
         }
         self.slots.store(Arc::new(slots));
-        self.list.take(remembered.failure);
+        self.list.take(anchored.failure);
     }
 
     /// Ends when a ledger was made that waits for its anchor.
@@ -465,7 +467,7 @@ fn slot(
             tracing::warn!(ledger = %name, %error, "a ledger waits for its anchor; it is tried again");
             Ok(Slot::Waiting(error.to_string()))
         }
-        Err(OpenError::Archive(error)) if error.kind == ColdErrorKind::Unavailable => {
+        Err(OpenError::Archive(error)) if error.kind == ArchiveTierErrorKind::Unavailable => {
             tracing::warn!(ledger = %name, %error, "a ledger waits for its archives; it is tried again");
             Ok(Slot::Waiting(error.to_string()))
         }

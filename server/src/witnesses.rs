@@ -155,7 +155,7 @@ fn shown(body: &str) -> String {
     if line.is_empty() { "without a word".to_owned() } else { format!("'{line}'") }
 }
 
-// A turn of the courier waits longer than for one witness, so that each tells its own error.
+// A turn of the witness publisher waits longer than for one witness, so that each tells its own error.
 const _: () = assert!(WITNESS_DEADLINE.as_millis() < WITNESS_PATIENCE.as_millis());
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{After, Micros, Position};
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
-use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
+use bitacora_ledger::{Ledger, ReadError, ReplayProgressError};
 use clap::Args;
 
 use self::fold::{Begin, FoldStop};
@@ -99,7 +99,7 @@ pub(crate) enum ReplayFailure {
     #[error(transparent)]
     Ledger(#[from] ReadError),
     #[error(transparent)]
-    Progress(#[from] KeptReplayError),
+    Progress(#[from] ReplayProgressError),
     #[error(
         "what was kept of an earlier replay: {0}; remove the file, and everything is folded from the first event on"
     )]
@@ -178,7 +178,7 @@ pub(crate) fn run(
     };
     let begin = match &arguments.progress {
         Some(file) => {
-            let pipe = |source| KeptReplayError::Disk { file: file.display().to_string(), source };
+            let pipe = |source| ReplayProgressError::Disk { file: file.display().to_string(), source };
             input_file::refuse_irregular(file).map_err(pipe).map_err(ReplayFailure::from)?;
             Begin::WhereItWasKept(file.clone())
         }

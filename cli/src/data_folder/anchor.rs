@@ -92,7 +92,7 @@ impl AnchorPlace {
     pub(crate) fn stored_head(&self, ledger: &LedgerName) -> Result<Option<(String, String)>, NotRecalled> {
         let Self::Store(url) = self else { return Ok(None) };
         let anchor = ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?;
-        let recalled = anchor.recall(ledger).map_err(|error| match error {
+        let recalled = anchor.load(ledger).map_err(|error| match error {
             AnchorError::Unreachable { anchor, source } => NotRecalled::Unreachable { anchor, source },
             other @ (AnchorError::Moved { .. } | AnchorError::Damaged { .. }) => {
                 NotRecalled::Unreachable { anchor: url.to_string(), source: io::Error::other(other) }

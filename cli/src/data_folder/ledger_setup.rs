@@ -50,7 +50,7 @@ pub(crate) enum SetupError {
 impl CommandFailure for SetupError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Create { source: CreateError::Remembered(_), .. }
+            Self::Create { source: CreateError::KnownToAnchor(_), .. }
             | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
             Self::NotBegun(_) | Self::Data(_) | Self::Known(_) | Self::Create { .. } => Exit::Failed,
         }
@@ -191,7 +191,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
+    use bitacora_formats::{Generation, LedgerId, LedgerOrigin, TreeHash, TreeHead};
     use bitacora_ledger::{FolderAnchor, HeadOptions, RealDisk};
 
     use super::*;
@@ -221,7 +221,8 @@ mod tests {
             setup.run(create).map_err(|error| error.to_string())
         };
         let begun = begin(&[main.clone(), other.clone()], false, &[]).unwrap();
-        let origin = Origin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let origin =
+            LedgerOrigin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
         let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&begun.keyring).to_string();
         anchor.swap(&other, None, &note).unwrap();
         fs::remove_dir_all(data.join("ledgers/other")).unwrap();
@@ -242,7 +243,7 @@ mod tests {
         // No file says it for the next start: an old copy of that file would hide a ledger that came back.
         is_missed(begin(&[], false, &[]));
         assert!(begin(std::slice::from_ref(&other), false, &[]).is_err(), "the anchor remembers another one");
-        assert!(anchor.recall(&other).unwrap().is_some());
+        assert!(anchor.load(&other).unwrap().is_some());
         assert!(begin(&[], false, std::slice::from_ref(&main)).is_err(), "it is here");
     }
 }

@@ -108,7 +108,7 @@ impl Budgets {
         });
     }
 
-    /// Gives back a budget's reservation for a call; where its outcome may still come, the call is remembered.
+    /// Gives back a budget's reservation for a call; where its outcome may still come, the call is stored.
     pub(super) fn end_part(&mut self, call: &Name, key: &WindowKey, may_still_come: bool) {
         let Some(reservation) = self.reservations.get(call) else { return };
         let Some(part) = reservation.parts.iter().find(|part| part.key == *key).cloned() else { return };

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use super::RoundQuestion;
 use crate::undo::per_agent_quota::NOBODY;
 
-/// Calls that are remembered of each run and session.
-const REMEMBERED: usize = MAX_CYCLE_CALLS as usize;
+/// Recent calls that are stored of each run and session.
+const MAX_RECENT_CALLS: usize = MAX_CYCLE_CALLS as usize;
 
 /// The factor on a loop's limit past which checkpoints no longer begin the count anew. A checkpoint is its agent's own act, so it
 /// does not help for ever.
@@ -68,7 +68,7 @@ impl Cycle {
             self.polls = self.polls.saturating_add(1);
             return true;
         }
-        self.same.resize(REMEMBERED, 0);
+        self.same.resize(MAX_RECENT_CALLS, 0);
         for (before, same) in (1..).zip(&mut self.same) {
             let earlier = self.latest.len().checked_sub(before).and_then(|at| self.latest.get(at));
             let is_same =
@@ -78,7 +78,7 @@ impl Cycle {
         if self.same.iter().all(|same| *same == 0) {
             self.polls = 0;
         }
-        if self.latest.len() == REMEMBERED {
+        if self.latest.len() == MAX_RECENT_CALLS {
             self.latest.remove(0);
         }
         self.latest.push(made);

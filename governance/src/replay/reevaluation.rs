@@ -115,7 +115,7 @@ impl Reevaluation {
 
     fn judge(&mut self, act: &Act, recorded: &ObservedEvent<'_>, frame: &[ObservedEvent<'_>]) {
         let effects = consequences(recorded.position, frame);
-        let examination = match self.recall(act, recorded, &effects) {
+        let examination = match self.recorded_judgement(act, recorded, &effects) {
             RecordedJudgement::Judged(examination) => examination,
             RecordedJudgement::Ungoverned => return self.found.ungoverned += 1,
             RecordedJudgement::Unchecked => return self.found.unchecked_decisions += 1,
@@ -134,7 +134,7 @@ impl Reevaluation {
         }
     }
 
-    fn recall(
+    fn recorded_judgement(
         &mut self,
         act: &Act,
         recorded: &ObservedEvent<'_>,
@@ -144,7 +144,7 @@ impl Reevaluation {
             Act::Requested => {
                 let decision = effects.iter().find(|event| event.event.kind == DecisionMade::KIND);
                 decision.map_or(RecordedJudgement::Ungoverned, |decision| {
-                    self.recall_call(decision, drawn(effects))
+                    self.recorded_call(decision, drawn(effects))
                 })
             }
             // Its call was never decided, so that nobody would have taken it.
@@ -165,7 +165,7 @@ impl Reevaluation {
         }
     }
 
-    fn recall_call(
+    fn recorded_call(
         &mut self,
         decision: &ObservedEvent<'_>,
         drawn_approval: Option<Name>,

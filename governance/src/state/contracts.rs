@@ -30,7 +30,7 @@ pub(crate) type CallKey = (String, Name);
 pub(crate) struct BrokenCondition {
     /// The kind of check.
     check: Name,
-    /// The time until which that is remembered.
+    /// The time until which that is stored.
     until: Micros,
 }
 

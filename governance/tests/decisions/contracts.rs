@@ -65,7 +65,7 @@ fn a_call_before_which_a_check_failed_is_denied_until_it_holds() {
 }
 
 #[test]
-fn what_was_checked_is_remembered_for_an_hour() {
+fn a_check_is_stored_for_an_hour() {
     for (seconds, denied) in [(3_599, true), (3_600, false)] {
         let mut desk = trusted();
         tell(&mut desk, "coder", &checked("c1", "pre", &check("tree_clean", false))).unwrap();

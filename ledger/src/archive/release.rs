@@ -56,7 +56,7 @@ impl Ledger {
     #[must_use]
     pub fn has_releasable(&self, through: Position) -> bool {
         let shared = self.shared();
-        let through = remembered(shared).map(|remembered| remembered.min(through));
+        let through = protected_through(shared).map(|known| known.min(through));
         let first = shared.read.segments.first_here();
         shared.is_proven() && first.zip(through).is_some_and(|((_, last), through)| last <= through)
     }
@@ -78,7 +78,7 @@ impl Ledger {
         }
         let _alone = shared.read.segments.releasing();
         remove_returned(shared)?;
-        let Some(through) = remembered(shared).map(|remembered| remembered.min(through)) else {
+        let Some(through) = protected_through(shared).map(|known| known.min(through)) else {
             return Ok(None);
         };
         let mut all: Option<ReleaseExtent> = None;
@@ -96,9 +96,9 @@ impl Ledger {
     }
 }
 
-/// The last position that is remembered outside of the folder, by all who are asked to remember; the last that a tree head covers
+/// The last position that a signed head outside of the folder covers, at the anchor and every witness that is asked; the last that a tree head covers
 /// where nobody is, and the last of all where none are signed.
-fn remembered(shared: &SharedState) -> Option<Position> {
+fn protected_through(shared: &SharedState) -> Option<Position> {
     let passed = shared.environment.clock.passed();
     if shared.heads.signer.verifier_key().is_none() {
         return Some(shared.read.head().position);

@@ -171,7 +171,7 @@ fn declared_here(disk: &dyn Disk, ledger: &Path, keyring: &Keyring) -> Option<Lo
     LossDeclaration::read_file(keys.index_key(), &read(disk, ledger).ok()??).ok()
 }
 
-/// `true`: a head of the generation before the declared one was remembered, signed by this ledger.
+/// `true`: a head of the generation before the declared one was known, signed by this ledger.
 fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
     let lost = declared.lost.as_ref().and_then(|lost| lost.note.as_ref());
     let signed = |note: &String| UnverifiedTreeHead::parse(note).ok()?.verify_with_chain(signers).ok();

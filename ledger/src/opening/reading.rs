@@ -11,7 +11,7 @@ use bitacora_formats::{
 
 use bitacora_governance::Governance;
 
-use crate::archive_tier::{ColdAccess, ColdTier};
+use crate::archive_tier::{ArchiveAccess, ArchiveTier};
 use crate::dedup::id_tables::IdTables;
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::environment::Environment;
@@ -86,7 +86,7 @@ pub(crate) fn open(
         Err(fault) => Some(fault),
     };
     let ledger = known.as_ref().ok().map(|log_end| log_end.header.ledger);
-    let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
+    let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ArchiveAccess::Reading);
     let whole =
         fault.map(|fault| DamagedLedger { disk, folder, keyring: &keyring, fault }.whole(ledger, tier));
     let whole = whole.transpose().map_err(in_step("looking for what is whole"))?.flatten();
@@ -127,7 +127,7 @@ impl Readable {
         Self { header, end, segments, fault, lost_end }
     }
 
-    fn of_index(index: SegmentIndex<'_>, log_end: LogEnd, tier: &Arc<dyn ColdTier>) -> Option<Self> {
+    fn of_index(index: SegmentIndex<'_>, log_end: LogEnd, tier: &Arc<dyn ArchiveTier>) -> Option<Self> {
         let LogEnd { header, end, frames_end, fault } = log_end;
         let position = Position::new(end.next_position.get() - 1)?;
         let segments = index.segments_until(&header, frames_end, position, tier)?;
@@ -294,7 +294,7 @@ fn start(
     let position = Position::new(end.next_position.get() - 1).ok_or(io::ErrorKind::InvalidData)?;
     let head = Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root };
     let segments = Segments::default();
-    let tier = environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
+    let tier = environment.archives.of_ledger(folder, ledger, &keyring, ArchiveAccess::Reading);
     known.into_iter().for_each(|segment| segments.add(segment));
     let (disk, index, key) = (|| Arc::clone(&environment.disk), folder.join(INDEX), keys.index_key().clone());
     let ids = Arc::new(IdTables::none(disk(), index.clone(), key.clone(), ledger, header.generation));

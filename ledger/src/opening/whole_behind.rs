@@ -10,7 +10,7 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, Signature, StoredFrame, TreeHash, is_all_zeros,
 };
 
-use crate::archive_tier::ColdTier;
+use crate::archive_tier::ArchiveTier;
 use crate::heads::head_files;
 use crate::host::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::log_fault::LogFault;
@@ -85,7 +85,7 @@ impl DamagedLedger<'_> {
     pub(crate) fn whole(
         &self,
         ledger: Option<LedgerId>,
-        tier: impl Fn(LedgerId) -> Arc<dyn ColdTier>,
+        tier: impl Fn(LedgerId) -> Arc<dyn ArchiveTier>,
     ) -> io::Result<Option<WholeBehind>> {
         let (mut certified, left_over) = self.certified(ledger)?;
         let Some(id) = certified.first().map(|first| first.indexed.header.ledger) else { return Ok(None) };
@@ -139,7 +139,7 @@ impl DamagedLedger<'_> {
         &self,
         certified: Vec<CertifiedSegment>,
         end: &SegmentEnd,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> io::Result<Vec<Arc<Segment>>> {
         let (mut segments, mut next) = (Vec::new(), Position::FIRST);
         let mut lost_from = SegmentNumber::FIRST;
@@ -173,7 +173,7 @@ impl DamagedLedger<'_> {
         number: SegmentNumber,
         (first, before): (Position, Position),
         root: TreeHash,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> Arc<Segment> {
         let last = Position::new(before.get() - 1).unwrap_or(first);
         let archived = Segment::archived(number, (first, last), root, Arc::clone(tier));
@@ -281,7 +281,7 @@ impl CertifiedSegment {
         known: Option<Position>,
         is_joined: bool,
         root: Option<TreeHash>,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> io::Result<Option<(Segment, Position)>> {
         let joined_end = self.indexed.frames_end().filter(|_| is_joined);
         let IndexedSegment { header, frames, .. } = self.indexed;

@@ -8,7 +8,7 @@ use bitacora_formats::{
     decode_body, decode_part, decode_record, open_part,
 };
 
-use crate::archive_tier::ColdEvent;
+use crate::archive_tier::ArchivedEvent;
 use crate::query::{StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
@@ -37,7 +37,7 @@ pub(crate) struct OriginalReceipts {
 /// Events that an archive gave by themselves, at least one, and the segment that they were in.
 pub(crate) struct ArchivedEvents {
     pub(crate) segment: Arc<Segment>,
-    pub(crate) events: Vec<ColdEvent>,
+    pub(crate) events: Vec<ArchivedEvent>,
 }
 
 /// The place of a frame that was found.
@@ -89,7 +89,7 @@ impl<'f> EventSource<'f> {
     }
 
     /// An event that `segment`, which was released, gave without its frame.
-    pub(crate) fn of_archive(segment: &'f Segment, event: &ColdEvent) -> Self {
+    pub(crate) fn of_archive(segment: &'f Segment, event: &ArchivedEvent) -> Self {
         Self { segment, place: None, time: event.time }
     }
 

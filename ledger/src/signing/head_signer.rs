@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::{
-    ChainHead, HeadEntry, Origin, Position, Secret, SegmentEnd, SegmentNumber, TreeHead, service_source,
+    ChainHead, HeadEntry, LedgerOrigin, Position, Secret, SegmentEnd, SegmentNumber, TreeHead, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -20,7 +20,7 @@ use crate::heads::signer_handle::PublishedHead;
 use crate::options::HeadOptions;
 use crate::shared_state::SharedState;
 use crate::signing::history_check::HistoryCheck;
-use crate::signing::known_heads::{AnchorMemory, size_of};
+use crate::signing::known_heads::{AnchoredNote, size_of};
 use crate::signing::put_aside;
 use crate::signing::read_back::{BackReader, ReadBack, is_gone};
 use crate::submission::append_error::AppendError;
@@ -28,7 +28,7 @@ use crate::submission::inbox::{Lane, SequencerCommand};
 use crate::submission::messages::QueuedRequest;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
-/// The report of an anchor that has remembered this ledger and no longer does. That is not another copy's doing. Most likely another disk
+/// The report of an anchor that has held a head of this ledger and no longer does. That is not another copy's doing. Most likely another disk
 /// is in its place, or none, so nothing is written there.
 const FORGOTTEN: &str =
     "the anchor remembers nothing of a ledger that has tree heads; if its disk is not mounted, mount it";
@@ -39,11 +39,11 @@ const MAX_DOUBLINGS: u32 = 6;
 /// The head signer's share of an opening.
 pub(crate) struct HeadSignerStart {
     pub(crate) options: HeadOptions,
-    pub(crate) origin: Origin,
+    pub(crate) origin: LedgerOrigin,
     /// The end of the last segment of the epoch before.
     pub(crate) before: SegmentEnd,
     /// The anchor's memory.
-    pub(crate) anchored: AnchorMemory,
+    pub(crate) anchored: AnchoredNote,
     /// `true` if an anchor that remembers nothing has nothing to remember yet; `false` if it has lost its memory then.
     pub(crate) may_begin_anchor: bool,
     /// The last head that was published before, if it still is the ledger's.
@@ -113,11 +113,11 @@ struct UnsavedHead {
 struct HeadSigner<'a> {
     shared: &'a SharedState,
     options: HeadOptions,
-    origin: Origin,
+    origin: LedgerOrigin,
     heads: LiveHeads,
     reader: BackReader,
     /// The anchor's memory, as far as is known.
-    anchored: AnchorMemory,
+    anchored: AnchoredNote,
     may_begin_anchor: bool,
     /// The note that was sent to the anchor without an answer: the anchor may remember it.
     attempted: Option<String>,
@@ -285,14 +285,14 @@ impl HeadSigner<'_> {
 
     fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {
         let name = &self.origin.name;
-        if self.anchored == AnchorMemory::Unknown {
-            let remembered = self.compare(anchor.recall(name)?)?;
-            if remembered.is_none() && !self.may_begin_anchor {
+        if self.anchored == AnchoredNote::Unknown {
+            let anchored = self.compare(anchor.load(name)?)?;
+            if anchored.is_none() && !self.may_begin_anchor {
                 return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
             }
-            self.anchored = AnchorMemory::Known(remembered);
+            self.anchored = AnchoredNote::Known(anchored);
         }
-        let AnchorMemory::Known(expected) = &self.anchored else { return Ok(()) };
+        let AnchoredNote::Known(expected) = &self.anchored else { return Ok(()) };
         match anchor.swap(name, expected.as_deref(), note) {
             Err(AnchorError::Moved { found: Some(found), .. }) if self.was_attempted(&found) => {
                 anchor.swap(name, Some(&found), note)
@@ -332,7 +332,7 @@ impl HeadSigner<'_> {
     }
 
     fn anchored(&mut self, note: &str) {
-        self.anchored = AnchorMemory::Known(Some(note.to_owned()));
+        self.anchored = AnchoredNote::Known(Some(note.to_owned()));
         if self.attempted.take().is_some() {
             tracing::info!("the anchor remembers the last tree head again");
         }
@@ -375,7 +375,7 @@ impl From<AnchorError> for NotAnchored {
     }
 }
 
-impl AnchorMemory {
+impl AnchoredNote {
     /// Events under the head that the anchor remembers; 0 where that is not known.
     fn size(&self) -> u64 {
         match self {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::{
-    NoteSignature, Origin, Position, SignedTreeHead, TreeHash, TreeHeadError, UnverifiedTreeHead, WitnessKey,
-    WitnessPolicy,
+    LedgerOrigin, NoteSignature, Position, SignedTreeHead, TreeHash, TreeHeadError, UnverifiedTreeHead,
+    WitnessKey, WitnessPolicy,
 };
 
 use crate::heads::cosigned::{self, CosignedExtent, CosignedFile};
@@ -28,7 +28,7 @@ use crate::writer_state::{ReadOnlyReason, WriterState};
 /// Brings one head after the other round.
 pub(crate) struct WitnessPublisher {
     every: Duration,
-    origin: Origin,
+    origin: LedgerOrigin,
     policy: WitnessPolicy,
     keys: Vec<WitnessKey>,
     clients: Vec<WitnessClient>,

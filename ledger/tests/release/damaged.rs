@@ -127,10 +127,10 @@ fn archives_stand_in_for_what_is_left_of_a_segment_that_is_damaged() {
         }
         assert_eq!(fs::read(&file).unwrap(), damaged, "nothing is made up");
     }
-    let shelved = std::mem::take(&mut *scene.shelf.0.lock().unwrap());
+    let archived = std::mem::take(&mut *scene.archives.0.lock().unwrap());
     let without = scene.read();
     assert!(matches!(without.event(at(1)), Err(ReadError::Corrupt(fault)) if fault.last_position.is_some()));
-    scene.shelf.0.lock().unwrap().extend(shelved);
+    scene.archives.0.lock().unwrap().extend(archived);
     fs::write(&file, whole).unwrap();
     assert_eq!(scene.open().status().writer, WriterState::Ready);
 }

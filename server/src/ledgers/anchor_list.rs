@@ -30,7 +30,7 @@ impl AnchoredLedgers {
             Vec::new()
         });
         for name in listed {
-            match anchor.recall(&name) {
+            match anchor.load(&name) {
                 Ok(Some(note)) if is_by(&note, keyring) => drop(this.names.insert(name)),
                 Ok(_) => (),
                 Err(error) => drop(this.failure.get_or_insert(error)),

@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bitacora_formats::{FrameHeader, Generation, KeyProblem, Origin, SegmentHeader, SegmentWalk, Step};
+use bitacora_formats::{FrameHeader, Generation, KeyProblem, LedgerOrigin, SegmentHeader, SegmentWalk, Step};
 use bitacora_verify::{
     Assurance, BegunGeneration, ContentsChecked, CosignedChecked, CosignedFault, Fault, FaultKind, Head,
     HeadsChecked, LeavesChecked, LeavesWanted, PartCounts, Progress, Report, Verdict, VerifyOptions,
@@ -25,9 +25,9 @@ fn segment(sample: &Sample, number: u32) -> (SegmentHeader, Vec<FrameHeader>) {
     (header, frames)
 }
 
-fn origin(sample: &Sample) -> Origin {
+fn origin(sample: &Sample) -> LedgerOrigin {
     let (header, _) = segment(sample, 1);
-    Origin { name: "main".parse().unwrap(), ledger: header.ledger, generation: Generation::FIRST }
+    LedgerOrigin { name: "main".parse().unwrap(), ledger: header.ledger, generation: Generation::FIRST }
 }
 
 fn first_key(sample: &Sample) -> String {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{KeptError, kept_archives};
+use bitacora_archiver::{ManifestFolderError, known_archives};
 use bitacora_formats::{KekId, Keyring, LedgerName, OfflineKeys, RetirementError};
 use bitacora_ledger::{Anchor, Environment, KnownSegments, Ledger, OpenError, Options, ReactorChoice};
 use bitacora_server::{DataError, DataFolder};
@@ -30,7 +30,7 @@ pub(crate) enum RetireFailure {
     #[error("ledger {ledger}: {source}; nothing was changed")]
     Disk { ledger: LedgerName, source: std::io::Error },
     #[error("ledger {ledger}: {source}; nothing was changed")]
-    Archives { ledger: LedgerName, source: Box<KeptError> },
+    Archives { ledger: LedgerName, source: Box<ManifestFolderError> },
     #[error("ledger {ledger}: without the retired keys it does not open: {source}; nothing was changed")]
     Opens { ledger: LedgerName, source: Box<OpenError> },
     #[error("ledger {ledger}: {doubt}; recover it first, nothing was changed")]
@@ -202,7 +202,7 @@ impl Ledgers<'_> {
         }
         let Some(id) = known.ledger else { return Ok(()) };
         let objects = archives::store_at(self.global.archive_place(self.data));
-        let kept = kept_archives((&objects, disk), &folder, id, keyring.signing_chain());
+        let kept = known_archives((&objects, disk), &folder, id, keyring.signing_chain());
         let failed = |source| RetireFailure::Archives { ledger: ledger.clone(), source: Box::new(source) };
         let kept = kept.map_err(failed)?;
         if let Some(source) = kept.lost.into_iter().next() {

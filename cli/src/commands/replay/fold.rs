@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
 use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
-use bitacora_ledger::{Fold, KeptReplayError, Ledger};
+use bitacora_ledger::{Fold, Ledger, ReplayProgressError};
 
 use super::ReplayFailure;
 use crate::terminal::progress::EventBar;
@@ -119,7 +119,7 @@ pub(super) fn states(
         });
     }
     if let Some(file) = progress.filter(|_| began_after.is_some()) {
-        ledger.forget_replay(file)?;
+        ledger.remove_replay(file)?;
     }
     Ok(folded)
 }
@@ -132,7 +132,8 @@ impl FoldRun {
         file: &Path,
         to: Position,
     ) -> Result<Option<Position>, ReplayFailure> {
-        let Some(kept) = ledger.kept_replay(file, REACTOR_VERSION)?.filter(|kept| kept.position <= to) else {
+        let Some(kept) = ledger.saved_replay(file, REACTOR_VERSION)?.filter(|kept| kept.position <= to)
+        else {
             return Ok(None);
         };
         self.state.restore(kept.position, &kept.state).map_err(ReplayFailure::Kept)?;
@@ -154,9 +155,9 @@ impl FoldRun {
     fn keep(&self, ledger: &Ledger, file: &Path) -> Result<(), ReplayFailure> {
         let Some(position) = Position::new(self.reached) else { return Ok(()) };
         let Some(state) = self.state.save().map_err(ReplayFailure::Kept)? else { return Ok(()) };
-        match ledger.keep_replay(file, REACTOR_VERSION, position, &state) {
+        match ledger.save_replay(file, REACTOR_VERSION, position, &state) {
             // It has just come to its end.
-            Err(KeptReplayError::WithinFrame(_)) => Ok(()),
+            Err(ReplayProgressError::WithinFrame(_)) => Ok(()),
             kept => Ok(kept?),
         }
     }

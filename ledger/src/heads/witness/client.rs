@@ -63,7 +63,7 @@ pub(crate) fn contradiction(
 ) -> Option<Rollback> {
     let witness = witness.to_owned();
     if size > head.get() {
-        return Some(Rollback::Witnessed { witness, remembered: size, found: head.get() });
+        return Some(Rollback::Witnessed { witness, known: size, found: head.get() });
     }
     (size == old && size == asked).then_some(Rollback::WitnessedHistory { witness, size })
 }

@@ -13,14 +13,14 @@ use crate::limits::WITNESS_OPENING_PATIENCE;
 
 /// The answers of the witnesses.
 #[derive(Default)]
-pub(crate) struct WitnessMemory {
+pub(crate) struct WitnessFindings {
     /// The number of events that each has cosigned; `None` where it is not known.
     pub(crate) sizes: Vec<Option<u64>>,
     /// The difference between the ledger and what one of them has cosigned.
     pub(crate) differs: Option<Rollback>,
 }
 
-impl WitnessMemory {
+impl WitnessFindings {
     /// Shows each witness a head that the ledger has, as if it had cosigned that one last: so nothing changes there, and a
     /// witness that has cosigned another says which. One that does not answer says nothing: what has to answer is the anchor.
     pub(crate) fn ask(witnesses: &Witnesses, (note, size): (&str, u64), head: Position) -> Self {
@@ -64,7 +64,7 @@ impl WitnessMemory {
     /// Of several contradictions the one of the largest head is told.
     fn remember(&mut self, rollback: Rollback) {
         let size = |rollback: &Rollback| match rollback {
-            Rollback::Witnessed { remembered, .. } => *remembered,
+            Rollback::Witnessed { known, .. } => *known,
             Rollback::WitnessedHistory { size, .. } => *size,
             _ => 0,
         };

@@ -5,7 +5,8 @@ use std::num::NonZero;
 
 use bitacora_formats::{
     BodyWriter, ChainHash, ChainHead, Codec, Data, Event, Generation, HEADED_KIND, HEADED_STREAM, HeadEntry,
-    HeadsHeader, Json, LedgerKeys, Origin, Position, SegmentNumber, StreamVersion, TreeHead, service_source,
+    HeadsHeader, Json, LedgerKeys, LedgerOrigin, Position, SegmentNumber, StreamVersion, TreeHead,
+    service_source,
 };
 use bitacora_verify::{FaultKind, HeadFault, HeadsChecked, Patience, Verdict, VerifyOptions, verify_ledger};
 
@@ -28,8 +29,11 @@ impl Forger {
         event.data = Data::Json(Json::check(headed.to_json().into_bytes()).unwrap());
         let record = record_of(event.clone());
         self.honest(event, version);
-        let origin =
-            Origin { name: "main".parse().unwrap(), ledger: self.ledger, generation: Generation::FIRST };
+        let origin = LedgerOrigin {
+            name: "main".parse().unwrap(),
+            ledger: self.ledger,
+            generation: Generation::FIRST,
+        };
         let head = TreeHead { origin, size: self.frontier.size(), root: self.frontier.root() };
         let blind = LedgerKeys::new(&self.keyring, self.ledger).blind(&source, &id);
         HeadEntry { position, blind, record, note: head.sign(&self.keyring) }
