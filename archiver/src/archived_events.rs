@@ -3,14 +3,14 @@
 use bitacora_formats::Position;
 use bitacora_ledger::{ArchiveTierError, ArchivedEvent};
 
-use crate::archives::{GroupPlace, LedgerArchives};
+use crate::archives::{GroupLocation, LedgerArchives};
 use crate::limits::GROUP_OPENERS;
 use crate::ordered_pool::in_order;
 use crate::throttle::ArchivePace;
 
 /// Events of one group that follow one another in what was asked for.
 struct GroupRows {
-    place: GroupPlace,
+    place: GroupLocation,
     /// In the order asked for, each with its row.
     rows: Vec<(Position, usize)>,
 }

@@ -91,14 +91,14 @@ pub(crate) struct LedgerArchives {
 }
 
 /// The place of a group of events.
-pub(crate) struct GroupPlace {
+pub(crate) struct GroupLocation {
     pub(crate) archive: Arc<OpenArchive>,
     pub(crate) range: ArchiveRange,
     pub(crate) entry: PartEntry,
     pub(crate) first: Position,
 }
 
-impl GroupPlace {
+impl GroupLocation {
     /// The place of a position's row in the group, if it is there.
     pub(crate) fn row_of(&self, position: Position) -> Option<usize> {
         let row = usize::try_from(position.get().checked_sub(self.first.get())?).ok()?;
@@ -108,7 +108,7 @@ impl GroupPlace {
 
 /// A group of events in memory.
 pub(crate) struct LoadedGroup {
-    place: GroupPlace,
+    place: GroupLocation,
     columns: Arc<ColumnGroup>,
 }
 
@@ -116,7 +116,7 @@ impl LoadedGroup {
     /// These rows of it, which ascend.
     pub(crate) fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ArchiveTierError> {
         self.columns.rows(indices).map_err(|source| {
-            let GroupPlace { archive, range, first, .. } = &self.place;
+            let GroupLocation { archive, range, first, .. } = &self.place;
             tier_error(*range, &archive.stored.wrong(ArchiveError::Columns { first: *first, source }))
         })
     }
@@ -273,7 +273,7 @@ impl LedgerArchives {
     }
 
     /// Returns the place of the group that holds a position.
-    pub(crate) fn place_of(&self, position: Position) -> Result<GroupPlace, ArchiveTierError> {
+    pub(crate) fn place_of(&self, position: Position) -> Result<GroupLocation, ArchiveTierError> {
         let mut catalogue = self.catalogue();
         if catalogue.range_of(position).is_none() {
             catalogue = self.look_again(position)?;
@@ -288,14 +288,14 @@ impl LedgerArchives {
         let entry = table.group_of(position).and_then(|number| table.groups().get(number));
         let entry = entry.copied().and_then(|entry| Some((entry, Position::new(entry.position)?)));
         match entry {
-            Some((entry, first)) => Ok(GroupPlace { archive, range, entry, first }),
+            Some((entry, first)) => Ok(GroupLocation { archive, range, entry, first }),
             None => Err(at_fault(archive.stored.wrong(ArchiveError::Contents { what: "the groups" }))),
         }
     }
 
     /// The group at a place, from memory or the store.
-    pub(crate) fn load(&self, place: GroupPlace) -> Result<LoadedGroup, ArchiveTierError> {
-        let GroupPlace { archive, range, entry, .. } = &place;
+    pub(crate) fn load(&self, place: GroupLocation) -> Result<LoadedGroup, ArchiveTierError> {
+        let GroupLocation { archive, range, entry, .. } = &place;
         let key = (archive.identity, entry.number);
         if let Some(columns) = self.groups.get(&key) {
             return Ok(LoadedGroup { place, columns });

@@ -95,7 +95,7 @@ impl ManifestFolder {
             listed => listed.map_err(|source| self.failed("", source))?,
         };
         let mut kept = ManifestSet::default();
-        let mut unusable: Vec<Unusable> = Vec::new();
+        let mut unusable: Vec<UnusableManifest> = Vec::new();
         // Sorted by name, as the disk says them, and so by position.
         for entry in listed.iter().filter(|entry| !entry.is_folder) {
             if let Some(range) = put_aside(&entry.name) {
@@ -123,7 +123,7 @@ impl ManifestFolder {
                     }
                     kept.manifests.push(found);
                 }
-                Err(error) => unusable.push(Unusable { name: entry.name.clone(), range, error }),
+                Err(error) => unusable.push(UnusableManifest { name: entry.name.clone(), range, error }),
             }
         }
         let last = unusable.iter().map(|one| one.range.last().get()).max().unwrap_or(0);
@@ -228,7 +228,7 @@ pub(crate) struct LostManifests {
 }
 
 /// A file that is no manifest of what its name says.
-struct Unusable {
+struct UnusableManifest {
     name: String,
     range: ArchiveRange,
     error: ManifestFolderError,
@@ -241,7 +241,7 @@ impl ManifestSet {
     }
 
     /// Records as lost the positions behind the present manifests, up to this one.
-    fn lose(&mut self, last: u64, unusable: &mut Vec<Unusable>, missing: ManifestFolderError) {
+    fn lose(&mut self, last: u64, unusable: &mut Vec<UnusableManifest>, missing: ManifestFolderError) {
         let first = self.end() + 1;
         let (mut files, mut error) = (Vec::new(), missing);
         for one in unusable.drain(..).filter(|one| one.range.last().get() >= first).rev() {

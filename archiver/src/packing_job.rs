@@ -146,7 +146,7 @@ impl PackingJob<'_> {
         };
         let behind = range.last().next().ok_or_else(|| unknown(range.last()))?;
         let chain_after = link(behind)?.ok_or_else(|| unknown(behind))?;
-        let begun = self.ledger.segments_begun(range.first(), range.last())?;
+        let begun = self.ledger.started_segments(range.first(), range.last())?;
         let segments = begun.into_iter().map(|start| SegmentLink {
             number: start.number,
             first: start.first_position,

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Sender;
 use super::batches::{BatchBuilder, EventBatch, Item, MAX_EVENT_BYTES, RecordLocation};
 use super::event_draft::EventDraft;
 use super::format::{Format, MappedRecord, Mapper};
-use super::mapped_events::Unmappable;
+use super::mapped_events::MappingRefusal;
 use super::mapping::LineMapping;
 use super::records::{MAX_LINE_BYTES, OpenFile, ReadProgress, Record, Records};
 use super::source_file::SourceFile;
@@ -215,7 +215,7 @@ impl EventSender<'_> {
         location: RecordLocation,
     ) -> Result<bool, ReadStop> {
         let mapped = match record {
-            None => Err(Unmappable::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
+            None => Err(MappingRefusal::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
             Some(record) => mapper.map(record, location.number),
         };
         let sent = match mapped {
@@ -249,7 +249,7 @@ impl EventSender<'_> {
         &mut self,
         drafts: &[EventDraft],
         location: &RecordLocation,
-    ) -> Result<Result<(), Unmappable>, ReadStop> {
+    ) -> Result<Result<(), MappingRefusal>, ReadStop> {
         self.events(drafts.iter().map(|draft| draft.to_json().into_bytes()).collect(), location)
     }
 
@@ -258,15 +258,17 @@ impl EventSender<'_> {
         &mut self,
         events: Vec<Vec<u8>>,
         location: &RecordLocation,
-    ) -> Result<Result<(), Unmappable>, ReadStop> {
+    ) -> Result<Result<(), MappingRefusal>, ReadStop> {
         let mut checked = Vec::with_capacity(events.len());
         for json in events {
             if json.len() > MAX_EVENT_BYTES {
                 let reason = format!("an event of {} bytes; {MAX_EVENT_BYTES} are taken", json.len());
-                return Ok(Err(Unmappable::new(reason)));
+                return Ok(Err(MappingRefusal::new(reason)));
             }
             let address = match parse_events(&json, BodyForm::Structured, None) {
-                Err(error) => return Ok(Err(Unmappable::new(format!("{}: {}", error.pointer, error.kind)))),
+                Err(error) => {
+                    return Ok(Err(MappingRefusal::new(format!("{}: {}", error.pointer, error.kind))));
+                }
                 Ok(events) => events.into_iter().next().map(|event| Address {
                     kind: event.kind.into_owned(),
                     stream: event.stream.into_owned(),

@@ -78,7 +78,7 @@ impl From<AppendError> for Problem {
                 problem.with("position", after).with("tip", head)
             }
             AppendError::SubjectKey(error) | AppendError::SubjectKeyDamaged(error) => {
-                tell_of_a_key(&error);
+                report_key_failure(&error);
                 problem
             }
             AppendError::QueueFull { retry_after_s } => {
@@ -93,7 +93,7 @@ impl From<AppendError> for Problem {
 }
 
 /// Tells the operator: a key that cannot be kept stops every append about its subject, and the caller can do nothing.
-fn tell_of_a_key(error: &io::Error) {
+fn report_key_failure(error: &io::Error) {
     static PACE: LogPace = LogPace::new(KEY_FAILURE_PACE);
     if let Some(failures) = PACE.tells(Instant::now()) {
         tracing::error!(%error, failures, "the key of a data subject could not be read or kept; nothing is appended about it");

@@ -11,7 +11,7 @@ use bitacora_formats::{
 };
 
 use super::archives::LedgerArchives;
-use super::cosigned::{PlacedEnd, WitnessedHead};
+use super::cosigned::{FrameEndLocation, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
 use super::ledger_head::Head;
@@ -200,7 +200,7 @@ impl VerifierEvidence {
     pub(super) fn hold(
         self,
         last: (Head, Generation),
-        (ends, archives): (&[PlacedEnd], &LedgerArchives),
+        (ends, archives): (&[FrameEndLocation], &LedgerArchives),
         report: &mut Report,
     ) {
         let ended_early = report.ended_early();
@@ -251,7 +251,7 @@ pub(super) fn on_history(
     file: &str,
     head: &TreeHead,
     (last, generation): (Head, Generation),
-    ends: &[PlacedEnd],
+    ends: &[FrameEndLocation],
 ) -> Option<Divergence> {
     let file = file.to_owned();
     let (size, found) = (head.size, head.origin.generation);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Objects, READ_CACHE_BYTES, Rules, StoreSettings, StoredArchive,
+    ArchiveLocation, ArchiveStore, Objects, READ_CACHE_BYTES, Rules, StoreSettings, StoredArchive,
     StoredArchives,
 };
 use bitacora_formats::Micros;
@@ -52,7 +52,7 @@ impl ArchivingArguments {
     pub(crate) fn archiving(
         &self,
         objects: &Arc<dyn Objects>,
-        place: &ArchivePlace,
+        place: &ArchiveLocation,
     ) -> Option<ArchiveSettings> {
         let cold_after = match self.archive_after {
             Age::Never if self.archive_over.is_none() => return None,
@@ -67,20 +67,20 @@ impl ArchivingArguments {
 }
 
 /// Returns the place beside the ledgers of a data folder.
-pub(crate) fn beside(data: &Path) -> ArchivePlace {
-    ArchivePlace::Folder(data.join(FOLDER))
+pub(crate) fn beside(data: &Path) -> ArchiveLocation {
+    ArchiveLocation::Folder(data.join(FOLDER))
 }
 
 /// Returns the store at a place, with settings from the environment. It is contacted with the first request.
-pub(crate) fn store_at(place: ArchivePlace) -> Arc<dyn Objects> {
+pub(crate) fn store_at(place: ArchiveLocation) -> Arc<dyn Objects> {
     Arc::new(ArchiveStore::at(place, StoreSettings::from_environment()))
 }
 
 /// Returns the archives at a place, for the verifier's reading.
-pub(crate) fn readable(place: ArchivePlace) -> Box<dyn bitacora_verify::ArchiveStore> {
+pub(crate) fn readable(place: ArchiveLocation) -> Box<dyn bitacora_verify::ArchiveStore> {
     match place {
-        ArchivePlace::Folder(folder) => Box::new(ArchiveFolder(folder)),
-        ArchivePlace::Store(_) => Box::new(StoredObjects(store_at(place))),
+        ArchiveLocation::Folder(folder) => Box::new(ArchiveFolder(folder)),
+        ArchiveLocation::Store(_) => Box::new(StoredObjects(store_at(place))),
     }
 }
 

@@ -87,7 +87,7 @@ impl LedgerSetup<'_> {
         // Of one that is to be made the anchor is asked when it is.
         let given_up = known.given_up();
         let said = self.check_anchored(&[&present[..], create, &given_up].concat(), &keyring)?;
-        let unlisted = said.map(|said| UnlistedAnchor { said, given_up });
+        let unlisted = said.map(|said| UnlistedAnchor { answer: said, given_up });
         for name in create {
             if present.contains(name) {
                 continue;

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use bitacora_client::{ClientError, NotAToken, Refusal, Token};
+use bitacora_client::{ClientError, Refusal, Token, TokenFormatError};
 use bitacora_ledger::{Entropy, SystemEntropy};
 use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
@@ -19,7 +19,7 @@ pub(crate) enum TokenError {
     #[error("{}: {source}; no token was read", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("{place}: {source}")]
-    Malformed { place: String, source: NotAToken },
+    Malformed { place: String, source: TokenFormatError },
     #[error(
         "{}: others may read or change it (mode {mode:04o}); `chmod 600` it, and if somebody may have read it, revoke its token and make another", path.display()
     )]

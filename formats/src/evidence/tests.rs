@@ -1,7 +1,7 @@
 use ed25519_dalek::Signer;
 
 use super::*;
-use crate::headed_example::{ShownEvent, TIME, events, head, keyring, origin};
+use crate::headed_example::{ExampleEvent, TIME, events, head, keyring, origin};
 use crate::ids::{Generation, LedgerId};
 use crate::limits::MAX_RECORD_BYTES;
 use crate::note::{NoteError, sign_note};
@@ -16,7 +16,7 @@ const DOCUMENT: &str = include_str!("../../../docs/formats/evidence.md");
 
 /// The evidence of the example's first event.
 pub(crate) fn evidence() -> Evidence {
-    let [ShownEvent { position, blind, record, commitment }, heading] = events();
+    let [ExampleEvent { position, blind, record, commitment }, heading] = events();
     Evidence {
         position,
         time: TIME,

@@ -128,7 +128,7 @@ fn remove_returned(shared: &SharedState) -> Result<(), ReleaseError> {
 }
 
 /// Has the log say of a segment that it goes. Returned `Ok` ⇒ durable.
-fn say(shared: &SharedState, released: &ReleaseExtent, reason: &str) -> Result<(), ReleaseError> {
+fn record_release(shared: &SharedState, released: &ReleaseExtent, reason: &str) -> Result<(), ReleaseError> {
     match append_own(shared, &ServiceEvent::Released { released, reason }) {
         // It was said, of these very events: before they were brought back, from archives into segments of another length.
         Err(AppendError::IdReused { .. }) => Ok(()),
@@ -161,7 +161,7 @@ fn let_go(
     if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
         return Err(in_file(io::ErrorKind::InvalidData.into()));
     }
-    say(shared, &ReleaseExtent { first: segment.first, last, segments: 1, bytes }, reason)?;
+    record_release(shared, &ReleaseExtent { first: segment.first, last, segments: 1, bytes }, reason)?;
     write_left(disk, &folder, segment.number, &left).map_err(in_file)?;
     shared.read.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.read.tier)));
     disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;

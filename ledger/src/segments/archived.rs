@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
 
-use super::{FrameOutline, FramePlace};
+use super::{FrameEntry, FrameOutline};
 use crate::archive_tier::{
     ArchiveTier, ArchiveTierError, ArchiveTierErrorKind, ArchivedEvent, ArchivedFrame,
 };
@@ -48,7 +48,7 @@ impl ArchivedSegment {
     }
 
     /// The frame that holds `position`, read already, since there is no other way to find it.
-    pub(super) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    pub(super) fn find(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         if position > self.last {
             return Ok(None);
         }
@@ -58,7 +58,7 @@ impl ArchivedSegment {
         if !is_within || !header.positions().contains(&position) {
             return Err(self.another(&frame));
         }
-        Ok(Some(FramePlace { offset: 0, header, body: Some(frame.body) }))
+        Ok(Some(FrameEntry { offset: 0, header, body: Some(frame.body) }))
     }
 
     /// The events at these positions, as [`ArchiveTier::events`] gives them.
@@ -104,7 +104,7 @@ impl ArchivedSegment {
         Ok(Position::new(low).filter(|position| *position <= self.last))
     }
 
-    pub(super) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+    pub(super) fn following(&self, place: &FrameEntry) -> Result<Option<FrameEntry>, ReadError> {
         place.header.last_position().next().map_or(Ok(None), |next| self.find(next))
     }
 

@@ -295,13 +295,14 @@ pub(crate) fn size_of(note: &str) -> u64 {
 /// Returns `true` if the ledger's own generation began by giving up the head of this note, or by moving on from it. The anchor is then to
 /// be moved on.
 pub(crate) fn is_declared_lost(segments: &[Arc<Segment>], note: &str) -> Result<bool, OpenError> {
-    Ok(last_said(segments)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
+    Ok(last_recorded_loss(segments)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
 }
 
 /// Returns `true` if the log records the loss that this generation, or one after it, began with.
-pub(crate) fn is_said(replayed: &ReplayedLog, generation: Generation) -> Result<bool, OpenError> {
-    let may_be_said = replayed.generation >= generation;
-    Ok(may_be_said && last_said(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
+pub(crate) fn is_loss_recorded(replayed: &ReplayedLog, generation: Generation) -> Result<bool, OpenError> {
+    let may_be_recorded = replayed.generation >= generation;
+    Ok(may_be_recorded
+        && last_recorded_loss(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
 }
 
 /// Returns `true` if the ledger has all that this head covers; for a head whose root nobody knows, as many events.
@@ -317,7 +318,7 @@ pub(crate) fn is_reached(replayed: &ReplayedLog, lost: &LostHead) -> bool {
 }
 
 /// The last loss that the log says.
-fn last_said(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenError> {
+fn last_recorded_loss(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenError> {
     let mut decompressor = decompressor()?;
     for segment in segments.iter().rev() {
         let said = RecordedLoss::of(segment, &mut decompressor).map_err(unread)?;

@@ -72,7 +72,7 @@ impl FrameArchives {
     }
 }
 
-struct Scene {
+struct ReleaseFixture {
     _folder: tempfile::TempDir,
     path: PathBuf,
     keyring: Arc<Keyring>,
@@ -80,7 +80,7 @@ struct Scene {
     archives: FrameArchives,
 }
 
-impl Scene {
+impl ReleaseFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("main");
@@ -178,7 +178,7 @@ fn at(position: u64) -> Position {
 
 #[test]
 fn released_segments_are_read_as_if_they_were_here() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.archives.fill(&ledger);
@@ -231,7 +231,7 @@ fn said(ledger: &Ledger) -> Vec<(u64, u64)> {
 
 #[test]
 fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.archives.fill(&ledger);
@@ -260,7 +260,7 @@ fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
 
 #[test]
 fn a_segment_whose_header_the_ledger_did_not_certify_stays() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.archives.fill(&ledger);
@@ -281,7 +281,7 @@ fn a_segment_whose_header_the_ledger_did_not_certify_stays() {
 
 #[test]
 fn archives_that_give_other_events_than_were_asked_for_are_refused() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let options = Options::small();
     let ledger = Ledger::open(&scene.environment, &scene.path, Arc::clone(&scene.keyring), options).unwrap();
     assert!(ledger.event(at(9)).is_ok());
@@ -299,7 +299,7 @@ fn archives_that_give_other_events_than_were_asked_for_are_refused() {
 
 #[test]
 fn a_ledger_with_released_segments_opens_again_with_its_tables_and_without() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.archives.fill(&ledger);
@@ -335,7 +335,7 @@ fn a_ledger_with_released_segments_opens_again_with_its_tables_and_without() {
 
 #[test]
 fn where_the_archives_do_not_answer_the_rest_is_served() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.archives.fill(&ledger);
@@ -364,12 +364,12 @@ fn where_the_archives_do_not_answer_the_rest_is_served() {
 
 #[test]
 fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
     scene.archives.fill(&ledger);
     let head = ledger.head();
-    let starts = ledger.segments_begun(Position::FIRST, head.position).unwrap();
+    let starts = ledger.started_segments(Position::FIRST, head.position).unwrap();
     let before = all(&ledger);
     let id = ledger.id();
     ledger.close().unwrap();
@@ -397,7 +397,7 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
     let restored = Ledger::open(&scene.environment, &other, Arc::clone(&scene.keyring), options).unwrap();
     assert_eq!(all(&restored)[..before.len()], before);
     assert_eq!(restored.id(), id);
-    let again = restored.segments_begun(Position::FIRST, head.position).unwrap();
+    let again = restored.started_segments(Position::FIRST, head.position).unwrap();
     let places = |starts: &[SegmentStart]| {
         starts.iter().map(|start| (start.number, start.first_position, start.epoch)).collect::<Vec<_>>()
     };
@@ -408,7 +408,7 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
 
 #[test]
 fn archives_that_give_other_events_do_not_pass_for_the_log() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     fs::remove_dir_all(scene.path.join("index")).unwrap();
     let archives = scene.archives.0.lock().unwrap().clone();
     let (place, frame) = archives.iter().nth(3).map(|(place, frame)| (*place, frame.clone())).unwrap();
@@ -423,7 +423,7 @@ fn archives_that_give_other_events_do_not_pass_for_the_log() {
 
 #[test]
 fn what_is_left_in_the_place_of_a_segment_is_checked() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let segments = scene.path.join("segments");
     let file = segments.join("0000000004.released");
     let bytes = fs::read(&file).unwrap();
@@ -452,9 +452,9 @@ fn what_is_left_in_the_place_of_a_segment_is_checked() {
 
 /// An anchor that takes nothing.
 #[derive(Debug)]
-struct Silent;
+struct RefusingAnchor;
 
-impl Anchor for Silent {
+impl Anchor for RefusingAnchor {
     fn load(&self, _: &LedgerName) -> Result<Option<String>, AnchorError> {
         Ok(None)
     }
@@ -470,7 +470,7 @@ impl Anchor for Silent {
 
 #[test]
 fn nothing_is_let_go_that_the_anchor_has_not_seen() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let open = |anchor: Option<Arc<dyn Anchor>>| {
         let heads = HeadOptions { every: Duration::from_millis(1), anchor, ..HeadOptions::default() };
         let options = Options { heads: Some(heads), ..Options::small() };
@@ -483,7 +483,7 @@ fn nothing_is_let_go_that_the_anchor_has_not_seen() {
             std::thread::yield_now();
         }
     };
-    let ledger = open(Some(Arc::new(Silent)));
+    let ledger = open(Some(Arc::new(RefusingAnchor)));
     fill(&ledger, 0, 40);
     scene.archives.fill(&ledger);
     assert_eq!(ledger.release(ledger.head().position, WHY).unwrap(), None);

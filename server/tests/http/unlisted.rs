@@ -67,7 +67,7 @@ fn start(anchored: &[&str], is_required: bool) -> (TestService, Arc<Far>) {
     config.ledgers.options.heads =
         Some(HeadOptions { anchor, anchor_required: is_required, ..HeadOptions::default() });
     config.unlisted = Some(UnlistedAnchor {
-        said: "no answer at the start".into(),
+        answer: "no answer at the start".into(),
         given_up: vec!["elsewhere".parse().unwrap()],
     });
     (TestService::of(config, folder, keyring), far)

@@ -173,7 +173,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     let heads = fs::read_dir(fixture.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
     let heads = heads.filter(|path| path.extension().is_some_and(|end| end == "heads")).max().unwrap();
     let (opened, opening) = mpsc::channel();
-    let anchored = fs::read(&anchored).unwrap();
+    let note = fs::read(&anchored).unwrap();
     let pipes = [anchored.clone(), heads];
     for path in pipes.clone() {
         fs::remove_file(&path).unwrap();
@@ -184,7 +184,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
         let folder = RealDisk.open(&fixture.ledger(), OpenMode::Read).map(|_| ());
         let refused = fixture.open().err();
         fs::remove_file(&anchored).unwrap();
-        fs::write(&anchored, anchored).unwrap();
+        fs::write(&anchored, note).unwrap();
         let ledger = fixture.open().map(|ledger| ledger.status().writer);
         drop(opened.send((files, folder, refused, ledger)));
     });

@@ -33,7 +33,7 @@ impl WitnessFindings {
         let answers = poll.gather(WITNESS_OPENING_PATIENCE);
         if answers.len() < witnesses.witnesses.len() {
             let silent = witnesses.witnesses.len() - answers.len();
-            tell_silent(silent, WITNESS_OPENING_PATIENCE);
+            report_silent_witnesses(silent, WITNESS_OPENING_PATIENCE);
         }
         for answer in answers {
             let said = match answer.outcome {
@@ -74,7 +74,7 @@ impl WitnessFindings {
     }
 }
 
-fn tell_silent(silent: usize, patience: Duration) {
+fn report_silent_witnesses(silent: usize, patience: Duration) {
     tracing::warn!(
         silent,
         seconds = patience.as_secs(),

@@ -8,7 +8,9 @@ use bitacora_formats::{
     HeadsHeader, Json, LedgerKeys, LedgerOrigin, Position, SegmentNumber, StreamVersion, TreeHead,
     service_source,
 };
-use bitacora_verify::{FaultKind, HeadFault, HeadsChecked, Patience, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{
+    FaultKind, HeadFault, HeadsChecked, TailRetries, Verdict, VerifyOptions, verify_ledger,
+};
 
 use super::{Forger, begun, record_of};
 use crate::sample::{event, shown_heads};
@@ -50,7 +52,8 @@ impl Forger {
         fs::write(folder.path().join(shown_heads(number)), heads).unwrap();
         let [one, four] = [1, 4].map(|threads| {
             let (keyring, threads) = (Some(&keyring), NonZero::new(threads));
-            let options = VerifyOptions { keyring, threads, patience: Patience::NONE, ..Default::default() };
+            let options =
+                VerifyOptions { keyring, threads, patience: TailRetries::NONE, ..Default::default() };
             verify_ledger(folder.path(), &options)
         });
         assert_eq!(one.fault, four.fault, "by one thread and by four");

@@ -28,7 +28,7 @@ use crate::segments::{
 const SIGNATURE_BEFORE: usize = size_of::<Signature>() + size_of::<u32>();
 
 /// A damaged ledger, as far as it is whole.
-pub(crate) struct WholeBehind {
+pub(crate) struct EventsBehindDamage {
     /// Those that are whole, and between them what is lost.
     pub(crate) segments: Vec<Arc<Segment>>,
     /// The header of the last one.
@@ -72,7 +72,7 @@ pub(crate) fn take_in(
     Ok(())
 }
 
-impl WholeBehind {
+impl EventsBehindDamage {
     pub(crate) fn head(&self) -> Option<Head> {
         let position = Position::new(self.end.next_position.get() - 1)?;
         Some(Head { position, hash: self.end.tip.hash, time: self.end.time, tree_root: self.end.tree_root })
@@ -86,7 +86,7 @@ impl DamagedLedger<'_> {
         &self,
         ledger: Option<LedgerId>,
         tier: impl Fn(LedgerId) -> Arc<dyn ArchiveTier>,
-    ) -> io::Result<Option<WholeBehind>> {
+    ) -> io::Result<Option<EventsBehindDamage>> {
         let (mut certified, left_over) = self.certified(ledger)?;
         let Some(id) = certified.first().map(|first| first.indexed.header.ledger) else { return Ok(None) };
         let tier = tier(id);
@@ -105,7 +105,7 @@ impl DamagedLedger<'_> {
         }
         let list = SegmentList::read(self.disk, &segments_folder(self.folder)).map_err(io::Error::other)?;
         let lost_end = lost_end.or_else(|| list.missing_end(&end)).or_else(|| self.lost_by_heads(&end));
-        Ok(Some(WholeBehind { segments, header, end, lost_end }))
+        Ok(Some(EventsBehindDamage { segments, header, end, lost_end }))
     }
 
     /// The segments with certified headers that go on from each other, and the numbers of files that are written and are none.
