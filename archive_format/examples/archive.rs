@@ -23,8 +23,8 @@ use bitacora_archive_format::{
 };
 use bitacora_formats::{
     ChainHash, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation, Json, Keyring,
-    LedgerId, LedgerKeys, Micros, Origin, Position, Record, SegmentNumber, StreamVersion, encode_record,
-    leaf_hash,
+    LedgerId, LedgerKeys, LedgerOrigin, Micros, Position, Record, SegmentNumber, StreamVersion,
+    encode_record, leaf_hash,
 };
 
 /// Bytes hashed at a time, as a verifier reads them.
@@ -40,7 +40,7 @@ fn main() {
     let lines: Vec<&str> = text.lines().collect();
     let events = lines.len() as u64 * copies / GROUP_LEAVES * GROUP_LEAVES;
     let origin =
-        Origin { name: "main".parse().unwrap(), ledger: LedgerId([7; 16]), generation: Generation(1) };
+        LedgerOrigin { name: "main".parse().unwrap(), ledger: LedgerId([7; 16]), generation: Generation(1) };
     let keyring = Keyring::generate(&mut counting());
     let records: Vec<Vec<u8>> =
         (0..events).map(|number| record(number, lines[index(number, &lines)])).collect();
@@ -94,7 +94,7 @@ fn record(number: u64, line: &str) -> Vec<u8> {
     encode_record(&record).unwrap()
 }
 
-fn pack(origin: &Origin, keyring: &Keyring, records: &[Vec<u8>]) -> (Vec<u8>, u64) {
+fn pack(origin: &LedgerOrigin, keyring: &Keyring, records: &[Vec<u8>]) -> (Vec<u8>, u64) {
     let keys = LedgerKeys::new(keyring, origin.ledger);
     let range = ArchiveRange::new(1, records.len() as u64).unwrap();
     let secrets = ArchiveSecrets::generate(&mut counting());

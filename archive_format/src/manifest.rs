@@ -16,7 +16,7 @@ use bitacora_formats::{
     ChainHash, Epoch, Generation, KekId, MAX_STATE_BYTES, Micros, Position, SegmentNumber, TreeHash,
 };
 use bitacora_formats::{Keyring, SigningChain};
-use bitacora_formats::{Origin, SignedTreeHead, UnverifiedTreeHead};
+use bitacora_formats::{LedgerOrigin, SignedTreeHead, UnverifiedTreeHead};
 use bitacora_formats::{SignedNote, UnverifiedNote, sign_checked};
 
 /// The first line of a manifest.
@@ -26,7 +26,7 @@ pub const MANIFEST_FIRST_LINE: &str = "bitacora-archive v1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// The ledger, in the generation that the archive was made in.
-    pub origin: Origin,
+    pub origin: LedgerOrigin,
     /// The positions.
     pub range: ArchiveRange,
     /// The times of the first and the last event's frames.

@@ -13,7 +13,7 @@ use bitacora_formats::{
     Levels, Micros, Position, Record, SegmentNumber, StreamVersion, TreeHash, encode_record,
 };
 use bitacora_formats::{Frontier, leaf_hash};
-use bitacora_formats::{Origin, TreeHead};
+use bitacora_formats::{LedgerOrigin, TreeHead};
 use bitacora_testkit::text_block;
 
 /// Events of one frame.
@@ -23,7 +23,7 @@ const SEGMENT_EVENTS: u64 = 300;
 
 /// A ledger's events, as an archive needs them.
 pub(super) struct Sample {
-    pub(super) origin: Origin,
+    pub(super) origin: LedgerOrigin,
     pub(super) keyring: Keyring,
     pub(super) records: Vec<Vec<u8>>,
     /// The tree after every 256 events, the empty one first.
@@ -40,9 +40,9 @@ pub(super) fn keyring() -> Keyring {
     Keyring::parse(text_block(include_str!("../../docs/formats/keyring.md"), 0)).unwrap()
 }
 
-pub(super) fn origin() -> Origin {
+pub(super) fn origin() -> LedgerOrigin {
     let ledger = LedgerId(std::array::from_fn(|index| 0xa0 + u8::try_from(index).unwrap()));
-    Origin { name: "main".parse().unwrap(), ledger, generation: Generation(1) }
+    LedgerOrigin { name: "main".parse().unwrap(), ledger, generation: Generation(1) }
 }
 
 pub(super) fn time_of(position: u64) -> Micros {

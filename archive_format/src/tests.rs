@@ -185,7 +185,7 @@ fn only_whole_groups_make_a_range() {
 }
 
 #[test]
-fn a_packer_takes_groups_in_turn_and_all_of_them() {
+fn a_writer_takes_groups_in_turn_and_all_of_them() {
     let sample = Sample::new(512);
     let range = ArchiveRange::new(1, 512).unwrap();
     let plan = ArchivePlan { origin: sample.origin.clone(), range };

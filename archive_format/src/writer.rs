@@ -18,7 +18,7 @@ use super::term::ArchiveLabel;
 use super::trailer::{ARCHIVE_TRAILER_BYTES, ArchiveTrailer};
 use super::tree::{grown, subtree_roots};
 use bitacora_formats::Frontier;
-use bitacora_formats::Origin;
+use bitacora_formats::LedgerOrigin;
 use bitacora_formats::limits::{
     MAX_ARCHIVE_GROUP_BYTES, MAX_ARCHIVE_GROUPS, MAX_ARCHIVE_PARTS, MAX_ARCHIVE_TERMS,
 };
@@ -28,7 +28,7 @@ use bitacora_formats::{Codec, Compressor, Keyring, MAX_STATE_BYTES, Micros, Posi
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivePlan {
     /// The ledger, in the generation that it is in.
-    pub origin: Origin,
+    pub origin: LedgerOrigin,
     /// The positions.
     pub range: ArchiveRange,
 }
@@ -59,7 +59,7 @@ impl ArchiveSecrets {
 
 impl ArchivePlan {
     fn header(&self) -> ArchiveHeader {
-        let Origin { ledger, generation, .. } = self.origin;
+        let LedgerOrigin { ledger, generation, .. } = self.origin;
         ArchiveHeader { ledger, generation, first: self.range.first().get() }
     }
 }
@@ -110,12 +110,12 @@ pub struct FinishedArchive {
 }
 
 /// The limits of one archive beyond that on parts.
-struct Room {
+struct ArchiveLimits {
     group_bytes: u64,
     terms: usize,
 }
 
-impl Default for Room {
+impl Default for ArchiveLimits {
     fn default() -> Self {
         Self { group_bytes: MAX_ARCHIVE_GROUP_BYTES, terms: MAX_ARCHIVE_TERMS }
     }
@@ -128,7 +128,7 @@ pub struct ArchiveWriter {
     key: ArchiveKey,
     entries: Vec<PartEntry>,
     contents: Contents,
-    room: Room,
+    room: ArchiveLimits,
 }
 
 /// Sums over the events of an archive, counted as its groups come.
@@ -157,7 +157,7 @@ impl ArchiveWriter {
     #[must_use]
     pub fn new(plan: ArchivePlan, secrets: ArchiveSecrets) -> (Self, [u8; ARCHIVE_HEADER_BYTES]) {
         let (key, header) = (secrets.key(&plan), plan.header().encode());
-        let (entries, contents, room) = (Vec::new(), Contents::default(), Room::default());
+        let (entries, contents, room) = (Vec::new(), Contents::default(), ArchiveLimits::default());
         let writer = Self { plan, secrets, key, entries, contents, room };
         (writer, header)
     }
@@ -361,8 +361,8 @@ mod tests {
     fn an_archive_takes_so_many_bytes_and_terms_and_the_next_group_is_refused_as_it_is() {
         let sample = Sample::new(256);
         let full = [
-            (Room { group_bytes: 100, ..Room::default() }, "bytes of events"),
-            (Room { terms: 3, ..Room::default() }, "terms of the index"),
+            (ArchiveLimits { group_bytes: 100, ..ArchiveLimits::default() }, "bytes of events"),
+            (ArchiveLimits { terms: 3, ..ArchiveLimits::default() }, "terms of the index"),
         ];
         for (room, what) in full {
             let (mut writer, group) = sample.begun();

@@ -22,7 +22,7 @@ use bitacora_archive_format::{
 };
 use bitacora_formats::{
     ChainHash, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation, Json, Keyring,
-    LedgerId, LedgerKeys, Micros, Origin, Position, Record, SegmentNumber, StreamVersion, TreeHead,
+    LedgerId, LedgerKeys, LedgerOrigin, Micros, Position, Record, SegmentNumber, StreamVersion, TreeHead,
     encode_record, leaf_hash,
 };
 
@@ -42,9 +42,9 @@ fn keyring() -> Keyring {
     Keyring::parse(block(&page, "text", 0)).unwrap()
 }
 
-fn origin() -> Origin {
+fn origin() -> LedgerOrigin {
     let ledger = LedgerId(std::array::from_fn(|index| 0xa0 + u8::try_from(index).unwrap()));
-    Origin { name: "main".parse().unwrap(), ledger, generation: Generation(1) }
+    LedgerOrigin { name: "main".parse().unwrap(), ledger, generation: Generation(1) }
 }
 
 fn block<'a>(page: &'a str, language: &str, number: usize) -> &'a str {

@@ -18,9 +18,9 @@ use object_store::{
 };
 
 use self::names::Names;
-use crate::archive_place::ArchivePlace;
+use crate::archive_location::ArchiveLocation;
 use crate::limits::{MAX_LISTED, MAX_SINGLE_WRITE_BYTES, TRANSFER_BYTES, TRANSFER_PATIENCE};
-use crate::store::{self, Bounds, OpenedStore, StoreError, StoreSettings, said};
+use crate::store::{self, Bounds, OpenedStore, StoreError, StoreSettings, error_text};
 use crate::store_thread::StoreThread;
 use crate::upload::ObjectUpload;
 
@@ -46,12 +46,12 @@ pub enum ArchiveStoreError {
         object: String,
     },
     /// The store does not allow it, or cannot do it.
-    #[error("{object}: the store refused: {said}")]
+    #[error("{object}: the store refused: {reason}")]
     Refused {
         /// The name of the object.
         object: String,
         /// In the store's words.
-        said: String,
+        reason: String,
     },
     /// No answer came in time. The write may have taken effect.
     #[error("{object}: no answer from the store within {seconds} s; try again")]
@@ -94,12 +94,12 @@ pub enum ArchiveStoreError {
         source: io::Error,
     },
     /// Anything else that a store says; it may go away.
-    #[error("{object}: {said}")]
+    #[error("{object}: {reason}")]
     Failed {
         /// The name of the object.
         object: String,
         /// In the store's words.
-        said: String,
+        reason: String,
     },
 }
 
@@ -178,7 +178,7 @@ pub trait Objects: fmt::Debug + Send + Sync {
 
 /// A store of archives through `object_store`. Opened when it is first asked for something.
 pub struct ArchiveStore {
-    place: ArchivePlace,
+    place: ArchiveLocation,
     settings: StoreSettings,
     opened: Mutex<Option<Arc<OpenStore>>>,
 }
@@ -202,7 +202,7 @@ enum Purpose {
 impl ArchiveStore {
     /// The store at this place. Nothing is asked of it, and no folder is made, before somebody writes.
     #[must_use]
-    pub fn at(place: ArchivePlace, settings: StoreSettings) -> Self {
+    pub fn at(place: ArchiveLocation, settings: StoreSettings) -> Self {
         Self { place, settings, opened: Mutex::default() }
     }
 
@@ -210,7 +210,7 @@ impl ArchiveStore {
     ///
     /// # Errors
     /// [`StoreError::Thread`].
-    pub fn in_memory(place: ArchivePlace) -> Result<Self, StoreError> {
+    pub fn in_memory(place: ArchiveLocation) -> Result<Self, StoreError> {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let names = Arc::new(Names::Memory(Arc::clone(&store)));
         let opened = OpenStore { store, names, thread: started(&place)? };
@@ -233,11 +233,11 @@ impl ArchiveStore {
             return Ok(Some(Arc::clone(opened)));
         }
         let (store, names) = match &self.place {
-            ArchivePlace::Store(url) => {
+            ArchiveLocation::Store(url) => {
                 let OpenedStore { store, pages } = store::open(url, &self.settings, Bounds::ARCHIVES)?;
                 (store, Names::Pages(pages))
             }
-            ArchivePlace::Folder(folder) => {
+            ArchiveLocation::Folder(folder) => {
                 let failed = |what: String| StoreError::Folder { folder: folder.display().to_string(), what };
                 match purpose {
                     Purpose::Read if !folder.exists() => return Ok(None),
@@ -247,7 +247,8 @@ impl ArchiveStore {
                         folder::make(folder).map_err(|error| failed(error.to_string()))?;
                     }
                 }
-                let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(said(&error)))?;
+                let store =
+                    LocalFileSystem::new_with_prefix(folder).map_err(|error| failed(error_text(&error)))?;
                 let store: Arc<dyn ObjectStore> = Arc::new(store.with_fsync(true));
                 (store, Names::Folder(folder.clone()))
             }
@@ -268,8 +269,8 @@ impl ArchiveStore {
 
     fn key(&self, name: &str) -> Path {
         match &self.place {
-            ArchivePlace::Folder(_) => Path::from(name),
-            ArchivePlace::Store(url) => Path::from(url.key_of(name)),
+            ArchiveLocation::Folder(_) => Path::from(name),
+            ArchiveLocation::Store(url) => Path::from(url.key_of(name)),
         }
     }
 
@@ -286,7 +287,7 @@ impl ArchiveStore {
             Ok(Err(_)) => {
                 Err(ArchiveStoreError::TimedOut { object: object(), seconds: TRANSFER_PATIENCE.as_secs() })
             }
-            Err(defect) => Err(ArchiveStoreError::Failed { object: object(), said: defect.to_string() }),
+            Err(defect) => Err(ArchiveStoreError::Failed { object: object(), reason: defect.to_string() }),
         }
     }
 
@@ -390,8 +391,8 @@ impl fmt::Debug for ArchiveStore {
 impl Objects for ArchiveStore {
     fn shown(&self, name: &str) -> String {
         match &self.place {
-            ArchivePlace::Folder(folder) => folder.join(name).display().to_string(),
-            ArchivePlace::Store(url) => url.shown_key_of(name),
+            ArchiveLocation::Folder(folder) => folder.join(name).display().to_string(),
+            ArchiveLocation::Store(url) => url.shown_key_of(name),
         }
     }
 
@@ -404,9 +405,11 @@ impl Objects for ArchiveStore {
     }
 
     fn settle(&self, name: &str) -> Result<(), ArchiveStoreError> {
-        let ArchivePlace::Folder(store) = &self.place else { return Ok(()) };
-        folder::settle(store, &store.join(name))
-            .map_err(|error| ArchiveStoreError::Failed { object: self.shown(name), said: error.to_string() })
+        let ArchiveLocation::Folder(store) = &self.place else { return Ok(()) };
+        folder::settle(store, &store.join(name)).map_err(|error| ArchiveStoreError::Failed {
+            object: self.shown(name),
+            reason: error.to_string(),
+        })
     }
 
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
@@ -444,7 +447,7 @@ impl Objects for ArchiveStore {
         let Some(opened) = self.open(Purpose::Read)? else { return Ok(ObjectListing::default()) };
         let listed = match &*opened.names {
             Names::Folder(store) => names::in_folder(&store.join(folder), MAX_LISTED).map_err(|error| {
-                ArchiveStoreError::Failed { object: self.shown(folder), said: error.to_string() }
+                ArchiveStoreError::Failed { object: self.shown(folder), reason: error.to_string() }
             }),
             _ => {
                 let (names, key) = (Arc::clone(&opened.names), self.key(folder));
@@ -458,7 +461,7 @@ impl Objects for ArchiveStore {
     }
 }
 
-fn started(place: &ArchivePlace) -> Result<StoreThread, StoreError> {
+fn started(place: &ArchiveLocation) -> Result<StoreThread, StoreError> {
     StoreThread::start().map_err(|source| StoreError::Thread { place: place.to_string(), source })
 }
 
@@ -481,8 +484,8 @@ fn classify(object: String, error: &Error) -> ArchiveStoreError {
         | Error::NotImplemented { .. }
         | Error::PermissionDenied { .. }
         | Error::Unauthenticated { .. }
-        | Error::InvalidPath { .. } => ArchiveStoreError::Refused { object, said: said(error) },
-        _ => ArchiveStoreError::Failed { object, said: said(error) },
+        | Error::InvalidPath { .. } => ArchiveStoreError::Refused { object, reason: error_text(error) },
+        _ => ArchiveStoreError::Failed { object, reason: error_text(error) },
     }
 }
 

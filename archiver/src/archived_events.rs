@@ -1,16 +1,16 @@
 //! Single events of archives: their groups are opened side by side, and nothing else is made of those.
 
 use bitacora_formats::Position;
-use bitacora_ledger::{ColdError, ColdEvent};
+use bitacora_ledger::{ArchiveTierError, ArchivedEvent};
 
-use crate::archives::{GroupPlace, LedgerArchives};
+use crate::archives::{GroupLocation, LedgerArchives};
 use crate::limits::GROUP_OPENERS;
 use crate::ordered_pool::in_order;
 use crate::throttle::ArchivePace;
 
 /// Events of one group that follow one another in what was asked for.
 struct GroupRows {
-    place: GroupPlace,
+    place: GroupLocation,
     /// In the order asked for, each with its row.
     rows: Vec<(Position, usize)>,
 }
@@ -22,11 +22,11 @@ impl LedgerArchives {
         &self,
         positions: &[Position],
         max_bytes: usize,
-    ) -> Result<Vec<ColdEvent>, ColdError> {
+    ) -> Result<Vec<ArchivedEvent>, ArchiveTierError> {
         let (wanted, error) = self.places_of(positions);
         let mut events = Vec::new();
         let mut bytes = 0;
-        let mut take = |found: Result<Vec<ColdEvent>, ColdError>| {
+        let mut take = |found: Result<Vec<ArchivedEvent>, ArchiveTierError>| {
             for event in found? {
                 bytes += event.bytes();
                 events.push(event);
@@ -52,7 +52,7 @@ impl LedgerArchives {
     }
 
     /// Returns the groups that hold the positions, up to the first that cannot be had.
-    fn places_of(&self, positions: &[Position]) -> (Vec<GroupRows>, Option<ColdError>) {
+    fn places_of(&self, positions: &[Position]) -> (Vec<GroupRows>, Option<ArchiveTierError>) {
         let mut all: Vec<GroupRows> = Vec::new();
         for position in positions {
             if let Some(last) = all.last_mut()
@@ -72,14 +72,14 @@ impl LedgerArchives {
         (all, None)
     }
 
-    fn events_of(&self, wanted: GroupRows) -> Result<Vec<ColdEvent>, ColdError> {
+    fn events_of(&self, wanted: GroupRows) -> Result<Vec<ArchivedEvent>, ArchiveTierError> {
         let mut indices: Vec<usize> = wanted.rows.iter().map(|(_, row)| *row).collect();
         indices.sort_unstable();
         indices.dedup();
         let rows = self.load(wanted.place)?.rows(indices.iter().copied())?;
         let event = |(position, index): &(Position, usize)| {
             let row = rows.row(indices.binary_search(index).ok()?)?;
-            Some(ColdEvent {
+            Some(ArchivedEvent {
                 position: *position,
                 time: row.time,
                 stream_version: row.stream_version,

@@ -2,23 +2,27 @@
 
 use bitacora_archive_format::{ArchiveError, open_part};
 use bitacora_formats::{Decompressor, Position};
-use bitacora_ledger::{ColdError, ColdState};
+use bitacora_ledger::{ArchiveTierError, ArchivedReactorState};
 
-use crate::archives::{LedgerArchives, cold_error};
+use crate::archives::{LedgerArchives, tier_error};
 use crate::catalogue::OpenArchive;
 use crate::error::StoredError;
 
 impl LedgerArchives {
     /// The newest state by a reactor of this version, of no event after `until`.
-    pub(crate) fn newest_state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
+    pub(crate) fn newest_state(
+        &self,
+        until: Position,
+        reactor: u32,
+    ) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
         let catalogue = self.look_again(until)?;
         for (index, manifest) in catalogue.manifests().enumerate().rev() {
             let state = manifest.state.filter(|state| state.position <= until && manifest.reactor == reactor);
             let Some(state) = state else { continue };
-            let at_fault = |error: StoredError| cold_error(manifest.range, &error);
+            let at_fault = |error: StoredError| tier_error(manifest.range, &error);
             let archive = self.open(&catalogue, index).map_err(at_fault)?;
             let bytes = read(&archive, state.bytes).map_err(at_fault)?;
-            return Ok(Some(ColdState { position: state.position, bytes }));
+            return Ok(Some(ArchivedReactorState { position: state.position, bytes }));
         }
         Ok(None)
     }

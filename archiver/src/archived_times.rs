@@ -2,7 +2,7 @@
 
 use bitacora_archive_format::{ArchiveError, GroupTimes, Manifest, open_part};
 use bitacora_formats::{Decompressor, Micros, Position};
-use bitacora_ledger::ColdStretch;
+use bitacora_ledger::ArchivedSpan;
 
 use crate::archives::LedgerArchives;
 use crate::catalogue::{Catalogue, OpenArchive};
@@ -11,7 +11,7 @@ use crate::error::StoredError;
 impl LedgerArchives {
     /// The first stretch from a position on whose last event is of this time or later: a group of an archive, or a whole archive where
     /// its index is not needed, or not to be had. `None` where that is in none, or behind one that is lost.
-    pub(crate) fn stretch_with_time(&self, position: Position, time: Micros) -> Option<ColdStretch> {
+    pub(crate) fn span_with_time(&self, position: Position, time: Micros) -> Option<ArchivedSpan> {
         let mut catalogue = self.catalogue();
         if catalogue.holding(position).is_none() {
             catalogue = self.look_again(position).ok()?;
@@ -24,7 +24,7 @@ impl LedgerArchives {
             end = Some(manifest.range.last().get());
             if manifest.times.1 >= time {
                 let group = self.group_with_time(&catalogue, index, manifest, time);
-                return Some(group.unwrap_or_else(|| ColdStretch {
+                return Some(group.unwrap_or_else(|| ArchivedSpan {
                     first: manifest.range.first(),
                     last: manifest.range.last(),
                     first_time: manifest.times.0,
@@ -43,7 +43,7 @@ impl LedgerArchives {
         index: usize,
         manifest: &Manifest,
         time: Micros,
-    ) -> Option<ColdStretch> {
+    ) -> Option<ArchivedSpan> {
         if manifest.times.0 >= time {
             return None;
         }
@@ -53,7 +53,7 @@ impl LedgerArchives {
         let entry = archive.stored.outline().table().groups().get(number)?;
         let first = Position::new(entry.position)?;
         let last = first.plus(u64::from(entry.count.checked_sub(1)?))?;
-        Some(ColdStretch { first, last, first_time, last_time })
+        Some(ArchivedSpan { first, last, first_time, last_time })
     }
 }
 

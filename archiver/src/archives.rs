@@ -11,8 +11,8 @@ use bitacora_archive_format::{ColumnGroup, ColumnRow, Rows};
 use bitacora_formats::limits::MAX_FRAME_ENTRIES;
 use bitacora_formats::{Decompressor, Keyring, LedgerId, Micros, Position};
 use bitacora_ledger::{
-    ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdStretch,
-    ColdTier, Disk, Filter,
+    ArchiveAccess, ArchiveSource, ArchiveTier, ArchiveTierError, ArchiveTierErrorKind, ArchivedEvent,
+    ArchivedFrame, ArchivedReactorState, ArchivedSpan, Disk, Filter,
 };
 
 use crate::archive_store::Objects;
@@ -51,14 +51,14 @@ impl fmt::Debug for StoredArchives {
     }
 }
 
-impl ColdArchives for StoredArchives {
+impl ArchiveSource for StoredArchives {
     fn of_ledger(
         &self,
         folder: &Path,
         ledger: LedgerId,
         keyring: &Arc<Keyring>,
-        access: ColdAccess,
-    ) -> Arc<dyn ColdTier> {
+        access: ArchiveAccess,
+    ) -> Arc<dyn ArchiveTier> {
         Arc::new(LedgerArchives {
             objects: Arc::clone(&self.objects),
             disk: Arc::clone(&self.disk),
@@ -83,7 +83,7 @@ pub(crate) struct LedgerArchives {
     folder: ManifestFolder,
     ledger: LedgerId,
     keyring: Arc<Keyring>,
-    access: ColdAccess,
+    access: ArchiveAccess,
     /// Those whose manifests were there when it was last looked; more come as they are made.
     catalogue: RwLock<Arc<Catalogue>>,
     /// Manifests that the folder had lost and the store has given. It is looked by one at a time.
@@ -91,14 +91,14 @@ pub(crate) struct LedgerArchives {
 }
 
 /// The place of a group of events.
-pub(crate) struct GroupPlace {
+pub(crate) struct GroupLocation {
     pub(crate) archive: Arc<OpenArchive>,
     pub(crate) range: ArchiveRange,
     pub(crate) entry: PartEntry,
     pub(crate) first: Position,
 }
 
-impl GroupPlace {
+impl GroupLocation {
     /// The place of a position's row in the group, if it is there.
     pub(crate) fn row_of(&self, position: Position) -> Option<usize> {
         let row = usize::try_from(position.get().checked_sub(self.first.get())?).ok()?;
@@ -108,16 +108,16 @@ impl GroupPlace {
 
 /// A group of events in memory.
 pub(crate) struct LoadedGroup {
-    place: GroupPlace,
+    place: GroupLocation,
     columns: Arc<ColumnGroup>,
 }
 
 impl LoadedGroup {
     /// These rows of it, which ascend.
-    pub(crate) fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ColdError> {
+    pub(crate) fn rows(&self, indices: impl IntoIterator<Item = usize>) -> Result<Rows, ArchiveTierError> {
         self.columns.rows(indices).map_err(|source| {
-            let GroupPlace { archive, range, first, .. } = &self.place;
-            cold_error(*range, &archive.stored.wrong(ArchiveError::Columns { first: *first, source }))
+            let GroupLocation { archive, range, first, .. } = &self.place;
+            tier_error(*range, &archive.stored.wrong(ArchiveError::Columns { first: *first, source }))
         })
     }
 }
@@ -159,7 +159,7 @@ impl GroupSequence {
     }
 
     /// The rows from a position up to the one before `end`, those of each group by themselves.
-    fn rows(&self, first: Position, end: Position) -> Result<Vec<Rows>, ColdError> {
+    fn rows(&self, first: Position, end: Position) -> Result<Vec<Rows>, ArchiveTierError> {
         let of_group = |group: &LoadedGroup| {
             let from = first.get().saturating_sub(group.place.first.get());
             let to = end.get().saturating_sub(group.place.first.get());
@@ -182,8 +182,8 @@ impl fmt::Debug for LedgerArchives {
     }
 }
 
-impl ColdTier for LedgerArchives {
-    fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+impl ArchiveTier for LedgerArchives {
+    fn frame(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError> {
         let mut stretch = GroupSequence::of(self.group(position)?);
         // Where the frame begins, in this group or one before it.
         let mut first_position = position;
@@ -219,7 +219,7 @@ impl ColdTier for LedgerArchives {
         let rows: Vec<ColumnRow<'_>> = rows.iter().flat_map(Rows::iter).collect();
         let last = Position::new(end.get() - 1).unwrap_or(first_position);
         let body = body_of(&rows).map_err(|error| damaged(first_position, last, error.to_string()))?;
-        Ok(ColdFrame {
+        Ok(ArchivedFrame {
             first_position,
             count: u32::try_from(rows.len()).unwrap_or(u32::MAX),
             time,
@@ -227,7 +227,11 @@ impl ColdTier for LedgerArchives {
         })
     }
 
-    fn events(&self, positions: &[Position], max_bytes: usize) -> Result<Vec<ColdEvent>, ColdError> {
+    fn events(
+        &self,
+        positions: &[Position],
+        max_bytes: usize,
+    ) -> Result<Vec<ArchivedEvent>, ArchiveTierError> {
         self.chosen_events(positions, max_bytes)
     }
 
@@ -235,26 +239,26 @@ impl ColdTier for LedgerArchives {
         &self,
         filter: &Filter,
         position: Position,
-    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ColdError> {
+    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ArchiveTierError> {
         self.alike_around(filter, position).map(Some)
     }
 
-    fn stretch_at(&self, position: Position, time: Micros) -> Option<ColdStretch> {
-        self.stretch_with_time(position, time)
+    fn span_at(&self, position: Position, time: Micros) -> Option<ArchivedSpan> {
+        self.span_with_time(position, time)
     }
 
-    fn state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
+    fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
         self.newest_state(until, reactor)
     }
 }
 
 impl LedgerArchives {
     /// A frame has a bounded number of events: archives that say otherwise are not read on.
-    fn check_length(&self, stretch: &GroupSequence, position: Position) -> Result<(), ColdError> {
+    fn check_length(&self, stretch: &GroupSequence, position: Position) -> Result<(), ArchiveTierError> {
         if stretch.inner_events() > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
     }
 
-    fn no_frame(&self, position: Position) -> ColdError {
+    fn no_frame(&self, position: Position) -> ArchiveTierError {
         let range = self.catalogue().range_of(position);
         let (first, last) = range.map_or((position, position), |range| (range.first(), range.last()));
         damaged(first, last, format!("{}: no whole frame at position {position}", self.objects.shown("")))
@@ -264,12 +268,12 @@ impl LedgerArchives {
         Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn group(&self, position: Position) -> Result<LoadedGroup, ColdError> {
+    fn group(&self, position: Position) -> Result<LoadedGroup, ArchiveTierError> {
         self.load(self.place_of(position)?)
     }
 
     /// Returns the place of the group that holds a position.
-    pub(crate) fn place_of(&self, position: Position) -> Result<GroupPlace, ColdError> {
+    pub(crate) fn place_of(&self, position: Position) -> Result<GroupLocation, ArchiveTierError> {
         let mut catalogue = self.catalogue();
         if catalogue.range_of(position).is_none() {
             catalogue = self.look_again(position)?;
@@ -278,28 +282,28 @@ impl LedgerArchives {
             return Err(catalogue.lacking(position, self.folder.path()));
         };
         let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
-        let at_fault = |error: StoredError| cold_error(range, &error);
+        let at_fault = |error: StoredError| tier_error(range, &error);
         let archive = self.open(&catalogue, index).map_err(at_fault)?;
         let table = archive.stored.outline().table();
         let entry = table.group_of(position).and_then(|number| table.groups().get(number));
         let entry = entry.copied().and_then(|entry| Some((entry, Position::new(entry.position)?)));
         match entry {
-            Some((entry, first)) => Ok(GroupPlace { archive, range, entry, first }),
+            Some((entry, first)) => Ok(GroupLocation { archive, range, entry, first }),
             None => Err(at_fault(archive.stored.wrong(ArchiveError::Contents { what: "the groups" }))),
         }
     }
 
     /// The group at a place, from memory or the store.
-    pub(crate) fn load(&self, place: GroupPlace) -> Result<LoadedGroup, ColdError> {
-        let GroupPlace { archive, range, entry, .. } = &place;
+    pub(crate) fn load(&self, place: GroupLocation) -> Result<LoadedGroup, ArchiveTierError> {
+        let GroupLocation { archive, range, entry, .. } = &place;
         let key = (archive.identity, entry.number);
         if let Some(columns) = self.groups.get(&key) {
             return Ok(LoadedGroup { place, columns });
         }
-        let stored = archive.stored.part(entry).map_err(|error| cold_error(*range, &error))?;
+        let stored = archive.stored.part(entry).map_err(|error| tier_error(*range, &error))?;
         let columns = Decompressor::new().map_err(ArchiveError::Zstd);
         let columns = columns.and_then(|mut zstd| open_columns(&archive.key, entry, &stored, &mut zstd));
-        let columns = columns.map_err(|error| cold_error(*range, &archive.stored.wrong(error)))?;
+        let columns = columns.map_err(|error| tier_error(*range, &archive.stored.wrong(error)))?;
         let columns = Arc::new(columns);
         self.groups.put(key, Arc::clone(&columns), columns.held_bytes());
         Ok(LoadedGroup { place, columns })
@@ -312,7 +316,7 @@ impl LedgerArchives {
 
     /// Reads the manifests again: archives may have been made since. Where the folder has lost the one that holds the position, it is
     /// brought back from the store.
-    pub(crate) fn look_again(&self, position: Position) -> Result<Arc<Catalogue>, ColdError> {
+    pub(crate) fn look_again(&self, position: Position) -> Result<Arc<Catalogue>, ArchiveTierError> {
         let mut brought_back = self.brought_back.lock().unwrap_or_else(PoisonError::into_inner);
         let (objects, disk, folder) = (&self.objects, &*self.disk, &self.folder);
         let (ledger, signers, access) = (self.ledger, self.keyring.signing_chain(), self.access);
@@ -335,20 +339,24 @@ impl LedgerArchives {
 }
 
 /// Returns the error of reading an archive of this range.
-pub(crate) fn cold_error(range: ArchiveRange, error: &StoredError) -> ColdError {
+pub(crate) fn tier_error(range: ArchiveRange, error: &StoredError) -> ArchiveTierError {
     let kind = match error {
-        StoredError::Store(_) => ColdErrorKind::Unavailable,
-        StoredError::Archive { source: ArchiveError::KeyRetired { .. }, .. } => ColdErrorKind::KeyRetired,
-        StoredError::Archive { source: ArchiveError::KeyMissing { .. }, .. } => ColdErrorKind::KeyMissing,
-        StoredError::Archive { .. } => ColdErrorKind::Damaged,
+        StoredError::Store(_) => ArchiveTierErrorKind::Unavailable,
+        StoredError::Archive { source: ArchiveError::KeyRetired { .. }, .. } => {
+            ArchiveTierErrorKind::KeyRetired
+        }
+        StoredError::Archive { source: ArchiveError::KeyMissing { .. }, .. } => {
+            ArchiveTierErrorKind::KeyMissing
+        }
+        StoredError::Archive { .. } => ArchiveTierErrorKind::Damaged,
     };
-    ColdError { first: range.first(), last: range.last(), kind, what: error.to_string() }
+    ArchiveTierError { first: range.first(), last: range.last(), kind, what: error.to_string() }
 }
 
-fn damaged(first: Position, last: Position, what: String) -> ColdError {
-    ColdError { first, last, kind: ColdErrorKind::Damaged, what }
+fn damaged(first: Position, last: Position, what: String) -> ArchiveTierError {
+    ArchiveTierError { first, last, kind: ArchiveTierErrorKind::Damaged, what }
 }
 
-pub(crate) fn unavailable(first: Position, last: Position, what: String) -> ColdError {
-    ColdError { first, last, kind: ColdErrorKind::Unavailable, what }
+pub(crate) fn unavailable(first: Position, last: Position, what: String) -> ArchiveTierError {
+    ArchiveTierError { first, last, kind: ArchiveTierErrorKind::Unavailable, what }
 }

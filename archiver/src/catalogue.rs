@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bitacora_archive_format::{ArchiveError, ArchiveKey, ArchiveRange, GroupTimes, Manifest, SignedManifest};
 use bitacora_formats::{Keyring, Position};
-use bitacora_ledger::ColdError;
+use bitacora_ledger::ArchiveTierError;
 use sha2::{Digest, Sha256};
 
 use crate::archive_store::Objects;
@@ -86,7 +86,7 @@ impl Catalogue {
     }
 
     /// Returns the error for a position that no archive here holds; `folder` is the folder of manifests.
-    pub(crate) fn lacking(&self, position: Position, folder: &std::path::Path) -> ColdError {
+    pub(crate) fn lacking(&self, position: Position, folder: &std::path::Path) -> ArchiveTierError {
         let lost = self.lost.iter().find(|(first, last, _)| (*first..=*last).contains(&position.get()));
         let Some((first, last, what)) = lost else {
             let what = format!("no manifest of an archive that holds it in {}", folder.display());

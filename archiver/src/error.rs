@@ -43,7 +43,7 @@ impl StoredError {
 
 /// The reasons for which the manifests that a ledger keeps of its archives cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptError {
+pub enum ManifestFolderError {
     /// The disk gave an error.
     #[error("{file}: {source}")]
     Disk {
@@ -84,13 +84,13 @@ pub enum KeptError {
         /// The last position.
         last: u64,
         /// The fault of the manifest here.
-        error: Arc<KeptError>,
+        error: Arc<ManifestFolderError>,
         /// The reason for which the store did not bring it back.
         why: String,
     },
 }
 
-impl KeptError {
+impl ManifestFolderError {
     /// Returns `true` if a file is what it should not be; otherwise it may be whole, or is not there.
     pub(crate) fn is_damage(&self) -> bool {
         matches!(self, Self::Manifest { .. })
@@ -134,7 +134,7 @@ pub enum ArchiverError {
     Release(#[from] ReleaseError),
     /// The manifests of earlier archives are not known.
     #[error(transparent)]
-    Kept(#[from] KeptError),
+    Kept(#[from] ManifestFolderError),
     /// No archive holds such positions.
     #[error(transparent)]
     Range(ArchiveError),

@@ -5,10 +5,10 @@ use std::sync::{Arc, PoisonError};
 
 use bitacora_archive_format::{ArchiveError, ArchiveLabel, IndexShard, open_part};
 use bitacora_formats::{Decompressor, Position};
-use bitacora_ledger::{ColdError, Filter};
+use bitacora_ledger::{ArchiveTierError, Filter};
 use sha2::{Digest, Sha256};
 
-use crate::archives::{LedgerArchives, cold_error};
+use crate::archives::{LedgerArchives, tier_error};
 use crate::byte_cache::ByteCache;
 use crate::catalogue::{ArchiveIdentity, OpenArchive};
 use crate::error::StoredError;
@@ -33,10 +33,10 @@ impl LedgerArchives {
         &self,
         filter: &Filter,
         position: Position,
-    ) -> Result<(RangeInclusive<Position>, bool), ColdError> {
+    ) -> Result<(RangeInclusive<Position>, bool), ArchiveTierError> {
         let place = self.place_of(position)?;
         let (range, archive) = (place.range, &place.archive);
-        let pruning = self.pruning(archive, filter).map_err(|error| cold_error(range, &error))?;
+        let pruning = self.pruning(archive, filter).map_err(|error| tier_error(range, &error))?;
         let number = place.entry.number as usize;
         let here = pruning.may_match.get(number).copied().unwrap_or(true);
         let is_alike = |other: &&bool| **other == here;

@@ -3,7 +3,7 @@
 //! What this crate may not know: HTTP, and the projector beside it.
 
 mod archive_chain;
-mod archive_place;
+mod archive_location;
 mod archive_store;
 mod archived_events;
 mod archived_state;
@@ -38,16 +38,16 @@ mod upload;
 mod verification;
 mod worker;
 
-pub use archive_place::{ArchivePlace, ArchivePlaceError};
+pub use archive_location::{ArchiveLocation, ArchiveLocationError};
 pub use archive_store::{ArchiveStore, ArchiveStoreError, ObjectListing, ObjectVersion, Objects, ReadPiece};
 pub use archives::StoredArchives;
-pub use error::{ArchiverError, KeptError, StoredError};
+pub use error::{ArchiverError, ManifestFolderError, StoredError};
 pub use frame_rows::FrameRowsError;
 pub use limits::READ_CACHE_BYTES;
-pub use manifest_recovery::{KeptArchive, KeptArchives, ManifestHome, kept_archives};
+pub use manifest_recovery::{KnownArchive, KnownArchives, ManifestHome, known_archives};
 pub use object_anchor::ObjectAnchor;
-pub use plan::{ARCHIVE_UNIT_EVENTS, DEFAULT_COLD_AFTER, Due, Period, PlanInputs, Rules, Times, plan};
-pub use restore_plan::{Reach, UnusedArchive, UnusedReason};
+pub use plan::{ARCHIVE_UNIT_EVENTS, DEFAULT_COLD_AFTER, DueRange, Period, PlanInputs, Rules, Times, plan};
+pub use restore_plan::{RestoreScope, UnusedArchive, UnusedReason};
 pub use restoring::{
     RestoreReport, RestoringError, archived_ledgers, archived_reach, restore, restore_history,
 };

@@ -12,7 +12,7 @@ use bitacora_formats::limits::MAX_MANIFEST_BYTES;
 use bitacora_formats::{LedgerId, Position, SigningChain};
 use bitacora_ledger::{Disk, FolderLock, OpenMode};
 
-use crate::error::KeptError;
+use crate::error::ManifestFolderError;
 
 /// The suffix of a manifest's name, behind the positions.
 const ENDING: &str = ".manifest";
@@ -83,19 +83,19 @@ impl ManifestFolder {
     /// event on.
     ///
     /// # Errors
-    /// [`KeptError::Disk`] where the folder cannot be listed.
+    /// [`ManifestFolderError::Disk`] where the folder cannot be listed.
     pub(crate) fn read(
         &self,
         disk: &dyn Disk,
         ledger: LedgerId,
         signers: &SigningChain,
-    ) -> Result<ManifestSet, KeptError> {
+    ) -> Result<ManifestSet, ManifestFolderError> {
         let listed = match disk.list(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ManifestSet::default()),
             listed => listed.map_err(|source| self.failed("", source))?,
         };
         let mut kept = ManifestSet::default();
-        let mut unusable: Vec<Unusable> = Vec::new();
+        let mut unusable: Vec<UnusableManifest> = Vec::new();
         // Sorted by name, as the disk says them, and so by position.
         for entry in listed.iter().filter(|entry| !entry.is_folder) {
             if let Some(range) = put_aside(&entry.name) {
@@ -104,7 +104,7 @@ impl ManifestFolder {
             let stem = entry.name.strip_suffix(ENDING);
             let Some(range) = stem.and_then(ArchiveRange::of_file_stem) else { continue };
             let found = self.read_one(disk, &entry.name, (ledger, range), signers);
-            let wrong = |source| KeptError::Manifest { file: self.shown(&entry.name), source };
+            let wrong = |source| ManifestFolderError::Manifest { file: self.shown(&entry.name), source };
             let joined = found.and_then(|found| {
                 let before = kept.manifests.last().filter(|_| range.tree_before() == kept.end());
                 let joined = before.map_or(Ok(()), |before| found.manifest().follows(before.manifest()));
@@ -115,18 +115,20 @@ impl ManifestFolder {
                 Ok(_) if range.tree_before() < kept.end() => {}
                 Ok(found) => {
                     if range.tree_before() > kept.end() {
-                        let error =
-                            KeptError::Gap { file: self.shown(&entry.name), last: range.tree_before() };
+                        let error = ManifestFolderError::Gap {
+                            file: self.shown(&entry.name),
+                            last: range.tree_before(),
+                        };
                         kept.lose(range.tree_before(), &mut unusable, error);
                     }
                     kept.manifests.push(found);
                 }
-                Err(error) => unusable.push(Unusable { name: entry.name.clone(), range, error }),
+                Err(error) => unusable.push(UnusableManifest { name: entry.name.clone(), range, error }),
             }
         }
         let last = unusable.iter().map(|one| one.range.last().get()).max().unwrap_or(0);
         if last > kept.end() {
-            kept.lose(last, &mut unusable, KeptError::Gap { file: self.shown(""), last });
+            kept.lose(last, &mut unusable, ManifestFolderError::Gap { file: self.shown(""), last });
         }
         Ok(kept)
     }
@@ -165,8 +167,8 @@ impl ManifestFolder {
         name: &str,
         (ledger, range): (LedgerId, ArchiveRange),
         signers: &SigningChain,
-    ) -> Result<SignedManifest, KeptError> {
-        let wrong = |source: ArchiveError| KeptError::Manifest { file: self.shown(name), source };
+    ) -> Result<SignedManifest, ManifestFolderError> {
+        let wrong = |source: ArchiveError| ManifestFolderError::Manifest { file: self.shown(name), source };
         let read = || -> io::Result<Result<Vec<u8>, ManifestError>> {
             let file = disk.open(&self.0.join(name), OpenMode::Read)?;
             let bytes = usize::try_from(file.len()?).unwrap_or(usize::MAX);
@@ -194,8 +196,8 @@ impl ManifestFolder {
         self.0.join(name).display().to_string()
     }
 
-    fn failed(&self, name: &str, source: io::Error) -> KeptError {
-        KeptError::Disk { file: self.shown(name), source }
+    fn failed(&self, name: &str, source: io::Error) -> ManifestFolderError {
+        ManifestFolderError::Disk { file: self.shown(name), source }
     }
 }
 
@@ -222,14 +224,14 @@ pub(crate) struct LostManifests {
     /// The files that were to hold them, and are what they should not be.
     pub(crate) files: Vec<String>,
     /// The fault.
-    pub(crate) error: Arc<KeptError>,
+    pub(crate) error: Arc<ManifestFolderError>,
 }
 
 /// A file that is no manifest of what its name says.
-struct Unusable {
+struct UnusableManifest {
     name: String,
     range: ArchiveRange,
-    error: KeptError,
+    error: ManifestFolderError,
 }
 
 impl ManifestSet {
@@ -239,7 +241,7 @@ impl ManifestSet {
     }
 
     /// Records as lost the positions behind the present manifests, up to this one.
-    fn lose(&mut self, last: u64, unusable: &mut Vec<Unusable>, missing: KeptError) {
+    fn lose(&mut self, last: u64, unusable: &mut Vec<UnusableManifest>, missing: ManifestFolderError) {
         let first = self.end() + 1;
         let (mut files, mut error) = (Vec::new(), missing);
         for one in unusable.drain(..).filter(|one| one.range.last().get() >= first).rev() {

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest, SegmentLink, SignedManifest};
 use bitacora_formats::{LedgerId, Position, SigningChain};
-use bitacora_ledger::{ColdAccess, Disk, KnownSegments};
+use bitacora_ledger::{ArchiveAccess, Disk, KnownSegments};
 
 use crate::archive_chain::{ChainEnds, find, furthest};
 use crate::archive_store::Objects;
-use crate::error::{KeptError, StoredError};
+use crate::error::{ManifestFolderError, StoredError};
 use crate::manifest_folder::{LostManifests, ManifestFolder, ManifestSet, archived_through};
 
 /// Files are put aside and back by one at a time: in one process a ledger's archives have several readers.
@@ -25,7 +25,7 @@ pub(crate) struct ManifestRecovery<'a> {
     pub(crate) folder: &'a ManifestFolder,
     pub(crate) ledger: LedgerId,
     pub(crate) signers: &'a SigningChain,
-    pub(crate) access: ColdAccess,
+    pub(crate) access: ArchiveAccess,
 }
 
 /// The manifests of a ledger's archives, once the store was asked for those that its folder has lost.
@@ -34,7 +34,7 @@ pub(crate) struct RecoveredManifests {
     /// Those that were brought back.
     pub(crate) manifests: Vec<SignedManifest>,
     /// Those that were not, and why.
-    pub(crate) still_lost: Vec<KeptError>,
+    pub(crate) still_lost: Vec<ManifestFolderError>,
 }
 
 /// The reasons for which a lost manifest is not brought back.
@@ -54,16 +54,16 @@ impl ManifestRecovery<'_> {
     /// Reads the folder's manifests and losses; asks nothing of the store.
     ///
     /// # Errors
-    /// [`KeptError::Disk`].
-    pub(crate) fn read(&self) -> Result<ManifestSet, KeptError> {
+    /// [`ManifestFolderError::Disk`].
+    pub(crate) fn read(&self) -> Result<ManifestSet, ManifestFolderError> {
         self.folder.read(self.disk, self.ledger, self.signers)
     }
 
     /// Reads the folder's manifests and losses, released events among them, and mends the losses as far as the store has their archives.
     ///
     /// # Errors
-    /// [`KeptError::Disk`].
-    pub(crate) fn read_and_mend(&self) -> Result<(ManifestSet, RecoveredManifests), KeptError> {
+    /// [`ManifestFolderError::Disk`].
+    pub(crate) fn read_and_mend(&self) -> Result<(ManifestSet, RecoveredManifests), ManifestFolderError> {
         let mut kept = self.read()?;
         self.lose_released(&mut kept);
         let recovered = self.mend(&mut kept, |_| true);
@@ -73,8 +73,8 @@ impl ManifestRecovery<'_> {
     /// The manifests of all archives; nothing is lost of them.
     ///
     /// # Errors
-    /// [`KeptError`] where the store does not bring back what the folder has lost.
-    pub(crate) fn whole(&self) -> Result<Vec<SignedManifest>, KeptError> {
+    /// [`ManifestFolderError`] where the store does not bring back what the folder has lost.
+    pub(crate) fn whole(&self) -> Result<Vec<SignedManifest>, ManifestFolderError> {
         let (kept, recovered) = self.read_and_mend()?;
         recovered.still_lost.into_iter().next().map_or(Ok(kept.manifests), Err)
     }
@@ -92,7 +92,7 @@ impl ManifestRecovery<'_> {
             return;
         }
         let folder = self.folder.path().display().to_string();
-        let (first, error) = (kept.end() + 1, Arc::new(KeptError::Missing { folder }));
+        let (first, error) = (kept.end() + 1, Arc::new(ManifestFolderError::Missing { folder }));
         kept.lost.push(LostManifests { first, last, named: 0, files: Vec::new(), error });
     }
 
@@ -117,19 +117,24 @@ impl ManifestRecovery<'_> {
                 Err(why) => (Vec::new(), why),
             };
             let files = lost.files.clone();
-            let is_readable = !matches!(*lost.error, KeptError::Disk { .. });
+            let is_readable = !matches!(*lost.error, ManifestFolderError::Disk { .. });
             let already_lost = kept.lost.len();
             let joined: Vec<SignedManifest> = kept.fill(lost, &found).into_iter().cloned().collect();
             if !joined.is_empty() {
                 tracing::warn!(first, last, ledger = %self.ledger, "the folder had lost the manifest of archived positions; it was taken from the store");
-                if self.access == ColdAccess::Writing && is_readable {
+                if self.access == ArchiveAccess::Writing && is_readable {
                     self.put_back(&files, &joined);
                 }
             }
             recovered.manifests.extend(joined);
             for lost in kept.lost.iter_mut().skip(already_lost) {
                 let (first, last, error) = (lost.first, lost.last, Arc::clone(&lost.error));
-                recovered.still_lost.push(KeptError::Lost { first, last, error, why: why.to_string() });
+                recovered.still_lost.push(ManifestFolderError::Lost {
+                    first,
+                    last,
+                    error,
+                    why: why.to_string(),
+                });
             }
         }
         recovered
@@ -224,16 +229,16 @@ fn difference(manifest: &Manifest, known: &KnownSegments) -> Option<&'static str
 
 /// The archives that a ledger knows.
 #[derive(Debug)]
-pub struct KeptArchives {
+pub struct KnownArchives {
     /// The archives, in order.
-    pub archives: Vec<KeptArchive>,
+    pub archives: Vec<KnownArchive>,
     /// The errors of archives that the ledger had and that are not known.
-    pub lost: Vec<KeptError>,
+    pub lost: Vec<ManifestFolderError>,
 }
 
 /// An archive as a ledger knows it.
 #[derive(Debug, Clone)]
-pub struct KeptArchive {
+pub struct KnownArchive {
     /// Its manifest.
     pub manifest: SignedManifest,
     /// The origin of the manifest.
@@ -255,14 +260,14 @@ pub enum ManifestHome {
 /// changed.
 ///
 /// # Errors
-/// [`KeptError::Disk`].
-pub fn kept_archives(
+/// [`ManifestFolderError::Disk`].
+pub fn known_archives(
     (objects, disk): (&Arc<dyn Objects>, &dyn Disk),
     folder: &Path,
     ledger: LedgerId,
     signers: &SigningChain,
-) -> Result<KeptArchives, KeptError> {
-    let (folder, access) = (&ManifestFolder::of(folder), ColdAccess::Reading);
+) -> Result<KnownArchives, ManifestFolderError> {
+    let (folder, access) = (&ManifestFolder::of(folder), ArchiveAccess::Reading);
     let recovery = ManifestRecovery { objects, disk, folder, ledger, signers, access };
     let (kept, recovered) = recovery.read_and_mend()?;
     let home = |manifest: &SignedManifest| {
@@ -275,6 +280,6 @@ pub fn kept_archives(
             None => ManifestHome::Kept,
         }
     };
-    let archives = kept.manifests.iter().map(|one| KeptArchive { manifest: one.clone(), home: home(one) });
-    Ok(KeptArchives { archives: archives.collect(), lost: recovered.still_lost })
+    let archives = kept.manifests.iter().map(|one| KnownArchive { manifest: one.clone(), home: home(one) });
+    Ok(KnownArchives { archives: archives.collect(), lost: recovered.still_lost })
 }

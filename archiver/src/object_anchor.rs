@@ -14,7 +14,7 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 
 use crate::limits::ANCHOR_PATIENCE;
-use crate::store::{self, Bounds, StoreError, StoreSettings, said};
+use crate::store::{self, Bounds, StoreError, StoreSettings, error_text};
 use crate::store_thread::StoreThread;
 use crate::store_url::StoreUrl;
 
@@ -96,7 +96,7 @@ impl fmt::Debug for ObjectAnchor {
 }
 
 impl Anchor for ObjectAnchor {
-    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+    fn load(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         let slot = self.slot(ledger);
         let object = self.ask(self.shown(ledger), async move { slot.read().await })?;
         Ok(object.map(|object| object.note))
@@ -230,11 +230,11 @@ impl Slot {
 
 fn failed(error: &Error) -> io::Error {
     match error {
-        Error::NotImplemented { .. } | Error::NotSupported { .. } => unfit(&said(error)),
+        Error::NotImplemented { .. } | Error::NotSupported { .. } => unfit(&error_text(error)),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            io::Error::new(io::ErrorKind::PermissionDenied, said(error))
+            io::Error::new(io::ErrorKind::PermissionDenied, error_text(error))
         }
-        _ => io::Error::other(said(error)),
+        _ => io::Error::other(error_text(error)),
     }
 }
 

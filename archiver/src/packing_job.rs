@@ -9,7 +9,7 @@ use bitacora_archive_format::{
     EventGroup, Facts, FinishedArchive, GroupCollector, Manifest, SealedGroup, SegmentLink, SignedManifest,
     TreeHeadProof, seal_group,
 };
-use bitacora_formats::{Compressor, Keyring, Origin, Position};
+use bitacora_formats::{Compressor, Keyring, LedgerOrigin, Position};
 use bitacora_ledger::{Environment, Ledger, ReadError};
 
 use crate::error::ArchiverError;
@@ -26,7 +26,7 @@ pub(crate) struct PackingJob<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) environment: &'a Environment,
     pub(crate) keyring: &'a Keyring,
-    pub(crate) origin: &'a Origin,
+    pub(crate) origin: &'a LedgerOrigin,
     /// The archive before, if there is one.
     pub(crate) before: Option<&'a Manifest>,
     pub(crate) pace: ArchivePace,
@@ -48,15 +48,15 @@ impl PackingJob<'_> {
         let secrets = self.secrets()?;
         let plan = ArchivePlan { origin: self.origin.clone(), range };
         let key = secrets.key(&plan);
-        let (mut packer, header) = ArchiveWriter::new(plan, secrets);
+        let (mut writer, header) = ArchiveWriter::new(plan, secrets);
         let mut file = PackingFile::create(&self.environment.disk, folder).map_err(on_disk)?;
         file.append(&header).map_err(on_disk)?;
-        self.pack_groups(range, &key, &mut packer, &mut file)?;
+        self.pack_groups(range, &key, &mut writer, &mut file)?;
         let facts = self.facts(range)?;
         let state = facts.state.as_ref().map(StateDigest::of);
         let finished = self.pace.work(|| {
             let mut compressor = Compressor::new(ARCHIVE_LEVEL).map_err(ArchiveError::Zstd)?;
-            packer.finish(facts, self.keyring, &mut compressor)
+            writer.finish(facts, self.keyring, &mut compressor)
         });
         let FinishedArchive { pieces, manifest, .. } =
             finished.map_err(|source| ArchiverError::Pack { range, source })?;
@@ -79,14 +79,14 @@ impl PackingJob<'_> {
         &self,
         range: ArchiveRange,
         key: &ArchiveKey,
-        packer: &mut ArchiveWriter,
+        writer: &mut ArchiveWriter,
         file: &mut PackingFile,
     ) -> Result<(), ArchiverError> {
         let wrong = |source| ArchiverError::Pack { range, source };
         let take = |results: &mut Results<Result<(u64, SealedGroup), ArchiveError>>| {
             for sealed in results {
                 let (events, sealed) = sealed.map_err(wrong)?;
-                let stored = packer.add(sealed).map_err(wrong)?;
+                let stored = writer.add(sealed).map_err(wrong)?;
                 file.append(&stored).map_err(|source| ArchiverError::Disk { range, source })?;
                 self.progress.packed(events);
             }
@@ -146,7 +146,7 @@ impl PackingJob<'_> {
         };
         let behind = range.last().next().ok_or_else(|| unknown(range.last()))?;
         let chain_after = link(behind)?.ok_or_else(|| unknown(behind))?;
-        let begun = self.ledger.segments_begun(range.first(), range.last())?;
+        let begun = self.ledger.started_segments(range.first(), range.last())?;
         let segments = begun.into_iter().map(|start| SegmentLink {
             number: start.number,
             first: start.first_position,

@@ -53,14 +53,14 @@ impl Default for Rules {
 
 /// A range of positions that is due, for one archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
+pub struct DueRange {
     /// The first position: one past a multiple of [`ARCHIVE_UNIT_EVENTS`].
     pub first: Position,
     /// The last position: a multiple of [`ARCHIVE_UNIT_EVENTS`].
     pub last: Position,
 }
 
-impl Due {
+impl DueRange {
     /// Returns the number of its events.
     #[must_use]
     pub fn events(&self) -> u64 {
@@ -101,7 +101,7 @@ pub trait Times {
 ///
 /// # Errors
 /// What [`Times`] say.
-pub fn plan<T: Times>(rules: &Rules, inputs: &PlanInputs, times: &mut T) -> Result<Vec<Due>, T::Error> {
+pub fn plan<T: Times>(rules: &Rules, inputs: &PlanInputs, times: &mut T) -> Result<Vec<DueRange>, T::Error> {
     let most = whole_units(inputs.newest_frame.get() - 1);
     let age = |time: Micros, times: &mut T| {
         let first = times.first_at(time)?;
@@ -120,7 +120,7 @@ pub fn plan<T: Times>(rules: &Rules, inputs: &PlanInputs, times: &mut T) -> Resu
     let anywhere = whole_units(crowded_end.max(forced_end).min(most));
     let capacity = whole_units(rules.archive_events.min(MAX_ARCHIVE_EVENTS)).max(ARCHIVE_UNIT_EVENTS);
 
-    let mut due: Vec<Due> = Vec::new();
+    let mut due: Vec<DueRange> = Vec::new();
     let mut archived = inputs.archived;
     while archived < whole_units(cold_end.max(anywhere)) && due.len() < MAX_PLANNED {
         let Some(first) = Position::new(archived + 1) else { break };
@@ -132,7 +132,7 @@ pub fn plan<T: Times>(rules: &Rules, inputs: &PlanInputs, times: &mut T) -> Resu
         let is_full = end == full && end <= cold_end;
         let end = if is_whole || is_full { end } else { end.min(anywhere) };
         let Some(last) = Position::new(end).filter(|last| *last >= first) else { break };
-        due.push(Due { first, last });
+        due.push(DueRange { first, last });
         archived = end;
     }
     Ok(due)

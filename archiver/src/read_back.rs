@@ -76,7 +76,7 @@ impl ReadBack<'_> {
                 return self.differs(position, "the chain");
             }
         }
-        let begun = ledger.segments_begun(range.first(), range.last())?;
+        let begun = ledger.started_segments(range.first(), range.last())?;
         let segments = begun.iter().map(|start| SegmentLink {
             number: start.number,
             first: start.first_position,

@@ -17,7 +17,7 @@ use crate::stored_archive::StoredArchive;
 
 /// The reach that archives need for a ledger to be made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum RestoreScope {
     /// As far as any archive of the ledger in the store: none may lie behind those that join.
     Whole,
     /// As far as they join.
@@ -69,11 +69,11 @@ impl fmt::Display for UnusedReason {
 }
 
 /// All archives of a ledger in a store.
-pub(crate) struct Restorable {
+pub(crate) struct RestorableArchives {
     found: Vec<FoundArchive>,
 }
 
-impl Restorable {
+impl RestorableArchives {
     /// Those of the history that these segments are of, where any are named.
     pub(crate) fn find(
         objects: &Arc<dyn Objects>,
@@ -95,12 +95,14 @@ impl Restorable {
     ///
     /// # Errors
     /// [`RestoringError`] where one is needed that is missing or cannot be used, unless that may be.
-    pub(crate) fn chain(&mut self, reach: Reach) -> Result<Vec<usize>, RestoringError> {
+    pub(crate) fn chain(&mut self, reach: RestoreScope) -> Result<Vec<usize>, RestoringError> {
         let chain =
             furthest(&self.found, ChainEnds { before: None, after: None }).map_err(StoredError::from)?;
         let end = self.end_of(&chain);
         let behind = || self.found.iter().enumerate().filter(|(_, one)| one.range.last().get() > end);
-        let Some((_, first)) = behind().next().filter(|_| reach == Reach::Whole) else { return Ok(chain) };
+        let Some((_, first)) = behind().next().filter(|_| reach == RestoreScope::Whole) else {
+            return Ok(chain);
+        };
         if first.range.tree_before() > end {
             let (object, last) = (first.name.clone(), first.range.tree_before());
             return Err(RestoringError::Gap { first: end + 1, last, object });

@@ -9,12 +9,12 @@ use bitacora_formats::{
     Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, StreamVersion, TreeHash, decode_record,
     leaf_hash,
 };
-use bitacora_ledger::{ColdFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
+use bitacora_ledger::{ArchivedFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
 
 use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
 use crate::frame_rows::{FrameRowsError, body_of};
-use crate::restore_plan::{Reach, Restorable, UnusedArchive};
+use crate::restore_plan::{RestorableArchives, RestoreScope, UnusedArchive};
 use crate::stored_archive::StoredArchive;
 use crate::throttle::{ArchivePace, ArchiveProgress};
 use crate::verification::Verification;
@@ -119,8 +119,8 @@ pub fn archived_reach(
     keyring: &Keyring,
     known: &KnownSegments,
 ) -> Result<Option<Position>, RestoringError> {
-    let mut archives = Restorable::find(objects, ledger, keyring.signing_chain(), Some(known))?;
-    let chain = archives.chain(Reach::Whole)?;
+    let mut archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), Some(known))?;
+    let chain = archives.chain(RestoreScope::Whole)?;
     let last = archives.of(&chain).last().map(|archive| archive.outline().manifest().manifest());
     Ok(last.map(|manifest| manifest.range.last()))
 }
@@ -134,12 +134,12 @@ pub fn archived_reach(
 pub fn restore(
     environment: &Environment,
     objects: &Arc<dyn Objects>,
-    (ledger, reach): (LedgerId, Reach),
+    (ledger, reach): (LedgerId, RestoreScope),
     keyring: &Keyring,
     folder: &Path,
     progress: &ArchiveProgress,
 ) -> Result<RestoreReport, RestoringError> {
-    let archives = Restorable::find(objects, ledger, keyring.signing_chain(), None)?;
+    let archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), None)?;
     restore_of((environment, objects), (archives, reach), (ledger, keyring), folder, progress)
 }
 
@@ -155,13 +155,13 @@ pub fn restore_history(
     folder: &Path,
     progress: &ArchiveProgress,
 ) -> Result<RestoreReport, RestoringError> {
-    let archives = Restorable::find(objects, ledger, keyring.signing_chain(), Some(known))?;
-    restore_of((environment, objects), (archives, Reach::Whole), (ledger, keyring), folder, progress)
+    let archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), Some(known))?;
+    restore_of((environment, objects), (archives, RestoreScope::Whole), (ledger, keyring), folder, progress)
 }
 
 fn restore_of(
     (environment, objects): (&Environment, &Arc<dyn Objects>),
-    (mut archives, reach): (Restorable, Reach),
+    (mut archives, reach): (RestorableArchives, RestoreScope),
     (ledger, keyring): (LedgerId, &Keyring),
     folder: &Path,
     progress: &ArchiveProgress,
@@ -296,7 +296,7 @@ impl FrameJoiner<'_> {
         let body = body_of(&rows);
         let body = body.map_err(|source| RestoringError::Frame { first: first_position, source })?;
         let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-        self.restoration.frame(&ColdFrame {
+        self.restoration.frame(&ArchivedFrame {
             first_position,
             count,
             time: begin.time,

@@ -151,7 +151,7 @@ pub(crate) fn open(
             builder.build().map(OpenedStore::of)
         }
     };
-    opened.map_err(|error| StoreError::Settings { url: url.clone(), what: said(&error) })
+    opened.map_err(|error| StoreError::Settings { url: url.clone(), what: error_text(&error) })
 }
 
 impl StoreSettings {
@@ -180,7 +180,7 @@ fn retries(bounds: Bounds) -> RetryConfig {
 }
 
 /// Returns the store's error and its root cause, in one line that is not too long.
-pub(crate) fn said(error: &object_store::Error) -> String {
+pub(crate) fn error_text(error: &object_store::Error) -> String {
     let mut text = error.to_string();
     let mut first: &dyn Error = error;
     while let Some(source) = first.source() {

@@ -61,7 +61,7 @@ pub enum StoreUrlError {
 impl StoreUrl {
     /// Returns `true` if a text means a store, well written or not, and no folder.
     #[must_use]
-    pub fn is_meant_by(text: &str) -> bool {
+    pub fn is_store_url(text: &str) -> bool {
         text.contains(SEPARATOR)
     }
 

@@ -63,7 +63,7 @@ impl<'a> Verification<'a> {
             Ok::<_, ArchiverError>(())
         };
         let (fed, taken) = in_order(self.pace, feed, work, take);
-        self.stop_if_told()?;
+        self.stop_if_requested()?;
         taken?;
         Ok(fed?)
     }
@@ -138,7 +138,7 @@ impl<'a> Verification<'a> {
             Ok::<_, E>(())
         };
         let (fed, taken) = in_order(self.pace, feed, work, take);
-        self.stop_if_told()?;
+        self.stop_if_requested()?;
         // The fault of a group comes first; where the store failed, groups are missing because of it.
         taken?;
         fed.map_err(ArchiverError::from)?;
@@ -190,7 +190,7 @@ impl<'a> Verification<'a> {
         self.stored.wrong(error).into()
     }
 
-    fn stop_if_told(&self) -> Result<(), ArchiverError> {
+    fn stop_if_requested(&self) -> Result<(), ArchiverError> {
         if self.progress.is_stopped() { Err(ArchiverError::Stopped) } else { Ok(()) }
     }
 }

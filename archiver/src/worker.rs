@@ -8,19 +8,19 @@ use std::thread;
 use std::time::Duration;
 
 use bitacora_archive_format::{ArchiveError, ArchiveRange, SignedManifest};
-use bitacora_formats::{Keyring, Micros, Origin, Position};
+use bitacora_formats::{Keyring, LedgerOrigin, Micros, Position};
 use bitacora_ledger::{
-    AppendError, ColdAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
+    AppendError, ArchiveAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
     SealedArchive,
 };
 use sha2::{Digest, Sha256};
 
 use crate::archive_store::{ArchiveStoreError, Objects};
-use crate::error::{ArchiverError, KeptError, StoredError};
+use crate::error::{ArchiverError, ManifestFolderError, StoredError};
 use crate::manifest_folder::{ManifestFolder, archived_through};
 use crate::manifest_recovery::ManifestRecovery;
 use crate::packing_job::{PackedArchive, PackingJob};
-use crate::plan::{ARCHIVE_UNIT_EVENTS, Due, PlanInputs, Rules, Times, plan};
+use crate::plan::{ARCHIVE_UNIT_EVENTS, DueRange, PlanInputs, Rules, Times, plan};
 use crate::read_back::ReadBack;
 use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
@@ -117,7 +117,7 @@ impl Archiver {
 
     /// The same, counted where others are counted too.
     #[must_use]
-    pub fn told_to(self, progress: Arc<ArchiveProgress>) -> Self {
+    pub fn with_progress(self, progress: Arc<ArchiveProgress>) -> Self {
         Self { progress, ..self }
     }
 
@@ -131,8 +131,8 @@ impl Archiver {
     ///
     /// # Errors
     /// [`ArchiverError`].
-    pub fn plan(&self, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
-        let kept = self.kept(ColdAccess::Reading)?;
+    pub fn plan(&self, rules: &Rules) -> Result<Vec<DueRange>, ArchiverError> {
+        let kept = self.known_manifests(ArchiveAccess::Reading)?;
         self.plan_after(archived_through(&kept), rules)
     }
 
@@ -150,7 +150,7 @@ impl Archiver {
     fn run_locked(&self, run: &ArchiveRun) -> Result<Outcome, ArchiverError> {
         let _alone = self.lock()?;
         let origin = self.origin()?;
-        let mut kept = self.kept(ColdAccess::Writing)?;
+        let mut kept = self.known_manifests(ArchiveAccess::Writing)?;
         if let Some(last) = kept.last() {
             // A run before may have failed to make it durable, and a second sync of what was lost then would prove nothing.
             self.keep(last)?;
@@ -158,7 +158,7 @@ impl Archiver {
         let mut outcome = Outcome::default();
         let mut due = self.plan_after(archived_through(&kept), &run.rules)?;
         while let Some(next) = due.first() {
-            let left = due.iter().map(Due::events).sum();
+            let left = due.iter().map(DueRange::events).sum();
             self.progress.stands(archived_through(&kept), left);
             let range = ArchiveRange::new(next.first.get(), next.last.get());
             let mut range = range.map_err(ArchiverError::Range)?;
@@ -189,7 +189,12 @@ impl Archiver {
     }
 
     /// Returns the rest of a plan. If an archive was made shorter than planned, the rest is planned anew.
-    fn plan_rest(&self, due: Vec<Due>, archived: u64, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
+    fn plan_rest(
+        &self,
+        due: Vec<DueRange>,
+        archived: u64,
+        rules: &Rules,
+    ) -> Result<Vec<DueRange>, ArchiverError> {
         let mut rest = due.into_iter();
         match rest.next() {
             Some(first) if first.last.get() == archived => Ok(rest.collect()),
@@ -200,7 +205,7 @@ impl Archiver {
     /// The steps of one archive, in their order.
     fn archive(
         &self,
-        origin: &Origin,
+        origin: &LedgerOrigin,
         range: ArchiveRange,
         before: Option<&SignedManifest>,
         pace: ArchivePace,
@@ -233,7 +238,7 @@ impl Archiver {
 
     fn pack(
         &self,
-        origin: &Origin,
+        origin: &LedgerOrigin,
         range: ArchiveRange,
         before: Option<&SignedManifest>,
         pace: ArchivePace,
@@ -370,7 +375,7 @@ impl Archiver {
     pub fn look(&self) -> Result<(), ArchiverError> {
         let released = self.ledger.released_through().map_or(0, Position::get);
         let mut missing = None;
-        for manifest in self.kept(ColdAccess::Reading)? {
+        for manifest in self.known_manifests(ArchiveAccess::Reading)? {
             let (range, origin) = (manifest.manifest().range, &manifest.manifest().origin);
             if range.first().get() > released {
                 break;
@@ -410,23 +415,23 @@ impl Archiver {
         let made = self.folder.make(disk).and_then(|()| self.folder.lock(disk));
         made.map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => ArchiverError::Busy,
-            _ => KeptError::Disk { file: self.folder.path().display().to_string(), source }.into(),
+            _ => ManifestFolderError::Disk { file: self.folder.path().display().to_string(), source }.into(),
         })
     }
 
     /// The manifests of all archives; what the folder has lost of them is brought back from the store.
-    fn kept(&self, access: ColdAccess) -> Result<Vec<SignedManifest>, ArchiverError> {
+    fn known_manifests(&self, access: ArchiveAccess) -> Result<Vec<SignedManifest>, ArchiverError> {
         let (ledger, signers) = (self.ledger.id(), self.keyring.signing_chain());
         let (objects, disk, folder) = (&self.objects, &*self.environment.disk, &self.folder);
         Ok(ManifestRecovery { objects, disk, folder, ledger, signers, access }.whole()?)
     }
 
-    fn origin(&self) -> Result<Origin, ArchiverError> {
+    fn origin(&self) -> Result<LedgerOrigin, ArchiverError> {
         let key = self.ledger.verifier_key().ok_or(ArchiverError::Unsigned)?;
         key.name().parse().map_err(|_| ArchiverError::Unsigned)
     }
 
-    fn plan_after(&self, archived: u64, rules: &Rules) -> Result<Vec<Due>, ArchiverError> {
+    fn plan_after(&self, archived: u64, rules: &Rules) -> Result<Vec<DueRange>, ArchiverError> {
         let head = self.ledger.head().position;
         let inputs = PlanInputs {
             archived,
@@ -435,7 +440,7 @@ impl Archiver {
             now: self.environment.clock.now(),
         };
         let due = plan(rules, &inputs, &mut LedgerTimes(&self.ledger))?;
-        self.progress.stands(archived, due.iter().map(Due::events).sum());
+        self.progress.stands(archived, due.iter().map(DueRange::events).sum());
         Ok(due)
     }
 }

@@ -12,8 +12,8 @@ use bitacora_archive_format::{
 };
 use bitacora_archive_format::{ColumnGroup, Rows};
 use bitacora_archiver::{
-    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, Outcome, Period, Release, Rules,
-    StoreSettings, StoredArchive,
+    ArchiveLocation, ArchivePace, ArchiveRun, ArchiveStore, Archiver, Objects, Outcome, Period, Release,
+    Rules, StoreSettings, StoredArchive,
 };
 use bitacora_formats::{BodyForm, Decompressor, Event, Keyring, Position, TILE_WIDTH, parse_events};
 use bitacora_ledger::{AppendRequest, Environment, HeadOptions, Ledger, Options, ReactorChoice};
@@ -84,7 +84,7 @@ pub(super) fn measure(
     stop.check()?;
 
     let folder = place.data().join("archives");
-    let cold = ArchivePlace::Folder(folder.clone());
+    let cold = ArchiveLocation::Folder(folder.clone());
     let objects: Arc<dyn Objects> = Arc::new(ArchiveStore::at(cold, StoreSettings::default()));
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let whole = format!("archived, read back and compared, on {threads} cores");

@@ -16,7 +16,7 @@ use super::results::Figure;
 use super::results::Measurement;
 use super::stop::StopSignal;
 use bitacora_verify::{
-    CheckedArchive, LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger,
+    CheckedArchive, LeafCheck, Report, TailRetries, Verdict, VerifyOptions, verify_ledger,
 };
 
 /// The number of bytes hashed at a time, as of a large frame; the total follows.
@@ -37,11 +37,11 @@ pub(super) fn measure(
     stop.check()?;
 
     // Once before, so that all find the files in the system's memory.
-    verify(dataset, None, LeavesWanted::WhereThere)?;
+    verify(dataset, None, LeafCheck::WhereThere)?;
     stop.check()?;
     let what = "verify without keys: chain and signatures".to_owned();
     listener(&what);
-    let chain = verify(dataset, None, LeavesWanted::None)?;
+    let chain = verify(dataset, None, LeafCheck::None)?;
     let chain = described(&chain, Measurement::new("verify/chain", what));
     let share = chain.figures.get(&Figure::BytesPerS).map_or(0.0, |speed| speed / blake3_bytes_per_s);
     let chain = chain.with(Figure::ShareOfBlake3, share);
@@ -49,13 +49,13 @@ pub(super) fn measure(
 
     let what = "verify without keys: tree too".to_owned();
     listener(&what);
-    let tree = verify(dataset, None, LeavesWanted::All)?;
+    let tree = verify(dataset, None, LeafCheck::All)?;
     let tree = described(&tree, Measurement::new("verify/tree", what));
     stop.check()?;
 
     let what = "verify with keys: records too".to_owned();
     listener(&what);
-    let records = verify(dataset, Some(&dataset.keyring), LeavesWanted::WhereThere)?;
+    let records = verify(dataset, Some(&dataset.keyring), LeafCheck::WhereThere)?;
     let records = described(&records, Measurement::new("verify/records", what));
     Ok(vec![blake3, chain, tree, records])
 }
@@ -108,8 +108,8 @@ fn hash_file(path: &Path) -> io::Result<Duration> {
     Ok(hashing)
 }
 
-fn verify(dataset: &Dataset, keyring: Option<&Keyring>, leaves: LeavesWanted) -> Result<Report, BenchError> {
-    let options = VerifyOptions { keyring, leaves, patience: Patience::NONE, ..VerifyOptions::default() };
+fn verify(dataset: &Dataset, keyring: Option<&Keyring>, leaves: LeafCheck) -> Result<Report, BenchError> {
+    let options = VerifyOptions { keyring, leaves, patience: TailRetries::NONE, ..VerifyOptions::default() };
     let report = verify_ledger(&dataset.place.ledger()?, &options);
     match report.verdict() {
         Verdict::Confirmed | Verdict::Alone => Ok(report),

@@ -58,7 +58,7 @@ impl CommandFailure for KeyRetirementError {}
 impl CommandFailure for SetupError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Create { source: CreateError::Remembered(_), .. }
+            Self::Create { source: CreateError::KnownToAnchor(_), .. }
             | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
             Self::NotBegun(_) | Self::Data(_) | Self::Known(_) | Self::Keyring(_) | Self::Create { .. } => {
                 Exit::Failed

@@ -29,7 +29,7 @@ impl Default for AppenderOptions {
 
 /// The reason why an event was not acknowledged.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NotAppended {
+pub enum AppendFailure {
     /// The service refused the event, or could not be reached any longer. In the second case it is unknown whether the
     /// event was appended, and it may be appended again.
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub struct Appender {
 /// A waiting event, as its line of NDJSON, and the channel to its caller.
 struct QueuedEvent {
     line: Vec<u8>,
-    told: oneshot::Sender<Result<AppendReceipt, NotAppended>>,
+    reply: oneshot::Sender<Result<AppendReceipt, AppendFailure>>,
 }
 
 impl Appender {
@@ -66,24 +66,24 @@ impl Appender {
     /// ledger in that order: see [`Self::queue`].
     ///
     /// # Errors
-    /// [`NotAppended`].
-    pub async fn append(&self, event: &Event<'_>) -> Result<AppendReceipt, NotAppended> {
-        self.queue(event).await?.await.unwrap_or(Err(NotAppended::Ended))
+    /// [`AppendFailure`].
+    pub async fn append(&self, event: &Event<'_>) -> Result<AppendReceipt, AppendFailure> {
+        self.queue(event).await?.await.unwrap_or(Err(AppendFailure::Ended))
     }
 
     /// Puts an event behind those that wait, once there is room. The returned receiver yields its receipt or its error.
     ///
     /// # Errors
-    /// [`NotAppended::Ended`].
+    /// [`AppendFailure::Ended`].
     pub async fn queue(
         &self,
         event: &Event<'_>,
-    ) -> Result<oneshot::Receiver<Result<AppendReceipt, NotAppended>>, NotAppended> {
+    ) -> Result<oneshot::Receiver<Result<AppendReceipt, AppendFailure>>, AppendFailure> {
         let mut line = Vec::new();
         write_event_line(event, &mut line);
         line.push(b'\n');
-        let (told, answer) = oneshot::channel();
-        self.queue.send(QueuedEvent { line, told }).await.map_err(|_| NotAppended::Ended)?;
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(QueuedEvent { line, reply }).await.map_err(|_| AppendFailure::Ended)?;
         Ok(answer)
     }
 }
@@ -126,7 +126,7 @@ async fn send(client: &Client, batch: Vec<QueuedEvent>) {
     while let Some(mut part) = parts.pop() {
         let lines: Vec<u8> = part.iter().flat_map(|waiting| waiting.line.iter().copied()).collect();
         match client.append_lines(lines.into()).await {
-            Ok(appended) => tell(part, appended),
+            Ok(appended) => send_receipts(part, appended),
             Err(ClientError::Refused(refusal)) if part.len() > 1 && may_be_of_one_event(&refusal) => {
                 let second = part.split_off(part.len() / 2);
                 parts.extend([second, part]);
@@ -135,7 +135,7 @@ async fn send(client: &Client, batch: Vec<QueuedEvent>) {
                 let error = Arc::new(error);
                 for waiting in part {
                     // A caller that dropped its receiver needs no answer.
-                    let _unheard = waiting.told.send(Err(NotAppended::Failed(Arc::clone(&error))));
+                    let _unheard = waiting.reply.send(Err(AppendFailure::Failed(Arc::clone(&error))));
                 }
             }
         }
@@ -150,8 +150,8 @@ fn may_be_of_one_event(refusal: &Refusal) -> bool {
     !refusal.problem.retryable && !matches!(code, Some(Unauthorized | LedgerNotFound | MethodNotAllowed))
 }
 
-fn tell(part: Vec<QueuedEvent>, appended: AppendAnswer) {
+fn send_receipts(part: Vec<QueuedEvent>, appended: AppendAnswer) {
     for (waiting, receipt) in part.into_iter().zip(appended.results) {
-        let _unheard = waiting.told.send(Ok(receipt));
+        let _unheard = waiting.reply.send(Ok(receipt));
     }
 }

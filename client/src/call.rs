@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 /// The error for a text that is not JSON that the ledger takes.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the arguments: {0}")]
-pub struct NotJson(#[from] JsonError);
+pub struct InvalidJson(#[from] JsonError);
 
 /// A call of a tool that is to be decided. Its id is the executor's choice, a new one for each call.
 #[derive(Debug, Clone, Serialize)]
@@ -80,8 +80,8 @@ impl CallRequest {
     /// Sets the arguments: a JSON text that is kept as it is.
     ///
     /// # Errors
-    /// [`NotJson`].
-    pub fn with_args(mut self, args: &str) -> Result<Self, NotJson> {
+    /// [`InvalidJson`].
+    pub fn with_args(mut self, args: &str) -> Result<Self, InvalidJson> {
         check_json(args.as_bytes())?;
         self.args = RawValue::from_string(args.to_owned()).ok();
         Ok(self)

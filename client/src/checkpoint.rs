@@ -146,14 +146,14 @@ pub struct CheckpointContext {
 
 /// A choice of one checkpoint of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Which {
+pub struct CheckpointSelector {
     /// The subgraph; empty is the outermost one.
     pub namespace: String,
     /// Its id; the newest without it.
     pub checkpoint: Option<String>,
 }
 
-impl Which {
+impl CheckpointSelector {
     /// Returns the choice of the newest checkpoint of the outermost graph.
     #[must_use]
     pub fn newest() -> Self {

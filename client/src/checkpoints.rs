@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::checkpoint::{
-    CheckpointContext, CheckpointFilter, Content, ContentState, CopySelection, DeleteSelection,
-    FoundCheckpoint, LargeContent, NewCheckpoint, RecordedWrite, TaskWrites, Which,
+    CheckpointContext, CheckpointFilter, CheckpointSelector, Content, ContentState, CopySelection,
+    DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint, RecordedWrite, TaskWrites,
 };
 use crate::client::Client;
 use crate::content::{ahead, held, named, within};
@@ -196,11 +196,11 @@ impl Checkpoints {
     pub async fn fork(
         &self,
         thread: &str,
-        from: &Which,
+        from: &CheckpointSelector,
         new_checkpoint: &str,
         metadata: Option<&Value>,
     ) -> Result<CheckpointActAnswer, ClientError> {
-        let Which { namespace, checkpoint } = from;
+        let CheckpointSelector { namespace, checkpoint } = from;
         let told = ForkBody { as_checkpoint: new_checkpoint, namespace, checkpoint, metadata };
         self.act(thread, "fork", &CheckpointContext::default(), told).await
     }
@@ -231,7 +231,11 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn get(&self, thread: &str, which: &Which) -> Result<Option<FoundCheckpoint>, ClientError> {
+    pub async fn get(
+        &self,
+        thread: &str,
+        which: &CheckpointSelector,
+    ) -> Result<Option<FoundCheckpoint>, ClientError> {
         let mut path = format!("{}?", self.thread(thread));
         with(&mut path, "namespace", &which.namespace);
         if let Some(checkpoint) = &which.checkpoint {

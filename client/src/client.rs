@@ -198,7 +198,7 @@ impl Client {
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) if error.is_passing() => {
-                return match backoff.pause(error.asked_pause()) {
+                return match backoff.pause(error.requested_pause()) {
                     Some(pause) => AttemptResult::Again(pause),
                     None => AttemptResult::Done(Err(error)),
                 };

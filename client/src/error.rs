@@ -121,7 +121,7 @@ impl ClientError {
 
     /// Returns the pause before a retry that the service asks for.
     #[must_use]
-    pub fn asked_pause(&self) -> Option<Duration> {
+    pub fn requested_pause(&self) -> Option<Duration> {
         match self {
             Self::Refused(refusal) => refusal.retry_after,
             _ => None,

@@ -77,7 +77,7 @@ pub struct FollowStream {
     ledger: Option<String>,
     cursor: Option<Cursor>,
     backoff: Backoff,
-    asked_pause: Option<Duration>,
+    requested_pause: Option<Duration>,
     is_away: bool,
 }
 
@@ -101,7 +101,7 @@ impl FollowStream {
             ledger,
             cursor,
             backoff: Backoff::endless(),
-            asked_pause: None,
+            requested_pause: None,
             is_away: false,
         })
     }
@@ -154,7 +154,7 @@ impl FollowStream {
             }
             let Some(pieces) = &mut self.pieces else {
                 if self.is_away {
-                    let pause = self.backoff.pause(self.asked_pause.take());
+                    let pause = self.backoff.pause(self.requested_pause.take());
                     tokio::time::sleep(pause.unwrap_or_default()).await;
                 }
                 match self.connect().await {
@@ -162,7 +162,7 @@ impl FollowStream {
                     Ok(()) => continue,
                     // Before the first answer nobody knows whether there is such a service at all.
                     Err(FollowError::Client(error)) if self.has_begun() && error.is_passing() => {
-                        self.asked_pause = error.asked_pause();
+                        self.requested_pause = error.requested_pause();
                         if let Some(away) = self.away(error.to_string()) {
                             return Ok(away);
                         }

@@ -43,13 +43,13 @@ mod service_url;
 mod token;
 
 pub use answers::{Decision, Verdict};
-pub use appender::{Appender, AppenderOptions, NotAppended};
+pub use appender::{AppendFailure, Appender, AppenderOptions};
 pub use backoff::Backoff;
-pub use call::{CallRequest, NotJson, OutcomeReport, OutcomeStatus};
+pub use call::{CallRequest, InvalidJson, OutcomeReport, OutcomeStatus};
 pub use checkpoint::{
-    ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointSource, Content, ContentState,
-    CopySelection, DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint, RecordedWrite, TaskWrite,
-    TaskWrites, Which,
+    ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointSelector, CheckpointSource, Content,
+    ContentState, CopySelection, DeleteSelection, FoundCheckpoint, LargeContent, NewCheckpoint,
+    RecordedWrite, TaskWrite, TaskWrites,
 };
 pub use checkpoints::Checkpoints;
 pub use client::Client;
@@ -59,10 +59,10 @@ pub use error::{ClientError, Refusal};
 pub use following::{FollowError, FollowItem, FollowStream};
 pub use ledger_doubt::LedgerDoubt;
 pub use policy_cache::{
-    CacheDenial, CacheError, CheckedDecision, PolicyCache, PolicyCacheOptions, PredictedVerdict, UnfitCall,
+    CacheDenial, CacheError, CheckedDecision, InvalidCall, PolicyCache, PolicyCacheOptions, PredictedVerdict,
 };
-pub use service_url::{NotAServiceUrl, ServiceUrl};
-pub use token::{NotAToken, Token};
+pub use service_url::{ServiceUrl, ServiceUrlError};
+pub use token::{Token, TokenFormatError};
 
 pub use bitacora_api::paths::percent_encoded;
 pub use bitacora_api::{

@@ -30,7 +30,7 @@ pub(crate) struct Messages {
 
 /// The error for bytes that are no message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NoMessage;
+pub(crate) struct MessageError;
 
 impl Messages {
     pub(crate) fn push(&mut self, piece: &[u8]) {
@@ -43,15 +43,15 @@ impl Messages {
     }
 
     /// Returns the next whole messages.
-    pub(crate) fn take(&mut self) -> Result<Vec<StreamMessage>, NoMessage> {
+    pub(crate) fn take(&mut self) -> Result<Vec<StreamMessage>, MessageError> {
         self.take_as(read_message)
     }
 
     /// Returns the next whole messages, parsed by `read`.
     pub(crate) fn take_as<T>(
         &mut self,
-        read: impl Fn(&[u8]) -> Result<T, NoMessage>,
-    ) -> Result<Vec<T>, NoMessage> {
+        read: impl Fn(&[u8]) -> Result<T, MessageError>,
+    ) -> Result<Vec<T>, MessageError> {
         let mut messages = Vec::new();
         let mut begin = 0;
         let mut from = self.scanned.saturating_sub(1);
@@ -95,7 +95,7 @@ pub(crate) fn read_fields(block: &[u8]) -> Fields<'_> {
     fields
 }
 
-fn read_message(block: &[u8]) -> Result<StreamMessage, NoMessage> {
+fn read_message(block: &[u8]) -> Result<StreamMessage, MessageError> {
     let Fields { kind, id, data } = read_fields(block);
     let id = id.map(position).transpose()?;
     match (kind, id, data) {
@@ -106,15 +106,15 @@ fn read_message(block: &[u8]) -> Result<StreamMessage, NoMessage> {
         (b"lagged", ..) => Ok(StreamMessage::Ending { why: "this side took too little for too long" }),
         (b"failed", _, Some(problem)) => {
             let ProblemAnswer { detail, code, retryable, .. } =
-                serde_json::from_slice(problem).map_err(|_| NoMessage)?;
+                serde_json::from_slice(problem).map_err(|_| MessageError)?;
             Ok(StreamMessage::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
         }
         _ => Ok(StreamMessage::Other),
     }
 }
 
-fn position(text: &[u8]) -> Result<After, NoMessage> {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(NoMessage)
+fn position(text: &[u8]) -> Result<After, MessageError> {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(MessageError)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
         for text in ["id: x\n\n", "id: -1\n\n", "id:\ndata: {}\n\n", "event: failed\ndata: {}\n\n"] {
             let mut messages = Messages::default();
             messages.push(text.as_bytes());
-            assert_eq!(messages.take(), Err(NoMessage), "{text}");
+            assert_eq!(messages.take(), Err(MessageError), "{text}");
         }
     }
 }

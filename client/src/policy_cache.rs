@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use bitacora_governance::{PredictedCall, REACTOR_VERSION, REPLICA_FORM, Replica, Unpredictable};
+use bitacora_governance::{PredictedCall, PredictionRefusal, REACTOR_VERSION, REPLICA_FORM, Replica};
 use tokio::sync::watch;
 
 use crate::call::CallRequest;
@@ -22,7 +22,7 @@ use crate::limits::{DEFAULT_STALE_AFTER, LEAST_STALE_AFTER};
 use call_members::predicted;
 use freshness::Freshness;
 
-pub use call_members::UnfitCall;
+pub use call_members::InvalidCall;
 pub use prediction::{CacheDenial, CheckedDecision, PredictedVerdict};
 
 /// The options of a policy cache.
@@ -79,10 +79,10 @@ pub enum CacheError {
     },
     /// The ledger would not take the call.
     #[error(transparent)]
-    Unfit(#[from] UnfitCall),
+    Unfit(#[from] InvalidCall),
     /// The ledger would not decide about the call anew.
     #[error(transparent)]
-    Unpredictable(#[from] Unpredictable),
+    Unpredictable(#[from] PredictionRefusal),
 }
 
 /// Predictions of the verdicts on one executor's calls. Copies are of the same cache, which is kept fresh until the

@@ -22,7 +22,7 @@ pub enum ServiceUrl {
 /// The error for a text that is not the address of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the address of a service: http://HOST:PORT or unix:PATH")]
-pub struct NotAServiceUrl;
+pub struct ServiceUrlError;
 
 impl ServiceUrl {
     /// Returns `true` for a loopback address, `localhost`, a Unix socket or this process.
@@ -37,20 +37,20 @@ impl ServiceUrl {
 }
 
 impl FromStr for ServiceUrl {
-    type Err = NotAServiceUrl;
+    type Err = ServiceUrlError;
 
-    fn from_str(text: &str) -> Result<Self, NotAServiceUrl> {
+    fn from_str(text: &str) -> Result<Self, ServiceUrlError> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return if path.is_empty() { Err(NotAServiceUrl) } else { Ok(Self::Unix(path.into())) };
+            return if path.is_empty() { Err(ServiceUrlError) } else { Ok(Self::Unix(path.into())) };
         }
-        let uri: Uri = text.parse().map_err(|_| NotAServiceUrl)?;
+        let uri: Uri = text.parse().map_err(|_| ServiceUrlError)?;
         let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
         match (uri.scheme_str(), authority, uri.path_and_query().map(PathAndQuery::as_str)) {
             (Some("http"), Some(authority), None | Some("/")) => {
                 let port = authority.port_u16().unwrap_or(80);
                 Ok(Self::Tcp(format!("{}:{port}", authority.host())))
             }
-            _ => Err(NotAServiceUrl),
+            _ => Err(ServiceUrlError),
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
             "http://a@b",
             "ftp://x",
         ] {
-            assert_eq!(url(text), Err(NotAServiceUrl), "{text:?}");
+            assert_eq!(url(text), Err(ServiceUrlError), "{text:?}");
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Token(Zeroizing<String>);
 /// The error for a text that is not a token. The text is not shown: it may be nearly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a token; one is `bt_` and 43 characters, as `bitacora token create` shows it")]
-pub struct NotAToken;
+pub struct TokenFormatError;
 
 impl Token {
     /// Returns the token of these bits, which nobody else can know.
@@ -44,13 +44,13 @@ impl Token {
 }
 
 impl FromStr for Token {
-    type Err = NotAToken;
+    type Err = TokenFormatError;
 
-    fn from_str(text: &str) -> Result<Self, NotAToken> {
+    fn from_str(text: &str) -> Result<Self, TokenFormatError> {
         let text = text.trim();
         let bits = text.strip_prefix(PREFIX).and_then(|bits| URL_SAFE_NO_PAD.decode(bits).ok());
         if bits.map(Zeroizing::new).is_none_or(|bits| bits.len() != RANDOM_BYTES) {
-            return Err(NotAToken);
+            return Err(TokenFormatError);
         }
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
@@ -75,7 +75,7 @@ mod tests {
         assert!(token.header().unwrap().is_sensitive());
         assert_eq!(format!("{token:?}"), "Token");
         for bad in ["", "bt_", "bt_short", &token.reveal()[3..], &format!("{}a", token.reveal())] {
-            assert_eq!(bad.parse::<Token>().err(), Some(NotAToken), "{bad}");
+            assert_eq!(bad.parse::<Token>().err(), Some(TokenFormatError), "{bad}");
         }
     }
 }

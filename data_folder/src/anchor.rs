@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchivePlace, ArchivePlaceError, ObjectAnchor, StoreError, StoreSettings, StoreUrl};
+use bitacora_archiver::{
+    ArchiveLocation, ArchiveLocationError, ObjectAnchor, StoreError, StoreSettings, StoreUrl,
+};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Anchor, AnchorError, Environment, FolderAnchor, HeadOptions, Options, ReactorChoice};
 
@@ -66,12 +68,12 @@ impl FromStr for AnchorPlace {
             return Ok(Self::None);
         }
         match text.parse() {
-            Ok(ArchivePlace::Folder(folder)) => Ok(Self::Folder(folder)),
-            Ok(ArchivePlace::Store(url)) => Ok(Self::Store(url)),
-            Err(ArchivePlaceError::Nothing) => {
+            Ok(ArchiveLocation::Folder(folder)) => Ok(Self::Folder(folder)),
+            Ok(ArchiveLocation::Store(url)) => Ok(Self::Store(url)),
+            Err(ArchiveLocationError::Nothing) => {
                 Err(format!("a folder, the URL of an object store, or '{NONE}'"))
             }
-            Err(ArchivePlaceError::Url(error)) => Err(error.to_string()),
+            Err(ArchiveLocationError::Url(error)) => Err(error.to_string()),
         }
     }
 }
@@ -105,7 +107,7 @@ impl AnchorPlace {
     pub fn stored_head(&self, ledger: &LedgerName) -> Result<Option<(String, String)>, AnchoredHeadError> {
         let Self::Store(url) = self else { return Ok(None) };
         let anchor = ObjectAnchor::open(url.clone(), &StoreSettings::from_environment())?;
-        let recalled = anchor.recall(ledger).map_err(|error| match error {
+        let recalled = anchor.load(ledger).map_err(|error| match error {
             AnchorError::Unreachable { anchor, source } => AnchoredHeadError::Unreachable { anchor, source },
             other @ (AnchorError::Moved { .. } | AnchorError::Damaged { .. }) => {
                 AnchoredHeadError::Unreachable { anchor: url.to_string(), source: io::Error::other(other) }

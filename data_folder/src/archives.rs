@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, Objects, READ_CACHE_BYTES, StoreSettings, StoredArchive, StoredArchives,
+    ArchiveLocation, ArchiveStore, Objects, READ_CACHE_BYTES, StoreSettings, StoredArchive, StoredArchives,
 };
 use bitacora_ledger::Environment;
 use bitacora_verify::{ArchiveBytes, ArchiveFolder};
@@ -16,22 +16,22 @@ const FOLDER: &str = "archives";
 
 /// Returns the place of archives beside the ledgers of a data folder.
 #[must_use]
-pub fn archives_beside(data: &Path) -> ArchivePlace {
-    ArchivePlace::Folder(data.join(FOLDER))
+pub fn archives_beside(data: &Path) -> ArchiveLocation {
+    ArchiveLocation::Folder(data.join(FOLDER))
 }
 
 /// Returns the store at a place, with settings from the environment. It is contacted with the first request.
 #[must_use]
-pub fn archive_store(place: ArchivePlace) -> Arc<dyn Objects> {
+pub fn archive_store(place: ArchiveLocation) -> Arc<dyn Objects> {
     Arc::new(ArchiveStore::at(place, StoreSettings::from_environment()))
 }
 
 /// Returns the archives at a place, for the verifier's reading.
 #[must_use]
-pub fn readable_archives(place: ArchivePlace) -> Box<dyn bitacora_verify::ArchiveStore> {
+pub fn readable_archives(place: ArchiveLocation) -> Box<dyn bitacora_verify::ArchiveStore> {
     match place {
-        ArchivePlace::Folder(folder) => Box::new(ArchiveFolder(folder)),
-        ArchivePlace::Store(_) => Box::new(StoredObjects(archive_store(place))),
+        ArchiveLocation::Folder(folder) => Box::new(ArchiveFolder(folder)),
+        ArchiveLocation::Store(_) => Box::new(StoredObjects(archive_store(place))),
     }
 }
 

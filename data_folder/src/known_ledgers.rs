@@ -273,7 +273,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
+    use bitacora_formats::{Generation, LedgerId, LedgerOrigin, TreeHash, TreeHead};
     use bitacora_ledger::{Environment, FolderAnchor, RealDisk};
 
     use super::*;
@@ -372,7 +372,7 @@ mod tests {
         let remember = |name: &str, keyring: &Keyring| {
             let name: LedgerName = name.parse().unwrap();
             let origin =
-                Origin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+                LedgerOrigin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
             let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(keyring).to_string();
             anchor.swap(&name, None, &note).unwrap();
         };
@@ -429,7 +429,8 @@ mod tests {
         };
         assert!(check(&["main"]).is_err(), "nobody remembers it");
         let name: LedgerName = "main".parse().unwrap();
-        let origin = Origin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let origin =
+            LedgerOrigin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
         let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&own).to_string();
         anchor.swap(&name, None, &note).unwrap();
         assert!(check(&["main", "other"]).is_err() && check(&["other"]).is_err() && check(&[]).is_err());

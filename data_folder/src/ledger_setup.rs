@@ -98,7 +98,7 @@ impl LedgerSetup<'_> {
         // Of one that is to be made the anchor is asked when it is.
         let given_up = known.given_up();
         let said = self.check_anchored(&[&present[..], create, &given_up].concat(), &keyring)?;
-        let unlisted = said.map(|said| UnlistedAnchor { said, given_up });
+        let unlisted = said.map(|said| UnlistedAnchor { answer: said, given_up });
         for name in create {
             if present.contains(name) {
                 continue;
@@ -206,7 +206,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use bitacora_formats::{Generation, LedgerId, Origin, TreeHash, TreeHead};
+    use bitacora_formats::{Generation, LedgerId, LedgerOrigin, TreeHash, TreeHead};
     use bitacora_ledger::{FolderAnchor, HeadOptions, RealDisk};
 
     use super::*;
@@ -237,7 +237,8 @@ mod tests {
             setup.run(create).map_err(|error| error.to_string())
         };
         let begun = begin(&[main.clone(), other.clone()], false, &[]).unwrap();
-        let origin = Origin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let origin =
+            LedgerOrigin { name: other.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
         let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(&begun.keyring).to_string();
         anchor.swap(&other, None, &note).unwrap();
         fs::remove_dir_all(data.join("ledgers/other")).unwrap();
@@ -258,7 +259,7 @@ mod tests {
         // No file says it for the next start: an old copy of that file would hide a ledger that came back.
         is_missed(begin(&[], false, &[]));
         assert!(begin(std::slice::from_ref(&other), false, &[]).is_err(), "the anchor remembers another one");
-        assert!(anchor.recall(&other).unwrap().is_some());
+        assert!(anchor.load(&other).unwrap().is_some());
         assert!(begin(&[], false, std::slice::from_ref(&main)).is_err(), "it is here");
     }
 }

@@ -32,7 +32,7 @@ pub struct LossDeclaration {
     pub retained: Position,
     /// The newest tree head that is not reached any more, if one is known.
     pub lost: Option<LostHead>,
-    /// The note that the anchor remembered, from which it is to be moved on.
+    /// The note that the anchor held, from which it is to be moved on.
     pub anchored: Option<String>,
     /// `true`: the ledger was made again of its archives, and the events after them are unknown.
     pub restored: bool,

@@ -169,7 +169,7 @@ pub use tip_table::{
 };
 pub use tree::{Frontier, TILE_HEIGHT, TILE_WIDTH, fold_complete, leaf_hash, node_hash};
 pub use tree_head::{
-    KeyProblem, Origin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead, plain_number,
+    KeyProblem, LedgerOrigin, SignedTreeHead, TreeHead, TreeHeadError, UnverifiedTreeHead, plain_number,
 };
 pub use usd::{UsdError, format_usd, parse_usd};
 pub use walk::{

@@ -45,7 +45,7 @@ pub enum TreeHeadError {
     #[error("no signature of {origin} itself; others cannot speak for it")]
     NotItsOwn {
         /// The ledger that it speaks of.
-        origin: Origin,
+        origin: LedgerOrigin,
     },
 }
 
@@ -70,7 +70,7 @@ pub enum KeyProblem {
 
 /// The name under which a ledger signs, in one of its generations: `<ledger name>/<ledger id in hex>/g<generation>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct LedgerOrigin {
     /// The ledger's name.
     pub name: LedgerName,
     /// The ledger.
@@ -83,7 +83,7 @@ pub struct Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeHead {
     /// The origin of the tree.
-    pub origin: Origin,
+    pub origin: LedgerOrigin,
     /// The number of events it covers: those at the positions 1 to `size`.
     pub size: u64,
     /// The root over their leaves.
@@ -104,7 +104,7 @@ pub struct SignedTreeHead {
     note: SignedNote,
 }
 
-impl Origin {
+impl LedgerOrigin {
     /// Returns `true` if the other is the same ledger under the same name, in any generation.
     #[must_use]
     pub fn is_same_ledger(&self, other: &Self) -> bool {
@@ -152,13 +152,13 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for LedgerOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/g{}", self.name, self.ledger, self.generation)
     }
 }
 
-impl FromStr for Origin {
+impl FromStr for LedgerOrigin {
     type Err = TreeHeadError;
 
     fn from_str(text: &str) -> Result<Self, TreeHeadError> {
@@ -221,7 +221,7 @@ impl UnverifiedTreeHead {
 
     /// Returns the origin that it claims, to choose the keys to verify it with.
     #[must_use]
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &LedgerOrigin {
         &self.head.origin
     }
 

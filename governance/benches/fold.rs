@@ -22,13 +22,13 @@ const FRAME: usize = 400;
 const NOW: Micros = Micros(1_795_305_600_000_000);
 
 /// An event at its place, as it would be recorded.
-struct PlacedEvent {
+struct LocatedEvent {
     position: Position,
     derived: bool,
     event: Event<'static>,
 }
 
-impl PlacedEvent {
+impl LocatedEvent {
     fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> ObservedEvent<'a> {
         let (position, derived, event) = (self.position, self.derived, &self.event);
         ObservedEvent {
@@ -46,12 +46,12 @@ impl PlacedEvent {
 struct Log {
     governance: Governance,
     staged: State,
-    events: Vec<PlacedEvent>,
+    events: Vec<LocatedEvent>,
 }
 
 impl Log {
-    fn place(&mut self, event: Event<'static>, derived: bool) -> PlacedEvent {
-        PlacedEvent { position: Position::new(self.events.len() as u64 + 2).unwrap(), derived, event }
+    fn place(&mut self, event: Event<'static>, derived: bool) -> LocatedEvent {
+        LocatedEvent { position: Position::new(self.events.len() as u64 + 2).unwrap(), derived, event }
     }
 
     fn append(&mut self, kind: &'static str, actor: &'static str, data: &Value) {

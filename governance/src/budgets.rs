@@ -27,7 +27,7 @@ use crate::undo::per_agent_quota::PerAgentQuota;
 use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, is_strict};
 
-use reservations::Overdue;
+use reservations::ExpiredReservations;
 
 pub use standing::BudgetStanding;
 
@@ -72,18 +72,18 @@ impl WindowKey {
     }
 
     /// Returns the agent, as events tell it.
-    pub(crate) fn told_agent(&self) -> Option<AgentName> {
+    pub(crate) fn agent_text(&self) -> Option<AgentName> {
         AgentName::new(self.agent.as_deref()?).ok()
     }
 
     /// `true` for a window that a spender begins, of which each agent has a limited share. The other windows are one for each
     /// budget.
-    pub(crate) fn is_begun(&self, period: BudgetPeriod) -> bool {
+    pub(crate) fn is_per_spender(&self, period: BudgetPeriod) -> bool {
         days_of(period).is_none() || self.agent.is_some()
     }
 
     /// Returns the run or session, as events tell it.
-    pub(crate) fn told(&self) -> Option<BoundedText<1024>> {
+    pub(crate) fn window_text(&self) -> Option<BoundedText<1024>> {
         BoundedText::new(self.window.as_str()).ok()
     }
 }
@@ -121,14 +121,14 @@ pub struct Budgets {
 
 /// The time, the agent and the rules of a charge.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Occasion<'a> {
+pub(crate) struct ChargeContext<'a> {
     pub(crate) time: Micros,
     pub(crate) agent: Option<&'a str>,
     /// Their version.
     pub(crate) rules: u32,
 }
 
-impl Occasion<'_> {
+impl ChargeContext<'_> {
     pub(crate) const fn is_strict(&self) -> bool {
         is_strict(self.rules)
     }
@@ -136,7 +136,7 @@ impl Occasion<'_> {
 
 /// The findings of the budgets about a call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct BudgetsDue {
+pub(crate) struct BudgetFindings {
     /// The budget with the strictest consequence, and that consequence.
     pub(crate) strictest: Option<(OnExceed, Name)>,
     /// The kind of entry that has no room.
@@ -218,17 +218,17 @@ impl Budgets {
         question: &BudgetQuestion<'_>,
         call: &Name,
         estimate: Spend,
-        at: Occasion<'_>,
-    ) -> BudgetsDue {
-        let mut due = BudgetsDue::default();
+        at: ChargeContext<'_>,
+    ) -> BudgetFindings {
+        let mut due = BudgetFindings::default();
         let mut new = 0;
         let own = usize::from(question.own.is_some() && question.run.is_some());
         let mut overdue = None;
         for (budget, key) in self.counting(question) {
             let meter = self.meters.get(&key);
-            new += usize::from(meter.is_none() && key.is_begun(budget.period));
+            new += usize::from(meter.is_none() && key.is_per_spender(budget.period));
             let held = self.held(budget, (&key, meter), estimate, at, &mut overdue);
-            let (window, agent) = (key.told(), key.told_agent());
+            let (window, agent) = (key.window_text(), key.agent_text());
             if held.exhausts(&budget.limits, estimate) {
                 let is_stricter =
                     due.strictest.as_ref().is_none_or(|(strictest, _)| budget.on_exceed > *strictest);
@@ -242,7 +242,7 @@ impl Budgets {
                         window: window.clone(),
                         agent: agent.clone(),
                         limits: budget.limits,
-                        amounts: held.told(),
+                        amounts: held.to_limits(),
                         on_exceed: budget.on_exceed,
                         elapsed_ms: None,
                         call: Some(call.clone()),
@@ -255,7 +255,7 @@ impl Budgets {
                 window,
                 agent,
                 charge: Charge::Reserved,
-                amounts: estimate.told(),
+                amounts: estimate.to_limits(),
             });
         }
         due.full = self.full(due.reserved.len() - own, own, new, at);
@@ -280,8 +280,8 @@ impl Budgets {
         budget: &BudgetConfigured,
         (key, meter): (&WindowKey, Option<&Meter>),
         estimate: Spend,
-        at: Occasion<'_>,
-        overdue: &mut Option<Overdue<'s>>,
+        at: ChargeContext<'_>,
+        overdue: &mut Option<ExpiredReservations<'s>>,
     ) -> Spend {
         let held = meter.map(|meter| meter.held(budget.period, at.time)).unwrap_or_default();
         if !at.is_strict() || !held.exhausts(&budget.limits, estimate) {
@@ -293,7 +293,7 @@ impl Budgets {
 
     /// Returns the thing that there is no room for, in plain words. The call counts in `counting` budgets and `own` of its run, and needs
     /// `new` windows.
-    fn full(&self, counting: usize, own: usize, new: usize, at: Occasion<'_>) -> Option<&'static str> {
+    fn full(&self, counting: usize, own: usize, new: usize, at: ChargeContext<'_>) -> Option<&'static str> {
         let has_reservation = || {
             let first = self.ending.iter().next();
             self.reservations.len() < MAX_RESERVATIONS || first.is_some_and(|((end, _), ())| *end <= at.time)
@@ -336,7 +336,7 @@ impl Budgets {
         charged: &BudgetCharged,
         until: Micros,
         is_late: bool,
-        at: Occasion<'_>,
+        at: ChargeContext<'_>,
     ) {
         let key = WindowKey::of(&charged.budget, charged.agent.as_ref(), charged.window.as_ref());
         let amounts = Spend::from(&charged.amounts);
@@ -355,13 +355,18 @@ impl Budgets {
     }
 
     /// Folds `budget.exceeded`.
-    pub(crate) fn apply_exceeded(&mut self, exceeded: &BudgetExceeded, at: Occasion<'_>) {
+    pub(crate) fn apply_exceeded(&mut self, exceeded: &BudgetExceeded, at: ChargeContext<'_>) {
         let key = WindowKey::of(&exceeded.budget, exceeded.agent.as_ref(), exceeded.window.as_ref());
         self.change_meter(&key, at, |meter, _| meter.is_told = true);
     }
 
     /// Folds something that was spent without having been asked for: an answer of a model, a step of a run.
-    pub(crate) fn apply_spent(&mut self, question: &BudgetQuestion<'_>, amounts: Spend, at: Occasion<'_>) {
+    pub(crate) fn apply_spent(
+        &mut self,
+        question: &BudgetQuestion<'_>,
+        amounts: Spend,
+        at: ChargeContext<'_>,
+    ) {
         let keys: Vec<_> = self.counting(question).map(|(_, key)| key).collect();
         keys.iter().for_each(|key| self.spend(key, amounts, at));
     }
@@ -377,10 +382,10 @@ impl Budgets {
             self.counting(question).take(MAX_BUDGETS_OF_CALL + 1).map(|(budget, key)| BudgetCharged {
                 budget: budget.budget.clone(),
                 call: call.clone(),
-                window: key.told(),
-                agent: key.told_agent(),
+                window: key.window_text(),
+                agent: key.agent_text(),
                 charge: Charge::Settled,
-                amounts: amounts.told(),
+                amounts: amounts.to_limits(),
             });
         charged.collect()
     }
@@ -396,7 +401,7 @@ impl Budgets {
     }
 
     /// Returns `true` if it was told that a run spent its own budget, and nothing has fitted in since.
-    pub(crate) fn is_own_told(&self, agent: Option<&str>, run: &str) -> bool {
+    pub(crate) fn is_run_budget_reported(&self, agent: Option<&str>, run: &str) -> bool {
         let agent = agent.map(str::to_owned);
         let key = WindowKey { budget: RUN_BUDGET.clone(), agent, window: run.to_owned() };
         self.meters.get(&key).is_some_and(|meter| meter.is_told)
@@ -407,7 +412,7 @@ impl Budgets {
         self.configured.len() == 0
     }
 
-    fn spend(&mut self, key: &WindowKey, amounts: Spend, at: Occasion<'_>) {
+    fn spend(&mut self, key: &WindowKey, amounts: Spend, at: ChargeContext<'_>) {
         self.change_meter(key, at, |meter, budget| meter.spend(budget.period, amounts, at.time));
     }
 }

@@ -74,7 +74,7 @@ pub struct OpenCall {
     pub again_from: Option<Micros>,
     /// The owners of the budgets that it counts in if it runs although it was not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) asked: Option<Box<AskedIn>>,
+    pub(crate) asked: Option<Box<BudgetOwners>>,
     /// The contracts whose rollback a person was asked about.
     #[serde(default, skip_serializing_if = "Rollbacks::is_empty")]
     pub(crate) rollbacks: Rollbacks,
@@ -107,13 +107,13 @@ impl Rollbacks {
 
 /// The owners of the budgets that a call counts in, besides those that its dimension names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AskedIn {
+pub(crate) struct BudgetOwners {
     pub(crate) role: String,
     pub(crate) session: Option<String>,
     pub(crate) run: Option<String>,
 }
 
-impl AskedIn {
+impl BudgetOwners {
     pub(crate) fn budget_question<'a>(&'a self, open: &'a OpenCall) -> BudgetQuestion<'a> {
         let known = |part: &'a str| Some(part).filter(|part| *part != DimensionPart::UNKNOWN);
         BudgetQuestion {
@@ -149,7 +149,7 @@ impl OpenCall {
 
     /// Returns `true` if the same call may be asked for once more: a review that brings the approval it waited for, or a call that
     /// came too early and has waited since.
-    pub(crate) fn may_be_asked_again(&self, approval: Option<&Name>, time: Micros) -> bool {
+    pub(crate) fn may_be_repeated(&self, approval: Option<&Name>, time: Micros) -> bool {
         match self.verdict {
             Verdict::Allow => false,
             Verdict::Review => approval.is_some(),

@@ -20,7 +20,7 @@ use crate::calls::outcome::Outcome;
 
 /// An event that changes answers, by its type.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum Command {
     /// A call is asked for. Its request stands in its examination, because its data may be sealed.
     Requested,
     Decided(Box<DecisionMade>),
@@ -78,7 +78,7 @@ pub(crate) enum Act {
 
 /// The reason for which an event's data does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ActError {
+pub(crate) enum CommandError {
     /// There is none, or it is sealed under a data subject's key.
     #[error("its data must be JSON in clear: what governs cannot rest on what may be erased")]
     NoData,
@@ -94,16 +94,16 @@ macro_rules! acts {
         pub(crate) fn is_act(kind: &str) -> bool {
             kind == ToolRequested::KIND
                 || is_outcome(kind)
-                || is_told(kind)
+                || is_report(kind)
                 || kind == ContractChecked::KIND
                 || begins_rules(kind)
                 || ends_run(kind)
                 || [$($data::KIND),*].contains(&kind)
         }
 
-        impl Act {
+        impl Command {
             /// Reads the meaning of an event; `None` where its type does not govern.
-            pub(crate) fn of(event: &Event<'_>) -> Result<Option<Self>, ActError> {
+            pub(crate) fn of(event: &Event<'_>) -> Result<Option<Self>, CommandError> {
                 let kind = event.kind.as_ref();
                 if kind == ToolRequested::KIND {
                     return Ok(Some(Self::Requested));
@@ -116,12 +116,12 @@ macro_rules! acts {
                     return Ok(Some(Self::ContractChecked(checked.map(Box::new))));
                 }
                 if begins_rules(kind) {
-                    return Ok(Some(Self::RulesBegun(rules_begun(event))));
+                    return Ok(Some(Self::RulesBegun(opened_rules_version(event))));
                 }
                 if ends_run(kind) {
                     return Ok(Some(Self::RunEnded));
                 }
-                if is_told(kind) {
+                if is_report(kind) {
                     return Ok(Some(Self::Told));
                 }
                 $(
@@ -136,59 +136,59 @@ macro_rules! acts {
 }
 
 acts! {
-    DecisionMade => |data| Act::Decided(Box::new(data)),
-    TrustObserved => Act::Observed,
-    TrustSet => Act::TrustSet,
-    TrustProbed => Act::Probed,
-    BreakerOpened => Act::Opened,
-    BreakerHalfOpened => Act::HalfOpened,
-    BreakerClosed => Act::Closed,
-    BreakerConfigured => Act::BreakerConfigured,
-    PolicyPublished => |data| Act::Published(Box::new(data)),
-    PolicyActivated => Act::Activated,
-    PolicyRetired => Act::Retired,
-    ModeConfigured => Act::ModeConfigured,
-    RateConfigured => Act::RateConfigured,
-    BudgetConfigured => |data| Act::BudgetConfigured(Box::new(data)),
-    BudgetCharged => Act::BudgetCharged,
-    BudgetExceeded => |data| Act::BudgetExceeded(Box::new(data)),
-    LoopDetected => Act::LoopDetected,
-    ContractDefined => |data| Act::ContractDefined(Box::new(data)),
-    ToolRegistered => |data| Act::Registered(Box::new(data)),
-    ToolChanged => |data| Act::Changed(Box::new(data)),
-    ToolRevoked => Act::Revoked,
-    ApprovalRequested => |data| Act::ApprovalRequested(Box::new(data)),
-    ApprovalResolved => Act::ApprovalResolved,
-    ApprovalConsumed => Act::ApprovalConsumed,
-    GrantGiven => Act::GrantGiven,
-    GrantRevoked => Act::GrantRevoked,
-    PrincipalCreated => |data| Act::PrincipalCreated(Box::new(data)),
-    PrincipalRevoked => Act::PrincipalRevoked,
-    PrincipalExpired => Act::PrincipalExpired,
-    PanicEngaged => Act::PanicEngaged,
-    PanicReleased => Act::PanicReleased,
-    AgentSuspended => Act::Suspended,
-    AgentResumed => Act::Resumed,
-    ImportBatch => |data| Act::ImportEnded(Box::new(data)),
-    ImportAccepted => Act::ImportAccepted,
-    SchemaRegistered => |data| Act::SchemaRegistered(Box::new(data)),
-    LedgerClockJumped => Act::ClockJumped,
-    RunOverdue => Act::RunOverdue,
-    ClockAccepted => Act::ClockAccepted,
-    ClockCorrected => Act::ClockCorrected,
+    DecisionMade => |data| Command::Decided(Box::new(data)),
+    TrustObserved => Command::Observed,
+    TrustSet => Command::TrustSet,
+    TrustProbed => Command::Probed,
+    BreakerOpened => Command::Opened,
+    BreakerHalfOpened => Command::HalfOpened,
+    BreakerClosed => Command::Closed,
+    BreakerConfigured => Command::BreakerConfigured,
+    PolicyPublished => |data| Command::Published(Box::new(data)),
+    PolicyActivated => Command::Activated,
+    PolicyRetired => Command::Retired,
+    ModeConfigured => Command::ModeConfigured,
+    RateConfigured => Command::RateConfigured,
+    BudgetConfigured => |data| Command::BudgetConfigured(Box::new(data)),
+    BudgetCharged => Command::BudgetCharged,
+    BudgetExceeded => |data| Command::BudgetExceeded(Box::new(data)),
+    LoopDetected => Command::LoopDetected,
+    ContractDefined => |data| Command::ContractDefined(Box::new(data)),
+    ToolRegistered => |data| Command::Registered(Box::new(data)),
+    ToolChanged => |data| Command::Changed(Box::new(data)),
+    ToolRevoked => Command::Revoked,
+    ApprovalRequested => |data| Command::ApprovalRequested(Box::new(data)),
+    ApprovalResolved => Command::ApprovalResolved,
+    ApprovalConsumed => Command::ApprovalConsumed,
+    GrantGiven => Command::GrantGiven,
+    GrantRevoked => Command::GrantRevoked,
+    PrincipalCreated => |data| Command::PrincipalCreated(Box::new(data)),
+    PrincipalRevoked => Command::PrincipalRevoked,
+    PrincipalExpired => Command::PrincipalExpired,
+    PanicEngaged => Command::PanicEngaged,
+    PanicReleased => Command::PanicReleased,
+    AgentSuspended => Command::Suspended,
+    AgentResumed => Command::Resumed,
+    ImportBatch => |data| Command::ImportEnded(Box::new(data)),
+    ImportAccepted => Command::ImportAccepted,
+    SchemaRegistered => |data| Command::SchemaRegistered(Box::new(data)),
+    LedgerClockJumped => Command::ClockJumped,
+    RunOverdue => Command::RunOverdue,
+    ClockAccepted => Command::ClockAccepted,
+    ClockCorrected => Command::ClockCorrected,
 }
 
 /// Reads the data of an event as this type, or as a part of it.
-pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, ActError> {
-    let Data::Json(json) = &event.data else { return Err(ActError::NoData) };
-    let misfit = |error: &dyn fmt::Display| ActError::Misfit(error.to_string());
+pub(crate) fn read<'e, T: Deserialize<'e>>(event: &'e Event<'_>) -> Result<T, CommandError> {
+    let Data::Json(json) = &event.data else { return Err(CommandError::NoData) };
+    let misfit = |error: &dyn fmt::Display| CommandError::Misfit(error.to_string());
     // Once for all texts in it.
     let text = str::from_utf8(json.as_bytes()).map_err(|error| misfit(&error))?;
     serde_json::from_str(text).map_err(|error| misfit(&error))
 }
 
 /// Returns `true` if events of this type report things besides calls: spending, and the progress of a run.
-fn is_told(kind: &str) -> bool {
+fn is_report(kind: &str) -> bool {
     [ModelCalled::KIND, RunStep::KIND, RunStarted::KIND, CheckpointSaved::KIND].contains(&kind)
 }
 
@@ -203,7 +203,7 @@ fn begins_rules(kind: &str) -> bool {
 }
 
 /// Returns the version of those rules; 0 where the service that wrote the event did not record it.
-fn rules_begun(event: &Event<'_>) -> u32 {
+fn opened_rules_version(event: &Event<'_>) -> u32 {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct RulesVersionData {
@@ -218,7 +218,7 @@ pub(crate) fn is_outcome(kind: &str) -> bool {
 }
 
 /// Reads the outcome of a call; `None` where it is sealed.
-pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, ActError> {
+pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, CommandError> {
     if matches!(event.data, Data::None) {
         return Ok(None);
     }

@@ -16,14 +16,14 @@ pub(crate) mod times;
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{
     ApprovalConsumed, ApprovalRequested, BudgetCharged, BudgetExceeded, ClockOffset, Count, DecisionInputs,
-    DecisionMade, LoopDetected, LoopKind, Mode, Name, Obligations, OnExceed, OutcomeRules, ReasonCode,
-    ReasonText, Risk, RunAborted, Verdict, Words,
+    DecisionMade, FreeText, LoopDetected, LoopKind, Mode, Name, Obligations, OnExceed, OutcomeRules,
+    ReasonCode, ReasonText, Risk, RunAborted, Verdict,
 };
 
 use crate::decide::approval_request::{approval_to_ask_for, request_approval};
 use crate::decide::draft::DecisionDraft;
 use crate::decide::ladder::{Evaluation, evaluate, mode_of};
-use crate::decide::reasons::{ReasonNames, words};
+use crate::decide::reasons::{ReasonNames, reason_text};
 use crate::decide::review::review_outcome;
 use crate::decide::times::CallTimes;
 use crate::loop_guard::{Objection, OngoingLoop};
@@ -123,7 +123,7 @@ fn reason(
 ) -> ReasonText {
     // A prediction asks nobody: no approval waits yet.
     let waits = draft.waits.as_deref().filter(|_| position > 0 || draft.requested.is_none());
-    words(
+    reason_text(
         draft.code,
         &ReasonNames {
             tool: &facts.tool,
@@ -144,7 +144,7 @@ fn aborted(decision: &DecisionMade, facts: &CallFacts, evaluation: &Evaluation) 
         Some((OnExceed::Abort, budget)) => format!("the budget `{budget}` is spent"),
         _ => "it took all the calls or steps that it may".to_owned(),
     };
-    Some(RunAborted { run: Name::new(run).ok()?, by: None, reason: Words::new(reason).ok()? })
+    Some(RunAborted { run: Name::new(run).ok()?, by: None, reason: FreeText::new(reason).ok()? })
 }
 
 fn detected(facts: &CallFacts, objection: Objection) -> Option<LoopDetected> {

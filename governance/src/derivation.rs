@@ -8,13 +8,14 @@ pub(crate) mod rollback_request;
 
 use bitacora_formats::Position;
 use bitacora_vocabulary::{
-    ClockCorrected, CoverageGap, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome, Verdict, Words,
+    ClockCorrected, CoverageGap, FreeText, MissingHalf, Name, Resolution, TrustObserved, TrustOutcome,
+    Verdict,
 };
 
 use crate::calls::ended_calls::CheckedCall;
 use crate::calls::outcome::Outcome;
 use crate::calls::{OpenCall, imported_key};
-use crate::command::{Act, ActError};
+use crate::command::{Command, CommandError};
 use crate::decide::decide;
 use crate::reactor::derived_event::DerivedEvent;
 use crate::reactor::effects::Effects;
@@ -27,8 +28,8 @@ use crate::state::State;
 use crate::trust::breaker::{Trial, bad_observation};
 use crate::version::is_isolated;
 
-impl From<ActError> for ReactorRefusal {
-    fn from(error: ActError) -> Self {
+impl From<CommandError> for ReactorRefusal {
+    fn from(error: CommandError) -> Self {
         Self::new(RefusalCode::InvalidData, error.to_string())
     }
 }
@@ -39,7 +40,7 @@ impl ReactorState for State {
         if let (Some(Examination::Derived(meaning)), true) = (placed.examination, placed.derived) {
             return self.take(meaning.act(), placed);
         }
-        match Act::of(placed.event)? {
+        match Command::of(placed.event)? {
             Some(act) => self.take(&act, placed),
             None => Ok(Vec::new()),
         }
@@ -83,7 +84,11 @@ impl ReactorState for State {
 
 impl State {
     /// Returns the consequences of an act, which then changes the state.
-    fn take(&mut self, act: &Act, placed: &ObservedEvent<'_>) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
+    fn take(
+        &mut self,
+        act: &Command,
+        placed: &ObservedEvent<'_>,
+    ) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         let effects = self.effects_of(act, placed)?;
         self.apply(act, placed);
         Ok(effects)
@@ -92,45 +97,45 @@ impl State {
     /// Returns the consequences of an act that is not applied yet.
     pub(crate) fn effects_of(
         &self,
-        act: &Act,
+        act: &Command,
         placed: &ObservedEvent<'_>,
     ) -> Result<Vec<DerivedEvent>, ReactorRefusal> {
         self.check_writer(act, placed)?;
         self.check_time(placed)?;
         let mut effects = Effects::new(placed);
         match act {
-            Act::Requested => self.after_request(placed, &mut effects)?,
-            Act::Ended(_) => self.after_outcome(placed, &mut effects)?,
-            Act::ApprovalResolved(resolved) => {
-                self.approvals.may_resolve(resolved, placed.time)?;
+            Command::Requested => self.after_request(placed, &mut effects)?,
+            Command::Ended(_) => self.after_outcome(placed, &mut effects)?,
+            Command::ApprovalResolved(resolved) => {
+                self.approvals.check_resolution(resolved, placed.time)?;
                 if resolved.resolution == Resolution::Rejected {
                     self.after_rejection(&resolved.approval, &mut effects)?;
                 }
             }
-            Act::BreakerConfigured(configured) => {
+            Command::BreakerConfigured(configured) => {
                 self.may_begin_breaker(&configured.dimension)?;
                 let breaker = self.breaker(&configured.dimension).unwrap_or_default();
                 if let Some(due) = breaker.due_after_configured(&configured.settings, placed.time) {
                     effects.push_transition(due.event(configured.dimension.clone()))?;
                 }
             }
-            Act::PrincipalCreated(created) => self.principals().may_create(created, placed.time)?,
-            Act::PrincipalRevoked(revoked) => self.principals().may_revoke(&revoked.principal)?,
-            Act::PrincipalExpired(expired) => {
+            Command::PrincipalCreated(created) => self.principals().may_create(created, placed.time)?,
+            Command::PrincipalRevoked(revoked) => self.principals().may_revoke(&revoked.principal)?,
+            Command::PrincipalExpired(expired) => {
                 self.principals().may_expire(&expired.principal, placed.time)?;
             }
-            Act::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut effects)?,
-            Act::RunOverdue(overdue) => self.may_tell_overdue(overdue, placed)?,
-            Act::Probed(probed) => self.may_probe(probed, placed.time)?,
-            Act::Observed(observed) => {
+            Command::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut effects)?,
+            Command::RunOverdue(overdue) => self.check_overdue(overdue, placed)?,
+            Command::Probed(probed) => self.may_probe(probed, placed.time)?,
+            Command::Observed(observed) => {
                 self.check(act, placed.time)?;
                 self.after_observation(observed, placed, &mut effects)?;
             }
-            Act::ClockAccepted(_) => {
+            Command::ClockAccepted(_) => {
                 self.check(act, placed.time)?;
                 if is_isolated(self.rules.get().version()) {
                     let offset_us = self.clock().due_offset(self.governed_time());
-                    effects.push_act(ClockCorrected { offset_us }, Act::ClockCorrected)?;
+                    effects.push_act(ClockCorrected { offset_us }, Command::ClockCorrected)?;
                 }
             }
             other => self.check(other, placed.time)?,
@@ -150,7 +155,7 @@ impl State {
             ));
         };
         if let Some(open) = self.calls.get(&facts.call).filter(|_| !facts.imported) {
-            asked_again(facts, open, placed)?;
+            check_repeated_call(facts, open, placed)?;
         }
         let mut facts = std::borrow::Cow::Borrowed(&**facts);
         if facts.imported {
@@ -163,18 +168,21 @@ impl State {
         }
         let mut decision = decided.decision;
         decision.examined = facts_text(&facts, &decision.inputs).ok();
-        effects.push_act(decision, |decision| Act::Decided(Box::new(decision)))?;
+        effects.push_act(decision, |decision| Command::Decided(Box::new(decision)))?;
         if let Some(consumed) = decided.consumed {
-            effects.push_act(consumed, Act::ApprovalConsumed)?;
+            effects.push_act(consumed, Command::ApprovalConsumed)?;
         }
         if let Some(requested) = decided.requested {
-            effects.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
+            effects.push_act(requested, |requested| Command::ApprovalRequested(Box::new(requested)))?;
         }
-        decided.reserved.into_iter().try_for_each(|charged| effects.push_act(charged, Act::BudgetCharged))?;
-        let exceeded = |exceeded| Act::BudgetExceeded(Box::new(exceeded));
+        decided
+            .reserved
+            .into_iter()
+            .try_for_each(|charged| effects.push_act(charged, Command::BudgetCharged))?;
+        let exceeded = |exceeded| Command::BudgetExceeded(Box::new(exceeded));
         decided.exceeded.into_iter().try_for_each(|found| effects.push_act(found, exceeded))?;
-        decided.round.into_iter().try_for_each(|found| effects.push_act(found, Act::LoopDetected))?;
-        decided.aborted.into_iter().try_for_each(|aborted| effects.push_act(aborted, |_| Act::RunEnded))
+        decided.round.into_iter().try_for_each(|found| effects.push_act(found, Command::LoopDetected))?;
+        decided.aborted.into_iter().try_for_each(|aborted| effects.push_act(aborted, |_| Command::RunEnded))
     }
 
     fn after_outcome(
@@ -202,13 +210,13 @@ impl State {
             );
             effects.push(&CoverageGap {
                 call: outcome.call.clone(),
-                evidence: Words::new(evidence).unwrap_or(Words::LEAST),
+                evidence: FreeText::new(evidence).unwrap_or(FreeText::LEAST),
                 missing: MissingHalf::Decision,
             })?;
         }
         let is_timeout = placed.event.source == SCHEDULER_SOURCE;
         for charged in self.charged_by(outcome, open, is_timeout) {
-            effects.push_act(charged, Act::BudgetCharged)?;
+            effects.push_act(charged, Command::BudgetCharged)?;
         }
         // By a clock that jumped nothing is late.
         let is_timed = self.clock().jump().is_none();
@@ -216,7 +224,7 @@ impl State {
             if is_timed { outcome.at(placed.time, open.deadline) } else { outcome.as_ref().clone() };
         if let Some(observed) = outcome.observation(open) {
             let unreported = is_timeout && open.outcome.looks;
-            effects.push_act(self.bounded(TrustObserved { unreported, ..observed }), Act::Observed)?;
+            effects.push_act(self.bounded(TrustObserved { unreported, ..observed }), Command::Observed)?;
         }
         let checked = CheckedCall::from(open);
         let is_asked_for = !checked.is_strict || checked.rollbacks.lack(None);
@@ -238,13 +246,13 @@ impl State {
             let evidence = format!("its outcome at position {}", placed.position);
             return effects.push(&CoverageGap {
                 call: outcome.call.clone(),
-                evidence: Words::new(evidence).unwrap_or(Words::LEAST),
+                evidence: FreeText::new(evidence).unwrap_or(FreeText::LEAST),
                 missing: MissingHalf::Decision,
             });
         };
         match outcome.observation(open) {
             Some(observed) if self.has_room_for_imported(&observed.dimension) => {
-                effects.push_act(observed, Act::Observed)
+                effects.push_act(observed, Command::Observed)
             }
             _ => Ok(()),
         }
@@ -290,7 +298,7 @@ impl State {
             assurance: None,
             unreported: false,
         };
-        effects.push_act(rejected, Act::Observed)
+        effects.push_act(rejected, Command::Observed)
     }
 }
 
@@ -306,13 +314,17 @@ impl State {
 }
 
 /// Refuses a call that is open and may not be asked for once more, or is another agent's. Of that one nothing is said.
-fn asked_again(facts: &CallFacts, open: &OpenCall, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
+fn check_repeated_call(
+    facts: &CallFacts,
+    open: &OpenCall,
+    placed: &ObservedEvent<'_>,
+) -> Result<(), ReactorRefusal> {
     let refused = |code, why: &str| Err(ReactorRefusal::new(code, format!("call `{}` {why}", facts.call)));
     if !open.is_of(placed.event.agent.as_deref()) {
         let why = "was asked for by another caller; use an id that nobody can guess";
         return refused(RefusalCode::CallTaken, why);
     }
-    if !open.may_be_asked_again(facts.approval.as_ref(), placed.time) {
+    if !open.may_be_repeated(facts.approval.as_ref(), placed.time) {
         return refused(RefusalCode::CallReused, "was asked for before; use a new id for each call");
     }
     Ok(())

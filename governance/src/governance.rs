@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use bitacora_formats::{Event, Position};
 use bitacora_vocabulary::{
-    ApprovalResolved, EventData, EventDataError, Fit, Name, PolicyPublished, SchemaRegistered, ToolDocument,
-    ToolRequested,
+    ApprovalResolved, EventData, EventDataError, Name, PolicyPublished, SchemaMatch, SchemaRegistered,
+    ToolDocument, ToolRequested,
 };
 
-use crate::command::Act;
+use crate::command::Command;
 use crate::decide::precheck::{CompiledTools, Precheck};
 use crate::policy::Policy;
 use crate::reactor::derived_event::DerivedEvent;
@@ -149,26 +149,26 @@ impl Reactor for Governance {
             must_name_call(event, &facts.call)?;
             return Ok(Some(Box::new(Examination::Call(Box::new(facts)))));
         }
-        match Act::of(event)? {
-            Some(Act::Ended(Some(outcome))) => {
+        match Command::of(event)? {
+            Some(Command::Ended(Some(outcome))) => {
                 must_name_call(event, &outcome.call)?;
                 return Ok(Some(Box::new(Examination::Outcome(Box::new(outcome)))));
             }
-            Some(Act::ContractChecked(Some(_))) => return Ok(Some(Box::new(Examination::Check(None)))),
-            Some(Act::ApprovalResolved(resolved)) => self.must_be_its_digest(&resolved)?,
-            Some(Act::Registered(registered)) => must_compile(&registered.0)?,
-            Some(Act::Changed(changed)) => must_compile(&changed.0)?,
-            Some(Act::Published(published)) => must_judge(&published)?,
-            Some(Act::SchemaRegistered(registered)) => must_check(&registered)?,
+            Some(Command::ContractChecked(Some(_))) => return Ok(Some(Box::new(Examination::Check(None)))),
+            Some(Command::ApprovalResolved(resolved)) => self.must_be_its_digest(&resolved)?,
+            Some(Command::Registered(registered)) => must_compile(&registered.0)?,
+            Some(Command::Changed(changed)) => must_compile(&changed.0)?,
+            Some(Command::Published(published)) => must_judge(&published)?,
+            Some(Command::SchemaRegistered(registered)) => must_check(&registered)?,
             _ => {}
         }
         Ok(None)
     }
 
-    fn check_registered(&self, kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError> {
+    fn check_registered(&self, kind: &str, data: Option<&[u8]>) -> Result<SchemaMatch, EventDataError> {
         let registered = self.read(|state| state.custom_types.get().get(kind).cloned());
-        let Some(registered) = registered else { return Ok(Fit::Unlisted) };
-        check_registered(&registered, &self.compiled_types, data).map(|()| Fit::Registered)
+        let Some(registered) = registered else { return Ok(SchemaMatch::Unlisted) };
+        check_registered(&registered, &self.compiled_types, data).map(|()| SchemaMatch::Registered)
     }
 }
 

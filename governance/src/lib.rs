@@ -64,8 +64,8 @@ pub use refusal::{ReactorRefusal, RefusalCode};
 pub use replay::reevaluation::{Disagreement, MAX_DISAGREEMENTS, Reevaluation, ReevaluationReport};
 pub use replay::what_if::{RecordedCall, StepsVerdict, WhatIf};
 pub use replica::{
-    CutProgress, MAX_PIECE_ENTRIES, PredictedCall, Prediction, REPLICA_FORM, Replica, ReplicaBegin,
-    ReplicaNews, StatePatch, Unpredictable,
+    CutProgress, MAX_PIECE_ENTRIES, PredictedCall, Prediction, PredictionRefusal, REPLICA_FORM, Replica,
+    ReplicaBegin, ReplicaNews, StatePatch,
 };
 pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;

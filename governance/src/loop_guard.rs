@@ -20,20 +20,20 @@ use crate::undo::undo_map::UndoMap;
 use crate::version::{holds_run_budgets, is_isolated, is_strict, sees_cycles};
 
 pub(crate) use cycle::OngoingLoop;
-use cycle::{Cycle, Repeats};
+use cycle::{Cycle, RepeatLimits};
 use ends::AwaitedRuns;
 pub use ends::OverdueRun;
-pub(crate) use name::RoundName;
+pub(crate) use name::LoopKey;
 pub(crate) use objection::Objection;
 use own_budget::OwnLimits;
-pub(crate) use question::RoundQuestion;
+pub(crate) use question::LoopQuestion;
 
 /// Runs and sessions that are looked at, and taken away if they are quiet, with each that is counted.
 const SWEPT_AT_ONCE: usize = 8;
 
 /// The record of a run or a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Round {
+pub(crate) struct LoopRecord {
     /// The agent that it is one of.
     pub(crate) agent: Option<String>,
     /// The time of the last event in it, in microseconds.
@@ -100,9 +100,9 @@ const fn is_false(value: &bool) -> bool {
 /// The runs and sessions in which anything happened of late.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LoopGuard {
-    pub(crate) by_name: UndoMap<RoundName, Round>,
+    pub(crate) by_name: UndoMap<LoopKey, LoopRecord>,
     /// Rounds by the time at which the sweep checks whether they are quiet.
-    leaving: UndoMap<(Micros, RoundName), ()>,
+    leaving: UndoMap<(Micros, LoopKey), ()>,
     #[serde(default, skip_serializing_if = "AwaitedRuns::is_empty")]
     awaited: AwaitedRuns,
     pub(crate) shares: PerAgentQuota,
@@ -115,7 +115,7 @@ impl LoopGuard {
     /// The kind of entry that leaves no room to watch the call.
     pub(crate) fn due(
         &self,
-        question: &RoundQuestion<'_>,
+        question: &LoopQuestion<'_>,
         bounds: &CallBounds,
         time: Micros,
     ) -> Result<Option<Objection>, &'static str> {
@@ -139,8 +139,8 @@ impl LoopGuard {
     }
 
     /// Returns the folder in which the first call of a call's session worked.
-    pub(crate) fn session_folder(&self, question: &RoundQuestion<'_>) -> Option<&Sha256Text> {
-        let session = RoundName::of_agent(question.agent, question.session?);
+    pub(crate) fn session_folder(&self, question: &LoopQuestion<'_>) -> Option<&Sha256Text> {
+        let session = LoopKey::of_agent(question.agent, question.session?);
         self.by_name.get(&session)?.folder.as_ref()
     }
 
@@ -158,7 +158,7 @@ impl LoopGuard {
     /// Folds a call that was decided within these bounds, and whether it may have run.
     pub(crate) fn apply_decided(
         &mut self,
-        question: &RoundQuestion<'_>,
+        question: &LoopQuestion<'_>,
         bounds: &CallBounds,
         may_run: bool,
         time: Micros,
@@ -187,17 +187,17 @@ impl LoopGuard {
     }
 
     /// Keeps the depth of a run known as long as its own agent goes on in it. Once forgotten, another agent could set it anew.
-    fn keep_known(&mut self, question: &RoundQuestion<'_>, time: Micros) {
+    fn keep_known(&mut self, question: &LoopQuestion<'_>, time: Micros) {
         let Some(run) = question.run.filter(|_| is_isolated(question.rules)) else { return };
-        let own = self.by_name.get(&RoundName::of_run_by(question.agent, run, question.rules));
+        let own = self.by_name.get(&LoopKey::of_run_by(question.agent, run, question.rules));
         if let Some(begun) = own.and_then(|own| own.begun) {
             let begun = RunTerms { at: None, own: None, on_exceed: None, ..begun };
-            self.begin(&RoundName::of_run(run), question.agent, begun, time);
+            self.begin(&LoopKey::of_run(run), question.agent, begun, time);
         }
     }
 
     /// Begins a run in a round, or lowers its depth there.
-    fn begin(&mut self, name: &RoundName, agent: Option<&str>, begun: RunTerms, time: Micros) {
+    fn begin(&mut self, name: &LoopKey, agent: Option<&str>, begun: RunTerms, time: Micros) {
         self.change(name, agent, time, |round| {
             let known = round.begun.get_or_insert(begun);
             known.depth = known.depth.min(begun.depth);
@@ -205,7 +205,7 @@ impl LoopGuard {
     }
 
     /// Folds `loop.detected`, told of these.
-    pub(crate) fn apply_told(&mut self, names: [Option<RoundName>; 2], kind: LoopKind, time: Micros) {
+    pub(crate) fn apply_report(&mut self, names: [Option<LoopKey>; 2], kind: LoopKind, time: Micros) {
         for name in names.into_iter().flatten() {
             self.change(&name, None, time, |round| match kind {
                 LoopKind::IdenticalCalls | LoopKind::RepeatedCycle | LoopKind::PollCalls => {
@@ -228,7 +228,7 @@ impl LoopGuard {
     ) {
         let above = |parent: &str| {
             // A parent of the agent's own, or else one that it was handed.
-            let names = [RoundName::of_run_by(agent, parent, rules), RoundName::of_run(parent)];
+            let names = [LoopKey::of_run_by(agent, parent, rules), LoopKey::of_run(parent)];
             names.iter().find_map(|name| self.by_name.get(name)?.begun)
         };
         // Of a parent that nobody knows of it is only known that there is one.
@@ -239,11 +239,11 @@ impl LoopGuard {
         let budget = started.budget.unwrap_or_default();
         let (calls, steps) = (budget.calls.map(u64::from), budget.steps.map(u64::from));
         let begun = RunTerms { depth, calls, steps, at: None, own: None, on_exceed: None };
-        let known_by_all = RoundName::of_run(&started.run);
+        let known_by_all = LoopKey::of_run(&started.run);
         if is_isolated(rules) {
             self.begin(&known_by_all, agent, begun, time);
         }
-        let own = RoundName::of_run_by(agent, &started.run, rules);
+        let own = LoopKey::of_run_by(agent, &started.run, rules);
         let is_new = self.by_name.get(&own).is_none_or(|round| round.begun.is_none());
         let is_held = holds_run_budgets(rules);
         let begun = RunTerms {
@@ -262,7 +262,7 @@ impl LoopGuard {
 
     /// Folds a step that came to its end. One of another agent than the run's is none of it.
     pub(crate) fn apply_step(&mut self, run: &str, agent: Option<&str>, rules: u32, time: Micros) {
-        let name = RoundName::of_run_by(agent, run, rules);
+        let name = LoopKey::of_run_by(agent, run, rules);
         let known = self.by_name.get(&name).and_then(|round| round.agent.as_deref());
         let is_of_others = agent.zip(known).is_some_and(|(agent, known)| agent != known);
         if is_strict(rules) && is_of_others {
@@ -282,7 +282,7 @@ impl LoopGuard {
         rules: u32,
         time: Micros,
     ) {
-        for name in RoundName::of(agent, session, run, rules).into_iter().flatten() {
+        for name in LoopKey::of(agent, session, run, rules).into_iter().flatten() {
             let Some(round) = self.by_name.get(&name) else { continue };
             let is_of_others = round.agent.is_some() && round.agent.as_deref() != agent;
             if is_strict(rules) && is_of_others {
@@ -297,10 +297,10 @@ impl LoopGuard {
 
     fn change(
         &mut self,
-        name: &RoundName,
+        name: &LoopKey,
         agent: Option<&str>,
         time: Micros,
-        change: impl FnOnce(&mut Round),
+        change: impl FnOnce(&mut LoopRecord),
     ) {
         if self.by_name.get(name).is_none() {
             self.sweep(time);
@@ -309,7 +309,7 @@ impl LoopGuard {
             }
             self.shares.add(agent);
             self.leaving.insert((after_life(time.0), name.clone()), ());
-            let round = Round { agent: agent.map(str::to_owned), ..Round::default() };
+            let round = LoopRecord { agent: agent.map(str::to_owned), ..LoopRecord::default() };
             self.by_name.insert(name.clone(), round);
         }
         self.by_name.change(name, |round| {
@@ -332,7 +332,7 @@ impl LoopGuard {
     }
 
     /// Returns the time until which one is kept; `None` where it was quiet for long enough.
-    fn stays_until(&self, name: &RoundName, time: Micros) -> Option<Micros> {
+    fn stays_until(&self, name: &LoopKey, time: Micros) -> Option<Micros> {
         Some(self.by_name.get(name)?.end_of_life()).filter(|until| *until > time)
     }
 
@@ -365,11 +365,11 @@ impl LoopGuard {
     }
 }
 
-impl Round {
+impl LoopRecord {
     /// Returns the objection to a call in it.
     fn objection(
         &self,
-        question: &RoundQuestion<'_>,
+        question: &LoopQuestion<'_>,
         place: WatchScope,
         bounds: &CallBounds,
         time: Micros,
@@ -413,7 +413,7 @@ impl Round {
     /// Returns the loop that this call would complete.
     fn turning_with(
         &self,
-        question: &RoundQuestion<'_>,
+        question: &LoopQuestion<'_>,
         place: WatchScope,
         bounds: &CallBounds,
         time: Micros,
@@ -427,7 +427,7 @@ impl Round {
 
     /// Returns the latest calls, as far as one at this time goes on from them. Calls without a session or a run go on only from
     /// ones shortly before: an hourly call is no loop.
-    fn cycle_before(&self, question: &RoundQuestion<'_>, place: WatchScope, time: Micros) -> Cycle {
+    fn cycle_before(&self, question: &LoopQuestion<'_>, place: WatchScope, time: Micros) -> Cycle {
         let is_quiet = place == WatchScope::Alone && self.last.saturating_add(question.alone.0) <= time.0;
         if is_quiet { Cycle::default() } else { self.cycle.clone() }
     }
@@ -445,7 +445,7 @@ impl Round {
             || self.steps >= most(self.begun.and_then(|begun| begun.steps))
     }
 
-    fn apply_decided(&mut self, question: &RoundQuestion<'_>) {
+    fn apply_decided(&mut self, question: &LoopQuestion<'_>) {
         // Asked for again, with an approval or after a wait, it is still the same call.
         let is_again = self.call.as_deref() == Some(question.call);
         let times = self.times_with(question);
@@ -460,7 +460,7 @@ impl Round {
     }
 
     /// Returns the number of times in a row that this call is made, with this time. Unknown arguments are never the same.
-    fn times_with(&self, question: &RoundQuestion<'_>) -> u32 {
+    fn times_with(&self, question: &LoopQuestion<'_>) -> u32 {
         let has_its_id = self.call.as_deref() == Some(question.call);
         let is_strict = is_strict(question.rules);
         if has_its_id && !is_strict {
@@ -484,8 +484,8 @@ enum WatchScope {
 }
 
 impl WatchScope {
-    fn repeats(self, bounds: &CallBounds) -> Repeats<'_> {
-        Repeats { bounds, is_alone: self == Self::Alone }
+    fn repeats(self, bounds: &CallBounds) -> RepeatLimits<'_> {
+        RepeatLimits { bounds, is_alone: self == Self::Alone }
     }
 }
 

@@ -41,9 +41,9 @@ use bitacora_vocabulary::{
 
 use compiled_rule::CompiledRule;
 use file_guard::GuardedFiles;
-use fit::Fit;
+use fit::ConditionMatch;
 use index::RuleIndex;
-use places::Places;
+use places::PlaceTree;
 
 use crate::glob::{Dialect, GlobPattern};
 use crate::policy::zones::Zone;
@@ -80,7 +80,7 @@ pub struct Policy {
     workspace_rules: WorkspaceRules,
     rules: Vec<CompiledRule>,
     index: RuleIndex,
-    places: Places,
+    places: PlaceTree,
     /// The time zones that it names, each once.
     zones: Vec<Zone>,
 }
@@ -199,7 +199,7 @@ impl Policy {
             return Err(PolicyError::TooManyRules);
         }
         let mut ids = BTreeMap::new();
-        let (mut index, mut places) = (RuleIndex::default(), Places::default());
+        let (mut index, mut places) = (RuleIndex::default(), PlaceTree::default());
         let mut compiled = Vec::with_capacity(rules.len());
         let mut zones: Vec<Zone> = Vec::new();
         for (number, rule) in (0_u32..).zip(rules) {
@@ -367,7 +367,7 @@ impl Policy {
         for number in candidates {
             let Some(rule) = self.rule(number) else { continue };
             let fits = rule.arguments.iter().map(|condition| condition.fit(&found, &mut steps));
-            if !matches.note(number, fits.min().unwrap_or(Fit::Yes)) {
+            if !matches.note(number, fits.min().unwrap_or(ConditionMatch::Yes)) {
                 break;
             }
         }
@@ -385,12 +385,12 @@ impl Policy {
         for number in candidates {
             let Some(rule) = self.rule(number) else { continue };
             let fit = rule.fit(question, || question.arguments.fit(self.digest, number));
-            if fit == Fit::No {
+            if fit == ConditionMatch::No {
                 continue;
             }
             let one = rule.verdict();
             let strictest = said.map_or(one, |before| before.or_perhaps(one));
-            if fit == Fit::Yes {
+            if fit == ConditionMatch::Yes {
                 return strictest;
             }
             said = Some(strictest);

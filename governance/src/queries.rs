@@ -205,9 +205,9 @@ impl State {
     /// Returns `true` if this rule would decide about any call of a dimension, were it in the active policy: no rule before it
     /// decides about all of them.
     #[must_use]
-    pub fn would_speak(&self, dimension: &Dimension, rule: &Rule) -> bool {
+    pub fn would_apply(&self, dimension: &Dimension, rule: &Rule) -> bool {
         let risk = self.risk_of(dimension);
-        self.policy().is_none_or(|policy| policy.would_speak(dimension, rule, risk))
+        self.policy().is_none_or(|policy| policy.would_apply(dimension, rule, risk))
     }
 
     /// Returns `true` if its verdict on them would also differ from the active policy's.

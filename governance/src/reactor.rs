@@ -6,7 +6,7 @@ pub(crate) mod event_sources;
 pub(crate) mod examination;
 
 use bitacora_formats::{Event, Micros, Position, StreamVersion};
-use bitacora_vocabulary::{EventDataError, Fit};
+use bitacora_vocabulary::{EventDataError, SchemaMatch};
 
 use crate::reactor::derived_event::DerivedEvent;
 use crate::reactor::examination::Examination;
@@ -47,8 +47,8 @@ pub trait Reactor: Send + Sync {
     ///
     /// # Errors
     /// The data does not fit.
-    fn check_registered(&self, _kind: &str, _data: Option<&[u8]>) -> Result<Fit, EventDataError> {
-        Ok(Fit::Unlisted)
+    fn check_registered(&self, _kind: &str, _data: Option<&[u8]>) -> Result<SchemaMatch, EventDataError> {
+        Ok(SchemaMatch::Unlisted)
     }
 }
 

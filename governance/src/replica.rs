@@ -47,7 +47,7 @@ pub struct PredictedCall<'a> {
 
 /// The reason for which nothing is predicted of a call. The ledger may decide it all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unpredictable {
+pub enum PredictionRefusal {
     /// The request is not one, or not one that this state takes: the ledger gives the reason.
     #[error("{}", .0.reason)]
     Refused(ReactorRefusal),
@@ -100,13 +100,13 @@ impl Replica {
     /// second.
     ///
     /// # Errors
-    /// See [`Unpredictable`].
+    /// See [`PredictionRefusal`].
     pub fn predict(
         &self,
         call: &PredictedCall<'_>,
         (earliest, latest): (Micros, Micros),
-    ) -> Result<Prediction, Unpredictable> {
-        let refused = Unpredictable::Refused;
+    ) -> Result<Prediction, PredictionRefusal> {
+        let refused = PredictionRefusal::Refused;
         let json = Json::check(call.request).map_err(|error| refused(ReactorRefusal::unfit(&error)))?;
         let mut event = Event::new("", PREDICTED, ToolRequested::KIND, "");
         event.actor = Some(self.executor.actor.as_str().into());
@@ -120,9 +120,9 @@ impl Replica {
         let known = self.state.governed_time();
         let (earliest, latest) = (earliest.max(known), latest.max(known));
         if let Some(open) = self.state.open_call(&facts.call)
-            && !open.may_be_asked_again(facts.approval.as_ref(), earliest)
+            && !open.may_be_repeated(facts.approval.as_ref(), earliest)
         {
-            return Err(Unpredictable::AskedBefore(facts.call));
+            return Err(PredictionRefusal::AskedBefore(facts.call));
         }
         let first = self.state.would_decide(&facts, earliest).map_err(refused)?;
         // A period may have ended by then: a cooldown, the day of a budget, the hours of a rule.

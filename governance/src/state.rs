@@ -38,7 +38,7 @@ use crate::tools::registry::Registry;
 use crate::tools::tool_sightings::ToolSightings;
 use crate::trust::breaker::Breaker;
 use crate::trust::checks_failed::ChecksFailed;
-use crate::trust::dimensions_begun::DimensionsBegun;
+use crate::trust::new_dimensions::NewDimensions;
 use crate::trust::record::TrustRecord;
 use crate::trust::rules::{TrustStanding, assess};
 use crate::undo::cow_cell::CowCell;
@@ -75,7 +75,7 @@ pub struct State {
     pub(crate) principals: CowCell<Principals>,
     pub(crate) custom_types: CowCell<CustomTypes>,
     pub(crate) clock: CowCell<ClockTrust>,
-    pub(crate) begun: DimensionsBegun,
+    pub(crate) begun: NewDimensions,
     /// The latest governed time.
     pub(crate) time: CowCell<GovernedTime>,
     /// Blocked dimensions whose calls are reviewed up to some time.
@@ -83,7 +83,7 @@ pub struct State {
     pub(crate) probes: UndoMap<Dimension, Micros>,
     /// The first event that governs and could not be read.
     #[serde(default)]
-    pub(crate) unread: CowCell<Unread>,
+    pub(crate) unread: CowCell<UnreadableEvent>,
     #[serde(default)]
     pub(crate) budgets: Budgets,
     #[serde(default, rename = "rounds")]
@@ -102,7 +102,7 @@ pub struct State {
 
 /// The position of an event that governs and could not be read; 0 where every one could.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Unread(pub(crate) u64);
+pub(crate) struct UnreadableEvent(pub(crate) u64);
 
 /// The time of the last event that governs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

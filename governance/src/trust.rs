@@ -4,7 +4,7 @@ pub(crate) mod breaker;
 pub(crate) mod checks_failed;
 pub(crate) mod decay;
 pub(crate) mod dimension;
-pub(crate) mod dimensions_begun;
+pub(crate) mod new_dimensions;
 pub(crate) mod ranking;
 pub(crate) mod record;
 pub(crate) mod rules;

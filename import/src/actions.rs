@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use super::event_draft::EventDraft;
 use super::gap::gap_of;
 use super::json_text::JsonObject;
-use super::mapped_events::{MappedEvents, Unmappable};
+use super::mapped_events::{MappedEvents, MappingRefusal};
 use super::outcome::CallEnding;
 
-/// The most sessions whose start is remembered. Sessions past this get no start event.
+/// The most sessions whose start is stored. Sessions past this get no start event.
 const MAX_SESSIONS: usize = 100_000;
 
 /// The mapping of actions to events.
@@ -45,13 +45,13 @@ struct ActionRecord<'a> {
 }
 
 impl Actions {
-    pub(crate) fn map(&mut self, line: &[u8]) -> Result<MappedEvents, Unmappable> {
-        let action: ActionRecord<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
+    pub(crate) fn map(&mut self, line: &[u8]) -> Result<MappedEvents, MappingRefusal> {
+        let action: ActionRecord<'_> = serde_json::from_slice(line).map_err(MappingRefusal::json)?;
         let ending = CallEnding::of_action(&action.outcome)
-            .ok_or_else(|| Unmappable::new(format!("outcome `{}` is not known", action.outcome)))?;
-        let at = parse_time(&action.at).map_err(|error| Unmappable::new(format!("at: {error}")))?;
+            .ok_or_else(|| MappingRefusal::new(format!("outcome `{}` is not known", action.outcome)))?;
+        let at = parse_time(&action.at).map_err(|error| MappingRefusal::new(format!("at: {error}")))?;
         let ended = action.ended_at.as_deref().map(parse_time).transpose();
-        let ended = ended.map_err(|error| Unmappable::new(format!("ended_at: {error}")))?;
+        let ended = ended.map_err(|error| MappingRefusal::new(format!("ended_at: {error}")))?;
         let duration_ms = ended.map(|ended| ended.0.saturating_sub(at.0) / 1_000);
         let mut mapped = MappedEvents::default();
         if !self.started.contains(&action.session) && self.started.len() < MAX_SESSIONS {
@@ -157,7 +157,7 @@ mod tests {
 
     const LINE: &str = r#"{"at":"2026-01-05T15:02:06.978Z","session":"s1","cwd":"/w","branch":"b","harness_version":"2.0.76","model":"m","tool":"mcp__linear__get","input":{"id" : 1e2},"call":"c1","request":"r","tokens_in":2,"tokens_out":5,"cache_read":22033,"outcome":"ok","ended_at":"2026-01-05T15:02:16.399Z","output_len":17,"output_sha256":"ab"}"#;
 
-    fn mapped(line: &str) -> Result<MappedEvents, Unmappable> {
+    fn mapped(line: &str) -> Result<MappedEvents, MappingRefusal> {
         Actions::default().map(line.as_bytes())
     }
 

@@ -52,7 +52,7 @@ impl EventBatch {
 pub(crate) const MAX_EVENT_BYTES: usize = MAX_REQUEST_BYTES - 2;
 
 /// Gathers events for each lane.
-pub(crate) struct BatchPacker {
+pub(crate) struct BatchBuilder {
     lanes: Vec<OpenBatch>,
     size: usize,
 }
@@ -66,8 +66,8 @@ struct OpenBatch {
     identities: HashSet<(String, String)>,
 }
 
-impl BatchPacker {
-    /// Returns a packer for requests of at most `size` events.
+impl BatchBuilder {
+    /// Returns a builder of batches for requests of at most `size` events.
     pub(crate) fn new(size: usize) -> Self {
         let lanes = std::iter::repeat_with(OpenBatch::default).take(LANES).collect();
         Self { lanes, size: size.clamp(1, MAX_REQUEST_EVENTS) }
@@ -108,26 +108,26 @@ mod tests {
 
     #[test]
     fn a_request_is_within_its_limits_and_names_nothing_twice() {
-        let mut packer = BatchPacker::new(2);
-        assert!(packer.push("s", "a", item("1", 1)).is_none());
-        assert!(packer.push("s", "b", item("1", 1)).is_none());
-        let (lane, full) = packer.push("s", "a", item("3", MAX_EVENT_BYTES)).unwrap();
+        let mut batches = BatchBuilder::new(2);
+        assert!(batches.push("s", "a", item("1", 1)).is_none());
+        assert!(batches.push("s", "b", item("1", 1)).is_none());
+        let (lane, full) = batches.push("s", "a", item("3", MAX_EVENT_BYTES)).unwrap();
         assert_eq!((full.0.len(), full.body()), (2, b"[7,7]".to_vec()));
-        let (same, full) = packer.push("s", "a", item("4", 1)).unwrap();
+        let (same, full) = batches.push("s", "a", item("4", 1)).unwrap();
         assert_eq!((same, full.body().len()), (lane, MAX_REQUEST_BYTES));
-        assert_eq!(packer.push("s", "a", item("4", 1)).unwrap().1.0.len(), 1);
-        assert_eq!(packer.rest().len(), 1);
-        assert_eq!(packer.rest().len(), 0);
+        assert_eq!(batches.push("s", "a", item("4", 1)).unwrap().1.0.len(), 1);
+        assert_eq!(batches.rest().len(), 1);
+        assert_eq!(batches.rest().len(), 0);
     }
 
     #[test]
     fn a_stream_stays_in_its_lane() {
-        let mut packer = BatchPacker::new(1);
+        let mut batches = BatchBuilder::new(1);
         for stream in 0..100 {
             let stream = stream.to_string();
-            let _before = packer.push(&stream, "a", item("1", 1));
-            let (one, _) = packer.push(&stream, "a", item("2", 1)).unwrap();
-            let (other, _) = packer.push(&stream, "a", item("3", 1)).unwrap();
+            let _before = batches.push(&stream, "a", item("1", 1));
+            let (one, _) = batches.push(&stream, "a", item("2", 1)).unwrap();
+            let (other, _) = batches.push(&stream, "a", item("3", 1)).unwrap();
             assert_eq!(one, other);
         }
     }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::json_text::JsonObject;
-use super::mapped_events::Unmappable;
+use super::mapped_events::MappingRefusal;
 
 /// The mapping of CloudEvents: the same events, with a stream where they lack one.
 #[derive(Default)]
@@ -21,10 +21,10 @@ struct Subject<'a> {
 
 impl CloudEvents {
     /// Returns the event in its own bytes. The ledger's parser checks it.
-    pub(crate) fn map(&self, line: &[u8]) -> Result<Vec<u8>, Unmappable> {
+    pub(crate) fn map(&self, line: &[u8]) -> Result<Vec<u8>, MappingRefusal> {
         let text = line.trim_ascii();
         let Some(stream) = &self.stream else { return Ok(text.to_vec()) };
-        let event: Subject<'_> = serde_json::from_slice(text).map_err(Unmappable::json)?;
+        let event: Subject<'_> = serde_json::from_slice(text).map_err(MappingRefusal::json)?;
         if event.subject.is_some() {
             return Ok(text.to_vec());
         }

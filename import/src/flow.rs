@@ -69,7 +69,7 @@ pub enum ImportError<M> {
     Interrupted,
 }
 
-type MissOf<T> = <<T as ImportTarget>::Channel as AppendChannel>::Miss;
+type ChannelMiss<T> = <<T as ImportTarget>::Channel as AppendChannel>::Miss;
 
 /// The description of the import in its own events.
 pub struct ImportDescription<'a> {
@@ -100,7 +100,7 @@ impl<P: ImportProgress> ImportFlow<P> {
         target: &T,
         description: &ImportDescription<'_>,
         interruption: &mut impl Interruption,
-    ) -> Result<(), ImportError<MissOf<T>>> {
+    ) -> Result<(), ImportError<ChannelMiss<T>>> {
         let tally = self.carry(plan, tally, target, interruption).await?;
         tokio::select! {
             done = self.conclude(tally, target, description) => done,
@@ -115,7 +115,7 @@ impl<P: ImportProgress> ImportFlow<P> {
         tally: ImportTally,
         target: &T,
         interruption: &mut impl Interruption,
-    ) -> Result<ImportTally, ImportError<MissOf<T>>> {
+    ) -> Result<ImportTally, ImportError<ChannelMiss<T>>> {
         let (news, mut heard) = mpsc::channel(NEWS_AHEAD);
         let (stop, stopped) = watch::channel(false);
         let mut lanes = JoinSet::new();
@@ -159,7 +159,7 @@ impl<P: ImportProgress> ImportFlow<P> {
         tally: ImportTally,
         target: &T,
         description: &ImportDescription<'_>,
-    ) -> Result<(), ImportError<MissOf<T>>> {
+    ) -> Result<(), ImportError<ChannelMiss<T>>> {
         // An import of nothing is none. What tells of one is the same for the same files, and so there once.
         if tally.events > 0 {
             let digest = tally.name(description.mapping);
@@ -183,7 +183,7 @@ impl<P: ImportProgress> ImportFlow<P> {
         &mut self,
         event: &EventDraft,
         target: &T,
-    ) -> Result<bool, ImportError<MissOf<T>>> {
+    ) -> Result<bool, ImportError<ChannelMiss<T>>> {
         let location = RecordLocation { file: "the import's own event".into(), number: 1 };
         let item = Item { location, id: event.id.clone(), json: event.to_json().into_bytes() };
         let mut lane = Lane::new(target.channel(), SharedRequestSize::default());

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::actions::Actions;
 use super::cloud_events::CloudEvents;
-use super::mapped_events::{MappedEvents, Unmappable};
+use super::mapped_events::{MappedEvents, MappingRefusal};
 use super::mapping::{LineMapper, LineMapping};
 use super::runs::Runs;
 use super::transcript::Transcript;
@@ -100,7 +100,7 @@ impl Mapper {
         }
     }
 
-    pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedRecord, Unmappable> {
+    pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedRecord, MappingRefusal> {
         Ok(MappedRecord::Drafts(match self {
             Self::CloudEvents(events) => return events.map(record).map(MappedRecord::Event),
             Self::Transcript(transcript) => transcript.map(record)?,

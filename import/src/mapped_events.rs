@@ -25,11 +25,11 @@ impl MappedEvents {
 
 /// The reason why no event can be made of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unmappable {
+pub(crate) struct MappingRefusal {
     pub reason: String,
 }
 
-impl Unmappable {
+impl MappingRefusal {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
         let reason: String = reason.into();
         Self { reason: reason.chars().take(MAX_REASON_CHARS).collect() }

@@ -6,7 +6,7 @@ use bitacora_formats::{Micros, check_time, format_time};
 use serde_json::Value;
 
 use super::event_draft::EventDraft;
-use super::mapped_events::{MappedEvents, Unmappable};
+use super::mapped_events::{MappedEvents, MappingRefusal};
 
 /// A place in a JSON value: `/a/0/b` in RFC 6901, or `a.0.b`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl FromStr for Pointer {
 }
 
 impl Pointer {
-    fn find<'a>(&self, value: &'a Value) -> Result<&'a Value, Unmappable> {
+    fn find<'a>(&self, value: &'a Value) -> Result<&'a Value, MappingRefusal> {
         let step = |value: &'a Value, step: &String| match value {
             Value::Object(members) => members.get(step),
             Value::Array(elements) => elements.get(step.parse::<usize>().ok()?),
@@ -54,7 +54,7 @@ impl Pointer {
     }
 
     /// Returns the value there as text: a string, a number or a boolean.
-    fn text(&self, value: &Value) -> Result<String, Unmappable> {
+    fn text(&self, value: &Value) -> Result<String, MappingRefusal> {
         match self.find(value)? {
             Value::String(text) => Ok(text.clone()),
             Value::Number(number) => Ok(number.to_string()),
@@ -65,8 +65,8 @@ impl Pointer {
         }
     }
 
-    fn fault(&self, what: &str) -> Unmappable {
-        Unmappable::new(format!("{} {what}", self.text))
+    fn fault(&self, what: &str) -> MappingRefusal {
+        MappingRefusal::new(format!("{} {what}", self.text))
     }
 }
 
@@ -105,7 +105,7 @@ impl FromStr for Template {
 }
 
 impl Template {
-    fn fill(&self, value: &Value) -> Result<String, Unmappable> {
+    fn fill(&self, value: &Value) -> Result<String, MappingRefusal> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
@@ -177,10 +177,10 @@ impl LineMapper {
         Self { mapping, file: file.to_owned() }
     }
 
-    pub(crate) fn map(&self, record: &[u8], number: u64) -> Result<MappedEvents, Unmappable> {
+    pub(crate) fn map(&self, record: &[u8], number: u64) -> Result<MappedEvents, MappingRefusal> {
         // Only looked at: the data stays the bytes that were read.
-        let value: Value = serde_json::from_slice(record).map_err(Unmappable::json)?;
-        let data = std::str::from_utf8(record).map_err(|_| Unmappable::new("not UTF-8"))?;
+        let value: Value = serde_json::from_slice(record).map_err(MappingRefusal::json)?;
+        let data = std::str::from_utf8(record).map_err(|_| MappingRefusal::new("not UTF-8"))?;
         let text = |pointer: &Option<Pointer>| pointer.as_ref().map(|at| at.text(&value)).transpose();
         let fill = |template: &Option<Template>| template.as_ref().map(|text| text.fill(&value)).transpose();
         let LineMapping { kind, stream, source, id, time, actor, agent, session, run, call } = &self.mapping;
@@ -206,7 +206,7 @@ impl LineMapper {
 }
 
 /// Parses a time: RFC 3339, or a number since 1970 in seconds, milliseconds, microseconds or nanoseconds, recognized by its size.
-fn time_at(pointer: &Pointer, value: &Value) -> Result<String, Unmappable> {
+fn time_at(pointer: &Pointer, value: &Value) -> Result<String, MappingRefusal> {
     let text = pointer.text(value)?;
     if check_time(&text).is_ok() {
         return Ok(text);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use bitacora_formats::{BodyForm, Micros, parse_events};
 use tokio::sync::mpsc::Sender;
 
-use super::batches::{BatchPacker, EventBatch, Item, MAX_EVENT_BYTES, RecordLocation};
+use super::batches::{BatchBuilder, EventBatch, Item, MAX_EVENT_BYTES, RecordLocation};
 use super::event_draft::EventDraft;
 use super::format::{Format, MappedRecord, Mapper};
-use super::mapped_events::Unmappable;
+use super::mapped_events::MappingRefusal;
 use super::mapping::LineMapping;
 use super::records::{MAX_LINE_BYTES, OpenFile, ReadProgress, Record, Records};
 use super::source_file::SourceFile;
@@ -62,7 +62,7 @@ impl ImportPlan {
         lanes: &[Sender<EventBatch>],
         progress: &P,
     ) -> io::Result<ImportTally> {
-        let mut sender = EventSender { tally, packer: BatchPacker::new(self.batch_events), lanes };
+        let mut sender = EventSender { tally, batches: BatchBuilder::new(self.batch_events), lanes };
         for file in &self.files {
             match self.read_file(file, &mut sender, progress) {
                 Ok(()) => {}
@@ -202,7 +202,7 @@ fn tell_format(
 /// The sender of events to the lanes.
 struct EventSender<'a> {
     tally: ImportTally,
-    packer: BatchPacker,
+    batches: BatchBuilder,
     lanes: &'a [Sender<EventBatch>],
 }
 
@@ -215,7 +215,7 @@ impl EventSender<'_> {
         location: RecordLocation,
     ) -> Result<bool, ReadStop> {
         let mapped = match record {
-            None => Err(Unmappable::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
+            None => Err(MappingRefusal::new(format!("longer than {MAX_LINE_BYTES} bytes"))),
             Some(record) => mapper.map(record, location.number),
         };
         let sent = match mapped {
@@ -249,7 +249,7 @@ impl EventSender<'_> {
         &mut self,
         drafts: &[EventDraft],
         location: &RecordLocation,
-    ) -> Result<Result<(), Unmappable>, ReadStop> {
+    ) -> Result<Result<(), MappingRefusal>, ReadStop> {
         self.events(drafts.iter().map(|draft| draft.to_json().into_bytes()).collect(), location)
     }
 
@@ -258,15 +258,17 @@ impl EventSender<'_> {
         &mut self,
         events: Vec<Vec<u8>>,
         location: &RecordLocation,
-    ) -> Result<Result<(), Unmappable>, ReadStop> {
+    ) -> Result<Result<(), MappingRefusal>, ReadStop> {
         let mut checked = Vec::with_capacity(events.len());
         for json in events {
             if json.len() > MAX_EVENT_BYTES {
                 let reason = format!("an event of {} bytes; {MAX_EVENT_BYTES} are taken", json.len());
-                return Ok(Err(Unmappable::new(reason)));
+                return Ok(Err(MappingRefusal::new(reason)));
             }
             let address = match parse_events(&json, BodyForm::Structured, None) {
-                Err(error) => return Ok(Err(Unmappable::new(format!("{}: {}", error.pointer, error.kind)))),
+                Err(error) => {
+                    return Ok(Err(MappingRefusal::new(format!("{}: {}", error.pointer, error.kind))));
+                }
                 Ok(events) => events.into_iter().next().map(|event| Address {
                     kind: event.kind.into_owned(),
                     stream: event.stream.into_owned(),
@@ -280,7 +282,7 @@ impl EventSender<'_> {
             ImportTally::count(&mut self.tally.kinds, &kind);
             self.tally.events += 1;
             let item = Item { location: location.clone(), id, json };
-            if let Some((lane, full)) = self.packer.push(&stream, &source, item) {
+            if let Some((lane, full)) = self.batches.push(&stream, &source, item) {
                 self.send(lane, full)?;
             }
         }
@@ -293,7 +295,7 @@ impl EventSender<'_> {
     }
 
     fn rest(&mut self) -> Result<(), ReadStop> {
-        self.packer.rest().into_iter().try_for_each(|(lane, batch)| self.send(lane, batch))
+        self.batches.rest().into_iter().try_for_each(|(lane, batch)| self.send(lane, batch))
     }
 }
 

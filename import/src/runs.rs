@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::event_draft::EventDraft;
 use super::gap::gap_of;
 use super::json_text::JsonObject;
-use super::mapped_events::{MappedEvents, Unmappable};
+use super::mapped_events::{MappedEvents, MappingRefusal};
 
 /// The mapping of runs to events.
 pub(crate) struct Runs {
@@ -72,10 +72,10 @@ impl Runs {
         Self { set: set.to_owned(), seen: HashSet::new() }
     }
 
-    pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedEvents, Unmappable> {
-        let run: RunRecord<'_> = serde_json::from_slice(record).map_err(Unmappable::json)?;
+    pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedEvents, MappingRefusal> {
+        let run: RunRecord<'_> = serde_json::from_slice(record).map_err(MappingRefusal::json)?;
         let task = run.task_id.get().trim_matches('"');
-        let reward: f64 = serde_json::from_str(run.reward.get()).map_err(Unmappable::json)?;
+        let reward: f64 = serde_json::from_str(run.reward.get()).map_err(MappingRefusal::json)?;
         let mut name = format!("{}/{task}.{}", self.set, run.trial.unwrap_or_default());
         if self.seen.contains(&name) {
             name.push_str(&format!("#{number}"));

@@ -15,13 +15,13 @@ use super::actions::server_of;
 use super::event_draft::EventDraft;
 use super::gap::gap_of;
 use super::json_text::JsonObject;
-use super::mapped_events::{MappedEvents, Unmappable};
+use super::mapped_events::{MappedEvents, MappingRefusal};
 use super::outcome::CallEnding;
 use super::runs::digest;
 
 /// The most calls whose results are awaited. The tools of older ones are forgotten, and their results come without a tool.
 const MAX_OPEN_CALLS: usize = 10_000;
-/// The most sessions of one file whose start is remembered.
+/// The most sessions of one file whose start is stored.
 const MAX_SESSIONS: usize = 10_000;
 /// The age after which a file's last lines are complete: no answer is still being written, and no result is still awaited.
 const PATIENCE: Micros = Micros(3_600_000_000);
@@ -34,7 +34,7 @@ const SYNTHETIC: &str = "<synthetic>";
 #[derive(Default)]
 pub(crate) struct Transcript {
     started: HashSet<String>,
-    calls: HashMap<String, WaitingCall>,
+    calls: HashMap<String, PendingCall>,
     /// The ids of `calls`, oldest first; some may be gone.
     call_order: VecDeque<String>,
     /// The number of forgotten calls that had no result by then.
@@ -42,7 +42,7 @@ pub(crate) struct Transcript {
     partial: Option<PartialMessage>,
 }
 
-struct WaitingCall {
+struct PendingCall {
     tool: String,
     model: Option<String>,
     at: Option<Micros>,
@@ -63,8 +63,8 @@ struct PartialMessage {
 }
 
 impl Transcript {
-    pub(crate) fn map(&mut self, line: &[u8]) -> Result<MappedEvents, Unmappable> {
-        let entry: TranscriptEntry<'_> = serde_json::from_slice(line).map_err(Unmappable::json)?;
+    pub(crate) fn map(&mut self, line: &[u8]) -> Result<MappedEvents, MappingRefusal> {
+        let entry: TranscriptEntry<'_> = serde_json::from_slice(line).map_err(MappingRefusal::json)?;
         match entry.kind.as_str() {
             "assistant" => self.assistant(&entry),
             "user" => self.user(&entry),
@@ -87,11 +87,11 @@ impl Transcript {
         MappedEvents { events, without_outcome, passed_over: None }
     }
 
-    fn assistant(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
+    fn assistant(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, MappingRefusal> {
         let origin = LineOrigin::of(entry)?;
         let message = entry.message("assistant")?;
         let MessageContent::Blocks(blocks) = message.content()? else {
-            return Err(Unmappable::new("an assistant's message without a list of contents"));
+            return Err(MappingRefusal::new("an assistant's message without a list of contents"));
         };
         let mut requested = Vec::new();
         for block in &blocks {
@@ -104,7 +104,7 @@ impl Transcript {
         mapped.events.extend(self.go_on(entry, &origin, &message, &blocks));
         for (call, tool, event) in requested {
             let gap = gap_of(&event, "no result of it follows in the transcript");
-            let open = WaitingCall { tool, model: message.model.clone(), at: origin.at, gap };
+            let open = PendingCall { tool, model: message.model.clone(), at: origin.at, gap };
             self.remember(call, open);
             mapped.events.push(event);
         }
@@ -114,7 +114,7 @@ impl Transcript {
         Ok(mapped)
     }
 
-    fn user(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
+    fn user(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, MappingRefusal> {
         let origin = LineOrigin::of(entry)?;
         let message = entry.message("user")?;
         let (mut told, mut ended) = (Vec::new(), Vec::new());
@@ -157,7 +157,7 @@ impl Transcript {
         Ok(mapped)
     }
 
-    fn system(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, Unmappable> {
+    fn system(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, MappingRefusal> {
         let what = entry.subtype.as_deref().unwrap_or_default();
         let Some(duration_ms) = entry.duration_ms.filter(|_| what == "turn_duration") else {
             return Ok(MappedEvents::passed_over(format!(
@@ -237,9 +237,9 @@ impl Transcript {
         entry: &TranscriptEntry<'_>,
         origin: &LineOrigin,
         block: &Block<'_>,
-    ) -> Result<(String, EventDraft), Unmappable> {
+    ) -> Result<(String, EventDraft), MappingRefusal> {
         let call = block.tool_use_id.clone().filter(|id| !id.is_empty());
-        let call = call.ok_or_else(|| Unmappable::new("a tool result without tool_use_id"))?;
+        let call = call.ok_or_else(|| MappingRefusal::new("a tool result without tool_use_id"))?;
         let text = result_text(block.content)?;
         let ending = CallEnding::of_result(&text, block.is_error.unwrap_or_default());
         let open = self.calls.get(&call);
@@ -262,7 +262,7 @@ impl Transcript {
         Ok((call, event))
     }
 
-    fn remember(&mut self, call: String, open: WaitingCall) {
+    fn remember(&mut self, call: String, open: PendingCall) {
         while self.calls.len() >= MAX_OPEN_CALLS {
             let Some(oldest) = self.call_order.pop_front() else { break };
             self.forgotten += u64::from(self.calls.remove(&oldest).is_some());
@@ -308,11 +308,11 @@ struct LineOrigin {
 }
 
 impl LineOrigin {
-    fn of(entry: &TranscriptEntry<'_>) -> Result<Self, Unmappable> {
+    fn of(entry: &TranscriptEntry<'_>) -> Result<Self, MappingRefusal> {
         let session = entry.session.clone().filter(|session| !session.is_empty());
-        let session = session.ok_or_else(|| Unmappable::new("no sessionId"))?;
-        let time = entry.timestamp.clone().ok_or_else(|| Unmappable::new("no timestamp"))?;
-        let at = parse_time(&time).map_err(|error| Unmappable::new(format!("timestamp: {error}")))?;
+        let session = session.ok_or_else(|| MappingRefusal::new("no sessionId"))?;
+        let time = entry.timestamp.clone().ok_or_else(|| MappingRefusal::new("no timestamp"))?;
+        let at = parse_time(&time).map_err(|error| MappingRefusal::new(format!("timestamp: {error}")))?;
         let agent = match (&entry.agent_id, entry.is_sidechain) {
             (Some(agent), _) => format!("claude-code/{agent}"),
             (None, true) => "claude-code/subagent".to_owned(),
@@ -335,14 +335,14 @@ impl LineOrigin {
         }
     }
 
-    fn own_id(&self, entry: &TranscriptEntry<'_>, part: &str) -> Result<String, Unmappable> {
+    fn own_id(&self, entry: &TranscriptEntry<'_>, part: &str) -> Result<String, MappingRefusal> {
         let uuid = entry.uuid.as_deref().filter(|uuid| !uuid.is_empty());
-        uuid.map(|uuid| format!("{uuid}#{part}")).ok_or_else(|| Unmappable::new("no uuid"))
+        uuid.map(|uuid| format!("{uuid}#{part}")).ok_or_else(|| MappingRefusal::new("no uuid"))
     }
 
     /// Maps a line under a person's name. A prompt starts a turn, and the harness's note of an interruption ends one.
     /// All other such lines are the harness's own.
-    fn prompt(&self, entry: &TranscriptEntry<'_>, text: &str) -> Result<Option<EventDraft>, Unmappable> {
+    fn prompt(&self, entry: &TranscriptEntry<'_>, text: &str) -> Result<Option<EventDraft>, MappingRefusal> {
         if text.starts_with("[Request interrupted by user") {
             let data = JsonObject::new().text("stop_reason", "interrupted").text("assurance", "imported");
             return Ok(Some(self.event(self.own_id(entry, "turn-ended")?, "turn.ended", data)));
@@ -367,10 +367,10 @@ impl LineOrigin {
         entry: &TranscriptEntry<'_>,
         message: &TranscriptMessage<'_>,
         block: &Block<'_>,
-    ) -> Result<(String, String, EventDraft), Unmappable> {
+    ) -> Result<(String, String, EventDraft), MappingRefusal> {
         let call = block.id.clone().filter(|id| !id.is_empty());
-        let call = call.ok_or_else(|| Unmappable::new("a tool use without id"))?;
-        let tool = block.name.clone().ok_or_else(|| Unmappable::new("a tool use without name"))?;
+        let call = call.ok_or_else(|| MappingRefusal::new("a tool use without id"))?;
+        let tool = block.name.clone().ok_or_else(|| MappingRefusal::new("a tool use without name"))?;
         let data = JsonObject::new()
             .text("call", &call)
             .text("tool", &tool)

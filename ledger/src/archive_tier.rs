@@ -11,7 +11,7 @@ use crate::query::Filter;
 
 /// A frame as it was, read from archives.
 #[derive(Debug, Clone)]
-pub struct ColdFrame {
+pub struct ArchivedFrame {
     /// The position of its first event.
     pub first_position: Position,
     /// The number of events that it holds.
@@ -22,13 +22,13 @@ pub struct ColdFrame {
     pub body: Arc<Vec<u8>>,
 }
 
-impl ColdFrame {
+impl ArchivedFrame {
     /// The event at one of its positions.
-    fn event(&self, position: Position) -> Result<ColdEvent, ColdError> {
-        let damaged = |what: String| ColdError {
+    fn event(&self, position: Position) -> Result<ArchivedEvent, ArchiveTierError> {
+        let damaged = |what: String| ArchiveTierError {
             first: self.first_position,
             last: self.first_position.plus(u64::from(self.count.max(1)) - 1).unwrap_or(position),
-            kind: ColdErrorKind::Damaged,
+            kind: ArchiveTierErrorKind::Damaged,
             what,
         };
         let body = decode_body(&self.body, self.count).map_err(|error| damaged(error.to_string()))?;
@@ -36,7 +36,7 @@ impl ColdFrame {
         for request in &body.requests {
             for (entry, index) in request.entries.iter().zip(0..) {
                 if next == Some(position) {
-                    return Ok(ColdEvent {
+                    return Ok(ArchivedEvent {
                         position,
                         time: self.time,
                         stream_version: entry.stream_version,
@@ -54,7 +54,7 @@ impl ColdFrame {
 
 /// An event as its frame held it, read from archives without the rest of the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColdEvent {
+pub struct ArchivedEvent {
     /// Its position.
     pub position: Position,
     /// The time of its frame.
@@ -69,7 +69,7 @@ pub struct ColdEvent {
     pub part: Option<Vec<u8>>,
 }
 
-impl ColdEvent {
+impl ArchivedEvent {
     pub(crate) fn entry(&self) -> BodyEntry<'_> {
         BodyEntry { stream_version: self.stream_version, record: &self.record, part: self.part.as_deref() }
     }
@@ -83,7 +83,7 @@ impl ColdEvent {
 
 /// The state that decides, as a reactor wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColdState {
+pub struct ArchivedReactorState {
     /// The last event that is folded in it.
     pub position: Position,
     /// The bytes that the reactor wrote.
@@ -92,7 +92,7 @@ pub struct ColdState {
 
 /// Positions that follow one another in archives, and the times of the frames of the first and the last of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ColdStretch {
+pub struct ArchivedSpan {
     /// The first position.
     pub first: Position,
     /// The last position.
@@ -105,7 +105,7 @@ pub struct ColdStretch {
 
 /// The kinds of failed archive reads, by what the reader can do about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColdErrorKind {
+pub enum ArchiveTierErrorKind {
     /// It may be there later: the store does not answer, or no archives were named.
     Unavailable,
     /// It is not what its manifest says.
@@ -119,37 +119,37 @@ pub enum ColdErrorKind {
 /// A range of archived events that cannot be read, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("positions {first} to {last} lie in an archive: {what}")]
-pub struct ColdError {
+pub struct ArchiveTierError {
     /// The first position that cannot be read.
     pub first: Position,
     /// The last one.
     pub last: Position,
     /// The kind of failure, which tells whether a retry can help.
-    pub kind: ColdErrorKind,
+    pub kind: ArchiveTierErrorKind,
     /// The reason, in words.
     pub what: String,
 }
 
-impl ColdError {
+impl ArchiveTierError {
     /// A stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self.kind {
-            ColdErrorKind::Unavailable => "archive-unavailable",
-            ColdErrorKind::Damaged => "archive-damaged",
-            ColdErrorKind::KeyRetired => "key-retired",
-            ColdErrorKind::KeyMissing => "key-missing",
+            ArchiveTierErrorKind::Unavailable => "archive-unavailable",
+            ArchiveTierErrorKind::Damaged => "archive-damaged",
+            ArchiveTierErrorKind::KeyRetired => "key-retired",
+            ArchiveTierErrorKind::KeyMissing => "key-missing",
         }
     }
 }
 
 /// The archives of one ledger.
-pub trait ColdTier: fmt::Debug + Send + Sync {
+pub trait ArchiveTier: fmt::Debug + Send + Sync {
     /// The frame that holds `position`. Blocks on the store.
     ///
     /// # Errors
-    /// [`ColdError`], which names the positions that are out of reach with it.
-    fn frame(&self, position: Position) -> Result<ColdFrame, ColdError>;
+    /// [`ArchiveTierError`], which names the positions that are out of reach with it.
+    fn frame(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError>;
 
     /// The events at these positions, in their order: the first, and those behind it as far as they can be had and until there are
     /// `max_bytes` of them. Blocks on the store.
@@ -157,8 +157,12 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// Readers of frames see that these are whole.
     ///
     /// # Errors
-    /// [`ColdError`] where the first cannot be had.
-    fn events(&self, positions: &[Position], max_bytes: usize) -> Result<Vec<ColdEvent>, ColdError> {
+    /// [`ArchiveTierError`] where the first cannot be had.
+    fn events(
+        &self,
+        positions: &[Position],
+        max_bytes: usize,
+    ) -> Result<Vec<ArchivedEvent>, ArchiveTierError> {
         let (mut events, mut bytes) = (Vec::new(), 0);
         for position in positions {
             match self.frame(*position).and_then(|frame| frame.event(*position)) {
@@ -180,12 +184,12 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// the filter's labels. `None` where they know nothing. Blocks on the store.
     ///
     /// # Errors
-    /// [`ColdError`].
+    /// [`ArchiveTierError`].
     fn alike_around(
         &self,
         filter: &Filter,
         position: Position,
-    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ColdError> {
+    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ArchiveTierError> {
         let (_, _) = (filter, position);
         Ok(None)
     }
@@ -193,7 +197,7 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// The first of the stretches into which the archives divide the positions from `position` on whose last event is of `time` or
     /// later; no event between `position` and it is. The smaller the stretch, the less is looked for in it. `None` where they know
     /// nothing, or have no such stretch. Blocks on the store, but reads no event.
-    fn stretch_at(&self, position: Position, time: Micros) -> Option<ColdStretch> {
+    fn span_at(&self, position: Position, time: Micros) -> Option<ArchivedSpan> {
         let (_, _) = (position, time);
         None
     }
@@ -202,8 +206,8 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
     /// store.
     ///
     /// # Errors
-    /// [`ColdError`], which names the positions of the archive that does not give its state.
-    fn state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ColdError> {
+    /// [`ArchiveTierError`], which names the positions of the archive that does not give its state.
+    fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
         let (_, _) = (until, reactor);
         Ok(None)
     }
@@ -211,7 +215,7 @@ pub trait ColdTier: fmt::Debug + Send + Sync {
 
 /// The access of an archive reader to the ledger's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColdAccess {
+pub enum ArchiveAccess {
     /// Nothing.
     Reading,
     /// It has the ledger to itself: what the folder has lost of the archives may be put back there.
@@ -219,33 +223,33 @@ pub enum ColdAccess {
 }
 
 /// A source of archives for each ledger.
-pub trait ColdArchives: fmt::Debug + Send + Sync {
+pub trait ArchiveSource: fmt::Debug + Send + Sync {
     /// Those of the ledger in this folder. Nothing is asked of a store before an event is.
     fn of_ledger(
         &self,
         folder: &Path,
         ledger: LedgerId,
         keyring: &Arc<Keyring>,
-        access: ColdAccess,
-    ) -> Arc<dyn ColdTier>;
+        access: ArchiveAccess,
+    ) -> Arc<dyn ArchiveTier>;
 }
 
 /// No archives: what was released cannot be read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoArchives;
 
-impl ColdArchives for NoArchives {
-    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ColdAccess) -> Arc<dyn ColdTier> {
+impl ArchiveSource for NoArchives {
+    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ArchiveAccess) -> Arc<dyn ArchiveTier> {
         Arc::new(Self)
     }
 }
 
-impl ColdTier for NoArchives {
-    fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
-        Err(ColdError {
+impl ArchiveTier for NoArchives {
+    fn frame(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError> {
+        Err(ArchiveTierError {
             first: position,
             last: position,
-            kind: ColdErrorKind::Unavailable,
+            kind: ArchiveTierErrorKind::Unavailable,
             what: "the segment was released, and it was not said where the archives are".to_owned(),
         })
     }

@@ -2,8 +2,8 @@
 
 pub(crate) mod content;
 pub(crate) mod control_files;
-pub(crate) mod kept_replay;
 pub(crate) mod lost_end;
+pub(crate) mod replay_progress;
 pub(crate) mod status;
 pub(crate) mod visit;
 
@@ -40,12 +40,12 @@ use crate::read::page::PageBuilder;
 use crate::read::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::read_error::ReadError;
 use crate::receipt::Head;
-use crate::segments::Side;
+use crate::segments::GapSide;
 use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
 use crate::submission::inbox::{Lane, SequencerCommand};
 use crate::submission::messages::QueuedRequest;
-use crate::submission::prepare::{PreparedRequest, RequestOrigin, check_seen};
+use crate::submission::prepare::{PreparedRequest, RequestOrigin, check_condition_position};
 use crate::submission::request::{AppendCondition, AppendRequest};
 use crate::tables::fold::Fold;
 use crate::writer_state::WriterState;
@@ -84,7 +84,7 @@ impl Ledger {
     ) -> Result<Self, OpenError> {
         let own = Arc::clone(&keyring);
         let opened = for_writing::open(environment, folder, keyring, options);
-        let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
+        let say_begun = |error| loss_record::name_declared_loss(&*environment.disk, folder, &own, error);
         let opened = opened.map_err(say_begun);
         opened.map(|inner| Self { inner: Arc::new(inner) })
     }
@@ -103,7 +103,7 @@ impl Ledger {
     ) -> Result<(Self, DeclaredLoss), OpenError> {
         let own = Arc::clone(&keyring);
         let declared = for_writing::declare_loss(environment, folder, keyring, options);
-        let say_begun = |error| loss_record::say_begun(&*environment.disk, folder, &own, error);
+        let say_begun = |error| loss_record::name_declared_loss(&*environment.disk, folder, &own, error);
         let (inner, loss) = declared.map_err(say_begun)?;
         Ok((Self { inner: Arc::new(inner) }, loss))
     }
@@ -218,7 +218,7 @@ impl Ledger {
         prepared: &mut PreparedRequest,
     ) -> Result<(), AppendError> {
         let head = self.head();
-        check_seen(condition, head.position)?;
+        check_condition_position(condition, head.position)?;
         let Some(checked) = &mut prepared.condition else { return Ok(()) };
         if condition.after.get() >= self.shared().write.window_after.load(Ordering::Relaxed) {
             return Ok(());
@@ -363,7 +363,7 @@ impl Ledger {
     /// # Errors
     /// As [`Self::read`].
     pub fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
-        self.shared().read.segments.first_at(time, Side::Before)
+        self.shared().read.segments.first_at(time, GapSide::Before)
     }
 
     /// As [`Self::first_at`]; where damage hides which one that is, the first one behind what is lost. Everything before `time` lies
@@ -372,7 +372,7 @@ impl Ledger {
     /// # Errors
     /// As [`Self::read`].
     pub fn first_certainly_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
-        self.shared().read.segments.first_at(time, Side::Behind)
+        self.shared().read.segments.first_at(time, GapSide::Behind)
     }
 
     /// The event at a position. Blocks as [`Self::read`] does.

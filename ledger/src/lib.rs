@@ -46,8 +46,8 @@ pub use archive::archiving::{ChainLink, PlainFrame, SegmentStart};
 pub use archive::known_segments::{KnownSegment, KnownSegments};
 pub use archive_records::SealedArchive;
 pub use archive_tier::{
-    ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdState, ColdStretch,
-    ColdTier, NoArchives,
+    ArchiveAccess, ArchiveSource, ArchiveTier, ArchiveTierError, ArchiveTierErrorKind, ArchivedEvent,
+    ArchivedFrame, ArchivedReactorState, ArchivedSpan, NoArchives,
 };
 pub use bitacora_formats::LostHead;
 pub use heads::anchor::{Anchor, AnchorError, FolderAnchor};
@@ -58,7 +58,7 @@ pub use host::disk::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, Open
 pub use host::entropy::{Entropy, SystemEntropy};
 pub use host::environment::Environment;
 pub use ledger::Ledger;
-pub use ledger::kept_replay::{KeptReplay, KeptReplayError};
+pub use ledger::replay_progress::{ReplayProgress, ReplayProgressError};
 pub use log_fault::LogFault;
 pub use loss::DeclaredLoss;
 pub use open_error::OpenError;

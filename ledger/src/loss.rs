@@ -39,9 +39,9 @@ pub(crate) enum LossPolicy {
 pub struct DeclaredLoss {
     /// The generation that begins.
     pub generation: Generation,
-    /// The last tree head that is remembered and not reached any more, if there is one.
+    /// The last known tree head that is not reached any more, if there is one.
     pub lost: Option<LostHead>,
-    /// The note that the anchor remembered: it is moved on from there, whether that is lost or not.
+    /// The note that the anchor held: it is moved on from there, whether that is lost or not.
     pub anchored: Option<String>,
     /// The last event that is left, and what commits to all up to it.
     pub retained: Head,

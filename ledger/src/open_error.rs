@@ -4,7 +4,7 @@ use std::io;
 
 use bitacora_formats::{Generation, Position};
 
-use crate::archive_tier::ColdError;
+use crate::archive_tier::ArchiveTierError;
 use crate::heads::anchor::AnchorError;
 use crate::heads::rollback::Rollback;
 use crate::log_fault::LogFault;
@@ -35,7 +35,7 @@ pub enum OpenError {
     Corrupt(LogFault),
     /// Tables that stand for released segments are gone, and the archives do not give what they are made of.
     #[error("{0}; the ledger was not opened: its tables are made from what lies there")]
-    Archive(ColdError),
+    Archive(ArchiveTierError),
     /// Every epoch, or every segment number, is used.
     #[error("all {max} {0} of this ledger are used; it can still be read, and a new ledger takes events", max = u32::MAX)]
     Exhausted(&'static str),
@@ -58,7 +58,7 @@ pub enum OpenError {
         /// The last event in archives.
         through: Position,
     },
-    /// A declared loss begins a generation that nothing remembered explains.
+    /// A declared loss begins a generation that no known head explains.
     #[error(
         "found the loss of generation {found} declared, expected generation {expected}; nothing was changed: remove the file declared-loss, and declare the loss again"
     )]

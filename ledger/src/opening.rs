@@ -1,6 +1,7 @@
 //! Openings of a ledger: for writing, for reading, for questions; and what they do about a loss.
 
 pub(crate) mod creation;
+pub(crate) mod events_behind_damage;
 pub(crate) mod for_writing;
 pub(crate) mod loss_policy;
 pub(crate) mod loss_record;
@@ -11,4 +12,3 @@ pub(crate) mod recover;
 pub(crate) mod released_files;
 pub(crate) mod signing_keys;
 pub(crate) mod snapshot_open;
-pub(crate) mod whole_behind;

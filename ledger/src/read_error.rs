@@ -2,7 +2,7 @@
 
 use bitacora_formats::Position;
 
-use crate::archive_tier::ColdError;
+use crate::archive_tier::ArchiveTierError;
 use crate::log_fault::LogFault;
 
 /// The reasons for which stored events cannot be read.
@@ -32,7 +32,7 @@ pub enum ReadError {
     TreeBehind(String),
     /// They lie in archives, which do not give them.
     #[error(transparent)]
-    Archive(ColdError),
+    Archive(ArchiveTierError),
     /// There is not enough memory to open a frame.
     #[error("not enough memory to open a frame; try again")]
     Memory,

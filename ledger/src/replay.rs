@@ -16,7 +16,7 @@ use bitacora_formats::{
 
 use self::cursor::{Progress, ReplayCursor};
 pub(crate) use self::keyring_check::refuse_wrong_keyring;
-use crate::archive_tier::{ColdAccess, ColdArchives, ColdTier};
+use crate::archive_tier::{ArchiveAccess, ArchiveSource, ArchiveTier};
 use crate::dedup::id_tables::IdTables;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
@@ -49,7 +49,7 @@ pub(crate) struct ReplayedLog {
     pub(crate) head: Head,
     pub(crate) segments: Vec<Arc<Segment>>,
     /// The archives of released segments' frames.
-    pub(crate) tier: Arc<dyn ColdTier>,
+    pub(crate) tier: Arc<dyn ArchiveTier>,
     pub(crate) tips: KeyMap<StreamKey, Tip>,
     pub(crate) ids: Arc<IdTables>,
     pub(crate) tip_tables: TipTables,
@@ -91,7 +91,7 @@ impl TailState {
 /// Reads a ledger's segments in order.
 pub(crate) struct Replay<'a> {
     disk: Arc<dyn Disk>,
-    archives: Arc<dyn ColdArchives>,
+    archives: Arc<dyn ArchiveSource>,
     /// Of the segments.
     folder: PathBuf,
     /// Of the tables.
@@ -314,8 +314,8 @@ impl Replay<'_> {
     }
 
     /// The archives of the ledger, of which nothing is asked before an event is.
-    fn tier(&self, ledger: LedgerId) -> Arc<dyn ColdTier> {
-        self.archives.of_ledger(self.ledger, ledger, self.keyring, ColdAccess::Writing)
+    fn tier(&self, ledger: LedgerId) -> Arc<dyn ArchiveTier> {
+        self.archives.of_ledger(self.ledger, ledger, self.keyring, ArchiveAccess::Writing)
     }
 
     fn only_blank(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {

@@ -12,7 +12,7 @@ use bitacora_formats::{
     is_all_zeros, undo_one_flip,
 };
 
-use crate::archive_tier::ColdTier;
+use crate::archive_tier::ArchiveTier;
 use crate::host::disk::{Disk, DiskFile, OpenMode};
 use crate::segment_list::{SegmentList, read_released, segment_header};
 use crate::segments::segment_file::{is_signed_by, load_segment};
@@ -26,7 +26,7 @@ pub(crate) struct SegmentIndex<'a> {
     folder: &'a Path,
     segments: Vec<IndexedSegment>,
     /// The end of the last of them, once asked.
-    last: OnceLock<Option<WholeEnd>>,
+    last: OnceLock<Option<WalkedSegmentEnd>>,
 }
 
 /// One segment by its header.
@@ -44,7 +44,7 @@ pub(crate) enum FrameStorage {
 
 /// The end of a segment that was walked over.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WholeEnd {
+pub(crate) struct WalkedSegmentEnd {
     pub(crate) end: SegmentEnd,
     /// The offset behind its last frame.
     pub(crate) frames_end: u64,
@@ -93,7 +93,7 @@ impl<'a> SegmentIndex<'a> {
     }
 
     /// Returns the end of the last segment, if that is whole and has its footer.
-    pub(crate) fn last_end(&self) -> Option<WholeEnd> {
+    pub(crate) fn last_end(&self) -> Option<WalkedSegmentEnd> {
         *self.last.get_or_init(|| {
             let name = segment_file_name(self.last()?.number);
             let bytes = load_segment(self.disk, &self.folder.join(name)).ok()?;
@@ -104,7 +104,7 @@ impl<'a> SegmentIndex<'a> {
                     Step::Frame(_) => {}
                     Step::Footer(_) => frames_end = Some(walk.offset() - FOOTER_BYTES as u64),
                     Step::End => {
-                        return frames_end.map(|frames_end| WholeEnd {
+                        return frames_end.map(|frames_end| WalkedSegmentEnd {
                             end: *walk.end(),
                             frames_end,
                             offset: walk.offset(),
@@ -120,7 +120,7 @@ impl<'a> SegmentIndex<'a> {
     pub(crate) fn segments_through(
         self,
         number: SegmentNumber,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> Option<Vec<Arc<Segment>>> {
         let segment = self.segments.get(usize::try_from(number.0.checked_sub(1)?).ok()?)?;
         let (frames_end, next) = match self.segments.get(usize::try_from(number.0).ok()?) {
@@ -137,7 +137,7 @@ impl<'a> SegmentIndex<'a> {
         last: &SegmentHeader,
         frames_end: u64,
         last_position: Position,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> Option<Vec<Arc<Segment>>> {
         let count = usize::try_from(last.number.0).ok()?;
         let nexts: Vec<_> = self

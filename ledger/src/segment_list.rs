@@ -25,7 +25,7 @@ pub(crate) struct SegmentList {
     /// The gap after those, if they do not reach the end.
     pub(crate) gap: Option<Gap>,
     /// The last segment that leaves lie beside. They are written once a frame is durable, so that it was there.
-    remembered: Option<SegmentNumber>,
+    leaves_end: Option<SegmentNumber>,
 }
 
 /// A segment that is missing, with others behind it. No crash leaves one: files are made in order and removed from the end.
@@ -40,7 +40,7 @@ impl SegmentList {
     pub(crate) fn read(disk: &dyn Disk, folder: &Path) -> Result<Self, OpenError> {
         // First: a live ledger goes on meanwhile.
         let beside = beside(disk, folder)?;
-        let remembered = beside.iter().filter_map(|name| leaves_number(name)).max();
+        let leaves_end = beside.iter().filter_map(|name| leaves_number(name)).max();
         let entries = disk
             .list(folder)
             .map_err(|source| OpenError::Disk { what: "listing the segments".to_owned(), source })?;
@@ -62,13 +62,13 @@ impl SegmentList {
         if let Some((at, _)) = gap {
             numbers.truncate(at);
         }
-        Ok(Self { numbers, released, gap: gap.map(|(_, gap)| gap), remembered })
+        Ok(Self { numbers, released, gap: gap.map(|(_, gap)| gap), leaves_end })
     }
 
     /// Returns the fault of a missing end: leaves lie beside a segment behind the last one with a frame.
     pub(crate) fn missing_end(&self, end: &SegmentEnd) -> Option<LogFault> {
-        let (remembered, missing) = (self.remembered.filter(|last| *last > end.number)?, end.number.next()?);
-        let beside = leaves_file_name(remembered);
+        let (leaves_end, missing) = (self.leaves_end.filter(|last| *last > end.number)?, end.number.next()?);
+        let beside = leaves_file_name(leaves_end);
         Some(LogFault {
             file: format!("{SEGMENTS}/{}", segment_file_name(missing)),
             offset: 0,

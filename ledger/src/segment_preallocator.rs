@@ -31,18 +31,18 @@ pub(crate) struct SegmentPreallocator {
 }
 
 struct State {
-    stage: Stage,
+    stage: PreallocationStage,
     closing: bool,
 }
 
-enum Stage {
+enum PreallocationStage {
     Making(SegmentNumber),
     Ready(BlankSegment),
     Failed(SegmentNumber, ReadOnlyReason),
 }
 
 /// The segment that the sequencer can count on.
-pub(crate) enum Outlook {
+pub(crate) enum NextSegment {
     Ready,
     Making,
     Failed(ReadOnlyReason),
@@ -51,7 +51,7 @@ pub(crate) enum Outlook {
 impl SegmentPreallocator {
     /// Begins with the segment of this number; [`SegmentPreallocator::run`] does the work.
     pub(crate) fn new(ledger: &Path, first: SegmentNumber, segment_bytes: u64) -> Self {
-        let state = OrderedMutex::inner(State { stage: Stage::Making(first), closing: false });
+        let state = OrderedMutex::inner(State { stage: PreallocationStage::Making(first), closing: false });
         Self { state, wake: Condvar::new(), folder: segments_folder(ledger), segment_bytes }
     }
 
@@ -59,20 +59,20 @@ impl SegmentPreallocator {
         self.state.lock()
     }
 
-    pub(crate) fn outlook(&self) -> Outlook {
+    pub(crate) fn outlook(&self) -> NextSegment {
         match &self.lock().stage {
-            Stage::Making(_) => Outlook::Making,
-            Stage::Ready(_) => Outlook::Ready,
-            Stage::Failed(_, reason) => Outlook::Failed(reason.clone()),
+            PreallocationStage::Making(_) => NextSegment::Making,
+            PreallocationStage::Ready(_) => NextSegment::Ready,
+            PreallocationStage::Failed(_, reason) => NextSegment::Failed(reason.clone()),
         }
     }
 
     /// Hands out the segment if it is ready, and begins to make the one after it.
     pub(crate) fn take(&self) -> Option<BlankSegment> {
         let mut state = self.lock();
-        let Stage::Ready(blank) = &state.stage else { return None };
-        let next = Stage::Making(blank.number.next()?);
-        let Stage::Ready(blank) = std::mem::replace(&mut state.stage, next) else { return None };
+        let PreallocationStage::Ready(blank) = &state.stage else { return None };
+        let next = PreallocationStage::Making(blank.number.next()?);
+        let PreallocationStage::Ready(blank) = std::mem::replace(&mut state.stage, next) else { return None };
         drop(state);
         self.wake.notify_one();
         Some(blank)
@@ -88,12 +88,12 @@ impl SegmentPreallocator {
         while let Some(number) = self.next_to_make() {
             let made = self.make(disk, number);
             let mut state = self.lock();
-            let failed_before = matches!(state.stage, Stage::Failed(..));
+            let failed_before = matches!(state.stage, PreallocationStage::Failed(..));
             state.stage = match made {
-                Ok(blank) => Stage::Ready(blank),
-                Err(error) => Stage::Failed(number, reason_of(&error)),
+                Ok(blank) => PreallocationStage::Ready(blank),
+                Err(error) => PreallocationStage::Failed(number, reason_of(&error)),
             };
-            let failed = matches!(state.stage, Stage::Failed(..));
+            let failed = matches!(state.stage, PreallocationStage::Failed(..));
             drop(state);
             if !(failed && failed_before) {
                 inbox.segment_has_news();
@@ -110,11 +110,11 @@ impl SegmentPreallocator {
                 return None;
             }
             match state.stage {
-                Stage::Making(number) => return Some(number),
-                Stage::Ready(_) => {
+                PreallocationStage::Making(number) => return Some(number),
+                PreallocationStage::Ready(_) => {
                     state = state.wait(&self.wake);
                 }
-                Stage::Failed(number, _) => {
+                PreallocationStage::Failed(number, _) => {
                     let pause = Duration::from_millis(FILE_RETRY_MS);
                     let (guard, has_passed) = state.wait_timeout(&self.wake, pause);
                     state = guard;
@@ -159,7 +159,7 @@ impl SegmentPreallocator {
 
     fn remove_unused(&self, disk: &dyn Disk) {
         let state = self.lock();
-        if let Stage::Ready(blank) = &state.stage
+        if let PreallocationStage::Ready(blank) = &state.stage
             && let Err(error) = self.remove_own(disk, &blank.path, &*blank.file)
         {
             tracing::warn!(path = %blank.path.display(), %error, "an unused segment could not be removed");

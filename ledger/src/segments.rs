@@ -26,8 +26,8 @@ pub(crate) use self::file_names::{
 };
 use self::lost::LostSegment;
 use self::stored::StoredSegment;
-pub(crate) use self::survey::Side;
-use crate::archive_tier::{ColdEvent, ColdFrame, ColdTier};
+pub(crate) use self::survey::GapSide;
+use crate::archive_tier::{ArchiveTier, ArchivedEvent, ArchivedFrame};
 use crate::host::disk::DiskFile;
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard, OrderedRwLock};
 use crate::log_fault::LogFault;
@@ -74,7 +74,11 @@ impl Segment {
     }
 
     /// A segment that was released; `end_root` is the root of the tree after its last event.
-    pub(crate) fn released(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
+    pub(crate) fn released(
+        released: &ReleasedSegment,
+        end_root: TreeHash,
+        tier: Arc<dyn ArchiveTier>,
+    ) -> Self {
         let storage = SegmentStorage::Archives(ArchivedSegment::new(released, end_root, tier));
         Self { number: released.header.number, first: released.header.first_position, storage }
     }
@@ -102,7 +106,7 @@ impl Segment {
         number: SegmentNumber,
         (first, last): (Position, Position),
         end_root: TreeHash,
-        tier: Arc<dyn ColdTier>,
+        tier: Arc<dyn ArchiveTier>,
     ) -> Option<Self> {
         let archived = ArchivedSegment::standing_in(first, last, end_root, tier)?;
         Some(Self { number, first, storage: SegmentStorage::Archives(archived) })
@@ -126,7 +130,7 @@ impl Segment {
     }
 
     /// The frame that holds `position`, or the first one after it.
-    pub(crate) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    pub(crate) fn find(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         match &self.storage {
             SegmentStorage::File(stored) => stored.find(position),
             SegmentStorage::Archives(archived) => archived.find(position),
@@ -140,7 +144,7 @@ impl Segment {
         &self,
         positions: &[Position],
         max_bytes: usize,
-    ) -> Result<Option<Vec<ColdEvent>>, ReadError> {
+    ) -> Result<Option<Vec<ArchivedEvent>>, ReadError> {
         match &self.storage {
             SegmentStorage::File(_) | SegmentStorage::Lost(_) => Ok(None),
             SegmentStorage::Archives(archived) => archived.events(positions, max_bytes).map(Some),
@@ -167,11 +171,11 @@ impl Segment {
 
     /// The first position of the first frame at `time` or later; `None` where the segment ends before. Where damage hides which one
     /// that is, the side of the damage that is asked for.
-    fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
+    fn first_at(&self, time: Micros, side: GapSide) -> Result<Option<Position>, ReadError> {
         match &self.storage {
             SegmentStorage::File(stored) => stored.first_at(time, side),
             SegmentStorage::Archives(archived) => archived.first_at(time),
-            SegmentStorage::Lost(_) => Ok(Some(self.first).filter(|_| side == Side::Before)),
+            SegmentStorage::Lost(_) => Ok(Some(self.first).filter(|_| side == GapSide::Before)),
         }
     }
 
@@ -183,7 +187,7 @@ impl Segment {
     }
 
     /// The frame right behind this one; `None` at the durable end.
-    pub(crate) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+    pub(crate) fn following(&self, place: &FrameEntry) -> Result<Option<FrameEntry>, ReadError> {
         match &self.storage {
             SegmentStorage::File(stored) => stored.following(place),
             SegmentStorage::Archives(archived) => archived.following(place),
@@ -199,7 +203,7 @@ impl Segment {
     }
 
     /// The frame is opened soon: the disk may begin.
-    pub(crate) fn expect_read(&self, place: &FramePlace) {
+    pub(crate) fn expect_read(&self, place: &FrameEntry) {
         if let SegmentStorage::File(stored) = &self.storage {
             stored.expect_read(place);
         }
@@ -208,7 +212,7 @@ impl Segment {
     /// The body of a frame: authenticated, then decompressed to exactly its stated size.
     pub(crate) fn open(
         &self,
-        place: &FramePlace,
+        place: &FrameEntry,
         decompressor: &mut Decompressor,
     ) -> Result<Arc<Vec<u8>>, ReadError> {
         match (&place.body, &self.storage) {
@@ -250,12 +254,12 @@ impl Segment {
     pub(crate) fn corrupt(
         &self,
         offset: u64,
-        place: Option<&FramePlace>,
+        place: Option<&FrameEntry>,
         what: &dyn std::fmt::Display,
     ) -> ReadError {
         let error = corrupt(&self.file(), self.first, (offset, place), what);
         if let (SegmentStorage::File(stored), ReadError::Corrupt(fault)) = (&self.storage, &error) {
-            stored.tell(fault);
+            stored.report(fault);
         }
         error
     }
@@ -265,7 +269,7 @@ impl Segment {
 fn corrupt(
     file: &str,
     first: Position,
-    (offset, place): (u64, Option<&FramePlace>),
+    (offset, place): (u64, Option<&FrameEntry>),
     what: &dyn std::fmt::Display,
 ) -> ReadError {
     let first_position = place.map_or(first, |place| place.header.first_position).get();
@@ -276,7 +280,7 @@ fn corrupt(
 
 /// The place of a frame, and its outline.
 #[derive(Clone)]
-pub(crate) struct FramePlace {
+pub(crate) struct FrameEntry {
     /// In its segment's file.
     pub(crate) offset: u64,
     pub(crate) header: FrameOutline,
@@ -284,7 +288,7 @@ pub(crate) struct FramePlace {
     pub(crate) body: Option<Arc<Vec<u8>>>,
 }
 
-impl FramePlace {
+impl FrameEntry {
     pub(crate) fn stored(offset: u64, header: &FrameHeader) -> Self {
         Self { offset, header: FrameOutline::of(header), body: None }
     }
@@ -325,7 +329,7 @@ impl FrameOutline {
         }
     }
 
-    pub(crate) fn of_archived(frame: &ColdFrame) -> Self {
+    pub(crate) fn of_archived(frame: &ArchivedFrame) -> Self {
         Self {
             first_position: frame.first_position,
             count: frame.count,
@@ -385,7 +389,7 @@ impl Segments {
 
     /// The first position recorded at `time` or later; `None` where all that is durable is older. Where damage hides which one that is,
     /// the side of the damage that is asked for.
-    pub(crate) fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
+    pub(crate) fn first_at(&self, time: Micros, side: GapSide) -> Result<Option<Position>, ReadError> {
         let list = self.list.read().clone();
         let older = |segment: &Arc<Segment>| Ok(segment.first_time()?.is_none_or(|first| first < time));
         let before = match partition_point(&list, older) {

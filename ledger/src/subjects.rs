@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
 use self::key_files::{KeyFiles, KeyFolder, SyncFailure};
-use self::recent::Recent;
+use self::recent::RecentEntries;
 use crate::host::environment::Environment;
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard};
 use crate::limits::MAX_CACHED_SUBJECT_KEYS;
@@ -85,10 +85,10 @@ pub(crate) struct Subjects {
 #[derive(Debug)]
 struct CachedKeys {
     /// Only keys whose files are durable.
-    by_name: Recent<SubjectKey>,
-    by_id: Recent<Arc<Secret>>,
+    by_name: RecentEntries<SubjectKey>,
+    by_id: RecentEntries<Arc<Secret>>,
     /// Keys whose files were found damaged and told of.
-    damaged: Recent<()>,
+    damaged: RecentEntries<()>,
 }
 
 impl Subjects {
@@ -102,9 +102,9 @@ impl Subjects {
             by_name: KeyFiles::new(ledger, ("by-name", LockRank::KeyFolderByName), &sync_failed),
             by_id: KeyFiles::new(ledger, ("by-id", LockRank::KeyFolderById), &sync_failed),
             cached: OrderedMutex::inner(CachedKeys {
-                by_name: Recent::new(MAX_CACHED_SUBJECT_KEYS),
-                by_id: Recent::new(MAX_CACHED_SUBJECT_KEYS),
-                damaged: Recent::new(MAX_CACHED_SUBJECT_KEYS),
+                by_name: RecentEntries::new(MAX_CACHED_SUBJECT_KEYS),
+                by_id: RecentEntries::new(MAX_CACHED_SUBJECT_KEYS),
+                damaged: RecentEntries::new(MAX_CACHED_SUBJECT_KEYS),
             }),
         }
     }
@@ -156,14 +156,14 @@ impl Subjects {
         let Some(file) = self.by_id.read(&*self.environment.disk, id)? else { return Ok(None) };
         let secret = self.files.open_key(id, &file).map_err(|what| {
             let error = damaged(&self.by_id, id, what);
-            self.tell_once(id, &error);
+            self.report_once(id, &error);
             error
         })?;
         Ok(Some(Arc::new(secret)))
     }
 
     /// Says once of a key that its file is damaged, however many events are asked for that it would open.
-    fn tell_once(&self, id: &[u8; 16], error: &SubjectsError) {
+    fn report_once(&self, id: &[u8; 16], error: &SubjectsError) {
         let mut cached = self.cached();
         if cached.damaged.get(id).is_none() {
             cached.damaged.put(*id, ());

@@ -2,7 +2,7 @@
 
 use bitacora_formats::Position;
 use bitacora_governance::{REACTOR_VERSION, UnwritableState};
-use bitacora_ledger::{KeptReplayError, ReadError};
+use bitacora_ledger::{ReadError, ReplayProgressError};
 
 /// The reason why a replay has no result.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum ReplayError {
     Ledger(#[from] ReadError),
     /// The file of a stopped replay could not be used.
     #[error(transparent)]
-    Progress(#[from] KeptReplayError),
+    Progress(#[from] ReplayProgressError),
     /// The state of a stopped replay is not one.
     #[error(
         "what was kept of an earlier replay: {0}; remove the file, and everything is folded from the first event on"

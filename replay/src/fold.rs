@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
 use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
-use bitacora_ledger::{Fold, KeptReplayError, Ledger};
+use bitacora_ledger::{Fold, Ledger, ReplayProgressError};
 
 use crate::cursor::ReplayCursor;
 use crate::error::ReplayError;
@@ -102,7 +102,7 @@ pub fn fold_states(
         });
     }
     if let Some(file) = progress.filter(|_| origin.is_some()) {
-        ledger.forget_replay(file)?;
+        ledger.remove_replay(file)?;
     }
     Ok(folded)
 }
@@ -115,7 +115,8 @@ impl FoldRun {
         file: &Path,
         to: Position,
     ) -> Result<Option<Position>, ReplayError> {
-        let Some(kept) = ledger.kept_replay(file, REACTOR_VERSION)?.filter(|kept| kept.position <= to) else {
+        let Some(kept) = ledger.saved_replay(file, REACTOR_VERSION)?.filter(|kept| kept.position <= to)
+        else {
             return Ok(None);
         };
         self.state.restore(kept.position, &kept.state).map_err(ReplayError::Kept)?;
@@ -135,9 +136,9 @@ impl FoldRun {
     fn save(&self, ledger: &Ledger, file: &Path) -> Result<(), ReplayError> {
         let Some(position) = Position::new(self.cursor.reached()) else { return Ok(()) };
         let Some(state) = self.state.save().map_err(ReplayError::Kept)? else { return Ok(()) };
-        match ledger.keep_replay(file, REACTOR_VERSION, position, &state) {
+        match ledger.save_replay(file, REACTOR_VERSION, position, &state) {
             // It has just come to its end.
-            Err(KeptReplayError::WithinFrame(_)) => Ok(()),
+            Err(ReplayProgressError::WithinFrame(_)) => Ok(()),
             kept => Ok(kept?),
         }
     }

@@ -28,7 +28,7 @@ use crate::limits::{MIN_POSITION_WAIT, PLACE_WAIT, READ_QUEUE_WAIT};
 use crate::metrics::Metrics;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::server_limits::ServerLimits;
-use crate::turns::Turns;
+use crate::turns::LedgerLocks;
 
 /// The position that an answer's state must have reached.
 const LEDGER_MIN_POSITION: HeaderName = HeaderName::from_static("ledger-min-position");
@@ -65,7 +65,7 @@ pub(crate) struct Api {
     /// Places for uploads of any length.
     pub(crate) ingests: Pool,
     /// For acts that rest on what stands there: the next version of a policy, whether a tool is known.
-    pub(crate) turns: Turns,
+    pub(crate) turns: LedgerLocks,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -93,7 +93,7 @@ impl Api {
             followers: Pool::new(limits.max_followers),
             tails: Tails::default(),
             ingests: Pool::new(limits.max_ingests),
-            turns: Turns::default(),
+            turns: LedgerLocks::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,
@@ -186,12 +186,12 @@ impl Api {
     }
 
     /// Waits for the state that the client asks for with `Ledger-Min-Position`.
-    pub(crate) async fn wait_for_asked_state(
+    pub(crate) async fn wait_for_requested_state(
         &self,
         ledger: &Ledger,
         headers: &HeaderMap,
     ) -> Result<(), Problem> {
-        let Some(asked) = asked_position(headers)? else { return Ok(()) };
+        let Some(asked) = requested_position(headers)? else { return Ok(()) };
         if self.wait_for_head(ledger, asked, Instant::now() + MIN_POSITION_WAIT).await {
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl Api {
 }
 
 /// The position that a client asks for with `Ledger-Min-Position`.
-pub(crate) fn asked_position(headers: &HeaderMap) -> Result<Option<Position>, Problem> {
+pub(crate) fn requested_position(headers: &HeaderMap) -> Result<Option<Position>, Problem> {
     let text = single_header(headers, &LEDGER_MIN_POSITION)?;
     text.map(|text| parse_position(text, FaultLocation::Header("Ledger-Min-Position"))).transpose()
 }

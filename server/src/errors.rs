@@ -4,7 +4,7 @@ use std::io;
 
 use bitacora_formats::ParseError;
 use bitacora_ledger::{
-    AppendError, ColdErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
+    AppendError, ArchiveTierErrorKind, CreateError, ExpectedVersion, ReadError, SideEffects as LedgerEffects,
 };
 use bitacora_projector::{CheckpointError, ModelError, TrustAtError};
 
@@ -78,7 +78,7 @@ impl From<AppendError> for Problem {
                 problem.with("position", after).with("tip", head)
             }
             AppendError::SubjectKey(error) | AppendError::SubjectKeyDamaged(error) => {
-                tell_of_a_key(&error);
+                report_key_failure(&error);
                 problem
             }
             AppendError::QueueFull { retry_after_s } => {
@@ -93,7 +93,7 @@ impl From<AppendError> for Problem {
 }
 
 /// Tells the operator: a key that cannot be kept stops every append about its subject, and the caller can do nothing.
-fn tell_of_a_key(error: &io::Error) {
+fn report_key_failure(error: &io::Error) {
     static PACE: LogPace = LogPace::new(KEY_FAILURE_PACE);
     if let Some(failures) = PACE.tells(Instant::now()) {
         tracing::error!(%error, failures, "the key of a data subject could not be read or kept; nothing is appended about it");
@@ -116,8 +116,10 @@ impl From<ReadError> for Problem {
             ReadError::Archive(error) => {
                 let problem = problem.with("first", error.first).with("last", error.last);
                 match error.kind {
-                    ColdErrorKind::Unavailable => problem.with_retry_after(RETRY_AFTER_S),
-                    ColdErrorKind::Damaged | ColdErrorKind::KeyRetired | ColdErrorKind::KeyMissing => problem,
+                    ArchiveTierErrorKind::Unavailable => problem.with_retry_after(RETRY_AFTER_S),
+                    ArchiveTierErrorKind::Damaged
+                    | ArchiveTierErrorKind::KeyRetired
+                    | ArchiveTierErrorKind::KeyMissing => problem,
                 }
             }
             _ => problem,

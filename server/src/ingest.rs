@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use self::acknowledgements::{Acknowledgement, Teller};
+use self::acknowledgements::{Acknowledgement, AcknowledgementSender};
 use self::body_decoder::{BodyDecoder, Step};
 use self::lines::{Chunk, LineBuffer};
 use self::submission::{ChunkRest, Outcome, SentLines, Submission, submit};
@@ -63,10 +63,10 @@ pub(crate) struct Ingest {
     /// The chunk that is being parsed and sealed: one at a time, since they keep their order.
     submission: Option<JoinHandle<Submission>>,
     /// A chunk that is sent again once the ledger's queue, which is full, has had a rest.
-    busy: Option<Busy>,
+    busy: Option<DecompressionWork>,
     /// The chunks that wait for the disk, in order.
     sent: VecDeque<SentLines>,
-    teller: Teller,
+    teller: AcknowledgementSender,
     /// Bytes that it holds however long its lines are.
     fixed_bytes: usize,
     /// Room for all that it holds; more is taken for lines that are longer than usual.
@@ -86,7 +86,7 @@ enum Input {
     Ended,
 }
 
-struct Busy {
+struct DecompressionWork {
     chunk: Chunk,
     since: Instant,
     pause: Duration,
@@ -131,7 +131,7 @@ impl Ingest {
             submission: None,
             busy: None,
             sent: VecDeque::new(),
-            teller: Teller::default(),
+            teller: AcknowledgementSender::default(),
             _count: api.metrics.ingest(),
             api,
             caller,
@@ -178,7 +178,7 @@ impl Ingest {
                 IngestEvent::Durable(outcome) => self.acknowledge_oldest(outcome)?,
                 IngestEvent::Rested => {
                     self.caller.still_holds(&self.api.authenticator)?;
-                    if let Some(Busy { chunk, .. }) = &self.busy {
+                    if let Some(DecompressionWork { chunk, .. }) = &self.busy {
                         self.submission = Some(self.submit(chunk.clone()));
                     }
                 }
@@ -249,8 +249,8 @@ impl Ingest {
                 submitted.map(IngestEvent::Submitted)
             }
             () = rested(resting) => Ok(IngestEvent::Rested),
-            () = self.place.asked() => Err(gives_way()),
-            () = self.memory.asked() => Err(gives_way()),
+            () = self.place.give_way_requested() => Err(gives_way()),
+            () = self.memory.give_way_requested() => Err(gives_way()),
             piece = self.body.frame(), if may_read => match piece {
                 None => Ok(IngestEvent::Piece(None)),
                 Some(Ok(frame)) => Ok(IngestEvent::Piece(Some(frame.into_data().unwrap_or_default()))),
@@ -277,7 +277,7 @@ impl Ingest {
                     let problem = Problem::from(AppendError::QueueFull { retry_after_s: 1 });
                     return Err(problem.at_line(chunk.first).into());
                 }
-                self.busy = Some(Busy { chunk, since, pause, until: Instant::now() + pause });
+                self.busy = Some(DecompressionWork { chunk, since, pause, until: Instant::now() + pause });
             }
         }
         Ok(())
@@ -293,7 +293,7 @@ impl Ingest {
                 if let Some(appended) = &appended {
                     self.api.metrics.count_append(appended);
                 }
-                self.teller.tell(Acknowledgement::of(sent.last, appended.as_ref()));
+                self.teller.acknowledge(Acknowledgement::of(sent.last, appended.as_ref()));
                 Ok(())
             }
             Err(error) => {

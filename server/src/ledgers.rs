@@ -16,7 +16,9 @@ use std::sync::{Arc, PoisonError};
 use arc_swap::ArcSwap;
 use bitacora_formats::{Keyring, LedgerName, Micros};
 use bitacora_governance::StarterState;
-use bitacora_ledger::{CloseError, ColdErrorKind, Environment, FolderLock, Ledger, OpenError, Options};
+use bitacora_ledger::{
+    ArchiveTierErrorKind, CloseError, Environment, FolderLock, Ledger, OpenError, Options,
+};
 use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
 use bitacora_vocabulary::PrincipalCreated;
 use tokio::sync::{Mutex, Notify};
@@ -221,10 +223,10 @@ impl Ledgers {
     }
 
     /// Tells the operator of each open ledger whose active policy is an earlier starter.
-    pub(crate) fn say_outdated_starters(&self) {
+    pub(crate) fn report_outdated_starters(&self) {
         for (name, slot) in &**self.slots.load() {
             if let Slot::Open(ledger) = slot {
-                say_outdated_starter(name, ledger);
+                report_outdated_starter(name, ledger);
             }
         }
     }
@@ -240,7 +242,7 @@ impl Ledgers {
                 let Slot::Open(ledger) = slot else { continue };
                 match this.give_first_admin(name, ledger) {
                     Err(FirstAdminError::Token(error)) => return Err(error),
-                    Err(error) => say_it_stays_closed(name, &error),
+                    Err(error) => report_closed_ledger(name, &error),
                     Ok(()) => (),
                 }
             }
@@ -334,17 +336,17 @@ impl Ledgers {
 
     /// Asks the anchor which ledgers it remembers, unless it has said so. One that is missing is a ledger that did not open.
     pub(crate) async fn ask_anchor(&self) {
-        let Some(anchor) = self.list.to_be_asked(&self.config.options) else { return };
+        let Some(anchor) = self.list.anchor_to_ask(&self.config.options) else { return };
         let keyring = Arc::clone(&self.config.keyring);
-        let remembered = blocking(move || AnchoredLedgers::ask(&*anchor, &keyring)).await;
+        let anchored = blocking(move || AnchoredLedgers::ask(&*anchor, &keyring)).await;
         // One that was made meanwhile has its place now.
         let _only_one = self.making.lock().await;
         let mut slots = BTreeMap::clone(&self.slots.load());
-        for name in remembered.names.iter().filter(|name| self.list.expects(name)) {
+        for name in anchored.names.iter().filter(|name| self.list.expects(name)) {
             slots.entry(name.clone()).or_insert_with_key(missing);
         }
         self.slots.store(Arc::new(slots));
-        self.list.take(remembered.failure);
+        self.list.take(anchored.failure);
     }
 
     /// Ends when a ledger was made that waits for its anchor.
@@ -376,9 +378,9 @@ impl Ledgers {
         });
         if let Slot::Open(ledger) = &slot {
             tracing::info!(ledger = %name, "the anchor answers; the ledger is open");
-            say_outdated_starter(name, ledger);
+            report_outdated_starter(name, ledger);
             if let Err(error) = self.give_first_admin(name, ledger) {
-                say_it_stays_closed(name, &error);
+                report_closed_ledger(name, &error);
             }
         }
         slot
@@ -403,7 +405,7 @@ impl Ledgers {
     }
 }
 
-fn say_outdated_starter(name: &LedgerName, ledger: &IndexedLedger) {
+fn report_outdated_starter(name: &LedgerName, ledger: &IndexedLedger) {
     let state = ledger
         .ledger()
         .governance()
@@ -417,7 +419,7 @@ fn say_outdated_starter(name: &LedgerName, ledger: &IndexedLedger) {
     }
 }
 
-fn say_it_stays_closed(name: &LedgerName, error: &FirstAdminError) {
+fn report_closed_ledger(name: &LedgerName, error: &FirstAdminError) {
     tracing::error!(ledger = %name, %error, "the ledger has no tokens; it is closed to every caller");
 }
 
@@ -465,7 +467,7 @@ fn slot(
             tracing::warn!(ledger = %name, %error, "a ledger waits for its anchor; it is tried again");
             Ok(Slot::Waiting(error.to_string()))
         }
-        Err(OpenError::Archive(error)) if error.kind == ColdErrorKind::Unavailable => {
+        Err(OpenError::Archive(error)) if error.kind == ArchiveTierErrorKind::Unavailable => {
             tracing::warn!(ledger = %name, %error, "a ledger waits for its archives; it is tried again");
             Ok(Slot::Waiting(error.to_string()))
         }

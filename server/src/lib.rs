@@ -31,7 +31,7 @@ mod turns;
 mod witnesses;
 
 pub use self::http::listener::{ListenError, may_listen};
-pub use self::http::origin::{NotAnOrigin, Origin};
+pub use self::http::origin::{Origin, OriginError};
 pub use background::archiving::{ArchivePauses, ArchiveSettings};
 pub use background::webhooks::{NoticeTarget, NoticeTargetError};
 pub use config::ServerConfig;
@@ -42,9 +42,10 @@ pub use ledgers::first_tokens::{Admission, FirstToken, FirstTokenError, FirstTok
 pub use ledgers::required_models::{NoSuchModel, RequiredModel};
 pub use ledgers::{CloseFailures, LedgersConfig, MAX_LEDGERS};
 pub use limits::{
-    DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS,
-    DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS, DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT, Patience,
+    ConnectionTimeouts, DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT,
+    DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS,
+    DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS,
+    DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT,
 };
 pub use resources::operate::openapi::openapi_json;
 pub use server::{Server, StartError};

@@ -225,7 +225,7 @@ pub(crate) const ACCEPT_FAILURE_PACE: Duration = Duration::from_secs(60);
 
 /// The patience of a connection with its peer. Only time spent waiting for the peer counts.
 #[derive(Debug, Clone)]
-pub struct Patience {
+pub struct ConnectionTimeouts {
     /// From the first byte of a request head to its last.
     pub head: Duration,
     /// Between two requests, and from the connection's start to its first byte.
@@ -250,7 +250,7 @@ pub struct Patience {
     pub linger: Duration,
 }
 
-impl Default for Patience {
+impl Default for ConnectionTimeouts {
     fn default() -> Self {
         Self {
             head: Duration::from_secs(10),

@@ -24,9 +24,21 @@ use crate::resources::read::{
     schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, ingest};
-/// Every path of the interface.
+
+/// Returns the router of every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
-    Router::new()
+    govern_routes(read_routes(write_routes(service_routes(Router::new()))))
+        .route_layer(from_fn_with_state(Arc::clone(&api), access_guard::guard))
+        .route_layer(from_fn_with_state(Arc::clone(&api), doubt::tell))
+        .fallback(no_such_resource)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&api), origin_guard::guard))
+        .with_state(api)
+}
+
+/// Adds the routes of the service itself, its ledgers and its read models.
+fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
+    router
         .route(paths::SIGN_IN, get(sign_in::page))
         .route(paths::LIVEZ, get(health::livez))
         .route(paths::READYZ, get(health::readyz))
@@ -34,18 +46,59 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route(paths::OPENAPI, get(openapi::document))
         .route(paths::LEDGERS, get(ledgers::list).post(ledgers::create))
         .route(paths::LEDGER, get(ledgers::show))
-        .route(paths::HEAD, get(head::head))
+        .route(paths::PROJECTION, post(projections::fold_again))
+        .route(paths::PROJECTIONS, get(projections::list))
+        .route(paths::DRAIN, post(admin::drain))
+        .route(paths::SEAL, post(admin::seal))
+        .route(paths::READ_ONLY, post(admin::read_only))
+}
+
+/// Adds the routes of events, their contents and checkpoints.
+fn write_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
+    router
         .route(paths::EVENTS, get(events::list).post(append::append))
         .route(paths::INGEST, post(ingest::ingest))
         .route(paths::STREAM_INGEST, post(ingest::ingest))
-        .route(paths::EVENT, get(events::show))
         .route(paths::STREAM_EVENTS, get(events::list).post(append::append))
+        .route(paths::CHECKPOINTS, get(checkpoints::list))
+        .route(
+            paths::CHECKPOINT_THREAD,
+            get(checkpoints::show).post(checkpoint_acts::act).delete(checkpoint_acts::delete),
+        )
+        .route(paths::CONTENTS, post(contents::store))
+        .route(paths::ANNOTATIONS, get(annotations::list).post(annotations::add))
+}
+
+/// Adds the routes of the log, its proofs and what is read from it.
+fn read_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
+    router
+        .route(paths::HEAD, get(head::head))
+        .route(paths::EVENT, get(events::show))
         .route(paths::INCLUSION, get(proofs::inclusion))
         .route(paths::CONSISTENCY, get(proofs::consistency))
         .route(paths::TILE, get(tiles::show))
         .route(paths::RECEIPT, get(receipts::show))
         .route(paths::TREE_HEAD, get(tree_head::show))
         .route(paths::TREE_CHECKPOINT, get(tree_head::checkpoint))
+        .route(paths::CALLS, get(calls::list))
+        .route(paths::CALL, get(calls::show))
+        .route(paths::COSTS, get(costs::list))
+        .route(paths::TOOL_USAGE, get(tool_usage::list))
+        .route(paths::RESOLUTIONS, get(resolutions::list))
+        .route(paths::ANSWERERS, get(resolutions::answerers))
+        .route(paths::RUNS, get(runs::list))
+        .route(paths::RUN, get(runs::show))
+        .route(paths::RUN_STEPS, get(runs::steps))
+        .route(paths::SESSIONS, get(sessions::list))
+        .route(paths::SESSION, get(sessions::show))
+        .route(paths::GAPS, get(gaps::list))
+        .route(paths::SCHEMAS, get(schemas::list))
+        .route(paths::SCHEMA, get(schemas::show))
+}
+
+/// Adds the routes of decisions, and of what they rest on.
+fn govern_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
+    router
         .route(paths::DECIDE, post(decide::decide))
         .route(paths::DECIDE_BATCH, post(decide::decide_batch))
         .route(paths::OUTCOME, post(outcome::report))
@@ -89,41 +142,9 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route(paths::PANIC, get(stops::show).post(stops::engage).delete(stops::release))
         .route(paths::AGENT, post(stops::change))
         .route(paths::GOVERNANCE_STATE, get(state::show))
-        .route(paths::PROJECTION, post(projections::fold_again))
-        .route(paths::CALLS, get(calls::list))
-        .route(paths::CALL, get(calls::show))
-        .route(paths::COSTS, get(costs::list))
-        .route(paths::TOOL_USAGE, get(tool_usage::list))
-        .route(paths::RESOLUTIONS, get(resolutions::list))
-        .route(paths::ANSWERERS, get(resolutions::answerers))
-        .route(paths::RUNS, get(runs::list))
-        .route(paths::RUN, get(runs::show))
-        .route(paths::RUN_STEPS, get(runs::steps))
-        .route(paths::SESSIONS, get(sessions::list))
-        .route(paths::SESSION, get(sessions::show))
-        .route(paths::GAPS, get(gaps::list))
-        .route(paths::CHECKPOINTS, get(checkpoints::list))
-        .route(
-            paths::CHECKPOINT_THREAD,
-            get(checkpoints::show).post(checkpoint_acts::act).delete(checkpoint_acts::delete),
-        )
-        .route(paths::CONTENTS, post(contents::store))
         .route(paths::SUGGESTIONS, get(suggestions::list))
         .route(paths::SUGGESTIONS_REFRESH, post(suggestions::refresh))
         .route(paths::SUGGESTION, post(suggestions::answer))
-        .route(paths::ANNOTATIONS, get(annotations::list).post(annotations::add))
-        .route(paths::PROJECTIONS, get(projections::list))
-        .route(paths::SCHEMAS, get(schemas::list))
-        .route(paths::SCHEMA, get(schemas::show))
-        .route(paths::DRAIN, post(admin::drain))
-        .route(paths::SEAL, post(admin::seal))
-        .route(paths::READ_ONLY, post(admin::read_only))
-        .route_layer(from_fn_with_state(Arc::clone(&api), access_guard::guard))
-        .route_layer(from_fn_with_state(Arc::clone(&api), doubt::tell))
-        .fallback(no_such_resource)
-        .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(Arc::clone(&api), origin_guard::guard))
-        .with_state(api)
 }
 
 async fn no_such_resource() -> Problem {

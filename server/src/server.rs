@@ -22,7 +22,7 @@ use crate::http::listener::{ListenError, SocketFile, is_reached, listen_tcp, lis
 use crate::http::origin::WebRules;
 use crate::http::peer::Peer;
 use crate::http::phase::Phase;
-use crate::http::pool::{CallerKey, Full, Pool, PoolPart};
+use crate::http::pool::{CallerKey, Pool, PoolPart, PoolRefusal};
 use crate::ledgers::data_folder::DataError;
 use crate::ledgers::first_tokens::{Admission, FirstTokenError};
 use crate::ledgers::{CloseFailures, Ledgers};
@@ -114,9 +114,9 @@ impl Server {
             let _closed = ledgers.close_all().await.is_ok();
             return Err(error.into());
         }
-        ledgers.say_outdated_starters();
+        ledgers.report_outdated_starters();
         if is_open {
-            say_what_open_means(&ledgers);
+            report_open_access(&ledgers);
         }
         let (phase, phase_seen) = watch::channel(Phase::Serving);
         let max_connections = limits.max_connections;
@@ -138,7 +138,7 @@ impl Server {
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
         let Self { listeners, socket_file, api, phase, notices, archiving, max_connections } = self;
-        let places = Places {
+        let places = ConnectionSlots {
             all: Pool::new(max_connections),
             of_unix: Pool::new(UNIX_CONNECTIONS),
             waiting: Pool::new(MAX_WAITING_CONNECTIONS),
@@ -181,7 +181,7 @@ impl Server {
 
 /// Places for connections.
 #[derive(Clone)]
-struct Places {
+struct ConnectionSlots {
     all: Pool,
     /// For programs of the service's own user, even if others take all the rest.
     of_unix: Pool,
@@ -189,7 +189,7 @@ struct Places {
     waiting: Pool,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// A place, or none now.
     fn try_take(&self, stream: &Stream, caller: &CallerKey) -> Option<PoolPart> {
         let spare = || matches!(stream, Stream::Unix(_)).then(|| self.of_unix.try_take(caller, 1)).flatten();
@@ -197,7 +197,7 @@ impl Places {
     }
 }
 
-async fn accept_all(listener: Listener, mut context: ConnectionContext, places: Places) {
+async fn accept_all(listener: Listener, mut context: ConnectionContext, places: ConnectionSlots) {
     let refusal: Arc<[u8]> = too_many_connections().into();
     let pace = LogPace::new(ACCEPT_FAILURE_PACE);
     loop {
@@ -215,7 +215,7 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
                     tokio::spawn(async move {
                         let place = tokio::select! {
                             place = all.take(&caller, 1, CONNECTION_WAIT) => place,
-                            () = turn.asked() => Err(Full::GivesWay),
+                            () = turn.give_way_requested() => Err(PoolRefusal::GivesWay),
                         };
                         drop(turn);
                         match place {
@@ -253,7 +253,7 @@ async fn serve(stream: Stream, context: ConnectionContext, place: PoolPart) {
 }
 
 /// Tells the operator of an open service, at every start, what it lets everybody do.
-fn say_what_open_means(ledgers: &Ledgers) {
+fn report_open_access(ledgers: &Ledgers) {
     let open = ledgers.without_tokens();
     for name in &open {
         tracing::warn!(

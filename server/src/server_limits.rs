@@ -1,9 +1,10 @@
 //! Bounds of memory, threads and patience that a server is configured with.
 
 use crate::limits::{
-    DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS, DEFAULT_MAX_PAST_EVENTS,
-    DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS, DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT, Patience,
+    ConnectionTimeouts, DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT, DEFAULT_MAX_BODY_BYTES_IN_FLIGHT,
+    DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_FOLLOW_BYTES_IN_FLIGHT, DEFAULT_MAX_FOLLOWERS, DEFAULT_MAX_INGESTS,
+    DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS,
+    DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT,
 };
 
 /// Bounds of memory, threads and patience of a server.
@@ -30,7 +31,7 @@ pub struct ServerLimits {
     /// Dimensions of a state that is handed out to be kept elsewhere; past it that is refused.
     pub max_policy_cache_dimensions: u64,
     /// The patience with peers.
-    pub patience: Patience,
+    pub patience: ConnectionTimeouts,
 }
 
 impl Default for ServerLimits {
@@ -46,7 +47,7 @@ impl Default for ServerLimits {
             max_followers: DEFAULT_MAX_FOLLOWERS,
             max_past_events: DEFAULT_MAX_PAST_EVENTS,
             max_policy_cache_dimensions: DEFAULT_MAX_POLICY_CACHE_DIMENSIONS,
-            patience: Patience::default(),
+            patience: ConnectionTimeouts::default(),
         }
     }
 }

@@ -8,9 +8,9 @@ use tokio::sync::OwnedMutexGuard;
 
 /// A lock for each ledger: acts on one ledger run one after the other.
 #[derive(Default)]
-pub(crate) struct Turns(Mutex<BTreeMap<LedgerName, Arc<tokio::sync::Mutex<()>>>>);
+pub(crate) struct LedgerLocks(Mutex<BTreeMap<LedgerName, Arc<tokio::sync::Mutex<()>>>>);
 
-impl Turns {
+impl LedgerLocks {
     /// Waits for a turn in a ledger, which lasts until what is returned is dropped. There are as many as open ledgers.
     pub(crate) async fn of(&self, ledger: Option<&LedgerName>) -> OwnedMutexGuard<()> {
         let turn = match ledger {
@@ -32,7 +32,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_act_waits_for_those_of_its_own_ledger_alone() {
-        let turns = Turns::default();
+        let turns = LedgerLocks::default();
         let [one, other] = ["one", "other"].map(|name| name.parse::<LedgerName>().unwrap());
         let held = turns.of(Some(&one)).await;
         let waited = |name| tokio::time::timeout(Duration::from_millis(50), turns.of(Some(name)));

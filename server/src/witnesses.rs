@@ -64,7 +64,7 @@ struct HttpWitness {
 }
 
 /// A witness's answer, before anything of it is believed.
-struct Heard {
+struct WitnessReply {
     status: StatusCode,
     is_size: bool,
     body: String,
@@ -84,7 +84,7 @@ impl HttpWitness {
         Ok(Self { key: witness.key.clone(), url, client })
     }
 
-    async fn ask(&self, body: String) -> Result<Heard, reqwest::Error> {
+    async fn ask(&self, body: String) -> Result<WitnessReply, reqwest::Error> {
         let mut response = self.client.post(self.url.clone()).body(body).send().await?;
         let (status, is_size) = (response.status(), is_size(&response));
         let mut body = Vec::new();
@@ -94,10 +94,10 @@ impl HttpWitness {
             let left = MAX_ADDED_COSIGNATURES_BYTES + 1 - body.len();
             body.extend_from_slice(chunk.get(..left.min(chunk.len())).unwrap_or_default());
         }
-        Ok(Heard { status, is_size, body: String::from_utf8_lossy(&body).into_owned() })
+        Ok(WitnessReply { status, is_size, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
-    fn judge(&self, heard: &Heard) -> Result<Vec<NoteSignature>, WitnessError> {
+    fn judge(&self, heard: &WitnessReply) -> Result<Vec<NoteSignature>, WitnessError> {
         let witness = self.key.name().to_owned();
         match heard.status {
             StatusCode::OK => parse_added_cosignatures(&heard.body)
@@ -155,7 +155,7 @@ fn shown(body: &str) -> String {
     if line.is_empty() { "without a word".to_owned() } else { format!("'{line}'") }
 }
 
-// A turn of the courier waits longer than for one witness, so that each tells its own error.
+// A turn of the witness publisher waits longer than for one witness, so that each tells its own error.
 const _: () = assert!(WITNESS_DEADLINE.as_millis() < WITNESS_PATIENCE.as_millis());
 
 #[cfg(test)]

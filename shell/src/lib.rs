@@ -1,7 +1,7 @@
 //! The reader of command lines: the programs that a line runs, their effects, and the files they name.
 //!
 //! The reader accepts one small grammar. Bash, dash, zsh, busybox and mksh read every text of that grammar alike. All other texts
-//! are [`Unreadable`]: nobody may allow them without a person.
+//! are [`UnreadableCommand`]: nobody may allow them without a person.
 //!
 //! This crate may not know files, clocks, processes, or policies. It is a pure function from a text to a [`ShellReading`].
 
@@ -15,11 +15,13 @@ mod shell_words;
 mod unreadable;
 
 pub use action::{Access, Effect, FileUse, ShellAction};
-pub use line::{CommandLine, Joint, Redirection, RedirectionKind, ShellWord, SimpleCommand, parse};
+pub use line::{
+    CommandConnector, CommandLine, Redirection, RedirectionKind, ShellWord, SimpleCommand, parse,
+};
 pub use mentions::mentions;
 pub use programs::{ListedOption, ListedUse, listed_uses};
 pub use reader::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
-pub use unreadable::{Construct, Unreadable};
+pub use unreadable::{Construct, UnreadableCommand};
 
 /// Runs the example of the README as a test.
 #[cfg(doctest)]
@@ -33,7 +35,7 @@ pub enum ShellReading {
     Readable(Vec<ShellAction>),
     /// The text is outside of the grammar, or a program has an argument that its entry does not list. The actions are those that
     /// were recognised all the same: a rule may deny or review because of them, and may never allow.
-    Unreadable(Unreadable, Vec<ShellAction>),
+    Unreadable(UnreadableCommand, Vec<ShellAction>),
 }
 
 /// Reads a command line that is given in a folder nobody knows.

@@ -1,7 +1,7 @@
 //! A text of the grammar: simple commands, their words and redirections.
 
 use crate::reader::LineReader;
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// A text of the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct CommandLine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
     /// The joint with the command before it.
-    pub joint: Joint,
+    pub joint: CommandConnector,
     /// The program and its arguments. There is at least one word.
     pub words: Vec<ShellWord>,
     /// Its redirections, in order.
@@ -25,7 +25,7 @@ pub struct SimpleCommand {
 
 /// The joint of a command with the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Joint {
+pub enum CommandConnector {
     /// It is the first.
     First,
     /// `|`
@@ -75,6 +75,6 @@ pub enum RedirectionKind {
 ///
 /// # Errors
 /// The first construct that the grammar does not have.
-pub fn parse(text: &str) -> Result<CommandLine, Unreadable> {
+pub fn parse(text: &str) -> Result<CommandLine, UnreadableCommand> {
     LineReader::new(text)?.read()
 }

@@ -9,10 +9,10 @@ mod table;
 mod unknown;
 
 use crate::action::{Access, Effect, FileUse, ShellAction};
-use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, ShellWord, SimpleCommand};
-use crate::unreadable::{Construct, Unreadable};
+use crate::line::{CommandConnector, CommandLine, Redirection, RedirectionKind, ShellWord, SimpleCommand};
+use crate::unreadable::{Construct, UnreadableCommand};
 use arguments::{CommandArguments, unlisted};
-use entry::Use;
+use entry::ProgramUse;
 pub use listing::{ListedOption, ListedUse, listed_uses};
 
 /// Folders whose programs are the system's: nobody but an administrator writes them.
@@ -22,7 +22,7 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/bin/", "/usr/bin/"];
 ///
 /// # Errors
 /// A program has an argument that its entry does not list.
-pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<ShellAction>, Unreadable> {
+pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<ShellAction>, UnreadableCommand> {
     let mut actions: Vec<ShellAction> = Vec::new();
     for command in &line.commands {
         let Some((program, args)) = command.words.split_first() else { return Err(unlisted(command.offset)) };
@@ -30,7 +30,13 @@ pub(crate) fn actions(line: &CommandLine, cwd: Option<&str>) -> Result<Vec<Shell
             action.files.iter().any(|file| file.access == Access::Enters && !is_same(&file.path, cwd))
         };
         let is_elsewhere = actions.iter().any(has_left);
-        let call = ProgramCall { program, args, is_piped: command.joint == Joint::Pipe, is_elsewhere, cwd };
+        let call = ProgramCall {
+            program,
+            args,
+            is_piped: command.joint == CommandConnector::Pipe,
+            is_elsewhere,
+            cwd,
+        };
         actions.append(&mut call.actions()?);
         for redirection in &command.redirections {
             actions.extend(redirected(redirection, command)?);
@@ -47,7 +53,10 @@ fn is_same(path: &str, cwd: Option<&str>) -> bool {
 }
 
 /// Returns the effect of a redirection on its file.
-fn redirected(redirection: &Redirection, command: &SimpleCommand) -> Result<Option<ShellAction>, Unreadable> {
+fn redirected(
+    redirection: &Redirection,
+    command: &SimpleCommand,
+) -> Result<Option<ShellAction>, UnreadableCommand> {
     let (part, effect, access) = match redirection.kind {
         RedirectionKind::Harmless => return Ok(None),
         RedirectionKind::Reads => ("<", Effect::Looks, Access::Reads),
@@ -75,7 +84,7 @@ struct ProgramCall<'w> {
 
 impl<'w> ProgramCall<'w> {
     /// Returns its actions, and those of the programs that it runs.
-    fn actions(self) -> Result<Vec<ShellAction>, Unreadable> {
+    fn actions(self) -> Result<Vec<ShellAction>, UnreadableCommand> {
         let text = self.program.text.as_str();
         let name = text.rsplit('/').next().unwrap_or_default();
         if self.program.is_glob || name.is_empty() {
@@ -85,7 +94,10 @@ impl<'w> ProgramCall<'w> {
             return Ok(vec![unknown::action(self.program, self.args)?]);
         }
         if name == "git" && self.is_elsewhere {
-            return Err(Unreadable { construct: Construct::GitElsewhere, offset: self.program.offset });
+            return Err(UnreadableCommand {
+                construct: Construct::GitElsewhere,
+                offset: self.program.offset,
+            });
         }
         let mut actions = self.listed(name)?;
         let is_in_system = SYSTEM_FOLDERS.iter().any(|folder| text.strip_prefix(folder) == Some(name));
@@ -100,7 +112,7 @@ impl<'w> ProgramCall<'w> {
     }
 
     /// Returns the actions of the first use that lists every argument.
-    fn listed(self, name: &str) -> Result<Vec<ShellAction>, Unreadable> {
+    fn listed(self, name: &str) -> Result<Vec<ShellAction>, UnreadableCommand> {
         let args = self.behind_flags(name);
         let mut refused = unlisted(args.first().map_or(self.program.offset, |word| word.offset));
         let Some(words) = table::uses(name).filter_map(|used| used.words_before(args)).max() else {
@@ -139,9 +151,9 @@ impl<'w> ProgramCall<'w> {
     fn used(
         self,
         name: &str,
-        used: &'static Use,
+        used: &'static ProgramUse,
         args: &[ShellWord],
-    ) -> Result<Vec<ShellAction>, Unreadable> {
+    ) -> Result<Vec<ShellAction>, UnreadableCommand> {
         let read = CommandArguments::read(self, name, used, args)?;
         let mut meaning = read.meaning()?;
         if meaning.parts.is_empty() {
@@ -160,7 +172,7 @@ impl<'w> ProgramCall<'w> {
     }
 }
 
-impl Use {
+impl ProgramUse {
     /// Returns the number of words that choose this use, if the arguments begin with them.
     fn words_before(&self, args: &[ShellWord]) -> Option<usize> {
         let mut count = 0;

@@ -6,9 +6,9 @@ use crate::characters::{
     construct, is_escapable, is_of_program, is_plain, is_quotable, is_special_in_double_quotes,
     keeps_backslash,
 };
-use crate::line::{CommandLine, Joint, Redirection, RedirectionKind, ShellWord, SimpleCommand};
+use crate::line::{CommandConnector, CommandLine, Redirection, RedirectionKind, ShellWord, SimpleCommand};
 use crate::shell_words::{check_builtin, is_shell_word};
-use crate::unreadable::{Construct, Unreadable};
+use crate::unreadable::{Construct, UnreadableCommand};
 
 /// The longest text that is read, in bytes.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -25,24 +25,26 @@ pub(crate) struct LineReader<'t> {
 }
 
 impl<'t> LineReader<'t> {
-    pub(crate) fn new(text: &'t str) -> Result<Self, Unreadable> {
+    pub(crate) fn new(text: &'t str) -> Result<Self, UnreadableCommand> {
         if text.len() > MAX_TEXT_BYTES {
-            return Err(Unreadable { construct: Construct::TooLong, offset: MAX_TEXT_BYTES });
+            return Err(UnreadableCommand { construct: Construct::TooLong, offset: MAX_TEXT_BYTES });
         }
         Ok(Self { text, at: 0, words: 0 })
     }
 
     /// Reads all commands.
-    pub(crate) fn read(mut self) -> Result<CommandLine, Unreadable> {
+    pub(crate) fn read(mut self) -> Result<CommandLine, UnreadableCommand> {
         let mut commands: Vec<SimpleCommand> = Vec::new();
-        let mut joint = Joint::First;
+        let mut joint = CommandConnector::First;
         loop {
             self.skip_lines();
             if self.peek().is_none() {
                 return match joint {
-                    Joint::First => Err(self.unreadable(Construct::Empty)),
-                    Joint::Then => Ok(CommandLine { commands }),
-                    Joint::Pipe | Joint::And | Joint::Or => Err(self.unreadable(Construct::MissingCommand)),
+                    CommandConnector::First => Err(self.unreadable(Construct::Empty)),
+                    CommandConnector::Then => Ok(CommandLine { commands }),
+                    CommandConnector::Pipe | CommandConnector::And | CommandConnector::Or => {
+                        Err(self.unreadable(Construct::MissingCommand))
+                    }
                 };
             }
             if commands.len() >= MAX_COMMANDS {
@@ -96,28 +98,28 @@ impl<'t> LineReader<'t> {
         }
     }
 
-    fn unreadable(&self, construct: Construct) -> Unreadable {
-        Unreadable { construct, offset: self.at }
+    fn unreadable(&self, construct: Construct) -> UnreadableCommand {
+        UnreadableCommand { construct, offset: self.at }
     }
 
     /// Reads the joint of the next command with the one that has just ended. `None` at the end of the text.
-    fn joint(&mut self) -> Result<Option<Joint>, Unreadable> {
+    fn joint(&mut self) -> Result<Option<CommandConnector>, UnreadableCommand> {
         let joint = match self.peek() {
             None => return Ok(None),
             Some('\n' | ';') => {
                 self.at += 1;
-                Joint::Then
+                CommandConnector::Then
             }
-            Some(_) if self.take("&&") => Joint::And,
-            Some(_) if self.take("||") => Joint::Or,
-            Some(_) if self.take("|") => Joint::Pipe,
+            Some(_) if self.take("&&") => CommandConnector::And,
+            Some(_) if self.take("||") => CommandConnector::Or,
+            Some(_) if self.take("|") => CommandConnector::Pipe,
             Some(other) => return Err(self.unreadable(construct(other))),
         };
         Ok(Some(joint))
     }
 
     /// Reads a program, its arguments and redirections, up to the next joint.
-    fn command(&mut self, joint: Joint) -> Result<SimpleCommand, Unreadable> {
+    fn command(&mut self, joint: CommandConnector) -> Result<SimpleCommand, UnreadableCommand> {
         let offset = self.at;
         let mut command =
             SimpleCommand { joint, words: vec![self.program()?], redirections: Vec::new(), offset };
@@ -144,7 +146,7 @@ impl<'t> LineReader<'t> {
     }
 
     /// Reads the word that names a program.
-    fn program(&mut self) -> Result<ShellWord, Unreadable> {
+    fn program(&mut self) -> Result<ShellWord, UnreadableCommand> {
         let rest = self.rest();
         let name = rest.split(|next: char| !is_of_program(next)).next().unwrap_or_default();
         let behind = rest.get(name.len()..).unwrap_or_default().chars().next();
@@ -162,7 +164,7 @@ impl<'t> LineReader<'t> {
     }
 
     /// Says why no program's name stands here.
-    fn not_a_program(&self, name: &str, behind: Option<char>) -> Unreadable {
+    fn not_a_program(&self, name: &str, behind: Option<char>) -> UnreadableCommand {
         let is_variable = |name: &str| {
             !name.starts_with(|first: char| first.is_ascii_digit())
                 && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
@@ -174,12 +176,14 @@ impl<'t> LineReader<'t> {
                 Construct::ProgramName
             }
             Some(';' | '|') if !name.is_empty() => Construct::ProgramName,
-            Some(other) => return Unreadable { construct: construct(other), offset: self.at + name.len() },
+            Some(other) => {
+                return UnreadableCommand { construct: construct(other), offset: self.at + name.len() };
+            }
         };
         self.unreadable(found)
     }
 
-    fn count_word(&mut self) -> Result<(), Unreadable> {
+    fn count_word(&mut self) -> Result<(), UnreadableCommand> {
         self.words += 1;
         if self.words > MAX_WORDS { Err(self.unreadable(Construct::TooManyWords)) } else { Ok(()) }
     }
@@ -189,7 +193,7 @@ impl<'t> LineReader<'t> {
         self.rest().trim_start_matches(|next: char| next.is_ascii_digit()).starts_with(['<', '>'])
     }
 
-    fn redirection(&mut self) -> Result<Redirection, Unreadable> {
+    fn redirection(&mut self) -> Result<Redirection, UnreadableCommand> {
         if self.rest().starts_with("<<") {
             return Err(self.unreadable(Construct::HereDocument));
         }
@@ -202,7 +206,7 @@ impl<'t> LineReader<'t> {
             return if is_whole {
                 Ok(Redirection { kind: RedirectionKind::Harmless, file: None })
             } else {
-                Err(Unreadable { construct: Construct::Redirection, offset })
+                Err(UnreadableCommand { construct: Construct::Redirection, offset })
             };
         }
         let kind = if self.take("2>>") || self.take("2>") || self.take(">>") || self.take(">") {
@@ -215,7 +219,7 @@ impl<'t> LineReader<'t> {
         self.skip_blanks();
         let begins_word = |next: char| is_plain(next) || matches!(next, '\'' | '"');
         if !self.peek().is_some_and(begins_word) {
-            return Err(Unreadable { construct: Construct::Redirection, offset });
+            return Err(UnreadableCommand { construct: Construct::Redirection, offset });
         }
         let file = self.word()?;
         match file.text.as_str() {
@@ -225,14 +229,14 @@ impl<'t> LineReader<'t> {
             "/dev/null" => Ok(Redirection { kind, file: Some(file) }),
             // Some shells open connections, or copy descriptors, for names of this folder.
             path if file.is_glob || path.is_empty() || path.starts_with("/dev/") => {
-                Err(Unreadable { construct: Construct::Redirection, offset })
+                Err(UnreadableCommand { construct: Construct::Redirection, offset })
             }
             _ => Ok(Redirection { kind, file: Some(file) }),
         }
     }
 
     /// Reads a word: pieces that are plain, in single quotes or in double quotes.
-    fn word(&mut self) -> Result<ShellWord, Unreadable> {
+    fn word(&mut self) -> Result<ShellWord, UnreadableCommand> {
         self.count_word()?;
         let mut word = ShellWord { text: String::new(), is_glob: false, is_quoted: false, offset: self.at };
         // The character before, if it was outside of quotes.
@@ -264,13 +268,13 @@ impl<'t> LineReader<'t> {
         Ok(word)
     }
 
-    fn single_quotes(&mut self, word: &mut ShellWord) -> Result<(), Unreadable> {
+    fn single_quotes(&mut self, word: &mut ShellWord) -> Result<(), UnreadableCommand> {
         let inner = self.rest().get(1..).unwrap_or_default();
         let Some((content, behind)) = inner.split_once('\'') else {
             return Err(self.unreadable(Construct::OpenQuote));
         };
         if let Some((index, other)) = content.char_indices().find(|(_, other)| !is_quotable(*other)) {
-            return Err(Unreadable { construct: construct(other), offset: self.at + 1 + index });
+            return Err(UnreadableCommand { construct: construct(other), offset: self.at + 1 + index });
         }
         word.text.push_str(content);
         word.is_quoted = true;
@@ -278,13 +282,13 @@ impl<'t> LineReader<'t> {
         if behind.starts_with('\'') { Err(self.unreadable(Construct::AdjacentQuotes)) } else { Ok(()) }
     }
 
-    fn double_quotes(&mut self, word: &mut ShellWord) -> Result<(), Unreadable> {
+    fn double_quotes(&mut self, word: &mut ShellWord) -> Result<(), UnreadableCommand> {
         let begin = self.at;
         word.is_quoted = true;
         self.at += 1;
         loop {
             let Some(next) = self.peek() else {
-                return Err(Unreadable { construct: Construct::OpenQuote, offset: begin });
+                return Err(UnreadableCommand { construct: Construct::OpenQuote, offset: begin });
             };
             match next {
                 '"' => break,
@@ -305,7 +309,7 @@ impl<'t> LineReader<'t> {
     }
 
     /// Reads a backslash in double quotes, with the character behind it.
-    fn backslash(&mut self, word: &mut ShellWord) -> Result<(), Unreadable> {
+    fn backslash(&mut self, word: &mut ShellWord) -> Result<(), UnreadableCommand> {
         match self.rest().chars().nth(1) {
             Some(next) if is_escapable(next) => word.text.push(next),
             Some(next) if keeps_backslash(next) => word.text.extend(['\\', next]),
@@ -318,7 +322,7 @@ impl<'t> LineReader<'t> {
 }
 
 /// Refuses a glob that could stand for an option, for a folder above, or for a whole tree.
-fn check_glob(word: &ShellWord, is_behind_dashes: bool) -> Result<(), Unreadable> {
+fn check_glob(word: &ShellWord, is_behind_dashes: bool) -> Result<(), UnreadableCommand> {
     let is_glob = |letter| matches!(letter, '*' | '?');
     // All names begin with the folder that is written out, so that none is an option or a word that a program knows.
     let begins_as_path = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '/');
@@ -332,7 +336,7 @@ fn check_glob(word: &ShellWord, is_behind_dashes: bool) -> Result<(), Unreadable
     if !word.is_glob || is_read {
         return Ok(());
     }
-    Err(Unreadable { construct: Construct::Glob, offset: word.offset })
+    Err(UnreadableCommand { construct: Construct::Glob, offset: word.offset })
 }
 
 /// Returns `true` of a path whose steps each go down into a folder, behind any that go up. bash leaves empty steps out of the names

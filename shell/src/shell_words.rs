@@ -1,7 +1,7 @@
 //! Words that a shell does not look for on the disk: its keywords, aliases and builtins.
 
 use crate::line::{ShellWord, SimpleCommand};
-use crate::unreadable::{Construct, Unreadable};
+use crate::unreadable::{Construct, UnreadableCommand};
 
 /// The keywords, predefined aliases and builtins of bash, dash, zsh, busybox and mksh, sorted, except for those in
 /// [`BuiltinArguments::of`]. Some run their arguments or texts in files, some change the meaning of later words, and some only stop the
@@ -209,11 +209,11 @@ impl BuiltinArguments {
 /// Refuses a builtin with arguments that a shell may evaluate.
 ///
 /// Shells do so with every argument that they take for a number: `printf %d 'a[$(cmd)]'` runs a command in zsh.
-pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), Unreadable> {
+pub(crate) fn check_builtin(command: &SimpleCommand) -> Result<(), UnreadableCommand> {
     let Some((program, arguments)) = command.words.split_first() else { return Ok(()) };
     let evaluated = BuiltinArguments::of(&program.text).and_then(|builtin| builtin.evaluated(arguments));
     evaluated.map_or(Ok(()), |word| {
-        Err(Unreadable { construct: Construct::EvaluatedArgument, offset: word.offset })
+        Err(UnreadableCommand { construct: Construct::EvaluatedArgument, offset: word.offset })
     })
 }
 

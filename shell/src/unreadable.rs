@@ -5,7 +5,7 @@ use thiserror::Error;
 /// The reason for which a command line cannot be read. It is reviewed, never allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {construct}")]
-pub struct Unreadable {
+pub struct UnreadableCommand {
     /// The construct that stands there.
     pub construct: Construct,
     /// The byte at which it begins.

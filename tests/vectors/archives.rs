@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use bitacora_archive_format::UnverifiedManifest;
 use bitacora_archiver::{
-    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
-    StoreSettings, StoredArchives,
+    ArchiveLocation, ArchivePace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release,
+    Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{
     Data, Event, HeadStep, HeadsWalk, Json, Keyring, Micros, ReleasedSegment, TreeHash, TreeHead,
@@ -16,7 +16,8 @@ use bitacora_formats::{
 };
 use bitacora_ledger::{AppendRequest, Entropy, Environment, HeadOptions, Ledger, Options, SystemEntropy};
 use bitacora_verify::{
-    ArchiveProblem, CheckedArchive, Gap, KnownHead, Patience, Report, Verdict, VerifyOptions, verify_ledger,
+    ArchiveProblem, CheckedArchive, Gap, KnownHead, Report, TailRetries, Verdict, VerifyOptions,
+    verify_ledger,
 };
 use tempfile::TempDir;
 
@@ -48,7 +49,7 @@ impl ArchivedLedger {
         let (ledger_folder, store) = (folder.path().join("ledgers/main"), folder.path().join("archives"));
         fs::create_dir_all(folder.path().join("ledgers")).unwrap();
         let objects: Arc<dyn Objects> =
-            Arc::new(ArchiveStore::at(ArchivePlace::Folder(store), StoreSettings::default()));
+            Arc::new(ArchiveStore::at(ArchiveLocation::Folder(store), StoreSettings::default()));
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
         let mut environment = Environment::real();
         let disk = Arc::clone(&environment.disk);
@@ -230,7 +231,7 @@ fn opened(files: &Files, keyring: &Keyring) -> Report {
     let options = VerifyOptions {
         keyring: Some(keyring),
         name: Some("main"),
-        patience: Patience::NONE,
+        patience: TailRetries::NONE,
         archives: Some(&archives),
         ..Default::default()
     };
@@ -264,7 +265,7 @@ fn a_head_of_what_was_let_go_is_compared_where_the_tree_is_known() {
     let report = |known: &[KnownHead]| {
         let options = VerifyOptions {
             known_heads: known,
-            patience: Patience::NONE,
+            patience: TailRetries::NONE,
             archives: Some(&archives),
             ..Default::default()
         };
@@ -298,7 +299,7 @@ fn a_head_that_was_kept_stays_checkable_offline_once_its_events_are_archived() {
             known_heads: std::slice::from_ref(known),
             keyring,
             name: Some("main"),
-            patience: Patience::NONE,
+            patience: TailRetries::NONE,
             archives: Some(&archives),
             ..Default::default()
         };

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bitacora_formats::{UnverifiedTreeHead, VerifierKey};
-use bitacora_verify::{KnownHead, Patience, VerifyOptions, verify_ledger};
+use bitacora_verify::{KnownHead, TailRetries, VerifyOptions, verify_ledger};
 use ed25519_dalek::{Signer, SigningKey};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -278,7 +278,7 @@ fn said(files: &Files, brought: &[String], keys: &[String]) -> String {
         let options = VerifyOptions {
             trusted: &trusted,
             known_heads: &known,
-            patience: Patience::NONE,
+            patience: TailRetries::NONE,
             ..Default::default()
         };
         let first = verify_ledger(&ledger, &options);

@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 
-use bitacora_verify::{LeavesWanted, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{LeafCheck, Report, TailRetries, Verdict, VerifyOptions, verify_ledger};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -117,9 +117,9 @@ fn report(folder: &Path) -> Report {
     let archives = folder.join(ARCHIVES);
     let options = VerifyOptions {
         every_signature: true,
-        leaves: LeavesWanted::WhereThere,
+        leaves: LeafCheck::WhereThere,
         threads: NonZero::new(2),
-        patience: Patience::NONE,
+        patience: TailRetries::NONE,
         archives: Some(&archives),
         ..Default::default()
     };

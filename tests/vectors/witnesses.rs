@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bitacora_formats::{Frontier, VerifierKey, WitnessPolicy};
-use bitacora_verify::{Patience, VerifyOptions, verify_ledger};
+use bitacora_verify::{TailRetries, VerifyOptions, verify_ledger};
 use ed25519_dalek::{Signer, SigningKey};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -124,7 +124,7 @@ fn said(files: &Files, keys: &[String], policy: Option<&str>) -> String {
     let options = VerifyOptions {
         trusted: &trusted,
         witnesses: policy.as_ref(),
-        patience: Patience::NONE,
+        patience: TailRetries::NONE,
         ..Default::default()
     };
     let first = verify_ledger(&ledger, &options);

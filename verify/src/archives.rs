@@ -111,11 +111,11 @@ impl LedgerArchives {
                     }
                     files.push(archive);
                 }
-                Err(NoArchive::Gap(gap)) => {
+                Err(ArchiveOpenError::Gap(gap)) => {
                     is_joined = false;
                     gaps.push(gap);
                 }
-                Err(NoArchive::Fault(fault)) => return Err(fault),
+                Err(ArchiveOpenError::Fault(fault)) => return Err(fault),
             }
         }
         let covered = archives.checked.last;
@@ -150,13 +150,13 @@ impl LedgerArchives {
             if let Some(before) = self.manifests.last() {
                 let hole = before.manifest().range.last().get() + 1..range.first().get();
                 if !hole.is_empty() {
-                    self.tell_hole(hole.start, hole.end - 1, gaps);
+                    self.report_hole(hole.start, hole.end - 1, gaps);
                     return Ok(());
                 }
                 let follows = manifest.manifest().follows(before.manifest());
                 follows.map_err(|error| manifest_fault(range, error))?;
             } else if range.first() > Position::FIRST {
-                self.tell_hole(1, range.first().get() - 1, gaps);
+                self.report_hole(1, range.first().get() - 1, gaps);
                 return Ok(());
             }
             self.checked.manifests += 1;
@@ -168,7 +168,7 @@ impl LedgerArchives {
 
     /// Reports a hole between manifests. Manifests behind it continue nothing known; for events that are still in
     /// segments, this does not matter.
-    fn tell_hole(&self, first: u64, last: u64, gaps: &mut Vec<Gap>) {
+    fn report_hole(&self, first: u64, last: u64, gaps: &mut Vec<Gap>) {
         // The released part of the hole is reported once all manifests are read.
         if first > self.released_through {
             let what = "no manifest of them is beside the segments, and there are later ones".to_owned();
@@ -327,8 +327,8 @@ pub(super) fn open(
                 gaps.push(Gap::Archive { first: first.get(), last: last.get(), what: error.to_string() });
             }
             Err(OpenError::Problem(problem)) => match problem_of(name, range, problem) {
-                NoArchive::Fault(fault) => return Err(fault),
-                NoArchive::Gap(gap) => {
+                ArchiveOpenError::Fault(fault) => return Err(fault),
+                ArchiveOpenError::Gap(gap) => {
                     opened.is_whole = false;
                     gaps.push(gap);
                 }
@@ -361,16 +361,19 @@ impl From<StreamFault> for OpenError {
     }
 }
 
-enum NoArchive {
+enum ArchiveOpenError {
     Fault(Fault),
     Gap(Gap),
 }
 
-fn read_archive(checks: ArchiveChecks<'_>, kept: &SignedManifest) -> Result<CheckedArchive, NoArchive> {
+fn read_archive(
+    checks: ArchiveChecks<'_>,
+    kept: &SignedManifest,
+) -> Result<CheckedArchive, ArchiveOpenError> {
     let manifest = kept.manifest();
     let range = manifest.range;
     let (first, last) = (range.first().get(), range.last().get());
-    let gap = |what: String| NoArchive::Gap(Gap::Archive { first, last, what });
+    let gap = |what: String| ArchiveOpenError::Gap(Gap::Archive { first, last, what });
     let name = object_name(manifest);
     let Some(store) = checks.store else {
         return Err(gap(
@@ -392,15 +395,15 @@ fn read_archive(checks: ArchiveChecks<'_>, kept: &SignedManifest) -> Result<Chec
     Ok(archive)
 }
 
-fn problem_of(name: String, range: ArchiveRange, problem: ArchiveProblem) -> NoArchive {
+fn problem_of(name: String, range: ArchiveRange, problem: ArchiveProblem) -> ArchiveOpenError {
     let (first, last) = (range.first(), range.last());
     match problem {
         ArchiveProblem::Wrong { offset, error } => {
-            NoArchive::Fault(Fault::at(name, offset, first, Some(last), FaultKind::Archive(error)))
+            ArchiveOpenError::Fault(Fault::at(name, offset, first, Some(last), FaultKind::Archive(error)))
         }
         ArchiveProblem::Unreadable(error) => {
             let what = format!("{name}: {error}");
-            NoArchive::Gap(Gap::Archive { first: first.get(), last: last.get(), what })
+            ArchiveOpenError::Gap(Gap::Archive { first: first.get(), last: last.get(), what })
         }
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use bitacora_formats::{LedgerName, VerifierKey};
-use bitacora_verify::LeavesWanted;
+use bitacora_verify::LeafCheck;
 
 /// The help.
 pub(crate) const HELP: &str = "\
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     pub(crate) ledger: Option<LedgerName>,
     pub(crate) keyring: Option<PathBuf>,
     pub(crate) every_signature: bool,
-    pub(crate) leaves: LeavesWanted,
+    pub(crate) leaves: LeafCheck,
     pub(crate) keys: Vec<VerifierKey>,
     pub(crate) known_heads: Vec<PathBuf>,
     pub(crate) witnesses: Option<PathBuf>,
@@ -110,7 +110,7 @@ impl Arguments {
             ledger: None,
             keyring: None,
             every_signature: false,
-            leaves: LeavesWanted::WhereThere,
+            leaves: LeafCheck::WhereThere,
             keys: Vec::new(),
             known_heads: Vec::new(),
             witnesses: None,
@@ -140,8 +140,8 @@ impl Arguments {
             || joined.clone().or_else(|| rest.next()).ok_or_else(|| UsageError::NoValue(option.to_owned()));
         match option {
             "--every-signature" => self.every_signature = true,
-            "--chain-only" => self.leaves = LeavesWanted::None,
-            "--require-leaves" => self.leaves = LeavesWanted::All,
+            "--chain-only" => self.leaves = LeafCheck::None,
+            "--require-leaves" => self.leaves = LeafCheck::All,
             "--explain" => self.explain = true,
             "--json" => self.json = true,
             "--ledger" => self.ledger = Some(parse(option, &value()?)?),

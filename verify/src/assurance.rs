@@ -6,19 +6,19 @@
 use std::collections::BTreeSet;
 
 use bitacora_formats::{
-    Generation, KeyProblem, LedgerId, LedgerName, NoteError, Origin, SignedTreeHead, SigningChain, TreeHash,
-    TreeHead, TreeHeadError, UnverifiedTreeHead, VerifierKey, WitnessPolicy,
+    Generation, KeyProblem, LedgerId, LedgerName, LedgerOrigin, NoteError, SignedTreeHead, SigningChain,
+    TreeHash, TreeHead, TreeHeadError, UnverifiedTreeHead, VerifierKey, WitnessPolicy,
 };
 
 use super::archives::LedgerArchives;
-use super::cosigned::{PlacedEnd, WitnessedHead};
+use super::cosigned::{FrameEndLocation, WitnessedHead};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::NOTE;
 use super::ledger_head::Head;
 use super::options::KnownHead;
 use super::report::Report;
 
-/// The contradiction between the ledger and the one that is remembered.
+/// The contradiction between the ledger and the one that the verifier knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Divergence {
     /// The head is of another ledger, or of one under another name.
@@ -68,7 +68,7 @@ pub enum Divergence {
         file: String,
         /// The head's size.
         size: u64,
-        /// The root that is remembered.
+        /// The root that the verifier knows.
         expected: TreeHash,
         /// The root that the ledger has there.
         found: String,
@@ -98,7 +98,7 @@ pub struct Assurance {
     pub heads: Vec<(String, u64)>,
     /// The largest head that enough of the brought witnesses cosigned.
     pub witnessed: Option<WitnessedHead>,
-    /// The contradictions between the ledger and the remembered one.
+    /// The contradictions between the ledger and the known one.
     pub divergences: Vec<Divergence>,
     /// Set when the tree was rebuilt from every event's leaf or record, so that its roots are more than statements.
     pub whole_tree: bool,
@@ -200,7 +200,7 @@ impl VerifierEvidence {
     pub(super) fn hold(
         self,
         last: (Head, Generation),
-        (ends, archives): (&[PlacedEnd], &LedgerArchives),
+        (ends, archives): (&[FrameEndLocation], &LedgerArchives),
         report: &mut Report,
     ) {
         let ended_early = report.ended_early();
@@ -246,12 +246,12 @@ fn hold_archived(file: String, head: &TreeHead, archives: &LedgerArchives, repor
     }
 }
 
-/// Returns the contradiction between a remembered head and a ledger that was read to its end.
+/// Returns the contradiction between a known head and a ledger that was read to its end.
 pub(super) fn on_history(
     file: &str,
     head: &TreeHead,
     (last, generation): (Head, Generation),
-    ends: &[PlacedEnd],
+    ends: &[FrameEndLocation],
 ) -> Option<Divergence> {
     let file = file.to_owned();
     let (size, found) = (head.size, head.origin.generation);
@@ -273,7 +273,7 @@ pub(super) fn on_history(
 impl ClaimedIdentity<'_> {
     fn first_key(&self, chain: &SigningChain) -> Option<String> {
         let name = self.name?.clone();
-        let origin = Origin { name, ledger: self.ledger, generation: Generation::FIRST };
+        let origin = LedgerOrigin { name, ledger: self.ledger, generation: Generation::FIRST };
         origin.keys(chain).first().map(ToString::to_string)
     }
 
@@ -290,15 +290,15 @@ impl ClaimedIdentity<'_> {
 
     /// Returns `true` if a key's name is that of this ledger.
     fn is_named_by(&self, key: &VerifierKey) -> bool {
-        let named = key.name().parse::<Origin>().ok();
+        let named = key.name().parse::<LedgerOrigin>().ok();
         named.zip(self.origin_like(key.name())).is_some_and(|(named, own)| own.is_same_ledger(&named))
     }
 
     /// Returns the ledger's origin, under its name here, else under that in the key's name.
-    fn origin_like(&self, key_name: &str) -> Option<Origin> {
-        let said = key_name.parse::<Origin>().ok().map(|origin| origin.name);
+    fn origin_like(&self, key_name: &str) -> Option<LedgerOrigin> {
+        let said = key_name.parse::<LedgerOrigin>().ok().map(|origin| origin.name);
         let name = self.name.cloned().or(said)?;
-        Some(Origin { name, ledger: self.ledger, generation: Generation::FIRST })
+        Some(LedgerOrigin { name, ledger: self.ledger, generation: Generation::FIRST })
     }
 
     fn verify(

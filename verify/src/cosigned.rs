@@ -44,7 +44,7 @@ pub struct WitnessedHead {
 }
 
 /// The end of a wanted frame, and its segment.
-pub(super) struct PlacedEnd {
+pub(super) struct FrameEndLocation {
     pub(super) segment: SegmentNumber,
     pub(super) generation: Generation,
     pub(super) end: FrameEnd,
@@ -116,7 +116,7 @@ impl CosignedHeads {
         self,
         folder: &LedgerFolder<'_>,
         last: (Head, Generation),
-        ends: &[PlacedEnd],
+        ends: &[FrameEndLocation],
         report: &mut Report,
     ) {
         let mut checked = CosignedChecked { asked: self.asked, ..CosignedChecked::default() };
@@ -164,10 +164,10 @@ impl CosignedHeads {
 
 impl ReadCosigned {
     /// Checks that it is of a frame of this segment.
-    fn check(&self, number: SegmentNumber, ends: &[PlacedEnd]) -> Result<(), HeadFault> {
+    fn check(&self, number: SegmentNumber, ends: &[FrameEndLocation]) -> Result<(), HeadFault> {
         let TreeHead { origin, size, root } = &self.head;
         let placed = ends.iter().find(|placed| placed.end.position == *size);
-        let PlacedEnd { segment, generation, end } = placed.ok_or(HeadFault::Size { size: *size })?;
+        let FrameEndLocation { segment, generation, end } = placed.ok_or(HeadFault::Size { size: *size })?;
         if *segment != number {
             let (expected, found) = (number.to_string(), segment.to_string());
             return Err(HeadFault::Of { what: "segment", expected, found });

@@ -32,12 +32,12 @@ pub struct LostHead {
     /// The root over their leaves; `None` where only a witness knew the head.
     pub root: Option<TreeHash>,
     /// The note and its signer; `None` where only a witness knew the head.
-    pub note: Option<LostNote>,
+    pub note: Option<LostHeadNote>,
 }
 
 /// The note of a lost head; its signature is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostNote {
+pub struct LostHeadNote {
     /// The note's signed text.
     pub text: String,
     /// The generation that it was signed in.
@@ -153,7 +153,7 @@ fn lost_note(
     text: String,
     (ledger, size, root): (LedgerId, u64, Option<TreeHash>),
     chain: Option<&SigningChain>,
-) -> Result<LostNote, FaultKind> {
+) -> Result<LostHeadNote, FaultKind> {
     let of_the_ledger = "of a head that the ledger signed";
     let refused = |why: &dyn std::fmt::Display| wrong("lost note", of_the_ledger, why);
     let chain = chain.ok_or_else(|| refused(&"no key to verify it with"))?;
@@ -164,7 +164,7 @@ fn lost_note(
     same("lost note of ledger", &ledger, &origin.ledger)?;
     same("lost note of size", &size, &head.head().size)?;
     root.map_or(Ok(()), |root| same("lost note of root", &root, &head.head().root))?;
-    Ok(LostNote { generation: origin.generation, signing_key, text })
+    Ok(LostHeadNote { generation: origin.generation, signing_key, text })
 }
 
 fn same<T: PartialEq + std::fmt::Display>(

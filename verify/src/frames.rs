@@ -13,7 +13,7 @@ use super::declared::UncheckedLoss;
 use super::fault::FaultKind;
 use super::folder::LedgerFolder;
 use super::genesis::{Genesis, check_genesis};
-use super::helpers::{HandedFrame, IdleThreads, LooseFrame};
+use super::helpers::{DetachedFrame, IdleThreads, QueuedFrame};
 use super::parts::{FoundParts, SubjectKeyStore};
 use super::streams::{EventLocation, SegmentStreams};
 
@@ -40,7 +40,7 @@ pub(super) struct OpenedFrames<'a> {
     decompressor: &'a mut Decompressor,
     idle: Option<&'a IdleThreads>,
     /// The frames handed out, in their order.
-    handed_out: VecDeque<HandedFrame>,
+    handed_out: VecDeque<QueuedFrame>,
     contents: FoundContents,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Openers<'a> {
     pub(super) fn open_loose(
         &self,
         segment: &SegmentOpener,
-        frame: &LooseFrame,
+        frame: &DetachedFrame,
         decompressor: &mut Decompressor,
     ) -> OpenedFrame {
         let mut opened = OpenedFrame::nothing_of(frame.offset, frame.header);

@@ -29,7 +29,7 @@ pub(super) struct FrameEnd {
 
 /// The head that an event names in an earlier segment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NamedBefore {
+pub(super) struct EarlierHead {
     offset: u64,
     position: Position,
     pub(super) headed: ChainHead,
@@ -60,7 +60,7 @@ pub(super) struct FoundHeads {
     pub(super) events: u64,
     /// The size of the last one.
     pub(super) last_size: Option<u64>,
-    pub(super) named_before: Vec<NamedBefore>,
+    pub(super) named_before: Vec<EarlierHead>,
     /// The ends of frames that cosigned heads and the verifier's own ones name.
     pub(super) ends: Vec<FrameEnd>,
     pub(super) gap: Option<Gap>,
@@ -136,7 +136,7 @@ impl SegmentHeads {
         }
         let proven = |head: &&ReadHead| head.in_tree.is_some();
         let earlier = self.read.heads.iter().filter(proven).filter(|head| self.is_before(head));
-        let named_before = earlier.map(|head| NamedBefore {
+        let named_before = earlier.map(|head| EarlierHead {
             offset: head.offset,
             position: head.position,
             headed: head.headed,
@@ -210,7 +210,7 @@ impl SegmentHeads {
     }
 }
 
-impl NamedBefore {
+impl EarlierHead {
     /// Compares the named chain hash with the one there.
     pub(super) fn check(&self, number: SegmentNumber, found: Option<ChainHash>) -> Result<(), Fault> {
         let compared = check_hash(&self.headed, found);

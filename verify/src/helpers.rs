@@ -28,34 +28,34 @@ pub(super) struct IdleThreads {
 }
 
 struct State {
-    waiting: VecDeque<WaitingFrame>,
+    waiting: VecDeque<PendingFrame>,
     /// The number of threads that may still hand out frames.
     passing: usize,
 }
 
 /// A frame detached from its segment.
-pub(super) struct LooseFrame {
+pub(super) struct DetachedFrame {
     pub(super) offset: u64,
     pub(super) header: FrameHeader,
     pub(super) bytes: Vec<u8>,
 }
 
 /// A frame that waits to be opened, and the receiver of its contents.
-struct WaitingFrame {
+struct PendingFrame {
     segment: Arc<SegmentOpener>,
-    frame: Arc<LooseFrame>,
-    opened: SyncSender<(OpenedFrame, TakenBytes)>,
-    taken: TakenBytes,
+    frame: Arc<DetachedFrame>,
+    opened: SyncSender<(OpenedFrame, ByteReservation)>,
+    taken: ByteReservation,
 }
 
 /// A frame that is handed out.
-pub(super) struct HandedFrame {
-    frame: Arc<LooseFrame>,
-    opened: Receiver<(OpenedFrame, TakenBytes)>,
+pub(super) struct QueuedFrame {
+    frame: Arc<DetachedFrame>,
+    opened: Receiver<(OpenedFrame, ByteReservation)>,
 }
 
 /// A share of [`AHEAD_BYTES`], given back when it is dropped.
-struct TakenBytes {
+struct ByteReservation {
     of: Arc<AtomicUsize>,
     bytes: usize,
 }
@@ -81,29 +81,29 @@ impl IdleThreads {
         &self,
         segment: &Arc<SegmentOpener>,
         frame: &WalkedFrame<'_>,
-    ) -> Option<HandedFrame> {
+    ) -> Option<QueuedFrame> {
         let (offset, header) = (frame.offset, *frame.stored.header());
         if header.body_bytes < MIN_HANDED_BODY_BYTES || !self.expected.load(Ordering::Relaxed) {
             return None;
         }
         let taken =
             self.take_bytes(header.stored_bytes() + header.count as usize * size_of::<OpenedEvent>())?;
-        let frame = Arc::new(LooseFrame { offset, header, bytes: frame.stored.bytes().to_vec() });
+        let frame = Arc::new(DetachedFrame { offset, header, bytes: frame.stored.bytes().to_vec() });
         let (send, opened) = sync_channel(1);
         let waiting =
-            WaitingFrame { segment: Arc::clone(segment), frame: Arc::clone(&frame), opened: send, taken };
+            PendingFrame { segment: Arc::clone(segment), frame: Arc::clone(&frame), opened: send, taken };
         self.state().waiting.push_back(waiting);
         self.changed.notify_one();
-        Some(HandedFrame { frame, opened })
+        Some(QueuedFrame { frame, opened })
     }
 
     /// Returns a frame that was handed out, opened. While it is not, this thread opens others.
     pub(super) fn take_in(
         &self,
-        handed: HandedFrame,
+        handed: QueuedFrame,
         openers: &Openers<'_>,
         decompressor: &mut Decompressor,
-    ) -> Result<OpenedFrame, Arc<LooseFrame>> {
+    ) -> Result<OpenedFrame, Arc<DetachedFrame>> {
         loop {
             let opened = match handed.opened.try_recv() {
                 Ok(opened) => Some(opened),
@@ -136,11 +136,11 @@ impl IdleThreads {
         }
     }
 
-    fn take_bytes(&self, bytes: usize) -> Option<TakenBytes> {
+    fn take_bytes(&self, bytes: usize) -> Option<ByteReservation> {
         let of = Arc::clone(&self.taken_bytes);
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= AHEAD_BYTES);
         of.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()?;
-        Some(TakenBytes { of, bytes })
+        Some(ByteReservation { of, bytes })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -148,7 +148,7 @@ impl IdleThreads {
     }
 }
 
-impl WaitingFrame {
+impl PendingFrame {
     fn open(self, openers: &Openers<'_>, decompressor: &mut Decompressor) {
         let opened = openers.open_loose(&self.segment, &self.frame, decompressor);
         // The thread that handed it out may have stopped at an earlier frame.
@@ -156,7 +156,7 @@ impl WaitingFrame {
     }
 }
 
-impl Drop for TakenBytes {
+impl Drop for ByteReservation {
     fn drop(&mut self) {
         self.of.fetch_sub(self.bytes, Ordering::Relaxed);
     }

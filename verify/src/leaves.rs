@@ -36,7 +36,7 @@ impl FrameLeaves<'_> {
 }
 
 /// The reason why there are no leaves to continue with.
-pub(super) enum NoLeaves {
+pub(super) enum LeavesFileError {
     /// There is no such file.
     Absent,
     /// The file ends too early, at this size: the leaves were cut off, or are not written yet.
@@ -45,7 +45,7 @@ pub(super) enum NoLeaves {
     Fault(Fault),
 }
 
-impl From<io::Error> for NoLeaves {
+impl From<io::Error> for LeavesFileError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound { Self::Absent } else { Self::Unreadable(error) }
     }
@@ -58,17 +58,17 @@ impl<'a> SegmentLeaves<'a> {
         folder: &LedgerFolder<'_>,
         header: &SegmentHeader,
         window: &'a mut Window,
-    ) -> Result<Self, NoLeaves> {
+    ) -> Result<Self, LeavesFileError> {
         let mut file = folder.open_leaves(header.number)?;
         let file_bytes = file.metadata()?.len();
         window.begin();
         // A file shorter than a header was cut short at its creation.
         if file_bytes < LEAVES_HEADER_BYTES as u64 || !window.fill(&mut file, LEAVES_HEADER_BYTES)? {
-            return Err(NoLeaves::Cut(file_bytes));
+            return Err(LeavesFileError::Cut(file_bytes));
         }
         if let Err(kind) = check_header(window.bytes(), header) {
             let (first, file) = (header.first_position, shown_leaves(header.number));
-            return Err(NoLeaves::Fault(Fault::at(file, 0, first, None, kind)));
+            return Err(LeavesFileError::Fault(Fault::at(file, 0, first, None, kind)));
         }
         let offset = LEAVES_HEADER_BYTES as u64;
         window.advance_to(offset);
@@ -76,15 +76,19 @@ impl<'a> SegmentLeaves<'a> {
     }
 
     /// Returns the entries of the next frame, if all of them are there.
-    pub(super) fn next(&mut self, header: &FrameHeader) -> Result<FrameLeaves<'_>, NoLeaves> {
+    pub(super) fn next(&mut self, header: &FrameHeader) -> Result<FrameLeaves<'_>, LeavesFileError> {
         let needed = header.count as usize * LEAF_ENTRY_BYTES;
         let offset = self.offset;
         self.window.advance_to(offset);
         let end = offset + needed as u64;
         let is_there = end <= self.file_bytes
             && (self.window.bytes().len() >= needed || self.window.fill(&mut self.file, needed)?);
-        let entries =
-            self.window.bytes().get(..needed).filter(|_| is_there).ok_or(NoLeaves::Cut(self.file_bytes))?;
+        let entries = self
+            .window
+            .bytes()
+            .get(..needed)
+            .filter(|_| is_there)
+            .ok_or(LeavesFileError::Cut(self.file_bytes))?;
         self.offset = end;
         Ok(FrameLeaves { offset, entries: entries.as_chunks().0 })
     }

@@ -16,7 +16,7 @@ const LEDGERS: &str = "ledgers";
 
 /// The ledgers that the user asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct AskedLedgers<'a> {
+pub struct LedgerSelection<'a> {
     /// The ledger's name.
     pub name: &'a LedgerName,
     /// Set when the user gave the name. Otherwise a ledger's own folder gives it.
@@ -27,7 +27,7 @@ pub struct AskedLedgers<'a> {
 
 /// The folder of one ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerPlace {
+pub struct LedgerLocation {
     /// Its path.
     pub folder: PathBuf,
     /// The ledger's name in the report.
@@ -42,12 +42,12 @@ pub struct LedgerPlace {
 /// An [`InputError`] where all ledgers are asked for and cannot be listed, or there is none.
 pub fn find_ledgers(
     folder: &Path,
-    asked: AskedLedgers<'_>,
-) -> Result<(Vec<LedgerPlace>, PathBuf), InputError> {
-    let AskedLedgers { name, is_named, all } = asked;
+    asked: LedgerSelection<'_>,
+) -> Result<(Vec<LedgerLocation>, PathBuf), InputError> {
+    let LedgerSelection { name, is_named, all } = asked;
     let Some(own) = own_folder(folder) else {
         let names = if all { ledger_names(folder)? } else { vec![name.clone()] };
-        let place = |name: LedgerName| LedgerPlace {
+        let place = |name: LedgerName| LedgerLocation {
             folder: folder.join(LEDGERS).join(name.as_str()),
             name,
             is_named: true,
@@ -57,7 +57,7 @@ pub fn find_ledgers(
     let called = own.file_name().and_then(|name| name.to_str()?.parse().ok());
     let name = called.filter(|_| !is_named).unwrap_or_else(|| name.clone());
     let data = data_folder_of(&own).unwrap_or_else(|| own.clone());
-    Ok((vec![LedgerPlace { folder: own, name, is_named }], data))
+    Ok((vec![LedgerLocation { folder: own, name, is_named }], data))
 }
 
 /// Returns the folder under its real name, if it is a ledger's own.

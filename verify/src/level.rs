@@ -42,7 +42,7 @@ pub(super) struct CompletingFrame {
 }
 
 /// A fault of the level, and its offset.
-pub(super) struct WrongLevel {
+pub(super) struct LevelFault {
     pub(super) offset: u64,
     pub(super) kind: FaultKind,
 }
@@ -66,23 +66,23 @@ impl StoredLevel {
     }
 
     /// Checks the header, if all of it is there.
-    pub(super) fn begin(&self, ledger: LedgerId) -> Result<(), WrongLevel> {
+    pub(super) fn begin(&self, ledger: LedgerId) -> Result<(), LevelFault> {
         let mut header = [0; LEVELS_HEADER_BYTES];
         if self.file_bytes < LEVELS_HEADER_BYTES as u64 || self.read(&mut header, 0).is_none() {
             return Ok(());
         }
         let found =
-            LevelsHeader::parse(&header).map_err(|error| WrongLevel { offset: 0, kind: error.into() })?;
+            LevelsHeader::parse(&header).map_err(|error| LevelFault { offset: 0, kind: error.into() })?;
         if found.ledger == ledger {
             return Ok(());
         }
         let kind = FaultKind::LevelOf { expected: ledger.to_string(), found: found.ledger.to_string() };
-        Err(WrongLevel { offset: 0, kind })
+        Err(LevelFault { offset: 0, kind })
     }
 
     /// Compares a group, completed by such a frame, with its stored root. Zeros, or a file that ends before, may be a
     /// loss of power; that is decided at the end.
-    pub(super) fn check(&self, group: LeafGroup, completed: CompletingFrame) -> Result<(), WrongLevel> {
+    pub(super) fn check(&self, group: LeafGroup, completed: CompletingFrame) -> Result<(), LevelFault> {
         let offset = LevelsHeader::offset_of(group.number);
         let mut stored = [0; TREE_HASH_BYTES];
         let is_there = offset + TREE_HASH_BYTES as u64 <= self.file_bytes;
@@ -104,7 +104,7 @@ impl StoredLevel {
     /// tree behind it have to be zeros too. Groups of epochs before the last one have to be there, since the opening of
     /// the last epoch stored them. Bytes behind the last group are ignored. Returns the fault, and the first position
     /// that it may affect.
-    pub(super) fn end(&self, events: u64, last: Epoch) -> Result<(), (Position, WrongLevel)> {
+    pub(super) fn end(&self, events: u64, last: Epoch) -> Result<(), (Position, LevelFault)> {
         let lost = *self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(LostGroup { group, completed: CompletingFrame { first, epoch } }) = lost else {
             return Ok(());
@@ -155,16 +155,16 @@ impl LeafGroup {
     }
 
     /// Returns the fault of a file that ends at this size, before the group's root does.
-    fn cut(self, file_bytes: u64) -> WrongLevel {
+    fn cut(self, file_bytes: u64) -> LevelFault {
         let (first, last) = self.positions();
         let offset = file_bytes.min(LevelsHeader::offset_of(self.number + 1));
-        WrongLevel { offset, kind: FaultKind::LevelCut { first, last } }
+        LevelFault { offset, kind: FaultKind::LevelCut { first, last } }
     }
 
-    fn wrong(self, found: TreeHash) -> WrongLevel {
+    fn wrong(self, found: TreeHash) -> LevelFault {
         let (first, last) = self.positions();
         let kind = FaultKind::LevelRoot { first, last, expected: self.root, found };
-        WrongLevel { offset: LevelsHeader::offset_of(self.number), kind }
+        LevelFault { offset: LevelsHeader::offset_of(self.number), kind }
     }
 }
 

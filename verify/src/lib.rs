@@ -55,19 +55,19 @@ pub use archive_store::{ArchiveBytes, ArchiveFolder, ArchiveStore};
 pub use archives::ArchivesChecked;
 pub use assurance::{Assurance, Divergence};
 pub use cosigned::{CosignedChecked, WitnessedHead};
-pub use declared::{DeclaredLoss, LostHead, LostNote};
+pub use declared::{DeclaredLoss, LostHead, LostHeadNote};
 pub use fault::{EvidenceKind, Fault, FaultKind, Gap};
 use folder::LedgerFolder;
 pub use head_faults::{CosignedFault, HeadFault};
 pub use inputs::{InputError, parse_known_head, read_known_head, read_witness_policy};
-pub use ledger_folders::{AskedLedgers, LedgerPlace, find_ledgers};
+pub use ledger_folders::{LedgerLocation, LedgerSelection, find_ledgers};
 pub use ledger_head::Head;
-pub use options::{KnownHead, LeavesWanted, Patience, Progress, VerifyOptions};
+pub use options::{KnownHead, LeafCheck, Progress, TailRetries, VerifyOptions};
 pub use output::{CheckResult, ReportView};
 pub use parts::{FoundParts, PartCounts, SubjectKeyStore};
 pub use proof_check::{ProofCheck, check_proof};
 pub use proving::{DisclosedPart, EntryError, ProofSource, ProveError, receipt_text};
-pub use report::{BegunGeneration, ContentsChecked, HeadsChecked, LeavesChecked, Report, Verdict};
+pub use report::{ContentsChecked, GenerationStart, HeadsChecked, LeavesChecked, Report, Verdict};
 
 /// Verifies the ledger in `folder`, which holds `segments/` and `signing-keys.note`.
 ///

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use bitacora_formats::printable;
 use bitacora_verify::{
-    AskedLedgers, CheckResult, InputError, LedgerPlace, Patience, Progress, ReportView, Verdict,
+    CheckResult, InputError, LedgerLocation, LedgerSelection, Progress, ReportView, TailRetries, Verdict,
     VerifyOptions, check_archives, check_proof, find_ledgers, read_known_head, read_witness_policy,
     verify_ledger,
 };
@@ -24,7 +24,7 @@ const FAILED: u8 = 1;
 fn main() -> ExitCode {
     let request = match Arguments::read(std::env::args_os().skip(1)) {
         Ok(request) => request,
-        Err(error) => return tell(&error, USAGE),
+        Err(error) => return fail_with(&error, USAGE),
     };
     match request {
         VerifyRequest::Help => written(io::stdout().write_all(HELP.as_bytes()), 0),
@@ -34,9 +34,9 @@ fn main() -> ExitCode {
         VerifyRequest::Check(arguments) => match check(&arguments) {
             Ok(verdict) => verdict,
             Err(error) => match error.downcast_ref::<InputError>() {
-                Some(InputError::Policy { .. }) => tell(&*error, USAGE),
-                _ if error.is::<UsageError>() => tell(&*error, USAGE),
-                _ => tell(&*error, Verdict::Incomplete.exit_code()),
+                Some(InputError::Policy { .. }) => fail_with(&*error, USAGE),
+                _ if error.is::<UsageError>() => fail_with(&*error, USAGE),
+                _ => fail_with(&*error, Verdict::Incomplete.exit_code()),
             },
         },
     }
@@ -51,18 +51,18 @@ fn check(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let keyring = arguments.keyring.as_deref().map(keyring_file::load).transpose()?;
     if !arguments.archive.is_empty() {
         let known = (&*arguments.keys, keyring.as_ref());
-        return Ok(show(&check_archives(&arguments.archive, known, &Untold)?, arguments));
+        return Ok(show(&check_archives(&arguments.archive, known, &NoProgress)?, arguments));
     }
     let folder = arguments.folder.as_deref().ok_or(UsageError::Folder)?;
     let default = "main".parse()?;
     let name = arguments.ledger.as_ref().unwrap_or(&default);
     let is_named = arguments.ledger.is_some();
-    let (places, data) = find_ledgers(folder, AskedLedgers { name, is_named, all: !is_named })?;
+    let (places, data) = find_ledgers(folder, LedgerSelection { name, is_named, all: !is_named })?;
     let archives = arguments.archives.clone().unwrap_or_else(|| data.join("archives"));
     let heads = arguments.known_heads.iter().map(|path| read_known_head(path));
     let known_heads = heads.collect::<Result<Vec<_>, _>>()?;
     let mut worst = (None, Ok(()));
-    for LedgerPlace { folder, name, is_named } in &places {
+    for LedgerLocation { folder, name, is_named } in &places {
         let options = VerifyOptions {
             every_signature: arguments.every_signature,
             keyring: keyring.as_ref(),
@@ -73,7 +73,7 @@ fn check(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
             known_heads: &known_heads,
             witnesses: policy.as_ref(),
             archives: Some(&archives),
-            patience: Patience::LIVE,
+            patience: TailRetries::LIVE,
             progress: None,
         };
         let report = verify_ledger(folder, &options);
@@ -86,9 +86,9 @@ fn check(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// A listener that shows no progress.
-struct Untold;
+struct NoProgress;
 
-impl Progress for Untold {
+impl Progress for NoProgress {
     fn expect(&self, _: u64) {}
 
     fn advance(&self, _: u64) {}
@@ -101,12 +101,12 @@ fn show(result: &dyn CheckResult, arguments: &Arguments) -> ExitCode {
 /// Returns the exit code. A reader that closes the pipe early does not change it.
 fn written(done: io::Result<()>, code: u8) -> ExitCode {
     match done {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && code == 0 => tell(&error, FAILED),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && code == 0 => fail_with(&error, FAILED),
         _ => code.into(),
     }
 }
 
-fn tell(error: &dyn Error, code: u8) -> ExitCode {
+fn fail_with(error: &dyn Error, code: u8) -> ExitCode {
     // If nobody reads this either, the exit code remains.
     let _unheard = writeln!(io::stderr(), "bitacora-verify: {}", printable(&error.to_string())).is_err();
     code.into()

@@ -16,7 +16,7 @@ pub struct VerifyOptions<'a> {
     /// The name that the ledger should have; its first event holds it, for verifiers with the keys.
     pub name: Option<&'a str>,
     /// The leaves beside the segments to check.
-    pub leaves: LeavesWanted,
+    pub leaves: LeafCheck,
     /// The number of threads. They check a segment each, and share the frames of the last ones; by default as many as
     /// the machine has cores.
     pub threads: Option<NonZero<usize>>,
@@ -29,7 +29,7 @@ pub struct VerifyOptions<'a> {
     /// The folder of the ledger's archives, by their names in a store; needed where segments were released.
     pub archives: Option<&'a Path>,
     /// The time that a write in progress is waited for.
-    pub patience: Patience,
+    pub patience: TailRetries,
     /// The listener for the progress.
     pub progress: Option<&'a dyn Progress>,
 }
@@ -40,13 +40,13 @@ impl Default for VerifyOptions<'_> {
             every_signature: false,
             keyring: None,
             name: None,
-            leaves: LeavesWanted::WhereThere,
+            leaves: LeafCheck::WhereThere,
             threads: None,
             trusted: &[],
             known_heads: &[],
             witnesses: None,
             archives: None,
-            patience: Patience::LIVE,
+            patience: TailRetries::LIVE,
             progress: None,
         }
     }
@@ -63,7 +63,7 @@ pub struct KnownHead {
 
 /// The leaves beside the segments that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeavesWanted {
+pub enum LeafCheck {
     /// None: only the chain and its signatures, and with keys the tree of the records.
     None,
     /// Those that are there; absent ones are reported.
@@ -74,14 +74,14 @@ pub enum LeavesWanted {
 
 /// The retries for the end of a ledger before it counts as damaged: a service may be writing there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct TailRetries {
     /// The number of retries.
     pub retries: u32,
     /// The pause before each retry.
     pub pause: Duration,
 }
 
-impl Patience {
+impl TailRetries {
     /// The patience for a folder that may be written to.
     pub const LIVE: Self = Self { retries: 6, pause: Duration::from_millis(50) };
     /// The patience for a folder that nobody writes to.

@@ -13,7 +13,7 @@ use bitacora_formats::{
 use super::archives::{self, ArchiveChecks, LedgerArchives};
 use super::assurance::{ClaimedIdentity, VerifierEvidence};
 use super::checks::{Checks, Workspace, decompressors};
-use super::cosigned::{CosignedHeads, PlacedEnd};
+use super::cosigned::{CosignedHeads, FrameEndLocation};
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_ARCHIVES, shown_released};
 use super::frames::Openers;
@@ -22,9 +22,9 @@ use super::heads::{HeadsExpected, ReleasedHead};
 use super::heads_past_end;
 use super::helpers::{IdleThreads, PassGuard};
 use super::level::{CompletingFrame, StoredLevel};
-use super::options::{KnownHead, LeavesWanted, Progress, VerifyOptions};
-use super::plan::{NoPlan, SegmentPlan};
-use super::released::{NoLinks, ReleasedSegments};
+use super::options::{KnownHead, LeafCheck, Progress, VerifyOptions};
+use super::plan::{PlanError, SegmentPlan};
+use super::released::{LinksError, ReleasedSegments};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::segment_check::check_segment;
 use super::segment_join::{SegmentFindings, SegmentJoin};
@@ -39,23 +39,58 @@ const MAX_THREADS: usize = 64;
 /// The id in the place of an unknown ledger's: of no ledger, since ids are random.
 const UNKNOWN: LedgerId = LedgerId([0; 16]);
 
+/// The end of a verification that goes no further, with the reason for the report.
+enum Stop {
+    Fault(Fault),
+    Gap(Gap),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<PlanError> for Stop {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Fault(fault) => Self::Fault(fault),
+            PlanError::Unreadable(path, error) => Self::Gap((path, error).into()),
+        }
+    }
+}
+
+impl From<LinksError> for Stop {
+    fn from(error: LinksError) -> Self {
+        match error {
+            LinksError::Fault(fault) => Self::Fault(fault),
+            LinksError::Gap(gap) => Self::Gap(gap),
+        }
+    }
+}
+
 pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Report {
     let mut report = Report::default();
-    let plan = match SegmentPlan::make(folder, options.patience) {
-        Ok(plan) => plan,
-        Err(NoPlan::Fault(fault)) => return Report { fault: Some(fault), ..report },
-        Err(NoPlan::Unreadable(path, error)) => {
-            report.gaps.push((path, error).into());
-            return report;
-        }
-    };
+    match verify_folder(folder, options, &mut report) {
+        Ok(()) => {}
+        Err(Stop::Fault(fault)) => report.fault = Some(fault),
+        Err(Stop::Gap(gap)) => report.gaps.push(gap),
+    }
+    report
+}
+
+/// Checks in the order in which each step rests on the ones before: plan, signers, what the verifier knows, released segments, archives,
+/// segments.
+fn verify_folder(
+    folder: &LedgerFolder<'_>,
+    options: &VerifyOptions<'_>,
+    report: &mut Report,
+) -> Result<(), Stop> {
+    let plan = SegmentPlan::make(folder, options.patience)?;
     report.segments_planned = (plan.last.0 - plan.first.0 + 1).into();
     (report.blank_segments, report.other_files) = (plan.blank, plan.strangers);
     // After the plan: the note is written before any segment that needs it.
-    let (mut signers, gap) = match Signers::read(folder, options.keyring) {
-        Ok(read) => read,
-        Err(fault) => return Report { fault: Some(fault), ..report },
-    };
+    let (mut signers, gap) = Signers::read(folder, options.keyring)?;
     report.gaps.extend(gap);
     let chain = signers.chain().cloned();
     let name = options.name.and_then(|name| name.parse().ok());
@@ -69,69 +104,62 @@ pub(super) fn run(folder: &LedgerFolder<'_>, options: &VerifyOptions<'_>) -> Rep
     if ledger.is_none() {
         report.gaps.extend(options.known_heads.iter().map(not_compared));
     }
-    let kept = (options.trusted, options.known_heads);
-    let evidence = VerifierEvidence::compare(&claimed, kept, options.witnesses, &mut report);
-    let evidence = match evidence {
-        Ok(evidence) => evidence,
-        Err(fault) => return Report { fault: Some(fault), ..report },
-    };
+    let known = (options.trusted, options.known_heads);
+    let evidence = VerifierEvidence::compare(&claimed, known, options.witnesses, report)?;
     if !options.trusted.is_empty() {
         signers.vouch_for_note();
     }
     if let Some(progress) = options.progress {
         progress.expect(plan.bytes);
     }
-    let released = match ReleasedSegments::check(folder, &plan, &mut signers) {
-        Ok(released) => released,
-        Err(NoLinks::Fault(fault)) => return Report { fault: Some(fault), ..report },
-        Err(NoLinks::Gap(gap)) => {
-            report.gaps.push(gap);
-            return report;
-        }
-    };
+    let released = ReleasedSegments::check(folder, &plan, &mut signers)?;
     released.headers.iter().for_each(|header| report.count_released(header));
     report.gaps.extend(released.gaps.iter().cloned());
-    let known = ledger.unwrap_or(UNKNOWN);
-    let heads = match released.heads(folder, (name.as_ref(), chain.as_ref()), &mut report.gaps) {
-        Ok(heads) => heads,
-        Err(fault) => return Report { fault: Some(fault), ..report },
-    };
-    let mut sizes: Vec<u64> =
-        heads.iter().map(|head| head.size).chain(evidence.sizes().iter().copied()).collect();
-    sizes.sort_unstable();
-    let (archives, streams) = match read_archives(
+    let heads = released.heads(folder, (name.as_ref(), chain.as_ref()), &mut report.gaps)?;
+    let sizes = sorted_sizes(&heads, evidence.sizes());
+    let (archives, streams) = read_archives(
         folder,
         options,
-        (known, chain.as_ref()),
+        (claimed.ledger, chain.as_ref()),
         (&released, &sizes, &heads),
-        &mut report,
-    ) {
-        Ok(read) => read,
-        Err(fault) => return Report { fault: Some(fault), ..report },
-    };
-    let differs = |head: &ReleasedHead| {
-        let event = archives.commitments.get(&head.position()).map(|event| head.check_event(*event));
-        let root = archives.root_at(head.size).map(|root| head.check_root(root));
-        event.into_iter().chain(root).find_map(Result::err)
-    };
-    if let Some(fault) = heads.iter().find_map(differs) {
-        return Report { fault: Some(fault), ..report };
-    }
-    let before = Before { archives: &archives, end: released.end, streams, ledger: known };
+        report,
+    )?;
+    compare_heads(&heads, &archives)?;
+    let before = PriorState { archives: &archives, end: released.end, streams, ledger: claimed.ledger };
     let ends = (plan.first, plan.last);
     let cosigned = CosignedHeads::read(folder, ends, &claimed, options.witnesses, &mut report.gaps);
     let sizes = cosigned.sizes_with(evidence.sizes());
     let heads = HeadsExpected { name: name.as_ref(), sizes: &sizes };
-    let ends = check_segments(folder, options, (&plan, before), (signers, heads), &mut report);
+    let ends = check_segments(folder, options, (&plan, before), (signers, heads), report);
     if let Some(chain) = claimed.chain.filter(|_| report.fault.is_none() && !report.ended_early()) {
-        heads_past_end::look(folder, report.last_segment(), chain, &mut report);
+        heads_past_end::look(folder, report.last_segment(), chain, report);
     }
     report.settle(folder, evidence, cosigned, (&ends, &archives));
-    report
+    Ok(())
+}
+
+/// Returns the sizes of trees at which the archives must give a root.
+fn sorted_sizes(heads: &[ReleasedHead], known: &[u64]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = heads.iter().map(|head| head.size).chain(known.iter().copied()).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+/// Compares the heads of released segments with the archives that hold their events.
+fn compare_heads(heads: &[ReleasedHead], archives: &LedgerArchives) -> Result<(), Fault> {
+    for head in heads {
+        if let Some(event) = archives.commitments.get(&head.position()) {
+            head.check_event(*event)?;
+        }
+        if let Some(root) = archives.root_at(head.size) {
+            head.check_root(root)?;
+        }
+    }
+    Ok(())
 }
 
 /// The state before the segments that are here.
-struct Before<'a> {
+struct PriorState<'a> {
     archives: &'a LedgerArchives,
     end: Option<SegmentEnd>,
     streams: Streams,
@@ -191,10 +219,10 @@ fn read_archives(
 fn check_segments(
     folder: &LedgerFolder<'_>,
     options: &VerifyOptions<'_>,
-    (plan, before): (&SegmentPlan, Before<'_>),
+    (plan, before): (&SegmentPlan, PriorState<'_>),
     (signers, heads): (Signers, HeadsExpected<'_>),
     report: &mut Report,
-) -> Vec<PlacedEnd> {
+) -> Vec<FrameEndLocation> {
     let threads = options.threads.map_or_else(usual_threads, std::num::NonZero::get).min(MAX_THREADS);
     let mut memory = Vec::new();
     let openers = options.keyring.map(|keyring| {
@@ -209,7 +237,7 @@ fn check_segments(
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
     let idle = IdleThreads::new(threads);
     let chain = signers.chain().cloned();
-    let leaves = options.leaves != LeavesWanted::None;
+    let leaves = options.leaves != LeafCheck::None;
     let level = match StoredLevel::open(folder) {
         Ok(level) => level.filter(|_| leaves),
         Err(gap) => {
@@ -256,7 +284,7 @@ fn check_segments(
         let ended = level.end(head.position, epoch);
         report.fault = ended.err().map(|(first, wrong)| level_fault(first, wrong));
     }
-    if options.leaves == LeavesWanted::All {
+    if options.leaves == LeafCheck::All {
         report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }
     report.gaps.extend(part_gap.map(Arc::unwrap_or_clone));
@@ -265,7 +293,7 @@ fn check_segments(
 }
 
 /// Checks that the stored level is that of the archives too.
-fn archived_level(level: &StoredLevel, before: &Before<'_>) -> Result<(), Fault> {
+fn archived_level(level: &StoredLevel, before: &PriorState<'_>) -> Result<(), Fault> {
     let epoch = before.end.as_ref().map_or(Epoch(u32::MAX), |end| end.epoch);
     for group in before.archives.groups() {
         let first = Position::new(group.positions().0).unwrap_or(Position::FIRST);

@@ -8,7 +8,7 @@ use bitacora_formats::{MAX_SEGMENT_HEADER_BYTES, Position, SegmentHeader, Segmen
 
 use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SegmentListing, shown};
-use super::options::Patience;
+use super::options::TailRetries;
 
 /// The segments of a ledger at one moment.
 pub(super) struct SegmentPlan {
@@ -17,7 +17,7 @@ pub(super) struct SegmentPlan {
     pub(super) last: SegmentNumber,
     /// The first segment that is there: of those before it only links are left.
     pub(super) first: SegmentNumber,
-    pub(super) missing: Option<Missing>,
+    pub(super) missing: Option<MissingFile>,
     /// The number of files of zeros behind the last one.
     pub(super) blank: usize,
     /// The number of files that no ledger makes.
@@ -28,7 +28,7 @@ pub(super) struct SegmentPlan {
 
 /// A missing file, although a later one is there.
 #[derive(Clone, Copy)]
-pub(super) struct Missing {
+pub(super) struct MissingFile {
     number: SegmentNumber,
     next: SegmentNumber,
     /// The position at which the next segment begins, if its header can be read.
@@ -36,20 +36,20 @@ pub(super) struct Missing {
 }
 
 /// The reason why there is no plan.
-pub(super) enum NoPlan {
+pub(super) enum PlanError {
     Fault(Fault),
     Unreadable(PathBuf, io::Error),
 }
 
 impl SegmentPlan {
     /// Looks at the folder, and again if something seems to be missing: a service that starts removes files and makes them anew.
-    pub(super) fn make(folder: &LedgerFolder<'_>, patience: Patience) -> Result<Self, NoPlan> {
+    pub(super) fn make(folder: &LedgerFolder<'_>, patience: TailRetries) -> Result<Self, PlanError> {
         let mut plan = Self::look(folder);
         for _ in 0..patience.retries {
             let settled = match &plan {
                 Ok(plan) => plan.missing.is_none(),
-                Err(NoPlan::Fault(_)) => false,
-                Err(NoPlan::Unreadable(_, error)) => error.kind() != io::ErrorKind::NotFound,
+                Err(PlanError::Fault(_)) => false,
+                Err(PlanError::Unreadable(_, error)) => error.kind() != io::ErrorKind::NotFound,
             };
             if settled {
                 break;
@@ -60,13 +60,13 @@ impl SegmentPlan {
         plan
     }
 
-    fn look(folder: &LedgerFolder<'_>) -> Result<Self, NoPlan> {
+    fn look(folder: &LedgerFolder<'_>) -> Result<Self, PlanError> {
         let listing = match folder.list() {
             Ok(listing) => listing,
             Err(error) if error.kind() == io::ErrorKind::NotFound && folder.exists() => {
-                return Err(NoPlan::Fault(empty()));
+                return Err(PlanError::Fault(empty()));
             }
-            Err(error) => return Err(NoPlan::Unreadable(folder.segments(), error)),
+            Err(error) => return Err(PlanError::Unreadable(folder.segments(), error)),
         };
         let strangers = listing.strangers;
         let first = first_here(&listing);
@@ -75,14 +75,14 @@ impl SegmentPlan {
         let dense =
             expected.clone().zip(&segments).take_while(|(expected, found)| expected == *found).count();
         let missing = match (expected.clone().nth(dense), segments.get(dense)) {
-            (Some(number), Some(next)) => Some(Missing::before(folder, number, *next)),
+            (Some(number), Some(next)) => Some(MissingFile::before(folder, number, *next)),
             _ => None,
         };
         let mut blank = 0;
         let mut last = None;
         for number in segments.iter().take(dense).rev() {
             let is_blank = folder.is_blank(*number);
-            if !is_blank.map_err(|error| NoPlan::Unreadable(folder.path_of(*number), error))? {
+            if !is_blank.map_err(|error| PlanError::Unreadable(folder.path_of(*number), error))? {
                 last = Some(*number);
                 break;
             }
@@ -94,8 +94,8 @@ impl SegmentPlan {
                 let bytes = written.map(|number| folder.file_bytes(number)).sum();
                 Ok(Self { last, first, missing, blank, strangers, bytes })
             }
-            (None, Some(missing)) => Err(NoPlan::Fault(missing.fault(Position::FIRST))),
-            (None, None) => Err(NoPlan::Fault(empty())),
+            (None, Some(missing)) => Err(PlanError::Fault(missing.fault(Position::FIRST))),
+            (None, None) => Err(PlanError::Fault(empty())),
         }
     }
 
@@ -114,7 +114,7 @@ pub(super) fn first_here(listing: &SegmentListing) -> SegmentNumber {
     released.and_then(SegmentNumber::next).unwrap_or(SegmentNumber::FIRST)
 }
 
-impl Missing {
+impl MissingFile {
     fn before(folder: &LedgerFolder<'_>, number: SegmentNumber, next: SegmentNumber) -> Self {
         let start = folder.load_start(next, MAX_SEGMENT_HEADER_BYTES).unwrap_or_default();
         let next_position = SegmentHeader::parse(&start).ok().map(|header| header.first_position);

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use bitacora_formats::limits::MAX_EVIDENCE_BYTES;
 use bitacora_formats::{
-    Commitment, Cosignature, EvidenceError, Micros, NoteError, Origin, Position, ProvenEvent, ReceiptError,
-    SignedTreeHead, TreeHeadError, UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead, VerifierKey,
-    WitnessPolicy, format_time, printable, write_event_line,
+    Commitment, Cosignature, EvidenceError, LedgerOrigin, Micros, NoteError, Position, ProvenEvent,
+    ReceiptError, SignedTreeHead, TreeHeadError, UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead,
+    VerifierKey, WitnessPolicy, format_time, printable, write_event_line,
 };
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn verify(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Result
     let proven = UnverifiedEvidence::parse(bytes)?.verify(trusted)?;
     let origin = &proven.head().head().origin;
     let is_own =
-        |log: &&VerifierKey| log.name().parse::<Origin>().is_ok_and(|log| origin.is_same_ledger(&log));
+        |log: &&VerifierKey| log.name().parse::<LedgerOrigin>().is_ok_and(|log| origin.is_same_ledger(&log));
     let own: Vec<VerifierKey> = logs.iter().filter(is_own).cloned().collect();
     if own.is_empty() {
         return Ok(proven);
@@ -148,7 +148,7 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Outcome {
 fn is_of_ledger_of(receipt: &str, trusted: &[VerifierKey]) -> bool {
     let note = receipt.split_once("\n\n").map(|(_, note)| note);
     let Some(head) = note.and_then(|note| UnverifiedTreeHead::parse(note).ok()) else { return false };
-    let named = trusted.iter().filter_map(|key| key.name().parse::<Origin>().ok());
+    let named = trusted.iter().filter_map(|key| key.name().parse::<LedgerOrigin>().ok());
     named.into_iter().any(|named| head.origin().is_same_ledger(&named))
 }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use bitacora_formats::limits::{MAX_HEADS_BYTES, MAX_NOTE_BYTES};
 use bitacora_formats::{
     Evidence, EvidenceContent, EvidenceError, HeadStep, HeadsWalk, InclusionReceipt, Keyring, LeafEntry,
-    LedgerName, Origin, Position, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead, TreeHash,
+    LedgerName, LedgerOrigin, Position, ReceiptError, RevealedPart, SegmentNumber, SignedTreeHead, TreeHash,
     UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead, decode_record,
 };
 
@@ -175,7 +175,7 @@ impl<'a> ProofSource<'a> {
         position: Position,
     ) -> Result<(SignedTreeHead, InclusionProof), ProveError> {
         let head = self.head(events, position)?;
-        let Origin { name: found, .. } = &head.head().origin;
+        let LedgerOrigin { name: found, .. } = &head.head().origin;
         if found != self.name {
             let (folder, expected) = (self.path.display().to_string(), self.name.clone());
             return Err(ProveError::OtherName { folder, expected, found: found.clone() });

@@ -24,12 +24,12 @@ pub(super) struct ReleasedSegments {
 }
 
 /// The reason why there are no links to continue.
-pub(super) enum NoLinks {
+pub(super) enum LinksError {
     Fault(Fault),
     Gap(Gap),
 }
 
-impl From<Fault> for NoLinks {
+impl From<Fault> for LinksError {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
@@ -41,7 +41,7 @@ impl ReleasedSegments {
         folder: &LedgerFolder<'_>,
         plan: &SegmentPlan,
         signers: &mut Signers,
-    ) -> Result<Self, NoLinks> {
+    ) -> Result<Self, LinksError> {
         let mut checked = Self::default();
         let mut numbers = plan.released().peekable();
         let mut next = None;
@@ -136,11 +136,11 @@ fn read(
     folder: &LedgerFolder<'_>,
     number: SegmentNumber,
     first: Position,
-) -> Result<ReleasedSegment, NoLinks> {
+) -> Result<ReleasedSegment, LinksError> {
     let name = shown_released(number);
     let bytes = folder.load_released(number);
     let bytes = bytes
-        .map_err(|error| NoLinks::Gap(Gap::Unreadable { path: name.clone(), what: error.to_string() }))?;
+        .map_err(|error| LinksError::Gap(Gap::Unreadable { path: name.clone(), what: error.to_string() }))?;
     ReleasedSegment::parse(&bytes).map_err(|error| Fault::at(name, 0, first, None, error.into()).into())
 }
 
@@ -148,11 +148,11 @@ fn header_of(
     folder: &LedgerFolder<'_>,
     number: SegmentNumber,
     before: Position,
-) -> Result<SegmentHeader, NoLinks> {
+) -> Result<SegmentHeader, LinksError> {
     let name = shown(number);
     let start = folder.load_start(number, MAX_SEGMENT_HEADER_BYTES);
     let start = start
-        .map_err(|error| NoLinks::Gap(Gap::Unreadable { path: name.clone(), what: error.to_string() }))?;
+        .map_err(|error| LinksError::Gap(Gap::Unreadable { path: name.clone(), what: error.to_string() }))?;
     let first = before.next().unwrap_or(before);
     let fault = |error: bitacora_formats::SegmentError| {
         Fault::at(name, 0, first, None, FaultKind::Damage(error.into()))

@@ -6,7 +6,7 @@ use bitacora_formats::{Generation, LedgerId, Micros, Position, SegmentHeader, Se
 
 use super::archives::{ArchivesChecked, LedgerArchives};
 use super::assurance::{Assurance, VerifierEvidence};
-use super::cosigned::{CosignedChecked, CosignedHeads, PlacedEnd};
+use super::cosigned::{CosignedChecked, CosignedHeads, FrameEndLocation};
 use super::declared::DeclaredLoss;
 use super::fault::{Fault, Gap};
 use super::folder::LedgerFolder;
@@ -24,7 +24,7 @@ pub struct Report {
     /// Its generation, by the last segment.
     pub generation: Option<Generation>,
     /// The beginnings of the generations that were met; each after the first is a declared loss. Of many, the last ones.
-    pub generations: Vec<BegunGeneration>,
+    pub generations: Vec<GenerationStart>,
     /// The first of its signing keys, as a verifier key. A verifier that trusts it trusts all.
     pub first_key: Option<String>,
     /// The size of the checked segment files, zeros behind the last frame included.
@@ -75,7 +75,7 @@ pub struct Report {
 
 /// A generation and its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BegunGeneration {
+pub struct GenerationStart {
     /// The generation.
     pub generation: Generation,
     /// Its first position.
@@ -87,7 +87,7 @@ pub struct BegunGeneration {
     pub declared: Option<DeclaredLoss>,
 }
 
-impl BegunGeneration {
+impl GenerationStart {
     /// Returns the generation of the segment with this header, if it is the first one of it.
     fn of(header: &SegmentHeader) -> Self {
         let before = header.frontier.size();
@@ -248,7 +248,7 @@ impl Report {
         folder: &LedgerFolder<'_>,
         evidence: VerifierEvidence,
         cosigned: CosignedHeads,
-        (ends, archives): (&[PlacedEnd], &LedgerArchives),
+        (ends, archives): (&[FrameEndLocation], &LedgerArchives),
     ) {
         let (Some(head), Some(generation), None) = (self.head, self.generation, &self.fault) else { return };
         let of_leaves = self.leaves.as_ref().is_some_and(|leaves| leaves.events == self.events);
@@ -264,7 +264,7 @@ impl Report {
     /// Takes in a released segment, of which only links are left.
     pub(super) fn count_released(&mut self, header: &SegmentHeader) {
         self.ledger = Some(header.ledger);
-        self.begin(BegunGeneration::of(header));
+        self.begin(GenerationStart::of(header));
         self.released_segments += 1;
         // The certificate, and the link that the next segment goes on from.
         self.signatures += 2;
@@ -273,7 +273,7 @@ impl Report {
     /// Takes in a segment, or its valid part.
     pub(super) fn count(&mut self, segment: &CheckedSegment) {
         self.ledger = Some(segment.header.ledger);
-        self.begin(BegunGeneration::of(&segment.header));
+        self.begin(GenerationStart::of(&segment.header));
         self.bytes += segment.file_bytes;
         self.segments += 1;
         self.frames += segment.frames;
@@ -288,7 +288,7 @@ impl Report {
     }
 
     /// Notes the beginning of a generation, if it is a new one.
-    fn begin(&mut self, begun: BegunGeneration) {
+    fn begin(&mut self, begun: GenerationStart) {
         if self.generation.replace(begun.generation) == Some(begun.generation) {
             return;
         }
@@ -352,7 +352,7 @@ mod tests {
         let mut report = Report::default();
         let begun = |number: u32, first_position| {
             let generation = Generation(number);
-            BegunGeneration { generation, first_position, before: None, declared: None }
+            GenerationStart { generation, first_position, before: None, declared: None }
         };
         for number in 1..=70 {
             let first = u64::from(number) * 10;
@@ -367,7 +367,7 @@ mod tests {
     fn every_generation_but_the_first_follows_a_loss() {
         for (number, follows_loss) in [(1, false), (2, true), (3, true)] {
             let generation = Generation(number);
-            let begun = BegunGeneration { generation, first_position: 1, before: None, declared: None };
+            let begun = GenerationStart { generation, first_position: 1, before: None, declared: None };
             assert_eq!(begun.follows_loss(), follows_loss, "generation {number}");
         }
     }

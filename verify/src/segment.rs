@@ -58,7 +58,7 @@ pub(super) fn signatures(is_closed: bool, every_signature: bool, frames: u64) ->
 
 /// The beginning of a frame, and the chain after it.
 #[derive(Clone, Copy)]
-struct FramePlace {
+struct FrameStart {
     offset: u64,
     time: Micros,
     tip: ChainTip,
@@ -81,10 +81,10 @@ pub(super) fn walk(
         Err(step) => return (None, Some(not_started(number, &expect, &step))),
     };
     let mut walk = walk.every_signature(checks.every_signature);
-    let (mut frames, mut is_closed) = (Vec::<FramePlace>::new(), false);
+    let (mut frames, mut is_closed) = (Vec::<FrameStart>::new(), false);
     let damage = loop {
         match walk.next_step() {
-            Step::Frame(frame) => frames.push(FramePlace {
+            Step::Frame(frame) => frames.push(FrameStart {
                 offset: frame.offset,
                 time: frame.stored.header().time,
                 tip: frame.tip,
@@ -128,11 +128,11 @@ pub(super) fn walk(
 /// Checks the valid frames; of a whole segment, closed or not, also the rest behind them.
 fn check_frames(
     bytes: &[u8],
-    frames: &[FramePlace],
+    frames: &[FrameStart],
     checks: &mut SegmentChecks<'_>,
     whole: Option<bool>,
 ) -> Result<(), Fault> {
-    for FramePlace { offset, tip, .. } in frames.iter().copied() {
+    for FrameStart { offset, tip, .. } in frames.iter().copied() {
         let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
         // It was read here before.
         let Some(stored) = rest.and_then(|rest| StoredFrame::parse(rest).ok()) else { break };

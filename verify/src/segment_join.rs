@@ -12,7 +12,7 @@ use bitacora_formats::{
 };
 
 use super::checks::{Checks, FrameFindings, Workspace};
-use super::cosigned::PlacedEnd;
+use super::cosigned::FrameEndLocation;
 use super::declared::{UncheckedLoss, undeclared};
 use super::fault::{EvidenceKind, Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, shown, shown_leaves};
@@ -48,7 +48,7 @@ pub(super) struct SegmentJoin<'a> {
     /// The places of the segments whose frames heads may name.
     history: History<'a>,
     /// The ends of frames that cosigned heads and the verifier's own ones name.
-    ends: Vec<PlacedEnd>,
+    ends: Vec<FrameEndLocation>,
     /// The reason why the first unopened part was not opened.
     part_gap: Option<Arc<Gap>>,
     report: &'a mut Report,
@@ -112,7 +112,7 @@ impl<'a> SegmentJoin<'a> {
 
     /// Returns the ends of frames that heads name, the gap of a part that was not opened, and the last epoch. They are
     /// not in the report yet.
-    pub(super) fn found(self) -> (Vec<PlacedEnd>, Option<Arc<Gap>>, Option<Epoch>) {
+    pub(super) fn found(self) -> (Vec<FrameEndLocation>, Option<Arc<Gap>>, Option<Epoch>) {
         (self.ends, self.part_gap, self.end.map(|end| end.epoch))
     }
 
@@ -255,7 +255,7 @@ impl<'a> SegmentJoin<'a> {
         if let Some(report) = &mut self.report.heads {
             report.add(&heads);
         }
-        let placed = |end| PlacedEnd { segment: number, generation, end };
+        let placed = |end| FrameEndLocation { segment: number, generation, end };
         self.ends.extend(heads.ends.into_iter().map(placed));
         self.report.gaps.extend(heads.gap);
         // Without keys, no archive gives the chain hash of a released frame.

@@ -13,11 +13,11 @@ const MAX_STREAMS: usize = if cfg!(test) { 8 } else { 1 << 22 };
 /// The streams of one segment.
 #[derive(Default)]
 pub(super) struct SegmentStreams {
-    spans: HashMap<StreamKey, Span>,
+    spans: HashMap<StreamKey, StreamSpan>,
 }
 
 /// A stream's events in one segment.
-struct Span {
+struct StreamSpan {
     first_version: u64,
     last_version: u64,
     /// The place of the first of them.
@@ -48,7 +48,7 @@ impl SegmentStreams {
                 same(expected, found)
             }
             Entry::Vacant(span) if room => {
-                span.insert(Span { first_version: found, last_version: found, location });
+                span.insert(StreamSpan { first_version: found, last_version: found, location });
                 Ok(())
             }
             Entry::Vacant(_) => Err(FaultKind::Streams { max: MAX_STREAMS }),

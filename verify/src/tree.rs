@@ -13,8 +13,8 @@ use super::fault::{Fault, FaultKind, Gap};
 use super::folder::{LedgerFolder, SHOWN_LEVEL_1, shown, shown_leaves};
 use super::frames::OpenedEvent;
 use super::heads::SegmentHeads;
-use super::leaves::{FrameLeaves, NoLeaves, SegmentLeaves};
-use super::level::{CompletingFrame, LeafGroup, StoredLevel, WrongLevel};
+use super::leaves::{FrameLeaves, LeavesFileError, SegmentLeaves};
+use super::level::{CompletingFrame, LeafGroup, LevelFault, StoredLevel};
 use super::window::Window;
 
 /// The tree over a segment's events, up to some frame.
@@ -48,7 +48,7 @@ pub(super) struct FoundTree {
 }
 
 /// An invalid leaf, and its offset.
-struct WrongLeaf {
+struct LeafFault {
     offset: u64,
     position: Position,
     kind: FaultKind,
@@ -126,7 +126,7 @@ impl<'a> SegmentTree<'a> {
             Some(events) => compare(&stored, header, events),
             None => grow_by(&mut self.frontier, header, &stored, &mut groups),
         };
-        if let Err(WrongLeaf { offset, position, kind }) = compared {
+        if let Err(LeafFault { offset, position, kind }) = compared {
             let fault = Fault::at(shown_leaves(self.number), offset, position, Some(position), kind);
             if !stored.has_zeros_from(offset) {
                 return Err(fault);
@@ -174,15 +174,15 @@ impl<'a> SegmentTree<'a> {
     }
 
     /// Notes that there are no leaves from this event on.
-    fn no_leaves(&mut self, first: Position, none: NoLeaves) -> Result<(), Fault> {
+    fn no_leaves(&mut self, first: Position, none: LeavesFileError) -> Result<(), Fault> {
         match none {
-            NoLeaves::Fault(fault) => return Err(fault),
-            NoLeaves::Absent => {}
-            NoLeaves::Cut(bytes) => {
+            LeavesFileError::Fault(fault) => return Err(fault),
+            LeavesFileError::Absent => {}
+            LeavesFileError::Cut(bytes) => {
                 let cut = Fault::at(shown_leaves(self.number), bytes, first, None, FaultKind::LeavesCut);
                 self.found.cut = Some(cut);
             }
-            NoLeaves::Unreadable(error) => {
+            LeavesFileError::Unreadable(error) => {
                 let (file, what) = (shown_leaves(self.number), error.to_string());
                 self.found.gap = Some(Gap::Leaves { file, what, first_position: first.get() });
             }
@@ -216,7 +216,7 @@ fn grow_by(
     header: &FrameHeader,
     stored: &FrameLeaves<'_>,
     groups: &mut Vec<LeafGroup>,
-) -> Result<(), WrongLeaf> {
+) -> Result<(), LeafFault> {
     for (position, (offset, entry)) in positions(header).zip(entries(stored)) {
         check_time(header, position, offset, &entry)?;
         push(frontier, entry.hash(position), groups);
@@ -232,19 +232,19 @@ fn push(frontier: &mut Frontier, leaf: TreeHash, groups: &mut Vec<LeafGroup>) {
 }
 
 /// Returns a fault in the stored level, found at the frame that begins here.
-pub(super) fn level_fault(first: Position, wrong: WrongLevel) -> Fault {
-    let WrongLevel { offset, kind } = wrong;
+pub(super) fn level_fault(first: Position, wrong: LevelFault) -> Fault {
+    let LevelFault { offset, kind } = wrong;
     Fault::at(SHOWN_LEVEL_1.to_owned(), offset, first, None, kind)
 }
 
 /// Compares the stored leaves with those of the records.
-fn compare(stored: &FrameLeaves<'_>, header: &FrameHeader, events: &[OpenedEvent]) -> Result<(), WrongLeaf> {
+fn compare(stored: &FrameLeaves<'_>, header: &FrameHeader, events: &[OpenedEvent]) -> Result<(), LeafFault> {
     for ((position, (offset, entry)), event) in positions(header).zip(entries(stored)).zip(events) {
         check_time(header, position, offset, &entry)?;
         let (expected, found) = (event.commitment, entry.commitment);
         if expected != found {
             let kind = FaultKind::LeafCommitment { expected, found };
-            return Err(WrongLeaf { offset, position, kind });
+            return Err(LeafFault { offset, position, kind });
         }
     }
     Ok(())
@@ -255,12 +255,12 @@ fn check_time(
     position: Position,
     offset: u64,
     entry: &LeafEntry,
-) -> Result<(), WrongLeaf> {
+) -> Result<(), LeafFault> {
     let (expected, found) = (header.time.0, entry.time.0);
     if expected == found {
         return Ok(());
     }
-    Err(WrongLeaf { offset, position, kind: FaultKind::LeafTime { expected, found } })
+    Err(LeafFault { offset, position, kind: FaultKind::LeafTime { expected, found } })
 }
 
 /// Returns each entry and its offset.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedText, Dimension, EventData, EventPosition, Name, Words};
+use super::{BoundedList, BoundedText, Dimension, EventData, EventPosition, FreeText, Name};
 
 /// Tags of one annotation.
 pub const MAX_ANNOTATION_TAGS: usize = 16;
@@ -14,7 +14,7 @@ pub struct AnnotationAdded {
     /// The target of the annotation.
     pub on: AnnotationTarget,
     /// The note.
-    pub text: Words,
+    pub text: FreeText,
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<BoundedList<BoundedText<128>, 0, MAX_ANNOTATION_TAGS>>,

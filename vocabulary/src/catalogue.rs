@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::members::UnknownMember;
-use self::strict::{FaultPointer, ReadOptions, Strict};
+use self::strict::{FaultPointer, ReadOptions, StrictReader};
 use super::{Assurance, EventData};
 use bitacora_formats::limits::MAX_JSON_NUMBER;
 
@@ -87,7 +87,7 @@ pub enum EventWriter {
 
 /// The agreement of data with its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum SchemaMatch {
     /// It fits the vocabulary.
     Listed,
     /// It fits a registered schema.
@@ -119,21 +119,21 @@ pub fn event_type(kind: &str) -> Option<&'static EventType> {
 ///
 /// # Errors
 /// [`EventDataError`] if the vocabulary has the type and the data does not fit it.
-pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<Fit, EventDataError> {
+pub fn check_data(kind: &str, data: Option<&[u8]>) -> Result<SchemaMatch, EventDataError> {
     if kind.starts_with(FREE_PREFIX) {
-        return Ok(Fit::Free);
+        return Ok(SchemaMatch::Free);
     }
     if is_binary_kind(kind) {
         return match data {
-            None => Ok(Fit::Free),
+            None => Ok(SchemaMatch::Free),
             Some(_) => Err(misfit("has to be binary data for this type")),
         };
     }
-    let Some(listed) = event_type(kind) else { return Ok(Fit::Unlisted) };
+    let Some(listed) = event_type(kind) else { return Ok(SchemaMatch::Unlisted) };
     let Some(data) = data else {
         return Err(misfit("has to be a JSON object for this type"));
     };
-    listed.check(data).map(|()| Fit::Listed)
+    listed.check(data).map(|()| SchemaMatch::Listed)
 }
 
 /// Checks that the data of a type that governs has no unknown member, at any depth. Such a member would be ignored in
@@ -255,7 +255,7 @@ fn check_members_as<T: EventData>(data: &[u8]) -> Result<(), EventDataError> {
 
 fn read<T: EventData>(data: &[u8], options: ReadOptions<'_>) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(data);
-    T::deserialize(Strict::new(&mut reader, options))?;
+    T::deserialize(StrictReader::new(&mut reader, options))?;
     reader.end()
 }
 

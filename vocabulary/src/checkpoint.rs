@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundedList, BoundedMap, BoundedText, ChannelVersion, CheckpointBlob, EventData, JsonObject, Name,
-    TextError, Words,
+    BoundedList, BoundedMap, BoundedText, ChannelVersion, CheckpointBlob, EventData, FreeText, JsonObject,
+    Name, TextError,
 };
 
 /// Channels of one checkpoint.
@@ -111,7 +111,7 @@ pub struct CheckpointDeleted {
     pub keep_newest: Option<bool>,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Words>,
+    pub reason: Option<FreeText>,
 }
 
 /// `checkpoint.copied`: the contents of a thread are in another one, too.

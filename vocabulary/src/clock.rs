@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{EventData, Name, Words};
+use super::{EventData, FreeText, Name};
 use bitacora_formats::limits::MAX_JSON_NUMBER;
 
 /// Microseconds since 1970 as JSON can hold them: a clock that is set past the year 2255 shows the greatest.
@@ -53,7 +53,7 @@ pub struct ClockAccepted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `clock.corrected`: governed time goes on from the latest one at the pace of the clock that was accepted.

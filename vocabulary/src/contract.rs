@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BlastRadius, BoundedList, EventData, JsonObject, Name, Words};
+use super::{BlastRadius, BoundedList, EventData, FreeText, JsonObject, Name};
 
 /// Checks before, checks after, and steps of a rollback that one contract has; as many each.
 pub const MAX_CONTRACT_PARTS: usize = 64;
@@ -76,7 +76,7 @@ pub struct CheckResult {
     pub passed: bool,
     /// The finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Words>,
+    pub found: Option<FreeText>,
 }
 
 /// `rollback.executed`: the answer to a breach.
@@ -98,7 +98,7 @@ pub struct RollbackExecuted {
     pub steps: BoundedList<CheckResult, 0, MAX_CONTRACT_PARTS>,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Words>,
+    pub reason: Option<FreeText>,
 }
 
 /// The extent of a rollback.

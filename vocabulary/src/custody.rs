@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Count, EventData, EventPosition, Name, PathText, Sha256Text, Words};
+use super::{Count, EventData, EventPosition, FreeText, Name, PathText, Sha256Text};
 
 /// `key.rotated`: another key is used from here on; the old one stays, for reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct KeyRotated {
     pub previous: Name,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Words>,
+    pub reason: Option<FreeText>,
 }
 
 /// The purpose of a key.
@@ -64,7 +64,7 @@ pub struct RetentionApplied {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<Name>,
     /// The rule by which it was let go.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `subject.erased`: the key of a data subject was destroyed; everything sealed under it is unreadable everywhere.
@@ -76,7 +76,7 @@ pub struct SubjectErased {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `hold.placed`: the data in its scope is neither let go nor erased while it holds.
@@ -90,7 +90,7 @@ pub struct HoldPlaced {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// The scope of a hold: all that agrees with every part that is named; everything, if none is.
@@ -116,7 +116,7 @@ pub struct HoldReleased {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 macro_rules! kinds {

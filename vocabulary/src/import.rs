@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedList, BoundedMap, BoundedText, Count, EventData, Name, PathText, Sha256Text, Words};
+use super::{BoundedList, BoundedMap, BoundedText, Count, EventData, FreeText, Name, PathText, Sha256Text};
 
 /// Files that one import names; its digest covers the others.
 pub const MAX_IMPORT_SOURCES: usize = 1_000;
@@ -64,7 +64,7 @@ pub struct ImportSource {
     pub events: Count,
     /// The reason why it was not read to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<Words>,
+    pub fault: Option<FreeText>,
 }
 
 /// `import.accepted`: from here on an import counts towards trust.
@@ -77,7 +77,7 @@ pub struct ImportAccepted {
     pub by: Option<Name>,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<Words>,
+    pub note: Option<FreeText>,
 }
 
 impl EventData for ImportBatch {

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::TooMany;
+use super::MapOverflow;
 
 /// Members of an object that is kept as it is. The event's size bounds their contents.
 pub const MAX_OBJECT_MEMBERS: usize = 1_024;
@@ -26,11 +26,11 @@ impl Deref for JsonObject {
 }
 
 impl TryFrom<Map<String, Value>> for JsonObject {
-    type Error = TooMany;
+    type Error = MapOverflow;
 
-    fn try_from(members: Map<String, Value>) -> Result<Self, TooMany> {
+    fn try_from(members: Map<String, Value>) -> Result<Self, MapOverflow> {
         if members.len() > MAX_OBJECT_MEMBERS {
-            return Err(TooMany { max: MAX_OBJECT_MEMBERS });
+            return Err(MapOverflow { max: MAX_OBJECT_MEMBERS });
         }
         Ok(Self(members))
     }

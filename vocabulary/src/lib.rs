@@ -78,7 +78,7 @@ pub use call_times::{
 };
 pub use catalogue::{
     CHECKPOINT_BLOB, CHECKPOINT_SOURCE, EVENT_TYPES, EventDataError, EventType, EventWriter, FREE_PREFIX,
-    Fit, SERVICE_FAMILIES, SERVICE_PREFIX, check_data, check_members, event_type, is_binary_kind,
+    SERVICE_FAMILIES, SERVICE_PREFIX, SchemaMatch, check_data, check_members, event_type, is_binary_kind,
     is_service_kind,
 };
 pub use checkpoint::{
@@ -114,7 +114,7 @@ pub use list::{BoundedList, ListError};
 pub use local_time::{
     LocalMinute, LocalMinuteError, LocalTime, LocalTimes, MAX_LOCAL_TIMES, MAX_ZONE_BYTES, ZoneName,
 };
-pub use map::{BoundedMap, TooMany};
+pub use map::{BoundedMap, MapOverflow};
 pub use model::{ModelCalled, ModelStatus};
 pub use number::{BoundedNumber, NumberError};
 pub use policy::{
@@ -152,7 +152,9 @@ pub use suggestion::{
     MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionKind, SuggestionMade, SuggestionRejected,
     suggestion_id,
 };
-pub use text::{AgentName, BoundedRef, BoundedText, Name, NameRef, PathText, TEXT_PATTERN, TextError, Words};
+pub use text::{
+    AgentName, BoundedRef, BoundedText, FreeText, Name, NameRef, PathText, TEXT_PATTERN, TextError,
+};
 pub use tool::{
     Artifact, ArtifactText, BlastRadius, BlockedStatus, CallArguments, CompletedStatus, ContentDigest,
     ContextFrom, DescribedArtifact, DescriptionText, DestinationKind, DestinationRule, ExitCode,

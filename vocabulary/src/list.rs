@@ -120,16 +120,16 @@ impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for BoundedLi
 mod tests {
     use super::*;
 
-    type Few = BoundedList<u8, 1, 3>;
+    type ShortList = BoundedList<u8, 1, 3>;
 
     #[test]
     fn a_list_is_taken_up_to_its_bounds() {
         for text in ["[1]", "[1,2,3]"] {
-            let list: Few = serde_json::from_str(text).unwrap();
+            let list: ShortList = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&list).unwrap(), text);
         }
         for text in ["[]", "[1,2,3,4]", "1", "null"] {
-            assert!(serde_json::from_str::<Few>(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<ShortList>(text).is_err(), "{text}");
         }
     }
 }

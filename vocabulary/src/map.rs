@@ -20,7 +20,7 @@ pub struct BoundedMap<T, const MAX: usize>(BTreeMap<Name, T>);
 /// There are more than are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} members; at most that many are taken")]
-pub struct TooMany {
+pub struct MapOverflow {
     /// The bound.
     pub max: usize,
 }
@@ -30,9 +30,9 @@ impl<T, const MAX: usize> BoundedMap<T, MAX> {
     ///
     /// # Errors
     /// More than `MAX` names.
-    pub fn new(map: BTreeMap<Name, T>) -> Result<Self, TooMany> {
+    pub fn new(map: BTreeMap<Name, T>) -> Result<Self, MapOverflow> {
         if map.len() > MAX {
-            return Err(TooMany { max: MAX });
+            return Err(MapOverflow { max: MAX });
         }
         Ok(Self(map))
     }
@@ -65,7 +65,7 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for MapVisitor<T, 
         let mut map = BTreeMap::new();
         while let Some((name, value)) = members.next_entry()? {
             if map.len() >= MAX {
-                return Err(A::Error::custom(TooMany { max: MAX }));
+                return Err(A::Error::custom(MapOverflow { max: MAX }));
             }
             map.insert(name, value);
         }
@@ -103,7 +103,7 @@ mod tests {
         assert!(map(r#"{"b":1,"a":2,"c":3}"#).unwrap_err().to_string().starts_with("more than 2"));
         assert!(map(r#"{"":1}"#).is_err(), "a name has a character");
         let one = BTreeMap::from([(Name::new("a").unwrap(), 1)]);
-        assert_eq!(BoundedMap::<u8, 0>::new(one.clone()), Err(TooMany { max: 0 }));
+        assert_eq!(BoundedMap::<u8, 0>::new(one.clone()), Err(MapOverflow { max: 0 }));
         assert_eq!(*BoundedMap::<u8, 1>::new(one.clone()).unwrap(), one);
     }
 }

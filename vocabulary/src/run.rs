@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ContentDigest, Count, EventData, MicroUsd, Milliseconds, Name, OnExceed, SpendLimits, SummaryText,
-    TokenCounts, Tokens, Words,
+    ContentDigest, Count, EventData, FreeText, MicroUsd, Milliseconds, Name, OnExceed, SpendLimits,
+    SummaryText, TokenCounts, Tokens,
 };
 
 /// `run.started`: a graph or a task began.
@@ -153,7 +153,7 @@ pub struct RunPaused {
     pub node: Option<Name>,
     /// The thing that it waits for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Words>,
+    pub reason: Option<FreeText>,
 }
 
 /// `run.resumed`: it goes on.
@@ -166,7 +166,7 @@ pub struct RunResumed {
     pub checkpoint: Option<Name>,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Words>,
+    pub reason: Option<FreeText>,
 }
 
 /// `run.completed`: it came to its end.
@@ -212,7 +212,7 @@ pub struct RunFailed {
     pub error_type: Name,
     /// In words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Words>,
+    pub reason: Option<FreeText>,
 }
 
 /// `run.aborted`: a person or program ended it.
@@ -224,7 +224,7 @@ pub struct RunAborted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 impl EventData for RunStarted {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, Count, EventData, SchemaText, Words};
+use super::{BoundedText, Count, EventData, FreeText, SchemaText};
 
 /// `schema.registered`: events of a type outside the vocabulary are taken where their data fits this schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct SchemaRegistered {
     pub version: Count,
     /// The meaning of such an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<Words>,
+    pub description: Option<FreeText>,
     /// JSON Schema, draft 2020-12.
     pub schema: SchemaText,
 }

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, Count, EventData, EventPosition, Name, PathText, Sha256Text, Words};
+use super::{BoundedText, Count, EventData, EventPosition, FreeText, Name, PathText, Sha256Text};
 use bitacora_formats::HEADED_KIND;
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 
@@ -93,7 +93,7 @@ pub struct LedgerFramesPutBack {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerReadOnly {
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `ledger.writable`: they are taken again.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentName, EventData, Name, Words};
+use super::{AgentName, EventData, FreeText, Name};
 
 /// `panic.engaged`: every call is denied from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -12,7 +12,7 @@ pub struct PanicEngaged {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `panic.released`: calls are decided again.
@@ -22,7 +22,7 @@ pub struct PanicReleased {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `agent.suspended`: every call of one agent is denied from here on.
@@ -34,7 +34,7 @@ pub struct AgentSuspended {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 /// `agent.resumed`: its calls are decided again.
@@ -46,7 +46,7 @@ pub struct AgentResumed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
 }
 
 impl EventData for PanicEngaged {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{BoundedList, Count, Dimension, EventData, EventPosition, Name, Rule, Words};
+use super::{BoundedList, Count, Dimension, EventData, EventPosition, FreeText, Name, Rule};
 
 /// Positions that one suggestion rests on.
 pub const MAX_SUGGESTION_EVIDENCE: usize = 64;
@@ -19,7 +19,7 @@ pub struct SuggestionMade {
     /// The rule, as a policy holds it.
     pub rule: Rule,
     /// The reason.
-    pub reason: Words,
+    pub reason: FreeText,
     /// The kind of suggestion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<SuggestionKind>,
@@ -86,7 +86,7 @@ pub struct SuggestionAccepted {
     pub by: Option<Name>,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<Words>,
+    pub note: Option<FreeText>,
 }
 
 /// `suggestion.rejected`: an operator does not.
@@ -99,7 +99,7 @@ pub struct SuggestionRejected {
     pub by: Option<Name>,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<Words>,
+    pub note: Option<FreeText>,
 }
 
 impl EventData for SuggestionMade {

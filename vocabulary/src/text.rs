@@ -44,7 +44,7 @@ pub type Name = BoundedText<256>;
 pub type AgentName = BoundedText<MAX_ATTRIBUTE_BYTES>;
 
 /// A reason, a note or a description in somebody's words: 1 to 2,048 bytes.
-pub type Words = BoundedText<2048>;
+pub type FreeText = BoundedText<2048>;
 
 /// A path of a file or folder, or an address: 1 to 4,096 bytes.
 pub type PathText = BoundedText<4096>;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BoundedText, Count, EventData, Name, Sha256Text, Words};
+use super::{BoundedText, Count, EventData, FreeText, Name, Sha256Text};
 
 /// `loop.detected`: the same call again and again, or too many steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub struct CoverageGap {
     /// The call.
     pub call: Name,
     /// The source and content of the evidence.
-    pub evidence: Words,
+    pub evidence: FreeText,
     /// The missing half.
     pub missing: MissingHalf,
 }

@@ -3,9 +3,9 @@
 use bitacora_formats::{
     ChainHead, Commitment, Data, Event, EventDraft, Evidence, EvidenceContent, Frontier, Generation,
     HEADED_KIND, HEADED_STREAM, HeadEntry, HeadsHeader, InclusionReceipt, Json, Keyring, LeafEntry, LedgerId,
-    LedgerKeys, LossDeclaration, LostHead, Micros, Origin, Position, Record, RevealedPart, Seal, Secret,
-    SegmentNumber, TreeHash, TreeHead, encode_part, encode_record, part_blind, prove_inclusion, seal_part,
-    service_source, sign_note,
+    LedgerKeys, LedgerOrigin, LossDeclaration, LostHead, Micros, Position, Record, RevealedPart, Seal,
+    Secret, SegmentNumber, TreeHash, TreeHead, encode_part, encode_record, part_blind, prove_inclusion,
+    seal_part, service_source, sign_note,
 };
 
 use crate::{Seeds, counting_from};
@@ -33,8 +33,8 @@ pub(crate) fn keyring() -> Keyring {
     keyring
 }
 
-pub(crate) fn origin() -> Origin {
-    Origin { name: "main".parse().unwrap(), ledger: LEDGER, generation: Generation::FIRST }
+pub(crate) fn origin() -> LedgerOrigin {
+    LedgerOrigin { name: "main".parse().unwrap(), ledger: LEDGER, generation: Generation::FIRST }
 }
 
 /// A loss of which all is known, and one of which nothing is.

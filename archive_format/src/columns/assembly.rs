@@ -7,7 +7,7 @@ use super::node::column;
 use super::opened::ColumnGroup;
 use super::record_layout::{OPTIONAL_ATTRIBUTES, int_bytes, put_int, put_text};
 use super::shape::{BARE_HOLE, STRING_HOLE};
-use super::texts::Maker;
+use super::texts::TextBuilder;
 use super::{ColumnsError, MAX_GROUP_BYTES, RowSpan, Rows};
 use bitacora_formats::RECORD_FORMAT;
 use bitacora_formats::{Micros, StreamVersion};
@@ -15,7 +15,7 @@ use bitacora_formats::{Micros, StreamVersion};
 /// Makes the rows of a group, in their order.
 pub(super) struct Assembly<'g> {
     group: &'g ColumnGroup,
-    maker: Maker<'g>,
+    maker: TextBuilder<'g>,
     /// The entry of each column that was not used yet, as far as rows were made.
     next: Vec<usize>,
     /// The row that is made now.
@@ -25,7 +25,7 @@ pub(super) struct Assembly<'g> {
 
 impl<'g> Assembly<'g> {
     pub(super) fn new(group: &'g ColumnGroup) -> Self {
-        let maker = Maker::new(&group.columns, &group.streams, MAX_GROUP_BYTES);
+        let maker = TextBuilder::new(&group.columns, &group.streams, MAX_GROUP_BYTES);
         Self { group, maker, next: vec![0; group.columns.len()], row: 0, bytes: Vec::new() }
     }
 

@@ -23,7 +23,7 @@ const MAX_NUMBERS_LEVEL: i32 = 15;
 
 /// The nature of a stream's contents, so that similar streams lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Nature {
+pub(super) enum StreamKind {
     /// Numbers, byte after byte.
     Numbers,
     /// Texts that a person or program wrote.
@@ -32,7 +32,7 @@ pub(super) enum Nature {
     Bytes,
 }
 
-impl Nature {
+impl StreamKind {
     /// The level for a block of such streams, where `level` is asked for.
     fn level(self, level: i32) -> i32 {
         match self {
@@ -45,7 +45,7 @@ impl Nature {
 /// Bytes that a node needs beside its description.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {
-    pub(super) nature: Nature,
+    pub(super) nature: StreamKind,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -58,12 +58,12 @@ pub(super) fn pack(
 ) -> Result<(), ColumnsError> {
     let mut blocks: Vec<Stream> = Vec::new();
     let mut places = vec![0; streams.len()];
-    for nature in [Nature::Numbers, Nature::Text, Nature::Bytes] {
+    for nature in [StreamKind::Numbers, StreamKind::Text, StreamKind::Bytes] {
         let mut shared: Option<usize> = None;
         let alike = places.iter_mut().zip(streams).filter(|(_, stream)| stream.nature == nature);
         for (place, stream) in alike {
-            let long = if nature == Nature::Text { usize::MAX } else { OWN_BLOCK_BYTES };
-            let room = if nature == Nature::Text { MAX_BLOCK_BYTES } else { SHARED_BLOCK_BYTES };
+            let long = if nature == StreamKind::Text { usize::MAX } else { OWN_BLOCK_BYTES };
+            let room = if nature == StreamKind::Text { MAX_BLOCK_BYTES } else { SHARED_BLOCK_BYTES };
             let fits = |block: &Stream| block.bytes.len() + stream.bytes.len() <= room;
             *place = match shared.filter(|at| blocks.get(*at).is_some_and(fits)) {
                 Some(shared) if stream.bytes.len() < long => shared,
@@ -163,11 +163,11 @@ struct Block {
 pub(super) struct Streams {
     blocks: Vec<Block>,
     /// The block of each stream and where it lies in it, those that come first at the end.
-    places: Vec<StreamPlace>,
+    places: Vec<StreamLocation>,
 }
 
 /// A stream's block, and where in it the stream begins and ends.
-pub(super) type StreamPlace = (usize, usize, usize);
+pub(super) type StreamLocation = (usize, usize, usize);
 
 impl Streams {
     /// Reads which streams there are from the directory, and takes the blocks as they are stored.
@@ -206,11 +206,11 @@ impl Streams {
     }
 
     /// Returns the place of the next stream, for [`Streams::at`].
-    pub(super) fn next(&mut self) -> Result<StreamPlace, ColumnsError> {
+    pub(super) fn next(&mut self) -> Result<StreamLocation, ColumnsError> {
         self.places.pop().ok_or(ColumnsError::Malformed { what: "too few streams" })
     }
 
-    pub(super) fn at(&self, place: StreamPlace, opener: &mut Opener) -> Result<&[u8], ColumnsError> {
+    pub(super) fn at(&self, place: StreamLocation, opener: &mut Opener) -> Result<&[u8], ColumnsError> {
         let (block, start, end) = place;
         Ok(self.block(block, opener)?.get(start..end).unwrap_or_default())
     }

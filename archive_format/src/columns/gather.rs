@@ -47,7 +47,7 @@ struct NumberedForm {
 }
 
 #[derive(Default)]
-struct Survey<'a> {
+struct FormSurvey<'a> {
     values: Vec<&'a [u8]>,
     taken: Vec<RecordValues<'a>>,
     seen: Vec<NumberedForm>,
@@ -58,7 +58,7 @@ struct Survey<'a> {
     shape: Vec<u8>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> FormSurvey<'a> {
     fn take(&mut self, record: &mut RecordBytes<'a>, bytes: &'a [u8]) {
         let first = self.values.len();
         let mut taken = RecordValues { form: None, first, data: first, json: &[], redactions: 0 };
@@ -183,7 +183,7 @@ impl Columns {
 
 /// Takes the rows apart.
 pub(super) fn gather<'a>(rows: &[ColumnRow<'a>]) -> GroupColumns<'a> {
-    let mut survey = Survey::default();
+    let mut survey = FormSurvey::default();
     let mut record = RecordBytes::default();
     rows.iter().for_each(|row| survey.take(&mut record, row.record));
 
@@ -268,7 +268,7 @@ impl<'a> GroupColumns<'a> {
 }
 
 /// Numbers the shapes that are worth it, the most frequent ones first.
-fn keep_shapes(survey: &Survey<'_>, columns: &mut Columns, forms: &mut Forms) -> Vec<Option<usize>> {
+fn keep_shapes(survey: &FormSurvey<'_>, columns: &mut Columns, forms: &mut Forms) -> Vec<Option<usize>> {
     let rows_of = |number: usize| survey.shape_rows.get(number).copied().unwrap_or_default();
     let mut by_rows: Vec<(&Vec<u8>, usize)> =
         survey.shapes.iter().map(|(shape, number)| (shape, *number)).collect();
@@ -292,7 +292,7 @@ fn keep_shapes(survey: &Survey<'_>, columns: &mut Columns, forms: &mut Forms) ->
 
 /// Numbers the forms, and says which of them each that was seen is.
 fn keep_forms(
-    survey: &Survey<'_>,
+    survey: &FormSurvey<'_>,
     shapes: &[Option<usize>],
     columns: &mut Columns,
     forms: &mut Forms,

@@ -34,13 +34,13 @@ impl Column {
 
 /// The entries that a node makes.
 #[derive(Clone, Copy)]
-struct Over<'r> {
+struct NodeEntries<'r> {
     count: usize,
     /// The row of each, where they belong to rows.
     rows: Option<&'r [u16]>,
 }
 
-impl<'r> Over<'r> {
+impl<'r> NodeEntries<'r> {
     fn rows(rows: &'r [u16]) -> Self {
         Self { count: rows.len(), rows: Some(rows) }
     }
@@ -85,7 +85,7 @@ impl GroupReader {
     /// Reads all columns: first the forms, which say what entries the others have, then those in the directory's order.
     pub(super) fn read(&mut self, forms: &Forms, directory: &mut Input<'_>) -> Result<(), ColumnsError> {
         let all: Vec<u16> = (0..=u16::MAX).take(self.rows).collect();
-        let numbers = self.numbers(directory, Over::rows(&all), 0)?;
+        let numbers = self.numbers(directory, NodeEntries::rows(&all), 0)?;
         let limit = forms.forms.len();
         let of_row: Vec<u16> = numbers
             .iter()
@@ -175,7 +175,7 @@ impl GroupReader {
 
     fn read_column(&mut self, number: usize, directory: &mut Input<'_>) -> Result<(), ColumnsError> {
         let domain = self.domains.get_mut(number).map(std::mem::take).unwrap_or_default();
-        let over = Over::rows(&domain.rows);
+        let over = NodeEntries::rows(&domain.rows);
         let made = if column::is_numeric(number) {
             Column { numbers: self.numbers(directory, over, 0)?, ..Column::default() }
         } else {
@@ -199,7 +199,11 @@ impl GroupReader {
         Ok(())
     }
 
-    fn column_of_texts(&mut self, directory: &mut Input<'_>, over: Over<'_>) -> Result<Column, ColumnsError> {
+    fn column_of_texts(
+        &mut self,
+        directory: &mut Input<'_>,
+        over: NodeEntries<'_>,
+    ) -> Result<Column, ColumnsError> {
         let mut texts = self.texts(directory, over, 0)?;
         let mut reach = texts.reach(&self.columns);
         if reach > MAX_REACH {
@@ -272,6 +276,6 @@ fn extension_columns(forms: &Forms) -> Vec<usize> {
 }
 
 /// The rows that a node's entries belong to, where it needs some.
-fn rows_of<'r>(over: Over<'r>) -> Result<&'r [u16], ColumnsError> {
+fn rows_of<'r>(over: NodeEntries<'r>) -> Result<&'r [u16], ColumnsError> {
     over.rows.ok_or(ColumnsError::Malformed { what: "a reference without rows" })
 }

@@ -142,7 +142,7 @@ impl Texts {
 
 /// Makes texts. Every node that has a part in one takes a step, and there is a limit to them: texts of few bytes could
 /// otherwise be made of more pieces than anybody waits for.
-pub(super) struct Maker<'g> {
+pub(super) struct TextBuilder<'g> {
     columns: &'g [Column],
     streams: &'g Streams,
     opener: Opener,
@@ -153,7 +153,7 @@ pub(super) struct Maker<'g> {
     spare: Vec<u8>,
 }
 
-impl<'g> Maker<'g> {
+impl<'g> TextBuilder<'g> {
     pub(super) fn new(columns: &'g [Column], streams: &'g Streams, limit: usize) -> Self {
         let opener = Opener::default();
         Self { columns, streams, opener, limit, steps_left: MAX_NODE_VALUES, spare: Vec::new() }

@@ -9,14 +9,14 @@ mod texts;
 use std::rc::Rc;
 
 use super::ColumnsError;
-use super::blocks::{Nature, Stream};
+use super::blocks::{Stream, StreamKind};
 use super::gather::{GroupColumns, Values};
 use super::limits::{MAX_BLOCK_BYTES, MAX_BLOCKS_BYTES, MAX_NODE_VALUES, MAX_STREAMS};
 use super::node::{column, number, text};
 use super::table::Classes;
 use super::varint::put;
 use encoded_node::{EncodedNode, Scale};
-use texts::{Different, NUMBER_STEPS, different};
+use texts::{DistinctTexts, NUMBER_STEPS, different};
 
 /// Columns by whose classes others are tried: as many as that every number can be compared with all.
 const MAX_CLASS_COLUMNS: usize = 64;
@@ -112,14 +112,14 @@ impl GroupWriter<'_> {
         &mut self,
         number: usize,
         mut values: Values<'a>,
-        found: Option<Different<'a>>,
+        found: Option<DistinctTexts<'a>>,
     ) -> (EncodedNode, Values<'a>) {
         let rows = values.domain.rows.as_slice();
         if column::is_numeric(number) {
             return (self.numbers(&values.numbers, Some(rows), NUMBER_STEPS), values);
         }
         if matches!(number, column::PART | column::SEAL) {
-            return (self.raw(&values.texts, Some(rows), Nature::Bytes), values);
+            return (self.raw(&values.texts, Some(rows), StreamKind::Bytes), values);
         }
         let node = self.named_or_composed(number, &values, found, rows);
         if let Some(node) = node {
@@ -137,7 +137,7 @@ impl GroupWriter<'_> {
         &mut self,
         number: usize,
         values: &Values<'_>,
-        found: Option<Different<'_>>,
+        found: Option<DistinctTexts<'_>>,
         rows: &[u16],
     ) -> Option<EncodedNode> {
         let texts = &values.texts;
@@ -156,7 +156,7 @@ impl GroupWriter<'_> {
     fn named(
         &mut self,
         number: usize,
-        found: Different<'_>,
+        found: DistinctTexts<'_>,
         values: &Values<'_>,
         rows: &[u16],
     ) -> EncodedNode {
@@ -230,7 +230,7 @@ fn looks_numeric(texts: &[&[u8]]) -> bool {
 }
 
 /// The different texts of a column by which others may go, if they are few.
-fn few<'t>(number: usize, texts: &[&'t [u8]]) -> Option<Different<'t>> {
+fn few<'t>(number: usize, texts: &[&'t [u8]]) -> Option<DistinctTexts<'t>> {
     if matches!(number, column::PART | column::SEAL | column::WHOLE_RECORD) { None } else { different(texts) }
 }
 

@@ -17,8 +17,8 @@ fn create(store: &dyn Objects, name: &str, content: &[u8]) -> Result<(), Archive
 /// Each kind of store, empty; the folder goes with what is returned.
 fn stores() -> (tempfile::TempDir, Vec<ArchiveStore>) {
     let folder = tempfile::tempdir().unwrap();
-    let place = ArchivePlace::Folder(folder.path().join("a/b"));
-    let url = ArchivePlace::Store("s3://bucket/prefix".parse().unwrap());
+    let place = ArchiveLocation::Folder(folder.path().join("a/b"));
+    let url = ArchiveLocation::Store("s3://bucket/prefix".parse().unwrap());
     let stores =
         vec![ArchiveStore::at(place, StoreSettings::default()), ArchiveStore::in_memory(url).unwrap()];
     (folder, stores)
@@ -140,7 +140,7 @@ fn a_folder_that_may_not_be_written_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
-    let store = ArchiveStore::at(ArchivePlace::Folder(file), StoreSettings::default());
+    let store = ArchiveStore::at(ArchiveLocation::Folder(file), StoreSettings::default());
     assert!(matches!(store.check(), Err(StoreError::Folder { .. })));
     assert!(matches!(create(&store, "x/y", b"z"), Err(ArchiveStoreError::Open(StoreError::Folder { .. }))));
 }
@@ -149,7 +149,7 @@ fn a_folder_that_may_not_be_written_says_so() {
 fn reading_makes_no_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b");
-    let store = ArchiveStore::at(ArchivePlace::Folder(path.clone()), StoreSettings::default());
+    let store = ArchiveStore::at(ArchiveLocation::Folder(path.clone()), StoreSettings::default());
     store.check().unwrap();
     assert!(matches!(store.version("x/y"), Err(ArchiveStoreError::Missing { .. })));
     assert_eq!(store.list("x").unwrap(), ObjectListing::default());

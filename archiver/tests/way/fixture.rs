@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, ArchiverError, Objects, Outcome,
+    ArchiveLocation, ArchivePace, ArchiveRun, ArchiveStore, Archiver, ArchiverError, Objects, Outcome,
     READ_CACHE_BYTES, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Data, Event, Json, Keyring};
@@ -50,7 +50,7 @@ pub(crate) fn event(number: u64) -> Event<'static> {
 impl ArchiveFixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = ArchivePlace::Folder(folder.path().join("cold"));
+        let place = ArchiveLocation::Folder(folder.path().join("cold"));
         Self::with(folder, Arc::new(ArchiveStore::at(place, StoreSettings::default())))
     }
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bitacora_archiver::{
-    AcceptedArchive, ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, ArchiveStoreError, ObjectListing,
-    ObjectVersion, Objects, READ_CACHE_BYTES, ReadPiece, Release, Rules, StoreSettings, StoredArchives,
+    AcceptedArchive, ArchiveLocation, ArchivePace, ArchiveRun, ArchiveStore, ArchiveStoreError,
+    ObjectListing, ObjectVersion, Objects, READ_CACHE_BYTES, ReadPiece, Release, Rules, StoreSettings,
+    StoredArchives,
 };
 use bitacora_formats::{After, Event, Position};
 use bitacora_ledger::{AppendRequest, Filter, Ledger, ReadFrom, ReadQuery};
@@ -86,7 +87,7 @@ impl GatedLedger {
     /// With segments and archives of so many events.
     fn in_segments_of(segment: u64, archive_events: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = ArchivePlace::Folder(folder.path().join("cold"));
+        let store = ArchiveLocation::Folder(folder.path().join("cold"));
         let gate = Arc::new(Gate {
             store: ArchiveStore::at(store, StoreSettings::default()),
             reads: AtomicUsize::new(0),

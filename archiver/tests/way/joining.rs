@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bitacora_archive_format::ArchiveRange;
 use bitacora_archiver::{
-    ArchivePace, ArchivePlace, ArchiveProgress, ArchiveRun, ArchiveStore, Archiver, Objects, Reach, Release,
-    RestoreReport, RestoringError, Rules, StoreSettings, UnusedReason, restore,
+    ArchiveLocation, ArchivePace, ArchiveProgress, ArchiveRun, ArchiveStore, Archiver, Objects, Release,
+    RestoreReport, RestoreScope, RestoringError, Rules, StoreSettings, UnusedReason, restore,
 };
 use bitacora_formats::{Generation, LedgerId};
 use bitacora_ledger::Ledger;
@@ -38,7 +38,7 @@ impl Stores {
     }
 
     fn objects(&self, name: &str) -> Arc<dyn Objects> {
-        let place = ArchivePlace::Folder(self.folder(name));
+        let place = ArchiveLocation::Folder(self.folder(name));
         Arc::new(ArchiveStore::at(place, StoreSettings::default()))
     }
 
@@ -80,7 +80,7 @@ impl Stores {
         fs::write(self.folder(store).join(name), packed).unwrap();
     }
 
-    fn restore(&self, store: &str, reach: Reach) -> Result<RestoreReport, RestoringError> {
+    fn restore(&self, store: &str, reach: RestoreScope) -> Result<RestoreReport, RestoringError> {
         let folder = self.folder("again");
         let _cleared = fs::remove_dir_all(&folder).is_ok();
         fs::create_dir(&folder).unwrap();
@@ -111,7 +111,7 @@ fn an_archive_that_leads_nowhere_does_not_end_the_chain() {
     // It begins as another does, and the next of its length is not there.
     stores.put("short", 1, 512, "long");
     stores.put("short", 1_537, 2_048, "long");
-    let restored = stores.restore("long", Reach::Whole).unwrap();
+    let restored = stores.restore("long", RestoreScope::Whole).unwrap();
     assert_whole(&restored);
     assert_eq!(restored.archives, 3);
     assert_eq!(ranges(&restored), [(1, 512, "replaced"), (1_537, 2_048, "replaced")]);
@@ -120,7 +120,7 @@ fn an_archive_that_leads_nowhere_does_not_end_the_chain() {
     fs::remove_file(stores.path("short", 1, 512)).unwrap();
     stores.put("long", 1_025, 2_048, "short");
     fs::remove_file(stores.path("short", 2_049, 2_560)).unwrap();
-    let restored = stores.restore("short", Reach::Whole).unwrap();
+    let restored = stores.restore("short", RestoreScope::Whole).unwrap();
     assert_eq!(restored.events + restored.left_out, 2_048);
 }
 
@@ -130,16 +130,16 @@ fn what_is_missing_before_later_archives_is_named() {
     stores.archive("cold", 512);
     fs::remove_file(stores.path("cold", 513, 1_024)).unwrap();
     fs::remove_file(stores.path("cold", 1_025, 1_536)).unwrap();
-    let refused = stores.restore("cold", Reach::Whole).unwrap_err();
+    let refused = stores.restore("cold", RestoreScope::Whole).unwrap_err();
     assert!(matches!(refused, RestoringError::Gap { first: 513, last: 1_536, .. }), "{refused}");
     assert!(!stores.folder("again/main").exists());
-    let restored = stores.restore("cold", Reach::AsFarAsPossible).unwrap();
+    let restored = stores.restore("cold", RestoreScope::AsFarAsPossible).unwrap();
     assert_eq!((restored.archives, restored.events + restored.left_out), (1, 512));
     assert_eq!(ranges(&restored), [(1_537, 2_048, "apart"), (2_049, 2_560, "apart")]);
     fs::remove_file(stores.path("cold", 1, 512)).unwrap();
-    let refused = stores.restore("cold", Reach::Whole).unwrap_err();
+    let refused = stores.restore("cold", RestoreScope::Whole).unwrap_err();
     assert!(matches!(refused, RestoringError::Gap { first: 1, last: 1_536, .. }), "{refused}");
-    let refused = stores.restore("cold", Reach::AsFarAsPossible).unwrap_err();
+    let refused = stores.restore("cold", RestoreScope::AsFarAsPossible).unwrap_err();
     assert!(matches!(refused, RestoringError::None { .. }), "{refused}");
 }
 
@@ -152,16 +152,16 @@ fn an_archive_that_meets_no_other_is_named() {
     fs::remove_file(stores.path("cold", 1_537, 2_048)).unwrap();
     // The archives that go on from there begin within the present ones, where nothing ends.
     let apart = stores.put("other", 769, 1_536, "cold");
-    assert_eq!(stores.restore("cold", Reach::Whole).unwrap().unused[0].why, UnusedReason::Replaced);
+    assert_eq!(stores.restore("cold", RestoreScope::Whole).unwrap().unused[0].why, UnusedReason::Replaced);
     fs::remove_file(apart).unwrap();
     stores.put("other", 1_537, 2_304, "cold");
-    assert_eq!(stores.restore("cold", Reach::Whole).unwrap().archives, 4);
+    assert_eq!(stores.restore("cold", RestoreScope::Whole).unwrap().archives, 4);
     fs::remove_file(stores.path("cold", 1_025, 1_536)).unwrap();
     fs::remove_file(stores.path("cold", 1_537, 2_304)).unwrap();
     stores.put("other", 769, 1_536, "cold");
-    let refused = stores.restore("cold", Reach::Whole).unwrap_err();
+    let refused = stores.restore("cold", RestoreScope::Whole).unwrap_err();
     assert!(matches!(refused, RestoringError::Apart { end: 1_024, .. }), "{refused}");
-    assert_eq!(stores.restore("cold", Reach::AsFarAsPossible).unwrap().archives, 2);
+    assert_eq!(stores.restore("cold", RestoreScope::AsFarAsPossible).unwrap().archives, 2);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn damage_stops_nothing_that_can_be_had_without_it() {
     let orphan = stores.put("short", 1, 512, "cold");
     let bytes = fs::read(&orphan).unwrap();
     fs::write(&orphan, &bytes[..bytes.len() - 7]).unwrap();
-    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    let restored = stores.restore("cold", RestoreScope::Whole).unwrap();
     assert_whole(&restored);
     assert_eq!(ranges(&restored), [(1, 512, "unusable")]);
     // One whose contents are damaged, and whose positions others hold too.
@@ -185,7 +185,7 @@ fn damage_stops_nothing_that_can_be_had_without_it() {
     for (first, last) in [(1_025, 1_536), (1_537, 2_048)] {
         stores.put("short", first, last, "cold");
     }
-    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    let restored = stores.restore("cold", RestoreScope::Whole).unwrap();
     assert_whole(&restored);
     assert_eq!(ranges(&restored), [(1, 512, "unusable"), (1_025, 2_048, "unusable")]);
     // One that is needed, damaged in its contents, and then at its end.
@@ -194,13 +194,13 @@ fn damage_stops_nothing_that_can_be_had_without_it() {
     let range = ArchiveRange::new(1_025, 2_048).unwrap();
     for bytes in [&damaged[..], &whole[..whole.len() - 1]] {
         fs::write(&path, bytes).unwrap();
-        match stores.restore("cold", Reach::Whole).unwrap_err() {
+        match stores.restore("cold", RestoreScope::Whole).unwrap_err() {
             RestoringError::Unusable { range: named, source } => {
                 assert!(named == range && source.is_damage(), "{source}");
             }
             other => panic!("{other}"),
         }
-        let restored = stores.restore("cold", Reach::AsFarAsPossible).unwrap();
+        let restored = stores.restore("cold", RestoreScope::AsFarAsPossible).unwrap();
         assert_eq!(restored.events + restored.left_out, 1_024);
         assert_eq!(ranges(&restored)[1..], [(1_025, 2_048, "unusable"), (2_049, 2_560, "apart")]);
     }
@@ -212,12 +212,12 @@ fn a_later_generation_is_taken_where_it_goes_as_far() {
     stores.archive("cold", 1_024);
     // Alone it leads nowhere: nothing of an earlier generation goes on from it.
     stores.pack_again("cold", 1, 1_024);
-    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    let restored = stores.restore("cold", RestoreScope::Whole).unwrap();
     assert_whole(&restored);
     assert!(restored.unused.len() == 1 && restored.unused[0].name.contains("/g2/"), "{restored:?}");
     stores.pack_again("cold", 1_025, 2_048);
     stores.pack_again("cold", 2_049, 2_560);
-    let restored = stores.restore("cold", Reach::Whole).unwrap();
+    let restored = stores.restore("cold", RestoreScope::Whole).unwrap();
     assert_whole(&restored);
     assert!(restored.unused.iter().all(|one| one.name.contains("/g1/")), "{restored:?}");
     assert_eq!((restored.archives, restored.unused.len()), (3, 3));

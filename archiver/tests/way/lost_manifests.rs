@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bitacora_archive_format::ArchiveRange;
 use bitacora_archiver::{
-    AcceptedArchive, ArchivePace, ArchiveRun, ArchiverError, KeptError, ManifestHome, Release, Rules,
-    kept_archives,
+    AcceptedArchive, ArchivePace, ArchiveRun, ArchiverError, ManifestFolderError, ManifestHome, Release,
+    Rules, known_archives,
 };
 use bitacora_formats::{ChainHash, Generation, Position};
 use bitacora_ledger::{Ledger, ReadError};
@@ -79,11 +79,11 @@ impl ReleasedLedger {
         Ledger::open_for_reading(environment, &self.fixture.ledger(), Arc::clone(keyring), None).unwrap()
     }
 
-    fn homes(&self) -> (Vec<ManifestHome>, Vec<KeptError>) {
+    fn homes(&self) -> (Vec<ManifestHome>, Vec<ManifestFolderError>) {
         let ArchiveFixture { environment, keyring, objects, .. } = &self.fixture;
         let (ledger, folder) = (self.open_for_reading().id(), self.fixture.ledger());
         let kept =
-            kept_archives((objects, &*environment.disk), &folder, ledger, keyring.signing_chain()).unwrap();
+            known_archives((objects, &*environment.disk), &folder, ledger, keyring.signing_chain()).unwrap();
         (kept.archives.iter().map(|one| one.home).collect(), kept.lost)
     }
 }
@@ -154,9 +154,12 @@ fn what_does_not_come_back_is_out_of_reach_by_itself() {
         }
         let (homes, lost) = archives.homes();
         assert_eq!((homes.len(), lost.len()), (3, 1), "{lost:?}");
-        assert!(matches!(lost[0], KeptError::Lost { first, .. } if first == range.first().get()), "{lost:?}");
+        assert!(
+            matches!(lost[0], ManifestFolderError::Lost { first, .. } if first == range.first().get()),
+            "{lost:?}"
+        );
         let refused = archives.fixture.archiver(&ledger).plan(&forced());
-        assert!(matches!(refused, Err(ArchiverError::Kept(KeptError::Lost { .. }))), "{refused:?}");
+        assert!(matches!(refused, Err(ArchiverError::Kept(ManifestFolderError::Lost { .. }))), "{refused:?}");
         // Once the archive is there again, so are the events, by the same handle.
         fs::write(archives.stored(index), stored).unwrap();
         assert!(seen(&ledger, 3_000).unwrap() == archives.events);

@@ -12,7 +12,7 @@ mod picked;
 use std::sync::Arc;
 
 use bitacora_archiver::{
-    ArchivePace, ArchiveProgress, ArchiveRun, ArchiverError, Reach, Release, RestoringError, Rules,
+    ArchivePace, ArchiveProgress, ArchiveRun, ArchiverError, Release, RestoreScope, RestoringError, Rules,
     archived_ledgers, restore,
 };
 use bitacora_formats::Position;
@@ -118,7 +118,7 @@ fn a_ledger_is_made_again_of_its_archives() {
     let restored = restore(
         &fixture.environment,
         &fixture.objects,
-        (id, Reach::Whole),
+        (id, RestoreScope::Whole),
         &fixture.keyring,
         &again,
         &ArchiveProgress::default(),
@@ -141,7 +141,7 @@ fn a_ledger_is_made_again_of_its_archives() {
     let again = restore(
         &fixture.environment,
         &fixture.objects,
-        (id, Reach::Whole),
+        (id, RestoreScope::Whole),
         &fixture.keyring,
         &again,
         &ArchiveProgress::default(),
@@ -163,7 +163,7 @@ fn a_ledger_made_again_goes_on_and_is_archived_beside_what_was_lost() {
     let restored = restore(
         &fixture.environment,
         &fixture.objects,
-        (id, Reach::Whole),
+        (id, RestoreScope::Whole),
         &fixture.keyring,
         &fixture.ledger(),
         &ArchiveProgress::default(),

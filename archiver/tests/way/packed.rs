@@ -10,7 +10,7 @@ use bitacora_archiver::{
     ArchivePace, ArchiveProgress, ArchiverError, Objects, Release, RestoringError, StoredArchive,
     Verification,
 };
-use bitacora_formats::{Compressor, Generation, Origin, Position};
+use bitacora_formats::{Compressor, Generation, LedgerOrigin, Position};
 use bitacora_ledger::{Entropy, SystemEntropy};
 
 use super::fixture::ArchiveFixture;
@@ -25,10 +25,10 @@ pub(crate) fn packed_again(
     let stored = StoredArchive::open(objects, name, Some(fixture.keyring.signing_chain())).unwrap();
     let manifest = stored.outline().manifest().manifest();
     let secrets = ArchiveSecrets::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap());
-    let origin = Origin { generation, ..manifest.origin.clone() };
+    let origin = LedgerOrigin { generation, ..manifest.origin.clone() };
     let plan = ArchivePlan { origin, range: manifest.range };
     let key = secrets.key(&plan);
-    let (mut packer, header) = ArchiveWriter::new(plan, secrets);
+    let (mut writer, header) = ArchiveWriter::new(plan, secrets);
     let mut bytes = header.to_vec();
     let mut collector = GroupCollector::new(manifest.range.first());
     let progress = ArchiveProgress::default();
@@ -41,7 +41,7 @@ pub(crate) fn packed_again(
     taken.unwrap();
     groups.extend(collector.take());
     for group in groups {
-        bytes.extend(packer.add(seal_group(&key, &group, 3).unwrap()).unwrap());
+        bytes.extend(writer.add(seal_group(&key, &group, 3).unwrap()).unwrap());
     }
     let roots = stored.part(stored.outline().table().roots().unwrap()).unwrap();
     let mut facts = Facts {
@@ -56,7 +56,7 @@ pub(crate) fn packed_again(
         state: None,
     };
     change(&mut facts);
-    let finished = packer.finish(facts, &fixture.keyring, &mut Compressor::new(3).unwrap()).unwrap();
+    let finished = writer.finish(facts, &fixture.keyring, &mut Compressor::new(3).unwrap()).unwrap();
     bytes.extend(finished.pieces.into_iter().flatten());
     (bytes, manifest.range.object_name(manifest.origin.ledger, generation))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitacora_archiver::{
-    ArchivePlace, ArchiveStore, ArchiveStoreError, ObjectListing, ObjectVersion, Objects, READ_CACHE_BYTES,
-    ReadPiece, StoreSettings, StoredArchives,
+    ArchiveLocation, ArchiveStore, ArchiveStoreError, ObjectListing, ObjectVersion, Objects,
+    READ_CACHE_BYTES, ReadPiece, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{After, Event, Position};
 use bitacora_ledger::{AppendRequest, Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEvent};
@@ -221,7 +221,7 @@ impl Objects for CountingStore {
 #[test]
 fn a_scan_leaves_out_what_the_index_of_an_archive_tells_of() {
     let folder = tempfile::tempdir().unwrap();
-    let place = ArchivePlace::Folder(folder.path().join("cold"));
+    let place = ArchiveLocation::Folder(folder.path().join("cold"));
     let store = ArchiveStore::at(place, StoreSettings::default());
     let counting = Arc::new(CountingStore { store, read_bytes: AtomicUsize::new(0) });
     let mut fixture = ArchiveFixture::with(folder, Arc::<CountingStore>::clone(&counting));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archive_format::SignedManifest;
-use bitacora_archiver::{ArchiveProgress, ArchiverError, KeptError, RestoringError, StoredError};
+use bitacora_archiver::{ArchiveProgress, ArchiverError, ManifestFolderError, RestoringError, StoredError};
 use bitacora_formats::{Keyring, Position};
 use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
 use clap::{Args, Subcommand};
@@ -59,7 +59,7 @@ pub(crate) enum ArchiveFailure {
     #[error(transparent)]
     Archiver(#[from] ArchiverError),
     #[error(transparent)]
-    Kept(#[from] KeptError),
+    Kept(#[from] ManifestFolderError),
     #[error(transparent)]
     Stored(#[from] StoredError),
     #[error(transparent)]

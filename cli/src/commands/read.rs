@@ -3,7 +3,7 @@
 pub(crate) mod line;
 mod selection;
 
-use bitacora_ledger::{ColdErrorKind, Ledger, ReadError};
+use bitacora_ledger::{ArchiveTierErrorKind, Ledger, ReadError};
 use clap::Args;
 
 use self::line::{AnswerLine, event_line, for_people, read_line};
@@ -48,7 +48,7 @@ impl CommandFailure for ReadFailure {
                 Exit::Refused
             }
             Self::Ledger(ReadError::Corrupt(_)) => Exit::Incomplete,
-            Self::Ledger(ReadError::Archive(error)) if error.kind == ColdErrorKind::KeyRetired => {
+            Self::Ledger(ReadError::Archive(error)) if error.kind == ArchiveTierErrorKind::KeyRetired => {
                 Exit::Incomplete
             }
             Self::Client(ClientError::Refused(Refusal { problem, .. })) if problem.code == "key-retired" => {

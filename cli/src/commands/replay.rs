@@ -9,7 +9,7 @@ use std::str::FromStr;
 use bitacora_data_folder::TokenError;
 use bitacora_formats::{After, Micros, Position};
 use bitacora_governance::{REACTOR_VERSION, ReevaluationReport, UnwritableState};
-use bitacora_ledger::{KeptReplayError, Ledger, ReadError};
+use bitacora_ledger::{Ledger, ReadError, ReplayProgressError};
 use bitacora_replay::{
     DifferenceReport, FoldResult, ReplayCursor, ReplayError, ReplayStart, ReplayStop, StateReport,
     fold_states, reevaluate, reevaluation_json, reevaluation_lines,
@@ -260,7 +260,7 @@ impl ReplayArguments {
     fn start(&self) -> Result<ReplayStart, ReplayFailure> {
         match &self.progress {
             Some(file) => {
-                let failed = |source| KeptReplayError::Disk { file: file.display().to_string(), source };
+                let failed = |source| ReplayProgressError::Disk { file: file.display().to_string(), source };
                 input_file::refuse_irregular(file).map_err(failed).map_err(ReplayError::from)?;
                 Ok(ReplayStart::Progress(file.clone()))
             }

@@ -5,10 +5,10 @@ mod failure;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use bitacora_archiver::ArchivePlace;
+use bitacora_archiver::ArchiveLocation;
 use bitacora_formats::{Keyring, LedgerName, VerifierKey};
 use bitacora_verify::{
-    AskedLedgers, CheckResult, KnownHead, LeavesWanted, LedgerPlace, Patience, ReportView, Verdict,
+    CheckResult, KnownHead, LeafCheck, LedgerLocation, LedgerSelection, ReportView, TailRetries, Verdict,
     VerifyOptions, check_archives, check_proof, find_ledgers, parse_known_head, read_known_head,
     read_witness_policy, verify_ledger,
 };
@@ -64,11 +64,11 @@ pub(crate) struct VerifyArguments {
 }
 
 impl VerifyArguments {
-    fn leaves(&self) -> LeavesWanted {
+    fn leaves(&self) -> LeafCheck {
         match (self.chain_only, self.require_leaves) {
-            (true, _) => LeavesWanted::None,
-            (false, false) => LeavesWanted::WhereThere,
-            (false, true) => LeavesWanted::All,
+            (true, _) => LeafCheck::None,
+            (false, false) => LeafCheck::WhereThere,
+            (false, true) => LeafCheck::All,
         }
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn run(
     }
     let (places, archives) = places(arguments, global)?;
     let mut worst = None;
-    for LedgerPlace { folder, name, is_named } in &places {
+    for LedgerLocation { folder, name, is_named } in &places {
         let known_heads = known_heads(arguments, global, name)?;
         let progress = ByteBar::new(name.as_str());
         let options = VerifyOptions {
@@ -107,7 +107,7 @@ pub(crate) fn run(
             witnesses: policy.as_ref(),
             threads: arguments.threads,
             archives: archives.as_deref(),
-            patience: Patience::LIVE,
+            patience: TailRetries::LIVE,
             progress: Some(&progress),
         };
         let report = verify_ledger(folder, &options);
@@ -146,13 +146,13 @@ impl From<Verdict> for Exit {
 fn places(
     arguments: &VerifyArguments,
     global: &Global,
-) -> Result<(Vec<LedgerPlace>, Option<PathBuf>), CommandError> {
+) -> Result<(Vec<LedgerLocation>, Option<PathBuf>), CommandError> {
     let (is_named, all) = (global.is_ledger_named(), arguments.all);
-    let asked = AskedLedgers { name: &global.ledger, is_named, all };
+    let asked = LedgerSelection { name: &global.ledger, is_named, all };
     let (places, data) = find_ledgers(global.data()?, asked).map_err(VerifyFailure::from)?;
     let archives = match global.archive_place(&data) {
-        ArchivePlace::Folder(folder) => Some(folder),
-        ArchivePlace::Store(_) => None,
+        ArchiveLocation::Folder(folder) => Some(folder),
+        ArchiveLocation::Store(_) => None,
     };
     Ok((places, archives))
 }

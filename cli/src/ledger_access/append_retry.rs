@@ -166,7 +166,7 @@ impl Miss {
             Self::Ledger(AppendError::QueueFull { retry_after_s }) => {
                 Some(Duration::from_secs(*retry_after_s))
             }
-            Self::Client(error) => error.asked_pause(),
+            Self::Client(error) => error.requested_pause(),
             Self::Ledger(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_archiver::{ArchivePlace, Objects, Rules};
+use bitacora_archiver::{ArchiveLocation, Objects, Rules};
 use bitacora_formats::Micros;
 use bitacora_server::{ArchivePauses, ArchiveSettings};
 use clap::Args;
@@ -41,7 +41,7 @@ impl ArchivingArguments {
     pub(crate) fn archiving(
         &self,
         objects: &Arc<dyn Objects>,
-        place: &ArchivePlace,
+        place: &ArchiveLocation,
     ) -> Option<ArchiveSettings> {
         let cold_after = match self.archive_after {
             Age::Never if self.archive_over.is_none() => return None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bitacora_archiver::ArchivePlace;
+use bitacora_archiver::ArchiveLocation;
 use bitacora_client::{Connection, LedgerDoubt, ServiceUrl, Token};
 use bitacora_data_folder::{
     AnchorPlace, AnchorTrust, NamedToken, TokenError, admin_token_path, anchor_was_used, archive_store,
@@ -49,8 +49,8 @@ pub(crate) struct Global {
     anchor: Option<AnchorPlace>,
     /// The store of archives: a folder, or s3://BUCKET/PREFIX (gs://, az://; credentials from the environment).
     /// [default: archives in the data folder]
-    #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchivePlace>::new())]
-    archive_store: Option<ArchivePlace>,
+    #[arg(long, global = true, env = "BITACORA_ARCHIVE_STORE", hide_env_values = true, value_name = "PLACE", value_parser = PlaceParser::<ArchiveLocation>::new())]
+    archive_store: Option<ArchiveLocation>,
     /// Accept an anchor that does not know a ledger, and record the present tree heads in it. Refused by default.
     #[arg(long, global = true)]
     pub(crate) new_anchor: bool,
@@ -217,7 +217,7 @@ impl Global {
     }
 
     /// Returns the store of archives: the one that is named, else the one beside the ledgers of this data folder.
-    pub(crate) fn archive_place(&self, data: &Path) -> ArchivePlace {
+    pub(crate) fn archive_place(&self, data: &Path) -> ArchiveLocation {
         self.archive_store.clone().unwrap_or_else(|| archives_beside(data))
     }
 

@@ -45,7 +45,7 @@ where
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use bitacora_archiver::ArchivePlace;
+    use bitacora_archiver::ArchiveLocation;
     use bitacora_data_folder::AnchorPlace;
 
     use super::*;
@@ -63,14 +63,14 @@ mod tests {
     #[test]
     fn a_folder_need_not_be_text() {
         let name = OsStr::from_bytes(b"/caf\xe9");
-        assert_eq!(parse(name), Ok(ArchivePlace::Folder(name.into())));
+        assert_eq!(parse(name), Ok(ArchiveLocation::Folder(name.into())));
         assert_eq!(parse(name), Ok(AnchorPlace::Folder(name.into())));
     }
 
     #[test]
     fn what_is_wrong_is_told_without_the_secret_in_it() {
         let wrong = OsStr::new("s3://key:hunter2@bucket/x");
-        for told in [parse::<ArchivePlace>(wrong).unwrap_err(), parse::<AnchorPlace>(wrong).unwrap_err()] {
+        for told in [parse::<ArchiveLocation>(wrong).unwrap_err(), parse::<AnchorPlace>(wrong).unwrap_err()] {
             assert!(
                 told.contains("invalid value for '--place <place>'") && !told.contains("hunter2"),
                 "{told}"

@@ -13,7 +13,7 @@ use crate::call::CallRequest;
 /// The error for a call that the ledger would not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the member `{member}` of the call is not taken: {fault}")]
-pub struct UnfitCall {
+pub struct InvalidCall {
     /// The member.
     pub member: &'static str,
     /// The fault.
@@ -33,21 +33,21 @@ pub(super) struct CallRequestEvent {
 struct RawCallMembers<'a>(BTreeMap<&'a str, &'a RawValue>);
 
 impl<'a> CallMembers<'a> for RawCallMembers<'a> {
-    type Error = UnfitCall;
+    type Error = InvalidCall;
 
-    fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, UnfitCall> {
+    fn take<T: Deserialize<'a>>(&mut self, name: &'static str) -> Result<Option<T>, InvalidCall> {
         let Some(value) = self.0.remove(name).filter(|value| value.get() != "null") else { return Ok(None) };
         serde_json::from_str(value.get()).map(Some).map_err(|error| self.bad(name, &error))
     }
 
-    fn bad(&self, member: &'static str, fault: &dyn Display) -> UnfitCall {
-        UnfitCall { member, fault: fault.to_string() }
+    fn bad(&self, member: &'static str, fault: &dyn Display) -> InvalidCall {
+        InvalidCall { member, fault: fault.to_string() }
     }
 }
 
 /// Returns the request event that the ledger would record for a call.
-pub(super) fn predicted(call: &CallRequest) -> Result<CallRequestEvent, UnfitCall> {
-    let unfit = |error: serde_json::Error| UnfitCall { member: "call", fault: error.to_string() };
+pub(super) fn predicted(call: &CallRequest) -> Result<CallRequestEvent, InvalidCall> {
+    let unfit = |error: serde_json::Error| InvalidCall { member: "call", fault: error.to_string() };
     // As it is sent, so that nothing is read here in another way than there.
     let sent = serde_json::to_string(call).map_err(unfit)?;
     let mut members = RawCallMembers(serde_json::from_str(&sent).map_err(unfit)?);

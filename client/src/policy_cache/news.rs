@@ -3,11 +3,11 @@
 use bitacora_api::ProblemAnswer;
 use bitacora_governance::ReplicaNews;
 
-use crate::messages::{Fields, NoMessage, read_fields};
+use crate::messages::{Fields, MessageError, read_fields};
 
 /// A message of the service.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum ServiceMessage {
     /// The state, or a change of it.
     State(Box<ReplicaNews>),
     /// The stream ends.
@@ -18,18 +18,18 @@ pub(crate) enum News {
     Other,
 }
 
-pub(crate) fn read_news(block: &[u8]) -> Result<News, NoMessage> {
+pub(crate) fn read_news(block: &[u8]) -> Result<ServiceMessage, MessageError> {
     let Fields { kind, data, .. } = read_fields(block);
     match (kind, data) {
-        (b"state" | b"at", Some(data)) => {
-            serde_json::from_slice(data).map(|news| News::State(Box::new(news))).map_err(|_| NoMessage)
-        }
-        (b"closing" | b"lagged", _) => Ok(News::Ending),
+        (b"state" | b"at", Some(data)) => serde_json::from_slice(data)
+            .map(|news| ServiceMessage::State(Box::new(news)))
+            .map_err(|_| MessageError),
+        (b"closing" | b"lagged", _) => Ok(ServiceMessage::Ending),
         (b"failed", Some(problem)) => {
             let ProblemAnswer { detail, code, retryable, .. } =
-                serde_json::from_slice(problem).map_err(|_| NoMessage)?;
-            Ok(News::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
+                serde_json::from_slice(problem).map_err(|_| MessageError)?;
+            Ok(ServiceMessage::Failed { what: format!("{detail} ({code})"), is_retryable: retryable })
         }
-        _ => Ok(News::Other),
+        _ => Ok(ServiceMessage::Other),
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::freshness::Freshness;
-use super::news::{News, read_news};
+use super::news::{ServiceMessage, read_news};
 use super::{CacheShared, CachedReplica, ReplicaState};
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Pieces};
@@ -56,7 +56,7 @@ pub(super) async fn keep(
                 shared.change(|state| *state = ReplicaState::Ended(why.into()));
                 return;
             }
-            ConnectionEnd::Passing(error) => error.and_then(|error| error.asked_pause()),
+            ConnectionEnd::Passing(error) => error.and_then(|error| error.requested_pause()),
             ConnectionEnd::OtherRules => None,
         };
         let pause = backoff.pause(asked).unwrap_or_default();
@@ -112,15 +112,17 @@ impl Listener<'_> {
             let strange = || ConnectionEnd::from(connection.strange());
             for news in messages.take_as(read_news).map_err(|_| strange())? {
                 match news {
-                    News::State(news) => {
+                    ServiceMessage::State(news) => {
                         self.take(*news, Instant::now())
                             .map_err(|given_up| given_up.unwrap_or_else(strange))?;
                         *has_told = true;
                     }
-                    News::Ending => return Ok(()),
-                    News::Failed { is_retryable: true, .. } => return Ok(()),
-                    News::Failed { what, is_retryable: false } => return Err(ConnectionEnd::ForGood(what)),
-                    News::Other => {}
+                    ServiceMessage::Ending => return Ok(()),
+                    ServiceMessage::Failed { is_retryable: true, .. } => return Ok(()),
+                    ServiceMessage::Failed { what, is_retryable: false } => {
+                        return Err(ConnectionEnd::ForGood(what));
+                    }
+                    ServiceMessage::Other => {}
                 }
             }
             if messages.waiting() > MAX_MESSAGE_BYTES {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bitacora_archiver::{KeptError, Objects, kept_archives};
+use bitacora_archiver::{ManifestFolderError, Objects, known_archives};
 use bitacora_formats::{KekId, Keyring, LedgerName, OfflineKeys, RetirementError};
 use bitacora_ledger::{Anchor, Environment, KnownSegments, Ledger, OpenError, Options, ReactorChoice};
 use bitacora_server::DataError;
@@ -43,7 +43,7 @@ pub enum KeyRetirementError {
         /// The ledger.
         ledger: LedgerName,
         /// The reason.
-        source: Box<KeptError>,
+        source: Box<ManifestFolderError>,
     },
     /// The ledger does not open with the rest of the keyring.
     #[error("ledger {ledger}: without the retired keys it does not open: {source}; nothing was changed")]
@@ -240,7 +240,7 @@ impl KeyRetirement<'_> {
             needs.push((segment.kek, KeyNeed::Segment { ledger: ledger.clone(), first }));
         }
         let Some(id) = known.ledger else { return Ok(()) };
-        let kept = kept_archives((self.archives, disk), &folder, id, keyring.signing_chain());
+        let kept = known_archives((self.archives, disk), &folder, id, keyring.signing_chain());
         let failed =
             |source| KeyRetirementError::Archives { ledger: ledger.clone(), source: Box::new(source) };
         let kept = kept.map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bitacora_client::{NotAToken, Token};
+use bitacora_client::{Token, TokenFormatError};
 use bitacora_verify::input_file;
 use zeroize::Zeroizing;
 
@@ -39,7 +39,7 @@ impl NamedToken {
             let place = path.display().to_string();
             let bytes = Zeroizing::new(input_file::read(path, MAX_FILE_BYTES).map_err(failed)?);
             let text = str::from_utf8(&bytes).ok().filter(|_| bytes.len() <= MAX_FILE_BYTES);
-            let token = text.ok_or(NotAToken).and_then(str::parse);
+            let token = text.ok_or(TokenFormatError).and_then(str::parse);
             return token.map(Self::Token).map_err(malformed(place));
         }
         match std::env::var(VARIABLE).map(Zeroizing::new) {

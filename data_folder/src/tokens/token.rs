@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use bitacora_client::{NotAToken, Token};
+use bitacora_client::{Token, TokenFormatError};
 use bitacora_ledger::{Entropy, SystemEntropy};
 use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ pub enum TokenError {
         /// The file or the variable.
         place: String,
         /// The error of the text.
-        source: NotAToken,
+        source: TokenFormatError,
     },
     /// Others may read or change the admin token's file.
     #[error(

@@ -29,12 +29,12 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let found = WalkOutput::of(walk, bytes);
     found.check(&header, bytes);
-    let is_sound = found.last == Last::End && !found.frames.is_empty();
+    let is_sound = found.last == LastStep::End && !found.frames.is_empty();
     assert_eq!(passed(bytes), is_sound.then_some((found.end, found.frames.len() as u64)));
 
     let (walk, _) = SegmentWalk::start(bytes, None).unwrap();
     let strict = WalkOutput::of(walk.every_signature(true), bytes);
-    if strict.last == Last::End {
+    if strict.last == LastStep::End {
         assert_eq!(strict, found);
     }
     if let Some(before) = end_before(&header) {
@@ -71,7 +71,7 @@ fn passed(bytes: &[u8]) -> Option<(SegmentEnd, u64)> {
 
 /// The last step of a walk.
 #[derive(Debug, PartialEq, Eq)]
-enum Last {
+enum LastStep {
     End,
     Torn(Damage),
     Corrupt(Damage),
@@ -83,7 +83,7 @@ struct WalkOutput {
     /// The offset of each frame, and its bytes.
     frames: Vec<(u64, Vec<u8>)>,
     footer: Option<SegmentFooter>,
-    last: Last,
+    last: LastStep,
     /// The offset at which the walk stopped.
     offset: u64,
     end: SegmentEnd,
@@ -101,16 +101,16 @@ impl WalkOutput {
                     assert!(frames.len() <= bytes.len() / FRAME_OVERHEAD_BYTES && footer.is_none());
                 }
                 Step::Footer(found) => assert!(footer.replace(found).is_none()),
-                Step::End => break Last::End,
-                Step::Torn(damage) => break Last::Torn(damage),
-                Step::Corrupt(damage) => break Last::Corrupt(damage),
+                Step::End => break LastStep::End,
+                Step::Torn(damage) => break LastStep::Torn(damage),
+                Step::Corrupt(damage) => break LastStep::Corrupt(damage),
             }
             assert!(walk.offset() > offset);
         };
         // The last step is repeated for ever.
         match (&last, walk.next_step()) {
-            (Last::End, Step::End) => {}
-            (Last::Torn(one), Step::Torn(other)) | (Last::Corrupt(one), Step::Corrupt(other)) => {
+            (LastStep::End, Step::End) => {}
+            (LastStep::Torn(one), Step::Torn(other)) | (LastStep::Corrupt(one), Step::Corrupt(other)) => {
                 assert_eq!(*one, other);
                 assert_one_line(&other);
                 assert_eq!(other.offset, walk.offset());
@@ -122,11 +122,11 @@ impl WalkOutput {
 
     fn check(&self, header: &SegmentHeader, bytes: &[u8]) {
         self.check_dense(header);
-        assert!(self.footer.is_none() || self.last == Last::End);
+        assert!(self.footer.is_none() || self.last == LastStep::End);
         match self.last {
-            Last::End => assert_eq!(self.encoded(header, bytes.len()), bytes),
-            Last::Torn(damage) => self.check_torn(damage, bytes),
-            Last::Corrupt(damage) => assert!(damage.offset <= bytes.len() as u64),
+            LastStep::End => assert_eq!(self.encoded(header, bytes.len()), bytes),
+            LastStep::Torn(damage) => self.check_torn(damage, bytes),
+            LastStep::Corrupt(damage) => assert!(damage.offset <= bytes.len() as u64),
         }
     }
 
@@ -149,7 +149,7 @@ impl WalkOutput {
         );
         let Some(footer) = self.footer else {
             // A footer that is sound in itself, but followed by something, is in the tip and not given out.
-            let Last::Corrupt(Damage { kind: DamageKind::AfterFooter { .. }, .. }) = self.last else {
+            let LastStep::Corrupt(Damage { kind: DamageKind::AfterFooter { .. }, .. }) = self.last else {
                 return assert_eq!(self.end.tip, tip);
             };
             return;
@@ -163,7 +163,7 @@ impl WalkOutput {
     fn proven_frames(&self) -> impl Iterator<Item = &Vec<u8>> {
         let taken_back = self.frames.last().is_some_and(|(offset, _)| *offset >= self.offset);
         if taken_back {
-            let Last::Corrupt(damage) = self.last else { panic!("{:?}", self.last) };
+            let LastStep::Corrupt(damage) = self.last else { panic!("{:?}", self.last) };
             assert!(matches!(damage.kind, DamageKind::Signature { .. }));
         }
         self.frames.iter().take(self.frames.len() - usize::from(taken_back)).map(|(_, frame)| frame)
@@ -193,7 +193,7 @@ impl WalkOutput {
         cut[at..].fill(0);
         let (walk, header) = SegmentWalk::start(&cut, None).unwrap();
         let again = Self::of(walk, &cut);
-        assert_eq!((&again.frames, &again.last), (&self.frames, &Last::End));
+        assert_eq!((&again.frames, &again.last), (&self.frames, &LastStep::End));
         assert_eq!((again.offset, again.end), (self.offset, self.end));
         again.check(&header, &cut);
     }

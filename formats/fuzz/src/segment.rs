@@ -27,7 +27,7 @@ pub fn segment(bytes: &mut [u8], seed: u32) {
     let header_bytes = header.len();
     if let Ok(header) = SegmentHeader::parse(header) {
         let (_, after_header) = bytes.split_at_mut(header_bytes);
-        Mender::new(&header, extent).mend_all(after_header);
+        SegmentRepair::new(&header, extent).mend_all(after_header);
     }
 }
 
@@ -47,7 +47,7 @@ fn certify(header: &mut [u8]) {
 }
 
 /// Goes over everything behind a header, and knows the next frame or footer that is due.
-struct Mender {
+struct SegmentRepair {
     extent: Extent,
     key: SigningKey,
     /// The footer that would follow; its signature is that of the tip.
@@ -56,7 +56,7 @@ struct Mender {
     tip: ChainTip,
 }
 
-impl Mender {
+impl SegmentRepair {
     fn new(header: &SegmentHeader, extent: Extent) -> Self {
         let tip = header.tip();
         let footer = SegmentFooter {

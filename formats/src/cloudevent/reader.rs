@@ -49,7 +49,7 @@ pub(super) fn read_event<'a>(
 ) -> Result<Event<'a>, ParseError> {
     let mut context = ReadContext::new(default_stream, ParseErrorKind::NotAnEvent);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = OneEvent(&mut context).deserialize(&mut deserializer);
+    let read = EventSeed(&mut context).deserialize(&mut deserializer);
     let whole = read.and_then(|event| deserializer.end().map(|()| event));
     whole.map_err(|error| context.explain(&error, text))
 }
@@ -147,7 +147,7 @@ impl<'de> Visitor<'de> for EventArray<'_, 'de> {
         let mut events = Vec::new();
         context.unexpected = ParseErrorKind::NotAnEvent;
         context.index = Some(0);
-        while let Some(event) = items.next_element_seed(OneEvent(&mut *context))? {
+        while let Some(event) = items.next_element_seed(EventSeed(&mut *context))? {
             events.push(event);
             context.index = Some(events.len());
         }
@@ -160,9 +160,9 @@ impl<'de> Visitor<'de> for EventArray<'_, 'de> {
 }
 
 /// One event, alone or at the place's index.
-struct OneEvent<'p, 'a>(&'p mut ReadContext<'a>);
+struct EventSeed<'p, 'a>(&'p mut ReadContext<'a>);
 
-impl<'de> DeserializeSeed<'de> for OneEvent<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for EventSeed<'_, 'de> {
     type Value = Event<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -174,7 +174,7 @@ impl<'de> DeserializeSeed<'de> for OneEvent<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for OneEvent<'_, 'de> {
+impl<'de> Visitor<'de> for EventSeed<'_, 'de> {
     type Value = Event<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

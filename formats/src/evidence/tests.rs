@@ -1,12 +1,12 @@
 use ed25519_dalek::Signer;
 
 use super::*;
-use crate::headed_example::{ShownEvent, TIME, events, head, keyring, origin};
+use crate::headed_example::{ExampleEvent, TIME, events, head, keyring, origin};
 use crate::ids::{Generation, LedgerId};
 use crate::limits::MAX_RECORD_BYTES;
 use crate::note::{NoteError, sign_note};
 use crate::tree::Frontier;
-use crate::tree_head::{KeyProblem, Origin, TreeHead};
+use crate::tree_head::{KeyProblem, LedgerOrigin, TreeHead};
 use crate::{
     EventDraft, Json, Keyring, Record, RecordData, Seal, encode_part, encode_record, part_blind, seal_part,
 };
@@ -16,7 +16,7 @@ const DOCUMENT: &str = include_str!("../../../docs/formats/evidence.md");
 
 /// The evidence of the example's first event.
 pub(crate) fn evidence() -> Evidence {
-    let [ShownEvent { position, blind, record, commitment }, heading] = events();
+    let [ExampleEvent { position, blind, record, commitment }, heading] = events();
     Evidence {
         position,
         time: TIME,
@@ -136,7 +136,7 @@ fn a_successor_that_a_leaked_seed_endorsed_is_trusted_by_nobody() {
 #[test]
 fn a_known_key_that_is_not_the_ledgers_refuses_the_evidence_also_beside_one_that_is() {
     let stranger = ed25519_dalek::SigningKey::from_bytes(&[7; 32]).verifying_key();
-    let other = Origin { ledger: LedgerId([0; 16]), ..origin() };
+    let other = LedgerOrigin { ledger: LedgerId([0; 16]), ..origin() };
     for (key, expected) in [
         (VerifierKey::new(&origin().to_string(), stranger).unwrap(), KeyProblem::NotInChain),
         (VerifierKey::new(&other.to_string(), *keys()[1].public()).unwrap(), KeyProblem::OtherLedger),
@@ -152,7 +152,7 @@ fn a_known_key_that_is_not_the_ledgers_refuses_the_evidence_also_beside_one_that
 
 #[test]
 fn a_key_vouches_in_every_generation() {
-    let later = Origin { generation: Generation(7), ..origin() };
+    let later = LedgerOrigin { generation: Generation(7), ..origin() };
     let key = VerifierKey::new(&later.to_string(), *keys()[1].public()).unwrap();
     assert!(verify_with(&evidence(), &[key]).unwrap().is_trusted());
 }

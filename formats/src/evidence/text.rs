@@ -148,8 +148,8 @@ fn parse_hash(text: &str) -> Result<TreeHash, EvidenceError> {
 
 /// Takes no more texts than a proof can have, each short, so that a hostile list cannot claim more memory.
 fn few_hashes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct Few;
-    impl<'de> Visitor<'de> for Few {
+    struct HashList;
+    impl<'de> Visitor<'de> for HashList {
         type Value = Vec<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -167,5 +167,5 @@ fn few_hashes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>,
             Ok(hashes)
         }
     }
-    deserializer.deserialize_seq(Few)
+    deserializer.deserialize_seq(HashList)
 }

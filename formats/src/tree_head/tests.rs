@@ -57,7 +57,7 @@ fn a_head_that_only_others_signed_is_refused() {
 
 #[test]
 fn a_key_of_the_chain_under_the_name_of_another_ledger_is_refused() {
-    let other = Origin { name: "other".parse().unwrap(), ..origin() };
+    let other = LedgerOrigin { name: "other".parse().unwrap(), ..origin() };
     let note = sign_note(&head().text(), &other.to_string(), keyring().signing().key).unwrap();
     assert_eq!(verify(&note), Err(NoteError::NoKnownSignature.into()));
     let keys = other.keys(keyring().signing_chain());
@@ -112,14 +112,14 @@ fn a_name_that_is_no_origin_is_refused() {
         format!("/{id}/g1"),
         String::new(),
     ] {
-        assert_eq!(text.parse::<Origin>(), Err(TreeHeadError::Origin), "{text}");
+        assert_eq!(text.parse::<LedgerOrigin>(), Err(TreeHeadError::Origin), "{text}");
     }
 }
 
 #[test]
 fn the_longest_origin_is_a_key_name() {
     let name = "n".repeat(LedgerName::MAX_BYTES).parse().unwrap();
-    let longest = Origin { name, generation: Generation(u32::MAX), ..origin() };
+    let longest = LedgerOrigin { name, generation: Generation(u32::MAX), ..origin() };
     assert_eq!(longest.keys(keyring().signing_chain()).len(), 2);
     let head = TreeHead { origin: longest, size: u64::MAX, root: TreeHash([0xff; 32]) };
     assert_eq!(verify(&head.sign(&keyring())).unwrap().head(), &head);
@@ -137,9 +137,9 @@ fn a_head_of_the_empty_tree_has_the_root_of_the_empty_tree() {
 
 #[test]
 fn a_ledger_is_the_same_by_id_and_name_in_every_generation() {
-    let later = Origin { generation: Generation(7), ..origin() };
-    let renamed = Origin { name: "other".parse().unwrap(), ..origin() };
-    let other = Origin { ledger: LedgerId([0; 16]), ..origin() };
+    let later = LedgerOrigin { generation: Generation(7), ..origin() };
+    let renamed = LedgerOrigin { name: "other".parse().unwrap(), ..origin() };
+    let other = LedgerOrigin { ledger: LedgerId([0; 16]), ..origin() };
     assert!(origin().is_same_ledger(&later));
     assert!(!origin().is_same_ledger(&renamed) && !origin().is_same_ledger(&other));
 }
@@ -151,7 +151,7 @@ fn a_key_has_its_place_in_the_chain_of_its_own_ledger_alone() {
     let keys = origin.keys(chain);
     let places: Vec<_> = keys.iter().map(|key| origin.place_of(key, chain)).collect();
     assert_eq!(places, [Ok(1), Ok(2)]);
-    let renamed = Origin { name: "other".parse().unwrap(), ..origin.clone() };
+    let renamed = LedgerOrigin { name: "other".parse().unwrap(), ..origin.clone() };
     assert_eq!(renamed.place_of(&keys[1], chain), Err(KeyProblem::OtherLedger));
     let stranger = ed25519_dalek::SigningKey::from_bytes(&[7; 32]).verifying_key();
     let stranger = VerifierKey::new(&origin.to_string(), stranger).unwrap();

@@ -5,7 +5,7 @@ use bitacora_vocabulary::BudgetPeriod;
 use serde::{Deserialize, Serialize};
 
 use crate::budgets::spend::Spend;
-use crate::trust::dimensions_begun::{DAY, day_of};
+use crate::trust::new_dimensions::{DAY, day_of};
 
 /// The spending of a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

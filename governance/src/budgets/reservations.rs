@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{BudgetPeriod, Name};
 
-use super::{Budgets, MAX_RESERVATIONS, Occasion, Reservation, ReservedPart, SWEPT_AT_ONCE, WindowKey};
+use super::{Budgets, ChargeContext, MAX_RESERVATIONS, Reservation, ReservedPart, SWEPT_AT_ONCE, WindowKey};
 use crate::budgets::meter::days_of;
 use crate::budgets::spend::Spend;
-use crate::trust::dimensions_begun::day_of;
+use crate::trust::new_dimensions::day_of;
 
 /// The reservations that are past their time and come back, by window.
-pub(super) type Overdue<'a> = BTreeMap<&'a WindowKey, Spend>;
+pub(super) type ExpiredReservations<'a> = BTreeMap<&'a WindowKey, Spend>;
 
 impl Budgets {
     /// Returns the reservation for a call, by budget.
@@ -20,10 +20,10 @@ impl Budgets {
     }
 
     /// Returns the reservations for calls of which no further report is expected.
-    pub(super) fn overdue(&self, time: Micros) -> Overdue<'_> {
+    pub(super) fn overdue(&self, time: Micros) -> ExpiredReservations<'_> {
         let over = self.ending.iter().map(|(end, ())| end).take_while(|(end, _)| *end <= time);
         let parts = over.flat_map(|(end, call)| self.reserved_for(call).iter().map(move |part| (*end, part)));
-        let mut overdue = Overdue::new();
+        let mut overdue = ExpiredReservations::new();
         for (end, part) in parts.filter(|(_, part)| !part.is_released) {
             let Some(budget) = self.named(&part.key.budget) else { continue };
             let stays = part.spent_unheard(budget.period, end, time);
@@ -63,7 +63,7 @@ impl Budgets {
         key: WindowKey,
         amounts: Spend,
         until: Micros,
-        at: Occasion<'_>,
+        at: ChargeContext<'_>,
     ) {
         if !at.is_strict() {
             self.sweep_reservations(at.time);
@@ -108,7 +108,7 @@ impl Budgets {
         });
     }
 
-    /// Gives back a budget's reservation for a call; where its outcome may still come, the call is remembered.
+    /// Gives back a budget's reservation for a call; where its outcome may still come, the call is stored.
     pub(super) fn end_part(&mut self, call: &Name, key: &WindowKey, may_still_come: bool) {
         let Some(reservation) = self.reservations.get(call) else { return };
         let Some(part) = reservation.parts.iter().find(|part| part.key == *key).cloned() else { return };

@@ -126,7 +126,7 @@ impl Spend {
 
     /// Returns it as events tell it: without empty units, and with no more than an event can say.
     #[must_use]
-    pub fn told(self) -> SpendLimits {
+    pub fn to_limits(self) -> SpendLimits {
         SpendLimits {
             cost_micro_usd: some(self.cost_micro_usd)
                 .map(|found| MicroUsd::new(found).unwrap_or(MicroUsd::MAX)),
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn every_unit_has_its_own_limit() {
         let full = Spend { cost_micro_usd: 5, tokens: 5, calls: 5, steps: 5, duration_ms: 5 };
-        let limits = full.told();
+        let limits = full.to_limits();
         for unit in 0..5 {
             let mut json = serde_json::to_value(limits).unwrap();
             let members = json.as_object_mut().unwrap();
@@ -226,7 +226,7 @@ mod tests {
     fn sums_stop_at_the_greatest_number_and_events_tell_what_they_can() {
         let most = COST(u64::MAX);
         assert_eq!(most.and(COST(7)), most);
-        assert_eq!(most.told().cost_micro_usd, Some(MicroUsd::MAX));
+        assert_eq!(most.to_limits().cost_micro_usd, Some(MicroUsd::MAX));
         assert_eq!(COST(3).without(COST(7)), Spend::default());
         let all = Some(Tokens::MAX);
         let counts = TokenCounts { input: all, output: all, cache_read: all, cache_write: all };

@@ -4,7 +4,8 @@ use bitacora_formats::Micros;
 use bitacora_vocabulary::{BudgetConfigured, BudgetPeriod, Name};
 
 use super::{
-    Budgets, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Occasion, Reservation, SWEPT_AT_ONCE, WindowKey,
+    Budgets, ChargeContext, MAX_BUDGET_WINDOWS, MAX_BUDGET_WINDOWS_OF_AGENT, Reservation, SWEPT_AT_ONCE,
+    WindowKey,
 };
 use crate::budgets::meter::{Meter, WindowStart};
 use crate::budgets::run_budget::RUN_BUDGET;
@@ -14,7 +15,7 @@ use crate::undo::per_agent_quota::NOBODY;
 
 impl Budgets {
     /// Returns `true` if the agent may begin so many more.
-    pub(super) fn has_share(&self, new: usize, at: Occasion<'_>) -> bool {
+    pub(super) fn has_share(&self, new: usize, at: ChargeContext<'_>) -> bool {
         let held = self.shares.held(at.agent);
         if held + new <= MAX_BUDGET_WINDOWS_OF_AGENT {
             return true;
@@ -29,7 +30,7 @@ impl Budgets {
     }
 
     /// Returns `true` if there is room for so many more.
-    pub(super) fn has_window(&self, new: usize, at: Occasion<'_>) -> bool {
+    pub(super) fn has_window(&self, new: usize, at: ChargeContext<'_>) -> bool {
         let most = if at.is_strict() { usize::MAX } else { SWEPT_AT_ONCE };
         let needed = self.leaving.len() + new;
         needed <= MAX_BUDGET_WINDOWS || needed <= MAX_BUDGET_WINDOWS + self.leaving_by(at.time, most).count()
@@ -45,11 +46,11 @@ impl Budgets {
     pub(super) fn change_meter(
         &mut self,
         key: &WindowKey,
-        at: Occasion<'_>,
+        at: ChargeContext<'_>,
         change: impl FnOnce(&mut Meter, &BudgetConfigured),
     ) -> Option<()> {
         let budget = self.named(&key.budget)?.clone();
-        let is_begun = self.meters.get(key).is_none() && key.is_begun(budget.period);
+        let is_begun = self.meters.get(key).is_none() && key.is_per_spender(budget.period);
         let begun = if is_begun { self.begin_window(key, at)? } else { None };
         self.meters.change_or(key, Meter::default, |meter| {
             meter.begun = begun.or(meter.begun.take());
@@ -59,7 +60,7 @@ impl Budgets {
         Some(())
     }
 
-    fn begin_window(&mut self, key: &WindowKey, at: Occasion<'_>) -> Option<Option<WindowStart>> {
+    fn begin_window(&mut self, key: &WindowKey, at: ChargeContext<'_>) -> Option<Option<WindowStart>> {
         self.sweep_windows(if at.is_strict() { usize::MAX } else { SWEPT_AT_ONCE }, at.time);
         if self.leaving.len() >= MAX_BUDGET_WINDOWS {
             return None;

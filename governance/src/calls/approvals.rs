@@ -90,20 +90,20 @@ impl Approval {
         let same_action = digest.is_some() && digest == claim.action_digest;
         let cwd = resolution.cwd.as_deref().or(self.request.cwd.as_deref());
         let is_own = claim.actor == Some(resolution.by.as_str());
-        if !same_action || is_own || cwd != claim.cwd || !self.is_asked_by(claim) {
+        if !same_action || is_own || cwd != claim.cwd || !self.is_requested_by(claim) {
             return Some(ReasonCode::ApprovalMismatch);
         }
         if !self.is_judged_alike(claim) {
             return Some(ReasonCode::ApprovalStale);
         }
-        if !self.is_asked_for(claim) {
+        if !self.has_all_reasons(claim) {
             return Some(ReasonCode::ApprovalOutgrown);
         }
         (time.0 >= self.request.expires).then_some(ReasonCode::ApprovalExpired)
     }
 
     /// Returns `true` if the same caller asked for it, for the same agent and the same tool.
-    fn is_asked_by(&self, claim: &Claim<'_>) -> bool {
+    fn is_requested_by(&self, claim: &Claim<'_>) -> bool {
         let request = &self.request;
         request.tool.as_str() == claim.tool
             && request.server.as_deref() == claim.server
@@ -119,7 +119,7 @@ impl Approval {
 
     /// Returns `true` if it was asked for with every reason for which the call is reviewed. An approval from before reasons were
     /// recorded is known to have had no closer look at a budget.
-    fn is_asked_for(&self, claim: &Claim<'_>) -> bool {
+    fn has_all_reasons(&self, claim: &Claim<'_>) -> bool {
         let Some(reviews) = claim.reviews else { return true };
         match &self.request.reason_codes {
             Some(asked) => reviews.iter().all(|code| asked.contains(code)),
@@ -232,7 +232,7 @@ impl Approvals {
     /// Returns the approval that already waits for this very action, so that asking again does not ask twice.
     pub(crate) fn waiting_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
         self.unexpired(&self.waiting, claim, time)
-            .find(|approval| approval.is_judged_alike(claim) && approval.is_asked_for(claim))
+            .find(|approval| approval.is_judged_alike(claim) && approval.has_all_reasons(claim))
     }
 
     /// Returns the approval by which a person said no to this very action, as long as a yes would have held.
@@ -252,7 +252,7 @@ impl Approvals {
         named: Option<&str>,
         time: Micros,
     ) -> Option<&Approval> {
-        let named = named.and_then(|named| self.get(named)).filter(|named| named.is_asked_by(claim));
+        let named = named.and_then(|named| self.get(named)).filter(|named| named.is_requested_by(claim));
         let ended = self.of_action(&self.rejected, claim).chain(self.of_action(&self.waiting, claim));
         named.into_iter().chain(ended).find(|approval| approval.has_lapsed(time))
     }
@@ -278,12 +278,12 @@ impl Approvals {
             from.take_while(move |(other, _)| other == digest).map(|(_, id)| id)
         });
         same_action.filter_map(|id| self.by_id.get(id)).filter(move |approval| {
-            approval.request.cwd.as_deref() == claim.cwd && approval.is_asked_by(claim)
+            approval.request.cwd.as_deref() == claim.cwd && approval.is_requested_by(claim)
         })
     }
 
     /// Checks that the approval may be resolved now.
-    pub(crate) fn may_resolve(
+    pub(crate) fn check_resolution(
         &self,
         resolved: &ApprovalResolved,
         time: Micros,

@@ -1,5 +1,5 @@
 //! Allowed calls whose outcome was told, for as long as a later check still counts.
-//! They are remembered only where there are contracts.
+//! They are stored only where there are contracts.
 
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{Dimension, Name};
@@ -58,7 +58,7 @@ impl<'s> From<&'s OpenCall> for CheckedCall<'s> {
 }
 
 impl EndedCalls {
-    /// Returns a call of this agent, if it is remembered.
+    /// Returns a call of this agent, if it is stored.
     pub(crate) fn get(&self, call: &str, agent: Option<&str>, time: Micros) -> Option<CheckedCall<'_>> {
         let ended = self.by_id.get(call).filter(|ended| time < ended.until)?;
         let is_its = agent.is_none() || agent == ended.agent.as_deref();

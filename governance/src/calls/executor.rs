@@ -24,7 +24,7 @@ impl Executor {
     }
 
     /// Returns `true` if a rule for this agent and role, or for all, is about this executor's calls.
-    fn is_meant(&self, agent: Option<&str>, role: Option<&str>) -> bool {
+    fn is_in_scope(&self, agent: Option<&str>, role: Option<&str>) -> bool {
         (agent.is_none() || agent == self.agent.as_deref()) && role.is_none_or(|role| role == self.role())
     }
 
@@ -38,11 +38,11 @@ impl Executor {
     }
 
     pub(crate) fn is_in_mode(&self, scope: &ModeScope) -> bool {
-        self.is_meant(scope.agent.as_deref(), scope.role.as_deref())
+        self.is_in_scope(scope.agent.as_deref(), scope.role.as_deref())
     }
 
     pub(crate) fn is_in_budget(&self, scope: &BudgetScope) -> bool {
-        self.is_meant(scope.agent.as_deref(), scope.role.as_deref())
+        self.is_in_scope(scope.agent.as_deref(), scope.role.as_deref())
     }
 
     pub(crate) fn is_in_rate(&self, scope: &RateScope) -> bool {

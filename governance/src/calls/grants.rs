@@ -45,7 +45,7 @@ pub(crate) const fn may_lift(code: ReasonCode) -> bool {
 
 impl GrantSubject<'_> {
     /// Returns `true` where a scope names all that the newest rules ask for, and a command has no other parts than it names.
-    fn is_meant_by(&self, scope: &GrantScope) -> bool {
+    fn is_covered_by(&self, scope: &GrantScope) -> bool {
         let is_whole = scope.agent.is_some()
             && scope.context.is_some()
             && self.workspace.is_some()
@@ -68,7 +68,7 @@ impl Grants {
             let scope = &grant.scope;
             let agrees =
                 |wanted: Option<&str>, found: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == found);
-            if is_isolated(call.rules) && !call.is_meant_by(scope) {
+            if is_isolated(call.rules) && !call.is_covered_by(scope) {
                 return false;
             }
             // A session is whose it is said to be; one without its agent covers nobody's.

@@ -46,7 +46,7 @@ pub(crate) enum KeyFinding {
     },
 }
 
-/// A key as it is remembered: apart from those of other agents and of other tools. No part holds the byte between them.
+/// A key as it is stored: apart from those of other agents and of other tools. No part holds the byte between them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ScopedKey(String);
@@ -63,7 +63,7 @@ impl ScopedKey {
 }
 
 /// Returns `true` if a key shows by itself that it is too old: a UUIDv7 begins with the time at which it was made. This holds
-/// however long the key was not seen, and nothing has to be remembered for it.
+/// however long the key was not seen, and nothing has to be stored for it.
 pub(crate) fn is_outlived(key: &str, life_s: Option<KeyLife>, clock: &ClockTrust, time: Micros) -> bool {
     made_at(key).is_some_and(|made| time >= expiry(clock.governed_at(made, time), life_s))
 }
@@ -92,7 +92,7 @@ fn made_at(key: &str) -> Option<Micros> {
     Some(Micros(milliseconds.saturating_mul(1_000)))
 }
 
-/// All keys that are remembered.
+/// All keys that are stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Keys {
     pub(crate) used: UndoMap<ScopedKey, UsedKey>,

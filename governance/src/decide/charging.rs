@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::budgets::run_budget::RUN_BUDGET;
 use crate::budgets::spend::{BudgetQuestion, Spend, all_tokens};
-use crate::budgets::{BudgetsDue, Occasion, ReservedPart};
+use crate::budgets::{BudgetFindings, ChargeContext, ReservedPart};
 use crate::calls::OpenCall;
 use crate::calls::outcome::Outcome;
 use crate::command::{is_imported, read};
 use crate::decide::finding::StepObjection;
 use crate::decide::times;
 use crate::limits::{CALL_LIFE, LATE_OUTCOME_LIFE};
-use crate::loop_guard::RoundName;
+use crate::loop_guard::LoopKey;
 use crate::reactor::examination::CallFacts;
 use crate::state::State;
 use crate::tools::registry::RegisteredTool;
@@ -31,12 +31,12 @@ impl State {
         facts: &CallFacts,
         tool: Option<&RegisteredTool>,
         time: Micros,
-    ) -> BudgetsDue {
+    ) -> BudgetFindings {
         let (agent, run) = (facts.agent.as_deref(), facts.run.as_deref());
         let own = self.loop_guard.own_budget(agent, run, facts.reactor_version);
         let has_none = self.budgets().is_empty() && own.is_none();
         if facts.imported || has_none || !has_budgets(facts.reactor_version) {
-            return BudgetsDue::default();
+            return BudgetFindings::default();
         }
         let of_tool = tool.and_then(|tool| tool.document.estimated_cost);
         // A caller may know that a call costs more than others of its tool. That it costs less is known only afterwards.
@@ -46,11 +46,11 @@ impl State {
             facts.estimated_cost.or(of_tool)
         };
         let estimate = Spend { cost_micro_usd: cost.map_or(0, u64::from), calls: 1, ..Spend::default() };
-        let at = Occasion { time, agent: facts.agent.as_deref(), rules: facts.reactor_version };
+        let at = ChargeContext { time, agent: facts.agent.as_deref(), rules: facts.reactor_version };
         let question = BudgetQuestion { own: own.as_ref().map(|own| &own.budget), ..facts.budget_question() };
         let mut due = self.budgets().due(&question, &facts.call, estimate, at);
         if let Some((own, run)) = own.as_ref().zip(run) {
-            let is_told = self.budgets().is_own_told(agent, run);
+            let is_told = self.budgets().is_run_budget_reported(agent, run);
             own.add_elapsed(&mut due, (&facts.call, agent, run), is_told, time);
         }
         due
@@ -79,10 +79,10 @@ impl State {
         let charged = |part: &ReservedPart, charge, amounts: Spend| BudgetCharged {
             budget: part.key.budget.clone(),
             call: outcome.call.clone(),
-            window: part.key.told(),
-            agent: part.key.told_agent(),
+            window: part.key.window_text(),
+            agent: part.key.agent_text(),
             charge,
-            amounts: amounts.told(),
+            amounts: amounts.to_limits(),
         };
         if is_timeout && is_strict(open.rules) {
             // It may have run: that it was made is spent, and what it was to cost comes back.
@@ -104,11 +104,11 @@ impl State {
     }
 
     /// Returns the occasion of a charge whose event names no version of the rules.
-    pub(crate) fn occasion<'a>(&self, event: &'a Event<'_>, time: Micros) -> Occasion<'a> {
-        Occasion { time, agent: event.agent.as_deref(), rules: self.rules.get().version() }
+    pub(crate) fn occasion<'a>(&self, event: &'a Event<'_>, time: Micros) -> ChargeContext<'a> {
+        ChargeContext { time, agent: event.agent.as_deref(), rules: self.rules.get().version() }
     }
 
-    pub(crate) fn apply_charged(&mut self, charged: &BudgetCharged, at: Occasion<'_>) {
+    pub(crate) fn apply_charged(&mut self, charged: &BudgetCharged, at: ChargeContext<'_>) {
         let open = self.calls.get(&charged.call);
         let is_late = open.is_some_and(|open| open.is_late);
         let deadline = open.map(|open| open.deadline);
@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Folds an unsolicited report. An unreadable report, or one that was recorded elsewhere, counts nowhere.
-    pub(crate) fn apply_told(&mut self, event: &Event<'_>, time: Micros) {
+    pub(crate) fn apply_report(&mut self, event: &Event<'_>, time: Micros) {
         let (agent, run) = (event.agent.as_deref(), event.run.as_deref());
         if is_imported(event) {
             return;
@@ -164,8 +164,8 @@ impl State {
 
     pub(crate) fn apply_loop(&mut self, found: &LoopDetected, agent: Option<&str>, time: Micros) {
         let rules = self.rules.get().version();
-        let names = RoundName::of(agent, found.session.as_deref(), found.run.as_deref(), rules);
-        self.loop_guard.apply_told(names, found.kind, time);
+        let names = LoopKey::of(agent, found.session.as_deref(), found.run.as_deref(), rules);
+        self.loop_guard.apply_report(names, found.kind, time);
     }
 
     /// Counts an answer of a model, or a step that came to its end.
@@ -228,7 +228,7 @@ fn started(event: &Event<'_>, rules: u32) -> Option<RunStarted> {
 }
 
 /// Returns the verdict of the step of budgets.
-pub(crate) fn overspent(due: &BudgetsDue) -> StepObjection {
+pub(crate) fn overspent(due: &BudgetFindings) -> StepObjection {
     if let Some(what) = due.full {
         return Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned())));
     }

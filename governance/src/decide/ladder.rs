@@ -9,13 +9,13 @@ use bitacora_vocabulary::{
     ReasonCode, Risk, Score, Step, TrustUse, UnregisteredTools, Verdict,
 };
 
-use crate::budgets::BudgetsDue;
+use crate::budgets::BudgetFindings;
 use crate::calls::approvals::Claim;
 use crate::calls::keys::{KeyFinding, is_outlived};
 use crate::decide::charging::overspent;
 use crate::decide::finding::{StepFinding, StepObjection, deny, review};
 use crate::decide::times;
-use crate::loop_guard::{Objection, RoundQuestion};
+use crate::loop_guard::{LoopQuestion, Objection};
 use crate::rate::RateRefusal;
 use crate::reactor::examination::CallFacts;
 use crate::refusal::{ReactorRefusal, RefusalCode};
@@ -31,7 +31,7 @@ use crate::version::{guards_files, has_budgets, has_no_dead_ends};
 
 use ruling::ruled;
 
-pub(crate) use ruling::{Circumstances, PolicyRuling, by_guarded_files, by_rule, rule_on, strictest};
+pub(crate) use ruling::{PolicyRuling, RuleContext, by_guarded_files, by_rule, rule_on, strictest};
 
 /// All that the steps said of a call, before a person's word is taken into account.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub(crate) struct Evaluation {
     pub(crate) earlier_outcome: Option<u64>,
     pub(crate) retry_after: Option<Milliseconds>,
     /// The reservations for the call, if it runs, and the reports about budgets that are due.
-    pub(crate) budgets: BudgetsDue,
+    pub(crate) budgets: BudgetFindings,
     /// The loop that the call is a part of.
     pub(crate) round: Option<Objection>,
     /// The local times in the zones that it looks at.
@@ -105,7 +105,7 @@ impl Evaluation {
         !is_aborted && by_budget.into_iter().chain(by_round).any(|on_exceed| on_exceed == OnExceed::Abort)
     }
 
-    fn say(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
+    fn add(&mut self, step: Step, finding: Option<(Verdict, ReasonCode, Option<String>)>) {
         let (verdict, code, detail) = finding.unwrap_or((Verdict::Allow, ReasonCode::Allowed, None));
         self.findings.push(StepFinding { step, verdict, code, detail });
     }
@@ -121,27 +121,27 @@ pub(crate) fn evaluate(state: &State, facts: &CallFacts, time: Micros) -> Result
     refuse_moved(state, facts, tool)?;
     let risk = tool.map(|tool| tool.document.risk);
     let mut evaluation = begin(state, facts, time);
-    evaluation.say(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
-    evaluation.say(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
-    evaluation.say(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
-    evaluation.say(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
-    evaluation.say(Step::Arguments, unfit_for(tool, facts));
+    evaluation.add(Step::Panic, if facts.imported { None } else { stopped(state, facts) });
+    evaluation.add(Step::Clock, if facts.imported { None } else { unfounded(state, facts, time) });
+    evaluation.add(Step::Registry, if tool.is_none() { unregistered(state, facts) } else { None });
+    evaluation.add(Step::Role, tool.and_then(|tool| not_for_role(tool, facts)));
+    evaluation.add(Step::Arguments, unfit_for(tool, facts));
     let (said, earlier_outcome) = repeated(state, facts, tool, time)?;
     evaluation.earlier_outcome = earlier_outcome;
-    evaluation.say(Step::Idempotency, outlived(state, tool, facts, time).or(said));
+    evaluation.add(Step::Idempotency, outlived(state, tool, facts, time).or(said));
     let (said, retry_after) = too_many(state, facts, tool, (time, evaluation.local_times.as_ref()));
     evaluation.retry_after = retry_after;
-    evaluation.say(Step::Rate, said);
+    evaluation.add(Step::Rate, said);
     if has_budgets(facts.reactor_version) {
         evaluation.budgets = state.budgets_due(facts, tool, time);
-        evaluation.say(Step::Budget, overspent(&evaluation.budgets));
+        evaluation.add(Step::Budget, overspent(&evaluation.budgets));
         let (said, round) = goes_round(state, facts, time);
         evaluation.round = round;
-        evaluation.say(Step::Loop, said);
+        evaluation.add(Step::Loop, said);
     }
     let is_critical = is_critical(tool, facts) || state.is_critical_by_contract(facts, time);
     let broken = broken(evaluation.breaker, stopped_verdict(facts.reactor_version, is_critical));
-    evaluation.say(Step::Breaker, broken.or_else(|| evaded(state, facts, &evaluation.assessment, time)));
+    evaluation.add(Step::Breaker, broken.or_else(|| evaded(state, facts, &evaluation.assessment, time)));
     let ruling = ruled(state, facts, risk, (time, evaluation.local_times.as_ref()));
     if let PolicyRuling::Said(said) = &ruling {
         evaluation.rule = said.rule.map(|rule| rule.id.clone());
@@ -150,15 +150,15 @@ pub(crate) fn evaluate(state: &State, facts: &CallFacts, time: Micros) -> Result
     }
     let guarded = by_guarded_files(&facts.guarded, facts.reactor_version);
     evaluation.excludes_secrets = facts.guarded.excludes && guards_files(facts.reactor_version);
-    evaluation.say(Step::Policy, strictest(guarded, by_rule(&ruling)));
+    evaluation.add(Step::Policy, strictest(guarded, by_rule(&ruling)));
     let is_uncounted = facts.is_uncounted();
     let is_probed = state.is_probed(&facts.dimension, time);
     let is_denied = is_critical && blocked_until(state, &evaluation.record).is_none_or(|until| time < until);
     let blocked = stopped_verdict(facts.reactor_version, is_denied);
     let by_trust = by_trust(&ruling, &evaluation.assessment, is_probed, blocked);
-    evaluation.say(Step::Trust, by_trust.filter(|_| !is_uncounted));
+    evaluation.add(Step::Trust, by_trust.filter(|_| !is_uncounted));
     let demanded = tool.and_then(|tool| by_registry(tool, is_critical));
-    evaluation.say(Step::Obligations, state.by_contract(facts, time).or(demanded));
+    evaluation.add(Step::Obligations, state.by_contract(facts, time).or(demanded));
     Ok(evaluation)
 }
 
@@ -204,7 +204,7 @@ fn begin(state: &State, facts: &CallFacts, time: Micros) -> Evaluation {
         transition,
         earlier_outcome: None,
         retry_after: None,
-        budgets: BudgetsDue::default(),
+        budgets: BudgetFindings::default(),
         round: None,
         local_times: state.local_times(facts, state.time_of_day(facts, time)),
         excludes_secrets: false,
@@ -362,7 +362,7 @@ fn goes_round(state: &State, facts: &CallFacts, time: Micros) -> (StepObjection,
     }
     let bounds = state.policies.get().bounds();
     let alone = times::alone(&state.policy_times());
-    let question = RoundQuestion { alone, ..facts.round_question(state.calls.get(&facts.call)) };
+    let question = LoopQuestion { alone, ..facts.round_question(state.calls.get(&facts.call)) };
     match state.loop_guard.due(&question, bounds, time) {
         Err(what) => (Some((Verdict::Deny, ReasonCode::StateFull, Some(what.to_owned()))), None),
         Ok(found) => {

@@ -19,19 +19,19 @@ pub(crate) const fn is_by_person(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::Approved | ReasonCode::Granted)
 }
 
-/// Returns one sentence or two.
-pub(crate) fn words(code: ReasonCode, named: &ReasonNames<'_>) -> ReasonText {
-    let said = named.measured.clone().unwrap_or_else(|| sentences(code, named));
-    let said = match named.approval {
+/// Returns the reason in one sentence or two.
+pub(crate) fn reason_text(code: ReasonCode, named: &ReasonNames<'_>) -> ReasonText {
+    let text = named.measured.clone().unwrap_or_else(|| code_text(code, named));
+    let text = match named.approval {
         Some(approval) => {
-            format!("{said} Approval {approval} waits for a person; ask again with it once it is given.")
+            format!("{text} Approval {approval} waits for a person; ask again with it once it is given.")
         }
-        None => said,
+        None => text,
     };
-    bounded(&said)
+    bounded(&text)
 }
 
-fn sentences(code: ReasonCode, named: &ReasonNames<'_>) -> String {
+fn code_text(code: ReasonCode, named: &ReasonNames<'_>) -> String {
     let ReasonNames { tool, context, agent, detail, .. } = *named;
     let detail = detail.unwrap_or("not said");
     let agent = agent.unwrap_or("the agent");

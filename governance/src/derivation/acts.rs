@@ -7,7 +7,7 @@ use bitacora_vocabulary::{
 
 use crate::budgets::BudgetError;
 use crate::budgets::run_budget::RUN_BUDGET;
-use crate::command::Act;
+use crate::command::Command;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::reactor::ObservedEvent;
 use crate::reactor::event_sources::SCHEDULER_SOURCE;
@@ -33,7 +33,7 @@ impl State {
     }
 
     /// Only the scheduler tells that a run has told no end, once that is so.
-    pub(super) fn may_tell_overdue(
+    pub(super) fn check_overdue(
         &self,
         overdue: &RunOverdue,
         placed: &ObservedEvent<'_>,
@@ -47,38 +47,38 @@ impl State {
     }
 
     /// Checks an act against the state that it would change.
-    pub(super) fn check(&self, act: &Act, time: Micros) -> Result<(), ReactorRefusal> {
+    pub(super) fn check(&self, act: &Command, time: Micros) -> Result<(), ReactorRefusal> {
         match act {
-            Act::Registered(registered) => {
+            Command::Registered(registered) => {
                 self.registry().clone().apply_registered(&registered.0).map_err(|error| invalid(&error))
             }
-            Act::Changed(changed) => {
+            Command::Changed(changed) => {
                 self.registry().clone().apply_changed(&changed.0).map_err(|error| invalid(&error))
             }
-            Act::Revoked(revoked) => {
+            Command::Revoked(revoked) => {
                 self.registry().clone().apply_revoked(revoked).map_err(|error| invalid(&error))
             }
-            Act::SchemaRegistered(registered) => self.custom_types.get().may_register(registered),
-            Act::Published(published) => self.policies.get().may_publish(published),
-            Act::Activated(activated) => self.policies.get().may_activate(activated.version),
-            Act::Retired(retired) => self.policies.get().may_retire(retired.version),
-            Act::RateConfigured(configured) => {
+            Command::SchemaRegistered(registered) => self.custom_types.get().may_register(registered),
+            Command::Published(published) => self.policies.get().may_publish(published),
+            Command::Activated(activated) => self.policies.get().may_activate(activated.version),
+            Command::Retired(retired) => self.policies.get().may_retire(retired.version),
+            Command::RateConfigured(configured) => {
                 self.rates().check(configured).map_err(|error| invalid(&error))
             }
-            Act::BudgetConfigured(configured) => self.may_configure_budget(configured),
-            Act::ImportEnded(batch) => self.may_end_import(&batch.digest),
-            Act::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
-            Act::GrantGiven(given) => self.may_give_grant(given, time),
-            Act::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
+            Command::BudgetConfigured(configured) => self.may_configure_budget(configured),
+            Command::ImportEnded(batch) => self.may_end_import(&batch.digest),
+            Command::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
+            Command::GrantGiven(given) => self.may_give_grant(given, time),
+            Command::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
                 Err(no_such(&format_args!("grant `{}`", revoked.grant)))
             }
-            Act::Resumed(resumed) if !self.suspensions().suspended.contains_key(&resumed.agent) => {
+            Command::Resumed(resumed) if !self.suspensions().suspended.contains_key(&resumed.agent) => {
                 Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
             }
-            Act::ClockAccepted(_) if self.clock().jump().is_none() => {
+            Command::ClockAccepted(_) if self.clock().jump().is_none() => {
                 Err(no_such(&"jump of the clock to be accepted"))
             }
-            Act::Closed(closed) => self.may_begin_breaker(&closed.dimension),
+            Command::Closed(closed) => self.may_begin_breaker(&closed.dimension),
             _ => self.has_room_for(act),
         }
     }
@@ -126,25 +126,25 @@ impl State {
     }
 
     /// Refuses an act that adds an entry to a table that is full. Entries that are there may always be changed.
-    fn has_room_for(&self, act: &Act) -> Result<(), ReactorRefusal> {
+    fn has_room_for(&self, act: &Command) -> Result<(), ReactorRefusal> {
         let full = match act {
-            Act::ContractDefined(defined) => {
+            Command::ContractDefined(defined) => {
                 (!self.contracts.has_room_for(&defined.contract)).then_some("contracts")
             }
-            Act::Suspended(suspended) => {
+            Command::Suspended(suspended) => {
                 let suspended_agents = &self.suspensions().suspended;
                 let is_new = !suspended_agents.contains_key(&suspended.agent);
                 (is_new && suspended_agents.len() >= MAX_SUSPENDED).then_some("suspended agents")
             }
-            Act::ModeConfigured(configured) => {
+            Command::ModeConfigured(configured) => {
                 let is_new = self.modes().would_grow(configured);
                 (is_new && self.modes().len() >= MAX_MODE_SCOPES).then_some("modes")
             }
-            Act::TrustSet(set) => {
+            Command::TrustSet(set) => {
                 let is_new = self.trust.get(&set.dimension).is_none();
                 (is_new && self.trust.len() >= MAX_DIMENSIONS).then_some("dimensions of trust")
             }
-            Act::Observed(observed) if observed.assurance.is_some() => {
+            Command::Observed(observed) if observed.assurance.is_some() => {
                 let is_new = self.imported.get(&observed.dimension).is_none();
                 (is_new && self.imported.len() >= MAX_DIMENSIONS).then_some("imported dimensions of trust")
             }
@@ -163,18 +163,22 @@ impl State {
 
     /// Refuses events that only the reactor derives where another caller appends them. History that was recorded elsewhere brings
     /// its own observations, marked.
-    pub(super) fn check_writer(&self, act: &Act, placed: &ObservedEvent<'_>) -> Result<(), ReactorRefusal> {
+    pub(super) fn check_writer(
+        &self,
+        act: &Command,
+        placed: &ObservedEvent<'_>,
+    ) -> Result<(), ReactorRefusal> {
         let is_own = match act {
-            Act::Decided(_)
-            | Act::Opened(_)
-            | Act::HalfOpened(_)
-            | Act::ApprovalRequested(_)
-            | Act::ApprovalConsumed(_)
-            | Act::BudgetCharged(_)
-            | Act::BudgetExceeded(_)
-            | Act::LoopDetected(_)
-            | Act::ClockCorrected(_) => true,
-            Act::Observed(observed) => observed.assurance.is_none(),
+            Command::Decided(_)
+            | Command::Opened(_)
+            | Command::HalfOpened(_)
+            | Command::ApprovalRequested(_)
+            | Command::ApprovalConsumed(_)
+            | Command::BudgetCharged(_)
+            | Command::BudgetExceeded(_)
+            | Command::LoopDetected(_)
+            | Command::ClockCorrected(_) => true,
+            Command::Observed(observed) => observed.assurance.is_none(),
             _ => false,
         };
         if is_own && !placed.derived {

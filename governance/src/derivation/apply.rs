@@ -4,29 +4,31 @@ use std::borrow::Cow;
 
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{
-    ApprovalAbout, BoundedRef, DecisionMade, Dimension, EventData, Name, ToolBlocked, ToolChanged,
-    ToolRegistered, ToolRequested, TrustObserved, TrustOutcome, TrustProbed, Verdict,
+    BoundedRef, DecisionMade, Dimension, EventData, Name, ToolBlocked, ToolRequested, TrustObserved,
+    TrustOutcome, TrustProbed, Verdict,
 };
 
 use crate::calls::keys::ScopedKey;
 use crate::calls::outcome::Outcome;
-use crate::calls::{AskedIn, OpenCall, Rollbacks, imported_key};
+use crate::calls::{BudgetOwners, OpenCall, Rollbacks, imported_key};
 use crate::clock::ClockTrust;
-use crate::command::{Act, ActError, is_outcome, outcome, read};
+use crate::command::{Command, CommandError, is_outcome, outcome, read};
 use crate::decide::reasons::is_by_person;
 use crate::decide::times;
 use crate::limits::DIMENSION_LIFE;
-use crate::loop_guard::RoundQuestion;
+use crate::loop_guard::LoopQuestion;
 use crate::rate::RateQuestion;
 use crate::reactor::ObservedEvent;
 use crate::reactor::event_sources::SCHEDULER_SOURCE;
 use crate::replay::recorded_decision::RecordedDecision;
 use crate::state::State;
 use crate::trust::breaker::{Transition, Trial, bad_observation};
-use crate::trust::dimensions_begun::day_of;
+use crate::trust::new_dimensions::day_of;
 use crate::trust::record::TrustRecord;
 use crate::undo::per_agent_quota::NOBODY;
 use crate::version::{RulesInForce, has_budgets, has_no_dead_ends, is_isolated, is_patient, is_strict};
+
+mod settings;
 
 const MICROS_A_MILLISECOND: u64 = 1_000;
 
@@ -35,26 +37,26 @@ impl State {
     ///
     /// # Errors
     /// It cannot be read, and changes nothing.
-    pub(crate) fn fold_one(&mut self, recorded: &ObservedEvent<'_>) -> Result<(), ActError> {
+    pub(crate) fn fold_one(&mut self, recorded: &ObservedEvent<'_>) -> Result<(), CommandError> {
         match recorded.event.kind.as_ref() {
-            ToolRequested::KIND => self.pass_to(recorded.time),
+            ToolRequested::KIND => self.advance_to(recorded.time),
             DecisionMade::KIND => {
                 let decision: RecordedDecision<'_> = read(recorded.event)?;
-                self.pass_to(recorded.time);
+                self.advance_to(recorded.time);
                 self.apply_decided(decision, recorded);
             }
             TrustObserved::KIND => {
                 let observed: TrustObserved = read(recorded.event)?;
-                self.pass_to(recorded.time);
+                self.advance_to(recorded.time);
                 self.apply_observed(&observed, recorded);
             }
             kind if is_outcome(kind) => {
                 let outcome = outcome(kind, recorded.event)?;
-                self.pass_to(recorded.time);
+                self.advance_to(recorded.time);
                 self.apply_ended(outcome.as_ref(), recorded);
             }
             _ => {
-                if let Some(act) = Act::of(recorded.event)? {
+                if let Some(act) = Command::of(recorded.event)? {
                     self.apply(&act, recorded);
                 }
             }
@@ -62,7 +64,7 @@ impl State {
         Ok(())
     }
 
-    fn pass_to_rules(&mut self, rules: RulesInForce) {
+    fn change_rules(&mut self, rules: RulesInForce) {
         if *self.rules.get() != rules {
             self.rules.change(|in_force| *in_force = rules);
         }
@@ -70,7 +72,7 @@ impl State {
 
     /// Moves the governed time forward, never back. Entries whose time is over leave, but not while a jump of the clock is not
     /// accepted.
-    fn pass_to(&mut self, time: Micros) {
+    fn advance_to(&mut self, time: Micros) {
         let before = self.governed_time();
         if time <= before {
             return;
@@ -82,126 +84,81 @@ impl State {
     }
 
     /// Takes an act that was checked, or that is recorded, into the state.
-    pub(crate) fn apply(&mut self, act: &Act, placed: &ObservedEvent<'_>) {
+    pub(crate) fn apply(&mut self, act: &Command, placed: &ObservedEvent<'_>) {
         let time = placed.time;
         // Events that earlier versions of the rules did not see have no part in the governed time.
         match act {
-            Act::RulesBegun(version) => return self.pass_to_rules(RulesInForce::opened(*version)),
-            Act::RunEnded => return self.apply_run_ended(placed.event, placed.derived, time),
+            Command::RulesBegun(version) => return self.change_rules(RulesInForce::opened(*version)),
+            Command::RunEnded => return self.apply_run_ended(placed.event, placed.derived, time),
             _ => {}
         }
         // A jump is known before its time is: nothing may be forgotten by that.
-        if let Act::ClockJumped(jumped) = act {
+        if let Command::ClockJumped(jumped) = act {
             let kept = is_isolated(self.rules.get().version()).then_some(time);
             self.clock.change(|clock| clock.apply_jumped(jumped, placed.position.get(), kept));
         }
-        self.pass_to(time);
+        self.advance_to(time);
+        self.apply_at(time, act, placed);
+    }
+
+    /// Takes an act into the state, once the governed time has moved to the act's.
+    fn apply_at(&mut self, time: Micros, act: &Command, placed: &ObservedEvent<'_>) {
         match act {
-            Act::Requested | Act::ClockJumped(_) | Act::RulesBegun(_) | Act::RunEnded => {}
-            Act::Decided(decision) => self.apply_decided((&**decision).into(), placed),
-            Act::Ended(outcome) => {
-                self.apply_ended(outcome.as_ref(), placed);
-            }
-            Act::Observed(observed) => self.apply_observed(observed, placed),
-            Act::TrustSet(set) => {
-                self.checks_failed.end(&set.dimension);
-                self.trust
-                    .change_or(&set.dimension, TrustRecord::default, |record| record.apply_set(set, time));
-            }
-            Act::Probed(probed) => self.apply_probed(probed, time),
-            Act::Opened(opened) => self.go_through(&opened.dimension, &Transition::from(opened)),
-            Act::HalfOpened(half) => self.go_through(&half.dimension, &Transition::from(half)),
-            Act::Closed(closed) => self.go_through(&closed.dimension, &Transition::from(closed)),
-            Act::BreakerConfigured(configured) => {
-                self.breakers.change_or(&configured.dimension, Default::default, |breaker| {
-                    breaker.apply_configured(&configured.settings);
-                });
-            }
-            Act::Published(published) => {
-                self.policies.change(|policies| policies.apply_published((**published).clone()));
-            }
-            Act::Activated(activated) => {
-                self.policies.change(|policies| policies.apply_activated(activated.version));
-            }
-            Act::Retired(retired) => self.policies.change(|policies| policies.apply_retired(retired.version)),
-            Act::ModeConfigured(configured) => {
-                self.modes.change(|modes| modes.apply_configured(configured.clone()));
-            }
-            Act::RateConfigured(configured) => self.rates.apply_configured(configured),
-            Act::BudgetConfigured(configured) => self.budgets.apply_configured(configured),
-            Act::BudgetCharged(charged) => self.apply_charged(charged, self.occasion(placed.event, time)),
-            Act::BudgetExceeded(exceeded) => {
+            Command::Requested | Command::ClockJumped(_) | Command::RulesBegun(_) | Command::RunEnded => {}
+            Command::Decided(decision) => self.apply_decided((&**decision).into(), placed),
+            Command::Ended(outcome) => self.apply_ended(outcome.as_ref(), placed),
+            Command::Observed(observed) => self.apply_observed(observed, placed),
+            Command::TrustSet(set) => self.apply_trust_set(set, time),
+            Command::Probed(probed) => self.apply_probed(probed, time),
+            Command::Opened(opened) => self.apply_transition(&opened.dimension, &Transition::from(opened)),
+            Command::HalfOpened(half) => self.apply_transition(&half.dimension, &Transition::from(half)),
+            Command::Closed(closed) => self.apply_transition(&closed.dimension, &Transition::from(closed)),
+            Command::BreakerConfigured(configured) => self.apply_breaker_configured(configured),
+            Command::Published(published) => self.apply_published(published),
+            Command::Activated(activated) => self.apply_activated(activated.version),
+            Command::Retired(retired) => self.apply_retired(retired.version),
+            Command::ModeConfigured(configured) => self.apply_mode_configured(configured),
+            Command::RateConfigured(configured) => self.rates.apply_configured(configured),
+            Command::BudgetConfigured(configured) => self.budgets.apply_configured(configured),
+            Command::BudgetCharged(charged) => self.apply_charged(charged, self.occasion(placed.event, time)),
+            Command::BudgetExceeded(exceeded) => {
                 let at = self.occasion(placed.event, time);
                 self.budgets.apply_exceeded(exceeded, at);
             }
-            Act::RunOverdue(overdue) => {
+            Command::RunOverdue(overdue) => {
                 let (agent, rules) = (placed.event.agent.as_deref(), self.rules.get().version());
                 self.loop_guard.apply_overdue(&overdue.run, agent, rules);
             }
-            Act::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
-            Act::ContractChecked(checked) => {
-                if let Some(checked) = checked {
-                    let at = self.occasion(placed.event, time);
-                    self.contracts.apply_checked(checked, at);
-                }
-            }
-            Act::LoopDetected(found) => self.apply_loop(found, placed.event.agent.as_deref(), time),
-            Act::Told => self.apply_told(placed.event, time),
-            Act::Registered(registered) => {
-                let ToolRegistered(document) = &**registered;
-                self.tool_sightings.apply_registered(&document.tool, document.server.as_ref());
-                self.registry.change(|registry| drop(registry.apply_registered(document)));
-            }
-            Act::Changed(changed) => {
-                let ToolChanged(document) = &**changed;
-                self.registry.change(|registry| drop(registry.apply_changed(document)));
-            }
-            Act::Revoked(revoked) => self.registry.change(|registry| drop(registry.apply_revoked(revoked))),
-            Act::ApprovalRequested(request) => {
-                if request.about == ApprovalAbout::Rollback {
-                    self.calls.apply_rollback(&request.call, request.contract.as_ref());
-                    self.ended_calls.apply_rollback(&request.call, request.contract.as_ref());
-                }
-                let is_counted = request.about == ApprovalAbout::Rollback
-                    || self.calls.get(&request.call).is_some_and(|open| open.is_counted);
-                self.approvals.apply_requested((**request).clone(), placed.position.get(), time, is_counted);
-            }
-            Act::ApprovalResolved(resolved) => {
+            Command::ContractDefined(defined) => self.contracts.apply_defined((**defined).clone()),
+            Command::ContractChecked(checked) => self.apply_contract_checked(checked.as_deref(), placed),
+            Command::LoopDetected(found) => self.apply_loop(found, placed.event.agent.as_deref(), time),
+            Command::Told => self.apply_report(placed.event, time),
+            Command::Registered(registered) => self.apply_registered(registered),
+            Command::Changed(changed) => self.apply_changed(changed),
+            Command::Revoked(revoked) => self.apply_tool_revoked(revoked),
+            Command::ApprovalRequested(request) => self.apply_approval_requested(request, placed),
+            Command::ApprovalResolved(resolved) => {
                 self.approvals.apply_resolved(resolved.clone(), self.rules.get().version(), time);
             }
-            Act::ApprovalConsumed(consumed) => self.approvals.apply_consumed(consumed, time),
-            Act::GrantGiven(grant) => self.grants.change(|grants| grants.apply_given(grant.clone(), time)),
-            Act::PanicEngaged(engaged) => {
-                self.suspensions.change(|stops| stops.panic = Some(engaged.reason.to_string()));
-            }
-            Act::PanicReleased(_) => self.suspensions.change(|stops| stops.panic = None),
-            Act::Suspended(suspended) => self.suspensions.change(|stops| {
-                stops.suspended.insert(suspended.agent.clone(), suspended.reason.to_string());
-            }),
-            Act::Resumed(resumed) => self.suspensions.change(|stops| {
-                stops.suspended.remove(&resumed.agent);
-            }),
-            Act::ImportEnded(batch) => self.apply_import_ended(&batch.digest, placed.position.get()),
-            Act::ImportAccepted(accepted) => {
+            Command::ApprovalConsumed(consumed) => self.approvals.apply_consumed(consumed, time),
+            Command::GrantGiven(grant) => self.apply_grant_given(grant, time),
+            Command::GrantRevoked(revoked) => self.apply_grant_revoked(revoked),
+            Command::PanicEngaged(engaged) => self.apply_panic(Some(&engaged.reason)),
+            Command::PanicReleased(_) => self.apply_panic(None),
+            Command::Suspended(suspended) => self.apply_suspended(suspended),
+            Command::Resumed(resumed) => self.apply_resumed(resumed),
+            Command::ImportEnded(batch) => self.apply_import_ended(&batch.digest, placed.position.get()),
+            Command::ImportAccepted(accepted) => {
                 self.apply_import_accepted(&accepted.digest, placed.position.get());
             }
-            Act::PrincipalCreated(created) => {
-                self.principals.change(|principals| principals.apply_created((**created).clone(), time));
-            }
-            Act::PrincipalRevoked(revoked) => {
-                self.principals.change(|principals| principals.apply_removed(&revoked.principal));
-            }
-            Act::PrincipalExpired(expired) => {
-                self.principals.change(|principals| principals.apply_removed(&expired.principal));
-            }
-            Act::SchemaRegistered(registered) => {
-                self.custom_types.change(|types| types.apply_registered((**registered).clone()));
-            }
-            Act::ClockAccepted(_) => self.clock.change(ClockTrust::apply_accepted),
-            Act::ClockCorrected(corrected) => {
+            Command::PrincipalCreated(created) => self.apply_principal_created(created, time),
+            Command::PrincipalRevoked(revoked) => self.apply_principal_removed(&revoked.principal),
+            Command::PrincipalExpired(expired) => self.apply_principal_removed(&expired.principal),
+            Command::SchemaRegistered(registered) => self.apply_schema_registered(registered),
+            Command::ClockAccepted(_) => self.clock.change(ClockTrust::apply_accepted),
+            Command::ClockCorrected(corrected) => {
                 self.clock.change(|clock| clock.apply_corrected(corrected.offset_us, time));
             }
-            Act::GrantRevoked(revoked) => self.grants.change(|grants| grants.apply_revoked(&revoked.grant)),
         }
     }
 
@@ -282,7 +239,7 @@ impl State {
     }
 
     /// Removes the entries that no caller can come back to at this time.
-    fn forget_what_is_over(&mut self, has_strict_rules: bool, time: Micros) {
+    fn forget_expired(&mut self, has_strict_rules: bool, time: Micros) {
         if has_strict_rules {
             self.budgets.forget_overdue(time);
             self.budgets.forget_windows(time);
@@ -295,7 +252,7 @@ impl State {
 
     fn apply_decided(&mut self, decision: RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
         let rules = decision.reactor_version;
-        self.pass_to_rules(self.rules.get().decided(rules));
+        self.change_rules(self.rules.get().decided(rules));
         let call = decision.call.to_text();
         // An imported call took its tokens and its steps where it was made.
         if !decision.imported {
@@ -303,11 +260,11 @@ impl State {
             self.count_step(&decision, &call, placed);
         }
         if !is_patient(rules) || self.clock().jump().is_none() {
-            self.forget_what_is_over(is_strict(rules), placed.time);
+            self.forget_expired(is_strict(rules), placed.time);
         }
         let key = self.use_key(&decision, &call, placed);
         if has_no_dead_ends(rules) && decision.is_unregistered {
-            self.see_tool(&decision, placed);
+            self.note_sighting(&decision, placed);
         }
         let imported = decision.imported;
         let open = self.call_entry(decision, &call, key, placed);
@@ -344,7 +301,7 @@ impl State {
             return;
         }
         let open = self.calls.get(call);
-        let question = RoundQuestion {
+        let question = LoopQuestion {
             call,
             is_open: open.is_some(),
             is_reviewed: open.is_some_and(|open| open.verdict == Verdict::Review),
@@ -418,7 +375,7 @@ impl State {
             deadline: Micros(decision.deadline),
             is_late: false,
             rules: decision.reactor_version,
-            asked: self.asked_in(&decision, placed).map(Box::new),
+            asked: self.budget_owners(&decision, placed).map(Box::new),
             rollbacks: Rollbacks::default(),
             again_from,
             dimension: decision.dimension.into_owned(),
@@ -428,7 +385,11 @@ impl State {
 
     /// Returns the place that a call was asked in, where it may have cost something that no budget was charged with: it was not allowed,
     /// and budgets hold for it.
-    fn asked_in(&self, decision: &RecordedDecision<'_>, placed: &ObservedEvent<'_>) -> Option<AskedIn> {
+    fn budget_owners(
+        &self,
+        decision: &RecordedDecision<'_>,
+        placed: &ObservedEvent<'_>,
+    ) -> Option<BudgetOwners> {
         let (rules, run) = (decision.reactor_version, decision.run.as_ref().map(BoundedRef::as_str));
         if !is_strict(rules) || decision.effective_verdict() == Verdict::Allow || decision.imported {
             return None;
@@ -437,7 +398,7 @@ impl State {
         if self.budgets.is_empty() && self.loop_guard.own_budget(agent, run, rules).is_none() {
             return None;
         }
-        Some(AskedIn {
+        Some(BudgetOwners {
             role: decision.role.as_str().to_owned(),
             session: placed.event.session.as_deref().map(str::to_owned),
             run: run.map(str::to_owned),
@@ -445,7 +406,7 @@ impl State {
     }
 
     /// Notes a tool that nobody registered. Its name is its dimension's, behind that of its server.
-    fn see_tool(&mut self, decision: &RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
+    fn note_sighting(&mut self, decision: &RecordedDecision<'_>, placed: &ObservedEvent<'_>) {
         let server = decision.server.as_ref().map(BoundedRef::to_text);
         let named = decision.dimension.tool();
         let alone = server.as_deref().and_then(|server| named.strip_prefix(server)?.strip_prefix('/'));
@@ -488,7 +449,7 @@ impl State {
         }
     }
 
-    fn go_through(&mut self, dimension: &Dimension, transition: &Transition) {
+    fn apply_transition(&mut self, dimension: &Dimension, transition: &Transition) {
         self.breakers.change_or(dimension, Default::default, |breaker| breaker.apply_transition(transition));
     }
 }

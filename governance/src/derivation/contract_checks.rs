@@ -7,7 +7,7 @@ use bitacora_vocabulary::{
 
 use crate::calls::OpenCall;
 use crate::calls::ended_calls::CheckedCall;
-use crate::command::Act;
+use crate::command::Command;
 use crate::decide::finding::StepObjection;
 use crate::reactor::ObservedEvent;
 use crate::reactor::effects::Effects;
@@ -83,7 +83,7 @@ impl State {
         let Some(found) = found.filter(|found| found.is_strict || !found.is_counted) else { return Ok(()) };
         let contract = checked.contract.as_ref().filter(|_| found.is_strict);
         if !found.is_counted {
-            effects.push_act(failed_check(&found, call), Act::Observed)?;
+            effects.push_act(failed_check(&found, call), Command::Observed)?;
         }
         let is_asked_for = !found.is_strict || found.rollbacks.lack(contract);
         if is_asked_for && !self.approvals.is_full(placed.time) {
@@ -93,7 +93,7 @@ impl State {
             };
             let id = self.rollback_to_ask_for(drawn, placed)?;
             let requested = self.request_rollback(id, &found, call, contract, placed);
-            effects.push_act(requested, |requested| Act::ApprovalRequested(Box::new(requested)))?;
+            effects.push_act(requested, |requested| Command::ApprovalRequested(Box::new(requested)))?;
         }
         Ok(())
     }

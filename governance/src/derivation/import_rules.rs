@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_imports_are_remembered() {
+    fn so_many_imports_are_stored() {
         let mut state = State::default();
         let empty = || Import { position: 1, accepted: None, records: Vec::new() };
         (1..MAX_IMPORTS).for_each(|number| state.imports.insert(digest(number), empty()));

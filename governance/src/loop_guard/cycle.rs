@@ -4,11 +4,11 @@ use bitacora_vocabulary::{CallBounds, LoopKind, MAX_CYCLE_CALLS};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::RoundQuestion;
+use super::LoopQuestion;
 use crate::undo::per_agent_quota::NOBODY;
 
-/// Calls that are remembered of each run and session.
-const REMEMBERED: usize = MAX_CYCLE_CALLS as usize;
+/// Recent calls that are stored of each run and session.
+const MAX_RECENT_CALLS: usize = MAX_CYCLE_CALLS as usize;
 
 /// The factor on a loop's limit past which checkpoints no longer begin the count anew. A checkpoint is its agent's own act, so it
 /// does not help for ever.
@@ -18,7 +18,7 @@ const MOST_BY_CHECKPOINTS: u32 = 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cycle {
     /// The newest last.
-    latest: Vec<Made>,
+    latest: Vec<RecentCall>,
     /// For each length of a cycle, from 1 on: the number of latest calls that equal the one so many before.
     same: Vec<u32>,
     /// Calls since the last checkpoint.
@@ -29,7 +29,7 @@ pub(super) struct Cycle {
 
 /// A call that was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Made {
+struct RecentCall {
     /// Stands for its id.
     call: u64,
     /// Stands for its tool, its arguments that matter and its agent; nothing where the arguments are not known.
@@ -38,7 +38,7 @@ struct Made {
 
 /// The limits on repeated calls.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Repeats<'a> {
+pub(super) struct RepeatLimits<'a> {
     pub(super) bounds: &'a CallBounds,
     /// `true` if the calls name neither a session nor a run.
     pub(super) is_alone: bool,
@@ -59,8 +59,8 @@ impl Cycle {
     }
 
     /// Folds a call; `false` where it is one of these, asked for again.
-    pub(super) fn take(&mut self, question: &RoundQuestion<'_>) -> bool {
-        let made = Made::of(question);
+    pub(super) fn take(&mut self, question: &LoopQuestion<'_>) -> bool {
+        let made = RecentCall::of(question);
         if self.is_again(&made, question) {
             return false;
         }
@@ -68,7 +68,7 @@ impl Cycle {
             self.polls = self.polls.saturating_add(1);
             return true;
         }
-        self.same.resize(REMEMBERED, 0);
+        self.same.resize(MAX_RECENT_CALLS, 0);
         for (before, same) in (1..).zip(&mut self.same) {
             let earlier = self.latest.len().checked_sub(before).and_then(|at| self.latest.get(at));
             let is_same =
@@ -78,7 +78,7 @@ impl Cycle {
         if self.same.iter().all(|same| *same == 0) {
             self.polls = 0;
         }
-        if self.latest.len() == REMEMBERED {
+        if self.latest.len() == MAX_RECENT_CALLS {
             self.latest.remove(0);
         }
         self.latest.push(made);
@@ -88,7 +88,7 @@ impl Cycle {
 
     /// Returns `true` if a call is one of these that is asked for again, with an approval or after a wait. Only a call that waits
     /// for a person may have others behind it.
-    fn is_again(&self, made: &Made, question: &RoundQuestion<'_>) -> bool {
+    fn is_again(&self, made: &RecentCall, question: &LoopQuestion<'_>) -> bool {
         let is_newest = question.is_open && self.latest.last() == Some(made);
         made.action.is_some() && (is_newest || question.is_reviewed && self.latest.contains(made))
     }
@@ -97,12 +97,12 @@ impl Cycle {
     /// poll.
     pub(super) fn turning_with(
         &self,
-        question: &RoundQuestion<'_>,
-        limits: &Repeats<'_>,
+        question: &LoopQuestion<'_>,
+        limits: &RepeatLimits<'_>,
     ) -> Option<OngoingLoop> {
         let mut next = self.clone();
         if !next.take(question) {
-            let is_newest = self.latest.last() == Some(&Made::of(question));
+            let is_newest = self.latest.last() == Some(&RecentCall::of(question));
             return self.ongoing_loop(limits).filter(|_| is_newest);
         }
         if question.poll { next.polling(limits.bounds) } else { next.cycling(limits) }
@@ -114,11 +114,11 @@ impl Cycle {
     }
 
     /// Returns the loop behind the last call: of several cycles the shortest.
-    pub(super) fn ongoing_loop(&self, limits: &Repeats<'_>) -> Option<OngoingLoop> {
+    pub(super) fn ongoing_loop(&self, limits: &RepeatLimits<'_>) -> Option<OngoingLoop> {
         self.cycling(limits).or_else(|| self.polling(limits.bounds))
     }
 
-    fn cycling(&self, limits: &Repeats<'_>) -> Option<OngoingLoop> {
+    fn cycling(&self, limits: &RepeatLimits<'_>) -> Option<OngoingLoop> {
         let lengths = (1..).zip(&self.same).take_while(|(calls, _)| *calls <= limits.bounds.cycle_calls());
         for (calls, same) in lengths {
             if self.is_made_of_less(calls) {
@@ -145,7 +145,7 @@ impl Cycle {
     }
 }
 
-impl Repeats<'_> {
+impl RepeatLimits<'_> {
     /// Returns the number of times that make a cycle of so many calls a loop.
     pub(super) fn of(&self, calls: u32) -> u32 {
         let Self { bounds, is_alone } = *self;
@@ -172,7 +172,7 @@ impl OngoingLoop {
     }
 
     /// Returns the limit that it is past.
-    pub(super) fn bound(self, limits: &Repeats<'_>) -> u32 {
+    pub(super) fn bound(self, limits: &RepeatLimits<'_>) -> u32 {
         match self {
             Self::Cycle { calls, .. } => limits.of(calls),
             Self::Polls(_) => limits.bounds.poll_calls(),
@@ -180,8 +180,8 @@ impl OngoingLoop {
     }
 }
 
-impl Made {
-    fn of(question: &RoundQuestion<'_>) -> Self {
+impl RecentCall {
+    fn of(question: &LoopQuestion<'_>) -> Self {
         let doer = question.agent.unwrap_or(NOBODY);
         let action = question.args.map(|args| mark(&[question.tool, args.as_str(), doer]));
         Self { call: mark(&[question.call]), action }

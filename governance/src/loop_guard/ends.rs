@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use serde::{Deserialize, Serialize};
 
-use super::{LoopGuard, Round, RoundName, after_life};
+use super::{LoopGuard, LoopKey, LoopRecord, after_life};
 use crate::limits::{BUDGET_WINDOW_LIFE, MAX_AWAITED_RUNS, MAX_AWAITED_RUNS_OF_AGENT};
 use crate::undo::per_agent_quota::PerAgentQuota;
 use crate::undo::undo_map::UndoMap;
@@ -23,9 +23,9 @@ pub struct OverdueRun {
 /// Runs whose end is awaited. Those past the room for them are not: that decides nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct AwaitedRuns {
-    by_name: UndoMap<RoundName, AwaitedRun>,
+    by_name: UndoMap<LoopKey, AwaitedRun>,
     /// Runs by the time at which the missing end is told.
-    by_due: UndoMap<(Micros, RoundName), ()>,
+    by_due: UndoMap<(Micros, LoopKey), ()>,
     shares: PerAgentQuota,
 }
 
@@ -42,7 +42,7 @@ impl AwaitedRuns {
     }
 
     /// Awaits the end of a run that begins now, for this long.
-    pub(super) fn begin(&mut self, name: &RoundName, agent: Option<&str>, life: Micros, time: Micros) {
+    pub(super) fn begin(&mut self, name: &LoopKey, agent: Option<&str>, life: Micros, time: Micros) {
         let is_full =
             self.by_name.len() >= MAX_AWAITED_RUNS || self.shares.held(agent) >= MAX_AWAITED_RUNS_OF_AGENT;
         if is_full || self.by_name.get(name).is_some() {
@@ -54,7 +54,7 @@ impl AwaitedRuns {
         self.by_name.insert(name.clone(), AwaitedRun { agent: agent.map(str::to_owned), began: time, due });
     }
 
-    fn end(&mut self, name: &RoundName) {
+    fn end(&mut self, name: &LoopKey) {
         if let Some((name, awaited)) = self.by_name.take(name) {
             self.shares.take(awaited.agent.as_deref());
             self.by_due.remove(&(awaited.due, name));
@@ -92,7 +92,7 @@ impl LoopGuard {
         if !holds_run_budgets(rules) {
             return;
         }
-        let name = RoundName::of_run_by(agent, run, rules);
+        let name = LoopKey::of_run_by(agent, run, rules);
         self.awaited.end(&name);
         if self.by_name.get(&name).is_some() {
             self.by_name.change(&name, |round| {
@@ -104,7 +104,7 @@ impl LoopGuard {
 
     /// Folds `run.overdue`: the missing end of a run was told.
     pub(crate) fn apply_overdue(&mut self, run: &str, agent: Option<&str>, rules: u32) {
-        self.awaited.end(&RoundName::of_run_by(agent, run, rules));
+        self.awaited.end(&LoopKey::of_run_by(agent, run, rules));
     }
 
     /// Returns runs whose end is awaited past this time, the earliest first.
@@ -118,12 +118,12 @@ impl LoopGuard {
 
     /// Returns `true` if a run's end is awaited past this time.
     pub(crate) fn is_overdue(&self, run: &str, agent: Option<&str>, rules: u32, time: Micros) -> bool {
-        let awaited = self.awaited.by_name.get(&RoundName::of_run_by(agent, run, rules));
+        let awaited = self.awaited.by_name.get(&LoopKey::of_run_by(agent, run, rules));
         awaited.is_some_and(|awaited| awaited.due <= time)
     }
 }
 
-impl Round {
+impl LoopRecord {
     /// Returns the time at which it may be forgotten. A run with a budget to be held is kept for as long as its spending is.
     pub(super) fn end_of_life(&self) -> Micros {
         let is_held = !self.is_ended && self.begun.is_some_and(|begun| begun.own.is_some());

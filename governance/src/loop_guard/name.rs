@@ -8,9 +8,9 @@ use crate::version::{is_isolated, is_strict, sees_cycles};
 /// The name of a scope in which calls are watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct RoundName(String);
+pub(crate) struct LoopKey(String);
 
-impl RoundName {
+impl LoopKey {
     /// Returns the names of the scopes in which an agent's calls are watched, by the rules of a version. These are a run and the
     /// agent's calls in a session, or, without both, the agent's other calls. By the first versions it is a run, else a session.
     pub(crate) fn of(

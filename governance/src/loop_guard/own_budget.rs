@@ -7,8 +7,8 @@ use bitacora_vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{LoopGuard, RoundName};
-use crate::budgets::BudgetsDue;
+use super::{LoopGuard, LoopKey};
+use crate::budgets::BudgetFindings;
 use crate::budgets::run_budget::run_budget;
 use crate::version::holds_run_budgets;
 
@@ -49,7 +49,7 @@ impl OwnBudget {
     /// Adds the time since the run began to the budgets' findings about a call.
     pub(crate) fn add_elapsed(
         &self,
-        due: &mut BudgetsDue,
+        due: &mut BudgetFindings,
         (call, agent, run): (&Name, Option<&str>, &str),
         is_told: bool,
         time: Micros,
@@ -81,7 +81,7 @@ impl LoopGuard {
     /// Returns the budget that an agent's run was begun with.
     pub(crate) fn own_budget(&self, agent: Option<&str>, run: Option<&str>, rules: u32) -> Option<OwnBudget> {
         let run = run.filter(|_| holds_run_budgets(rules))?;
-        let begun = self.by_name.get(&RoundName::of_run_by(agent, run, rules))?.begun?;
+        let begun = self.by_name.get(&LoopKey::of_run_by(agent, run, rules))?.begun?;
         let OwnLimits { limits, elapsed_ms } = begun.own?;
         let on_exceed = begun.on_exceed.unwrap_or(OnExceed::Deny);
         Some(OwnBudget { budget: run_budget(limits, on_exceed), began: Micros(begun.at?), elapsed_ms })

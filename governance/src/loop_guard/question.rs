@@ -3,13 +3,13 @@
 use bitacora_formats::Micros;
 use bitacora_vocabulary::Sha256Text;
 
-use super::{CallSignature, RoundName, WatchScope};
+use super::{CallSignature, LoopKey, WatchScope};
 use crate::undo::per_agent_quota::NOBODY;
 use crate::version::is_strict;
 
 /// A call, as the loop detection sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RoundQuestion<'a> {
+pub(crate) struct LoopQuestion<'a> {
     pub(crate) call: &'a str,
     /// `true` if it was asked for before and is not over: it waits for a person, or came too early.
     pub(crate) is_open: bool,
@@ -32,9 +32,9 @@ pub(crate) struct RoundQuestion<'a> {
     pub(crate) alone: Micros,
 }
 
-impl RoundQuestion<'_> {
-    pub(super) fn names(&self) -> [Option<RoundName>; 2] {
-        RoundName::of(self.agent, self.session, self.run, self.rules)
+impl LoopQuestion<'_> {
+    pub(super) fn names(&self) -> [Option<LoopKey>; 2] {
+        LoopKey::of(self.agent, self.session, self.run, self.rules)
     }
 
     /// Returns the agent that does it, where that is told.

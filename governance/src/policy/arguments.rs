@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::compiled_rule;
 use super::error::ConditionError;
-use super::fit::Fit;
-use super::places::{ArgumentValue, Places};
+use super::fit::ConditionMatch;
+use super::places::{ArgumentValue, PlaceTree};
 use super::{PolicyDigest, PolicyError};
 use crate::glob::{Dialect, GlobPattern};
 
@@ -57,28 +57,28 @@ impl ArgumentMatches {
     }
 
     /// Notes a rule; rules come in order. Returns `true` if there is room for more.
-    pub(super) fn note(&mut self, rule: u32, fit: Fit) -> bool {
-        if fit != Fit::No && self.holds.len() + self.unclear.len() == MAX_NOTED_RULES {
+    pub(super) fn note(&mut self, rule: u32, fit: ConditionMatch) -> bool {
+        if fit != ConditionMatch::No && self.holds.len() + self.unclear.len() == MAX_NOTED_RULES {
             self.unread_from = Some(rule);
             return false;
         }
         match fit {
-            Fit::No => {}
-            Fit::Perhaps => self.unclear.push(rule),
-            Fit::Yes => self.holds.push(rule),
+            ConditionMatch::No => {}
+            ConditionMatch::Perhaps => self.unclear.push(rule),
+            ConditionMatch::Yes => self.holds.push(rule),
         }
         true
     }
 
     /// Returns whether the arguments meet a rule's conditions.
-    pub(super) fn fit(&self, policy: PolicyDigest, rule: u32) -> Fit {
+    pub(super) fn fit(&self, policy: PolicyDigest, rule: u32) -> ConditionMatch {
         let is_unread = self.unread_from.is_some_and(|first| rule >= first);
         if is_unread || self.policy != Some(policy) || self.unclear.binary_search(&rule).is_ok() {
-            Fit::Perhaps
+            ConditionMatch::Perhaps
         } else if self.holds.binary_search(&rule).is_ok() {
-            Fit::Yes
+            ConditionMatch::Yes
         } else {
-            Fit::No
+            ConditionMatch::No
         }
     }
 }
@@ -103,7 +103,7 @@ impl PlaceCondition {
         rule: &str,
         number: usize,
         condition: &ArgumentCondition,
-        places: &mut Places,
+        places: &mut PlaceTree,
     ) -> Result<Self, PolicyError> {
         let member = |name: &str| format!("match.arguments[{number}].{name}");
         let place = places.add(&condition.pointer).map_err(|problem| PolicyError::Pointer {
@@ -127,42 +127,46 @@ impl PlaceCondition {
 
     /// Returns whether it holds. A tool may read an object or a list as the text that a condition names, so a comparison with one
     /// is not certain.
-    pub(super) fn fit(&self, found: &[ArgumentValue<'_>], steps: &mut u64) -> Fit {
+    pub(super) fn fit(&self, found: &[ArgumentValue<'_>], steps: &mut u64) -> ConditionMatch {
         let found = found.get(self.place).unwrap_or(&ArgumentValue::Unclear);
         match (&self.test, found) {
-            (_, ArgumentValue::Unclear) => Fit::Perhaps,
-            (Test::Absent(absent), found) => Fit::from((*found == ArgumentValue::Nothing) == *absent),
-            (_, ArgumentValue::Nothing) => Fit::No,
-            (_, ArgumentValue::Compound) => Fit::Perhaps,
+            (_, ArgumentValue::Unclear) => ConditionMatch::Perhaps,
+            (Test::Absent(absent), found) => {
+                ConditionMatch::from((*found == ArgumentValue::Nothing) == *absent)
+            }
+            (_, ArgumentValue::Nothing) => ConditionMatch::No,
+            (_, ArgumentValue::Compound) => ConditionMatch::Perhaps,
             (Test::Globs(globs), ArgumentValue::Text(text)) => any_glob(globs, text, steps),
             (Test::Globs(globs), ArgumentValue::Number(text)) => any_glob(globs, text, steps),
             (Test::Globs(globs), ArgumentValue::Bool(true)) => any_glob(globs, "true", steps),
             (Test::Globs(globs), ArgumentValue::Bool(false)) => any_glob(globs, "false", steps),
             (Test::Globs(globs), ArgumentValue::Null) => any_glob(globs, "null", steps),
             (Test::Equals(values), found) => {
-                values.iter().map(|value| equals(value, found)).max().unwrap_or(Fit::No)
+                values.iter().map(|value| equals(value, found)).max().unwrap_or(ConditionMatch::No)
             }
         }
     }
 }
 
-fn any_glob(globs: &[GlobPattern], text: &str, steps: &mut u64) -> Fit {
+fn any_glob(globs: &[GlobPattern], text: &str, steps: &mut u64) -> ConditionMatch {
     if text.len() > MAX_MATCHED_TEXT_BYTES {
-        return Fit::Perhaps;
+        return ConditionMatch::Perhaps;
     }
-    let fits = globs.iter().map(|glob| glob.matches_within(text, steps).map_or(Fit::Perhaps, Fit::from));
-    fits.max().unwrap_or(Fit::No)
+    let fits = globs
+        .iter()
+        .map(|glob| glob.matches_within(text, steps).map_or(ConditionMatch::Perhaps, ConditionMatch::from));
+    fits.max().unwrap_or(ConditionMatch::No)
 }
 
-fn equals(value: &Scalar, found: &ArgumentValue<'_>) -> Fit {
+fn equals(value: &Scalar, found: &ArgumentValue<'_>) -> ConditionMatch {
     match (value, found) {
-        (Scalar::Null, ArgumentValue::Null) => Fit::Yes,
-        (Scalar::Bool(value), ArgumentValue::Bool(found)) => Fit::from(value == found),
-        (Scalar::Text(value), ArgumentValue::Text(found)) => Fit::from(value == found),
+        (Scalar::Null, ArgumentValue::Null) => ConditionMatch::Yes,
+        (Scalar::Bool(value), ArgumentValue::Bool(found)) => ConditionMatch::from(value == found),
+        (Scalar::Text(value), ArgumentValue::Text(found)) => ConditionMatch::from(value == found),
         // A number with a fraction or an exponent may be an integer all the same: readers differ.
-        (Scalar::Integer(value), ArgumentValue::Number(found)) => {
-            found.parse::<i64>().map_or(Fit::Perhaps, |found| Fit::from(*value == found))
-        }
-        _ => Fit::No,
+        (Scalar::Integer(value), ArgumentValue::Number(found)) => found
+            .parse::<i64>()
+            .map_or(ConditionMatch::Perhaps, |found| ConditionMatch::from(*value == found)),
+        _ => ConditionMatch::No,
     }
 }

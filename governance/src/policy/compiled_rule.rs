@@ -4,8 +4,8 @@ use bitacora_vocabulary::{Glob, OneOrMany, Rule, RuleMatch, Verdict, ZoneName};
 
 use super::arguments::PlaceCondition;
 use super::destinations::DestinationGlobs;
-use super::fit::Fit;
-use super::places::Places;
+use super::fit::ConditionMatch;
+use super::places::PlaceTree;
 use super::window::Window;
 use super::{CallPart, PolicyError, PolicyQuestion, RuleVerdict};
 use crate::glob::{Dialect, GlobPattern};
@@ -33,7 +33,7 @@ pub(super) struct CompiledRule {
 }
 
 impl CompiledRule {
-    pub(super) fn compile(rule: &Rule, places: &mut Places) -> Result<Self, PolicyError> {
+    pub(super) fn compile(rule: &Rule, places: &mut PlaceTree) -> Result<Self, PolicyError> {
         let id = rule.id.as_str();
         let RuleMatch {
             tool,
@@ -74,21 +74,27 @@ impl CompiledRule {
     }
 
     /// Returns whether it matches; conditions on arguments are asked for last.
-    pub(super) fn fit(&self, question: &PolicyQuestion<'_>, arguments: impl FnOnce() -> Fit) -> Fit {
+    pub(super) fn fit(
+        &self,
+        question: &PolicyQuestion<'_>,
+        arguments: impl FnOnce() -> ConditionMatch,
+    ) -> ConditionMatch {
         let risk = match (&self.rule.matches.risk, question.risk) {
-            (None, _) => Fit::Yes,
-            (Some(_), None) => Fit::Perhaps,
-            (Some(risks), Some(risk)) => Fit::from(risks.as_slice().contains(&risk)),
+            (None, _) => ConditionMatch::Yes,
+            (Some(_), None) => ConditionMatch::Perhaps,
+            (Some(risks), Some(risk)) => ConditionMatch::from(risks.as_slice().contains(&risk)),
         };
-        let in_time =
-            self.window.as_ref().map_or(Fit::Yes, |window| window.fit(question.time, question.local));
+        let in_time = self
+            .window
+            .as_ref()
+            .map_or(ConditionMatch::Yes, |window| window.fit(question.time, question.local));
         let in_folder = match (self.rule.matches.in_session_folder, question.is_in_session_folder) {
-            (None, _) => Fit::Yes,
-            (Some(_), None) => Fit::Perhaps,
-            (Some(asked), Some(is_in)) => Fit::from(asked == is_in),
+            (None, _) => ConditionMatch::Yes,
+            (Some(_), None) => ConditionMatch::Perhaps,
+            (Some(asked), Some(is_in)) => ConditionMatch::from(asked == is_in),
         };
-        if risk == Fit::No || in_folder == Fit::No || in_time == Fit::No {
-            return Fit::No;
+        if risk == ConditionMatch::No || in_folder == ConditionMatch::No || in_time == ConditionMatch::No {
+            return ConditionMatch::No;
         }
         let parts = [
             (&self.tool, CallPart::Known(question.tool)),
@@ -104,34 +110,34 @@ impl CompiledRule {
         for (globs, part) in parts {
             let Some(globs) = globs else { continue };
             fit = fit.min(part.fit(globs));
-            if fit == Fit::No {
-                return Fit::No;
+            if fit == ConditionMatch::No {
+                return ConditionMatch::No;
             }
         }
         if let Some(globs) = &self.destination {
             fit = fit.min(globs.fit(question));
         }
         fit = fit.min(self.means_tool(question));
-        if self.arguments.is_empty() || fit == Fit::No { fit } else { fit.min(arguments()) }
+        if self.arguments.is_empty() || fit == ConditionMatch::No { fit } else { fit.min(arguments()) }
     }
 
     /// Returns whether it means the tool of this name. Servers name their tools as they like. So an allowing rule that names no
     /// server means only tools without one, and tools whose names show their server. A glob allows no tool whose calls may reach
     /// unseen places.
-    fn means_tool(&self, question: &PolicyQuestion<'_>) -> Fit {
+    fn means_tool(&self, question: &PolicyQuestion<'_>) -> ConditionMatch {
         if self.rule.action != Verdict::Allow || !tells_servers_apart(question.reactor_version) {
-            return Fit::Yes;
+            return ConditionMatch::Yes;
         }
         let is_named = |globs: &[GlobPattern]| globs.iter().any(|glob| glob.exact() == Some(question.tool));
         if question.unlisted && !self.tool.as_deref().is_none_or(is_named) {
-            return Fit::No;
+            return ConditionMatch::No;
         }
         match question.server {
             CallPart::Known(server) => {
-                Fit::from(self.names_server() || is_called_after(question.tool, server))
+                ConditionMatch::from(self.names_server() || is_called_after(question.tool, server))
             }
-            CallPart::Unknown if !self.names_server() => Fit::Perhaps,
-            CallPart::None | CallPart::Unknown => Fit::Yes,
+            CallPart::Unknown if !self.names_server() => ConditionMatch::Perhaps,
+            CallPart::None | CallPart::Unknown => ConditionMatch::Yes,
         }
     }
 
@@ -165,11 +171,11 @@ impl CompiledRule {
 }
 
 impl CallPart<'_> {
-    pub(super) fn fit(self, globs: &[GlobPattern]) -> Fit {
+    pub(super) fn fit(self, globs: &[GlobPattern]) -> ConditionMatch {
         match self {
-            Self::Known(text) => Fit::from(globs.iter().any(|glob| glob.matches(text))),
-            Self::None => Fit::No,
-            Self::Unknown => Fit::Perhaps,
+            Self::Known(text) => ConditionMatch::from(globs.iter().any(|glob| glob.matches(text))),
+            Self::None => ConditionMatch::No,
+            Self::Unknown => ConditionMatch::Perhaps,
         }
     }
 }
@@ -207,7 +213,7 @@ mod tests {
     use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
 
     /// Returns the verdicts of a rule that allows tools by these globs on a tool of a server, by the rules of each version.
-    fn said(tool: &str, unlisted: bool) -> Vec<Verdict> {
+    fn verdicts(tool: &str, unlisted: bool) -> Vec<Verdict> {
         let rule =
             format!(r#"[{{"id": "r", "match": {{"tool": "{tool}"}}, "action": "allow", "reason": "r"}}]"#);
         let rules: Vec<Rule> = serde_json::from_str(&rule).unwrap();
@@ -229,18 +235,18 @@ mod tests {
     fn rules_of_before_take_a_servers_tool_for_the_one_of_that_name() {
         let mut expected = vec![Verdict::Allow; 5];
         expected.resize(REACTOR_VERSION as usize, Verdict::Review);
-        assert_eq!(said("Task", false), expected, "of a server");
-        assert_eq!(said("Ta*", true), expected, "by a glob");
-        assert_eq!(said("Task", true), vec![Verdict::Allow; REACTOR_VERSION as usize]);
+        assert_eq!(verdicts("Task", false), expected, "of a server");
+        assert_eq!(verdicts("Ta*", true), expected, "by a glob");
+        assert_eq!(verdicts("Task", true), vec![Verdict::Allow; REACTOR_VERSION as usize]);
     }
 
     #[test]
     fn of_a_server_that_is_not_known_it_is_not_known() {
         let rule = r#"[{"id": "r", "match": {"tool": "Task"}, "action": "allow", "reason": "r"}]"#;
         let rules: Vec<Rule> = serde_json::from_str(rule).unwrap();
-        let rule = CompiledRule::compile(&rules[0], &mut Places::default()).unwrap();
+        let rule = CompiledRule::compile(&rules[0], &mut PlaceTree::default()).unwrap();
         let hidden = ArgumentMatches::hidden();
         let question = PolicyQuestion { server: CallPart::Unknown, ..PolicyQuestion::of("Task", &hidden) };
-        assert_eq!(rule.fit(&question, || Fit::Yes), Fit::Perhaps);
+        assert_eq!(rule.fit(&question, || ConditionMatch::Yes), ConditionMatch::Perhaps);
     }
 }

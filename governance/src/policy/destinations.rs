@@ -3,7 +3,7 @@
 use bitacora_vocabulary::{FileAccess, OneOrMany, Rule, Verdict};
 
 use super::file_guard::expanded;
-use super::fit::Fit;
+use super::fit::ConditionMatch;
 use super::names::{as_windows_opens, folded, folded_glob};
 use super::{CallPart, Destinations, PolicyQuestion};
 use crate::glob::{Dialect, GlobPattern};
@@ -39,39 +39,40 @@ impl DestinationGlobs {
 
     /// Returns whether a call reaches there. If only some of its destinations match, the rule perhaps matches, and the strictest
     /// verdict counts. The same holds of patterns and folders in which a match may lie.
-    pub(super) fn fit(&self, question: &PolicyQuestion<'_>) -> Fit {
+    pub(super) fn fit(&self, question: &PolicyQuestion<'_>) -> ConditionMatch {
         let named = match question.destinations {
             Destinations::Known(places) => {
                 let is_folded = guards_files(question.reactor_version);
                 let fits = || places.iter().map(|place| self.fit_of(place, is_folded));
-                let (least, most) = (fits().min().unwrap_or(Fit::No), fits().max().unwrap_or(Fit::No));
-                if least == most { least } else { Fit::Perhaps }
+                let (least, most) =
+                    (fits().min().unwrap_or(ConditionMatch::No), fits().max().unwrap_or(ConditionMatch::No));
+                if least == most { least } else { ConditionMatch::Perhaps }
             }
-            Destinations::None => Fit::No,
-            Destinations::Unknown => Fit::Perhaps,
+            Destinations::None => ConditionMatch::No,
+            Destinations::Unknown => ConditionMatch::Perhaps,
         };
         let Some(reach) = question.reach else { return named };
         let may_reach_more = match named {
-            Fit::Perhaps => false,
+            ConditionMatch::Perhaps => false,
             // That all places match says nothing of what patterns stand for, or of what lies deeper in a folder.
-            Fit::Yes => !reach.patterns.is_empty() || self.may_leave(question.destinations, reach),
-            Fit::No => self.may_lie_in(question.destinations, reach),
+            ConditionMatch::Yes => !reach.patterns.is_empty() || self.may_leave(question.destinations, reach),
+            ConditionMatch::No => self.may_lie_in(question.destinations, reach),
         };
-        if may_reach_more { Fit::Perhaps } else { named }
+        if may_reach_more { ConditionMatch::Perhaps } else { named }
     }
 
-    fn fit_of(&self, place: &PlaceText, is_folded: bool) -> Fit {
+    fn fit_of(&self, place: &PlaceText, is_folded: bool) -> ConditionMatch {
         if is_cut(place) {
-            return Fit::Perhaps;
+            return ConditionMatch::Perhaps;
         }
         let found = CallPart::Known(place).fit(&self.globs);
-        if found == Fit::Yes || self.folded.is_empty() || !is_folded {
+        if found == ConditionMatch::Yes || self.folded.is_empty() || !is_folded {
             return found;
         }
         let name = folded(place);
         let opened = as_windows_opens(&name);
         let matches = |name: &str| self.folded.iter().any(|glob| glob.matches(name));
-        Fit::from(matches(&name) || opened.as_deref().is_some_and(matches))
+        ConditionMatch::from(matches(&name) || opened.as_deref().is_some_and(matches))
     }
 
     /// Returns whether a place that matches may be among those that a pattern names, or in a folder of which the contents are read.
@@ -144,7 +145,7 @@ mod tests {
     }
 
     /// Returns the verdict of a rule for a folder on a call that reaches these places.
-    fn said(action: &str, places: &[(&str, FileAccess)], reach: Reach, version: u32) -> Verdict {
+    fn verdict_of(action: &str, places: &[(&str, FileAccess)], reach: Reach, version: u32) -> Verdict {
         let rule = format!(
             r#"[{{"id": "r", "match": {{"destination": "/home/ana/p/private/**"}}, "action": "{action}", "reason": "r"}},
                 {{"id": "all", "match": {{}}, "action": "allow", "reason": "r"}}]"#
@@ -165,7 +166,7 @@ mod tests {
     }
 
     fn denied(places: &[(&str, FileAccess)], reach: Reach) -> bool {
-        said("deny", places, reach, REACTOR_VERSION) == Verdict::Deny
+        verdict_of("deny", places, reach, REACTOR_VERSION) == Verdict::Deny
     }
 
     #[test]
@@ -179,7 +180,7 @@ mod tests {
         for name in ["/home/ana/p/PRIVATE/a", "/home/ana/p/private./a", "/home/ana/p/pr\u{200d}ivate/a"] {
             assert!(denied(&[(name, Read)], Reach::default()), "{name}");
             assert_eq!(
-                said("deny", &[(name, Read)], Reach::default(), 5),
+                verdict_of("deny", &[(name, Read)], Reach::default(), 5),
                 Verdict::Allow,
                 "as it was judged"
             );

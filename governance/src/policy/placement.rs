@@ -45,7 +45,7 @@ impl Policy {
 impl Policy {
     /// Returns `true` if a rule about the calls of a dimension would decide about any of them where [`Self::with_rule_about`] puts
     /// it. The calls are of a tool of this risk. No rule that stands before it there is then about all of them.
-    pub(crate) fn would_speak(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
+    pub(crate) fn would_apply(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
         let (before, _) = self.around(dimension, rule);
         !before.iter().any(|other| other.is_about_all(dimension, risk))
     }
@@ -53,7 +53,7 @@ impl Policy {
     /// Returns `true` if its verdict on them would also differ from that of the rules behind it, or from the one without a rule. A
     /// rule that allows them in some folder is assumed to name the folders of these calls.
     pub(crate) fn would_change(&self, dimension: &Dimension, rule: &Rule, risk: Option<Risk>) -> bool {
-        if !self.would_speak(dimension, rule, risk) {
+        if !self.would_apply(dimension, rule, risk) {
             return false;
         }
         let least_score = rule.min_trust_score.filter(|_| rule.action == Verdict::Allow);
@@ -327,7 +327,7 @@ mod tests {
         // A rule that only says more is asked where no other one answers first.
         let speaks = |rules: &[Rule]| {
             let policy = Policy::compile(rules, &TrustRules::v2()).unwrap();
-            policy.would_speak(&git, &rule("new", &json!({"tool": "sh"}), "review"), Some(Risk::Read))
+            policy.would_apply(&git, &rule("new", &json!({"tool": "sh"}), "review"), Some(Risk::Read))
         };
         assert!(speaks(&[all("review")]) && speaks(&[of_writers]) && !speaks(&[all("deny")]));
     }

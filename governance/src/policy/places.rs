@@ -38,7 +38,7 @@ pub(super) enum ArgumentValue<'a> {
 
 /// Every place that the rules of a policy look at, as a tree: one pass over the arguments finds all of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
+pub(super) struct PlaceTree {
     nodes: Vec<Node>,
     count: usize,
 }
@@ -51,7 +51,7 @@ struct Node {
     place: Option<usize>,
 }
 
-impl Places {
+impl PlaceTree {
     /// Returns the number of a place, which is added if it is new.
     pub(super) fn add(&mut self, pointer: &str) -> Result<usize, PointerError> {
         let steps = steps(pointer)?;
@@ -214,7 +214,7 @@ mod tests {
             ("/n/x", ArgumentValue::Nothing),
             ("/x", ArgumentValue::Nothing),
         ];
-        let mut places = Places::default();
+        let mut places = PlaceTree::default();
         let numbers: Vec<_> = table.iter().map(|(pointer, _)| places.add(pointer).unwrap()).collect();
         assert_eq!(places.add("/foo/1"), Ok(numbers[2]));
         let found = places.find(arguments).unwrap();
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_name_that_stands_there_twice_is_unclear_also_where_it_is_escaped() {
-        let mut places = Places::default();
+        let mut places = PlaceTree::default();
         let (a, b) = (places.add("/a").unwrap(), places.add("/b/c").unwrap());
         let found = places.find(br#"{"a": 1, "b": {"c": 2}, "\u0061": 3, "b": {}}"#).unwrap();
         assert_eq!(found[a], ArgumentValue::Unclear);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_has_no_places() {
-        let mut places = Places::default();
+        let mut places = PlaceTree::default();
         places.add("/a").unwrap();
         for bad in [&b""[..], b"{", b"{\"a\":}", b"\xff", b"{} {}"] {
             assert_eq!(places.find(bad), None);
@@ -250,7 +250,7 @@ mod tests {
             ("/a~2", PointerError::Tilde),
             ("/list/-", PointerError::BehindEnd),
         ] {
-            assert_eq!(Places::default().add(pointer), Err(error), "{pointer}");
+            assert_eq!(PlaceTree::default().add(pointer), Err(error), "{pointer}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct PolicyVersion {
 #[serde(from = "StoredPolicies", into = "StoredPolicies")]
 pub struct Policies {
     versions: BTreeMap<u64, PolicyVersion>,
-    active: Option<Active>,
+    active: Option<ActiveVersion>,
 }
 
 /// The bounds of runs and sessions where no policy sets them.
@@ -32,7 +32,7 @@ static SHIPPED_BOUNDS: LazyLock<CallBounds> = LazyLock::new(CallBounds::default)
 
 /// The version that calls are judged by.
 #[derive(Debug, Clone)]
-struct Active {
+struct ActiveVersion {
     version: u64,
     trust: TrustRules,
     key_life_s: Option<KeyLife>,
@@ -161,7 +161,7 @@ impl Policies {
     }
 
     pub(crate) fn apply_activated(&mut self, version: u64) {
-        self.active = self.versions.get(&version).map(|policy| Active::of(&policy.document));
+        self.active = self.versions.get(&version).map(|policy| ActiveVersion::of(&policy.document));
     }
 
     pub(crate) fn apply_retired(&mut self, version: u64) {
@@ -171,7 +171,7 @@ impl Policies {
     }
 }
 
-impl Active {
+impl ActiveVersion {
     fn of(document: &PolicyPublished) -> Self {
         let PolicyPublished { version, trust, key_life_s, times, .. } = *document;
         let times = times.unwrap_or_default();

@@ -477,7 +477,7 @@ fn looking_rules_up_finds_what_trying_each_by_itself_finds() {
             let question = PolicyQuestion { context: CallPart::Known(place), ..call(tool, &none) };
             let alone = |rule: &&Rule| {
                 let one = Policy::compile(std::slice::from_ref(*rule), &TrustRules::v2()).unwrap();
-                one.rules[0].fit(&question, || Fit::Yes) == Fit::Yes
+                one.rules[0].fit(&question, || ConditionMatch::Yes) == ConditionMatch::Yes
             };
             let first = all.iter().find(alone).map(|rule| rule.id.as_str());
             assert_eq!(said(&whole, &question).1, first, "{tool} on {place}: {all:?}");

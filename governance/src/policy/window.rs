@@ -3,7 +3,7 @@
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{LocalTimes, TimeWindow, Weekday, ZoneName};
 
-use super::fit::Fit;
+use super::fit::ConditionMatch;
 
 const MINUTE_MICROS: u64 = 60 * 1_000_000;
 const DAY_MINUTES: u64 = 24 * 60;
@@ -56,10 +56,14 @@ impl Window {
     }
 
     /// Returns whether a time lies within. Perhaps, where the local time of its zone is not known.
-    pub(super) fn fit(&self, time: Micros, local: Option<&LocalTimes>) -> Fit {
-        let Some(zone) = &self.zone else { return Fit::from(self.contains(time.0 / MINUTE_MICROS)) };
+    pub(super) fn fit(&self, time: Micros, local: Option<&LocalTimes>) -> ConditionMatch {
+        let Some(zone) = &self.zone else {
+            return ConditionMatch::from(self.contains(time.0 / MINUTE_MICROS));
+        };
         let local = local.and_then(|local| local.in_zone(zone));
-        local.map_or(Fit::Perhaps, |local| Fit::from(self.contains(local.local.minutes())))
+        local.map_or(ConditionMatch::Perhaps, |local| {
+            ConditionMatch::from(self.contains(local.local.minutes()))
+        })
     }
 
     fn contains(&self, minutes: u64) -> bool {

@@ -24,14 +24,14 @@ const DAY_KEPT: u64 = 2 * DAY_MINUTES * MINUTE_MICROS;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RollingRates {
     pub(crate) limits: UndoMap<RateScope, RollingRate>,
-    pub(crate) taken: UndoMap<RateScope, TakenCalls>,
+    pub(crate) taken: UndoMap<RateScope, AdmittedCalls>,
     /// Scopes by the time from which on their calls say nothing.
     leaving: UndoMap<(Micros, RateScope), ()>,
 }
 
 /// Calls of one scope that were taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TakenCalls {
+pub(crate) struct AdmittedCalls {
     /// The latest, as many as a window looks at; the earliest first.
     times: Vec<Micros>,
     /// The day of the last one, by the clocks of the limit's zone, and the calls on it.
@@ -165,7 +165,7 @@ impl RollingRates {
     }
 }
 
-impl TakenCalls {
+impl AdmittedCalls {
     fn take(&mut self, limit: &RollingRate, local: Option<&LocalTimes>, time: Micros) {
         let windows = limit.windows.as_deref().unwrap_or_default();
         // One at least, for the calls to be apart from it.
@@ -187,7 +187,7 @@ impl TakenCalls {
 /// Returns the milliseconds before the next call may be taken; `None` where it may be now.
 fn wait(
     limit: &RollingRate,
-    taken: Option<&TakenCalls>,
+    taken: Option<&AdmittedCalls>,
     local: Option<&LocalTimes>,
     time: Micros,
 ) -> Option<u64> {
@@ -211,7 +211,7 @@ fn wait(
 /// that nobody knows no day ends.
 fn wait_of_day(
     limit: &DayLimit,
-    taken: Option<&TakenCalls>,
+    taken: Option<&AdmittedCalls>,
     local: Option<&LocalTimes>,
     time: Micros,
 ) -> Option<u64> {

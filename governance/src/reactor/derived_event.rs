@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitacora_formats::Event;
 use bitacora_vocabulary::{DecisionMade, TrustObserved};
 
-use crate::command::Act;
+use crate::command::Command;
 
 /// An event to be added to the request of its cause.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,14 +25,14 @@ impl From<Event<'static>> for DerivedEvent {
 /// The value that the data of a derived event was written from. It spares a second reading to the deriving code and to the caller
 /// of the request. It holds only as long as the data is recorded as it was written. A replay has none, and reads.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DerivedValue(Arc<Act>);
+pub struct DerivedValue(Arc<Command>);
 
 impl DerivedValue {
-    pub(crate) fn new(act: Act) -> Self {
+    pub(crate) fn new(act: Command) -> Self {
         Self(Arc::new(act))
     }
 
-    pub(crate) fn act(&self) -> &Act {
+    pub(crate) fn act(&self) -> &Command {
         &self.0
     }
 
@@ -40,7 +40,7 @@ impl DerivedValue {
     #[must_use]
     pub fn decision(&self) -> Option<&DecisionMade> {
         match &*self.0 {
-            Act::Decided(decision) => Some(decision),
+            Command::Decided(decision) => Some(decision),
             _ => None,
         }
     }
@@ -49,7 +49,7 @@ impl DerivedValue {
     #[must_use]
     pub fn observation(&self) -> Option<&TrustObserved> {
         match &*self.0 {
-            Act::Observed(observed) => Some(observed),
+            Command::Observed(observed) => Some(observed),
             _ => None,
         }
     }

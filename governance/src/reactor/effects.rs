@@ -3,7 +3,7 @@
 use bitacora_formats::{Data, Event, Json};
 use bitacora_vocabulary::EventData;
 
-use crate::command::Act;
+use crate::command::Command;
 use crate::reactor::ObservedEvent;
 use crate::reactor::derived_event::{DerivedEvent, DerivedValue};
 use crate::reactor::event_sources::REACTOR_SOURCE;
@@ -47,7 +47,7 @@ impl<'a> Effects<'a> {
     pub(crate) fn push_act<T: EventData>(
         &mut self,
         data: T,
-        act: impl FnOnce(T) -> Act,
+        act: impl FnOnce(T) -> Command,
     ) -> Result<(), ReactorRefusal> {
         self.push(&data)?;
         if let Some(pushed) = self.events.last_mut() {
@@ -58,9 +58,9 @@ impl<'a> Effects<'a> {
 
     pub(crate) fn push_transition(&mut self, event: BreakerEvent) -> Result<(), ReactorRefusal> {
         match event {
-            BreakerEvent::Opened(data) => self.push_act(data, Act::Opened),
-            BreakerEvent::HalfOpened(data) => self.push_act(data, Act::HalfOpened),
-            BreakerEvent::Closed(data) => self.push_act(data, Act::Closed),
+            BreakerEvent::Opened(data) => self.push_act(data, Command::Opened),
+            BreakerEvent::HalfOpened(data) => self.push_act(data, Command::HalfOpened),
+            BreakerEvent::Closed(data) => self.push_act(data, Command::Closed),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::calls::approval_ids::{APPROVAL_ID_BYTES, drawn_id};
 use crate::calls::keys::ScopedKey;
 use crate::calls::outcome::Outcome;
 use crate::limits::ALONE_LIFE;
-use crate::loop_guard::RoundQuestion;
+use crate::loop_guard::LoopQuestion;
 use crate::policy::zones::LocalSource;
 use crate::policy::{ArgumentMatches, FileGuardResult};
 use crate::rate::RateQuestion;
@@ -231,8 +231,8 @@ impl CallFacts {
     }
 
     /// Returns the question for the loop detection.
-    pub(crate) fn round_question(&self, open: Option<&OpenCall>) -> RoundQuestion<'_> {
-        RoundQuestion {
+    pub(crate) fn round_question(&self, open: Option<&OpenCall>) -> LoopQuestion<'_> {
+        LoopQuestion {
             call: &self.call,
             is_open: open.is_some(),
             is_reviewed: open.is_some_and(|open| open.verdict == Verdict::Review),

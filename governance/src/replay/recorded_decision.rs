@@ -96,7 +96,7 @@ impl<'a> From<&'a DecisionMade> for RecordedDecision<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let made = Made::<'a>::deserialize(deserializer)?;
+        let made = DecisionMembers::<'a>::deserialize(deserializer)?;
         let inputs = made.inputs;
         Ok(Self {
             call: made.call,
@@ -128,7 +128,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordedDecision<'a> {
 
 /// The members of a [`DecisionMade`] that change anything. The others are passed over.
 #[derive(Deserialize)]
-struct Made<'a> {
+struct DecisionMembers<'a> {
     #[serde(borrow)]
     call: NameRef<'a>,
     verdict: Verdict,

@@ -5,7 +5,7 @@ use bitacora_vocabulary::{ApprovalRequested, CoverageGap, DecisionMade, EventDat
 
 use crate::calls::imported_key;
 use crate::calls::outcome::Outcome;
-use crate::command::{Act, read};
+use crate::command::{Command, read};
 use crate::reactor::ObservedEvent;
 use crate::reactor::derived_event::DerivedEvent;
 use crate::reactor::examination::{CallFacts, Examination};
@@ -95,7 +95,7 @@ impl Reevaluation {
             if !is_asked_for {
                 continue;
             }
-            match Act::of(recorded.event) {
+            match Command::of(recorded.event) {
                 Ok(Some(act)) => {
                     self.judge(&act, recorded, frame);
                     self.state.apply(&act, recorded);
@@ -113,16 +113,19 @@ impl Reevaluation {
         (self.state, self.found)
     }
 
-    fn judge(&mut self, act: &Act, recorded: &ObservedEvent<'_>, frame: &[ObservedEvent<'_>]) {
+    fn judge(&mut self, act: &Command, recorded: &ObservedEvent<'_>, frame: &[ObservedEvent<'_>]) {
         let effects = consequences(recorded.position, frame);
-        let examination = match self.recall(act, recorded, &effects) {
+        let examination = match self.recorded_judgement(act, recorded, &effects) {
             RecordedJudgement::Judged(examination) => examination,
             RecordedJudgement::Ungoverned => return self.found.ungoverned += 1,
             RecordedJudgement::Unchecked => return self.found.unchecked_decisions += 1,
             RecordedJudgement::Sealed => return self.found.sealed_outcomes += 1,
         };
-        let count =
-            if matches!(act, Act::Requested) { &mut self.found.decisions } else { &mut self.found.others };
+        let count = if matches!(act, Command::Requested) {
+            &mut self.found.decisions
+        } else {
+            &mut self.found.others
+        };
         *count += 1;
         let again =
             self.state.effects_of(act, &ObservedEvent { examination: examination.as_ref(), ..*recorded });
@@ -134,38 +137,38 @@ impl Reevaluation {
         }
     }
 
-    fn recall(
+    fn recorded_judgement(
         &mut self,
-        act: &Act,
+        act: &Command,
         recorded: &ObservedEvent<'_>,
         effects: &[&ObservedEvent<'_>],
     ) -> RecordedJudgement {
         match act {
-            Act::Requested => {
+            Command::Requested => {
                 let decision = effects.iter().find(|event| event.event.kind == DecisionMade::KIND);
                 decision.map_or(RecordedJudgement::Ungoverned, |decision| {
-                    self.recall_call(decision, drawn(effects))
+                    self.recorded_call(decision, drawn(effects))
                 })
             }
             // Its call was never decided, so that nobody would have taken it.
-            Act::Ended(Some(outcome))
+            Command::Ended(Some(outcome))
                 if effects.is_empty() && !self.state.expects(recorded.event, outcome) =>
             {
                 RecordedJudgement::Ungoverned
             }
-            Act::Ended(Some(outcome)) => {
+            Command::Ended(Some(outcome)) => {
                 let outcome = Outcome { drawn_approval: drawn(effects), ..outcome.clone() };
                 RecordedJudgement::Judged(Some(Examination::Outcome(Box::new(outcome))))
             }
-            Act::ContractChecked(Some(_)) => {
+            Command::ContractChecked(Some(_)) => {
                 RecordedJudgement::Judged(Some(Examination::Check(drawn(effects))))
             }
-            Act::Ended(None) => RecordedJudgement::Sealed,
+            Command::Ended(None) => RecordedJudgement::Sealed,
             _ => RecordedJudgement::Judged(None),
         }
     }
 
-    fn recall_call(
+    fn recorded_call(
         &mut self,
         decision: &ObservedEvent<'_>,
         drawn_approval: Option<Name>,

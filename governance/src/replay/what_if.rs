@@ -7,7 +7,7 @@ use bitacora_vocabulary::{
 
 use crate::decide::finding::StepObjection;
 use crate::decide::ladder::{
-    self, Circumstances, PolicyRuling, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
+    self, PolicyRuling, RuleContext, by_guarded_files, by_rule, by_trust, by_unregistered, rule_on,
     stopped_verdict,
 };
 use crate::decide::precheck::matches_of;
@@ -75,7 +75,7 @@ impl WhatIf {
         let matches = matches.as_ref().unwrap_or(&facts.matches);
         let is_in_session_folder = facts.is_in(inputs.session_folder.as_ref());
         let local = policy.local_times(inputs.local_times.as_ref(), time_of_day);
-        let circumstances = Circumstances { risk, time_of_day, local: local.as_ref(), is_in_session_folder };
+        let circumstances = RuleContext { risk, time_of_day, local: local.as_ref(), is_in_session_folder };
         let said = rule_on(policy, &facts, matches, &circumstances);
         let rule = said.rule.map(|rule| rule.id.clone());
         let certain = said.certain && counts_in_the_same_workspace(policy, &facts);

@@ -5,13 +5,14 @@
 
 use bitacora_vocabulary::{BudgetConfigured, BudgetPeriod};
 
-use super::patch::{BegunByOne, MapPatch, StatePatch};
+use super::patch::{AgentDimensionCount, MapPatch, StatePatch};
 use crate::budgets::meter::Meter;
 use crate::budgets::{Budgets, WindowKey};
 use crate::calls::executor::Executor;
-use crate::loop_guard::{LoopGuard, RoundName};
+use crate::loop_guard::{LoopGuard, LoopKey};
 use crate::policy::policies::Policies;
 use crate::state::State;
+use crate::trust::new_dimensions::NewDimensions;
 use crate::undo::cow_cell::CowCell;
 use crate::undo::undo_map::UndoMap;
 use crate::version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
@@ -30,7 +31,7 @@ pub struct CutProgress {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Step {
     #[default]
-    Most,
+    Others,
     Trust,
     Breakers,
     Done,
@@ -52,8 +53,8 @@ impl State {
             let CutProgress { step, given } = *progress;
             let mut patch = StatePatch::default();
             let (count, next) = match step {
-                Step::Most => {
-                    patch = self.most_of_it(since, executor);
+                Step::Others => {
+                    patch = self.other_parts(since, executor);
                     (0, Step::Trust)
                 }
                 Step::Trust => {
@@ -71,7 +72,7 @@ impl State {
             } else {
                 CutProgress { step, given: given + count }
             };
-            if !patch.is_empty() || (before.is_none() && step == Step::Most) {
+            if !patch.is_empty() || (before.is_none() && step == Step::Others) {
                 return Some(patch);
             }
         }
@@ -85,7 +86,7 @@ impl State {
         let CutProgress { step, given } = progress;
         let has_breakers = |given| self.breakers.changes_since(&since.breakers).len() > given;
         match step {
-            Step::Most | Step::Trust => {
+            Step::Others | Step::Trust => {
                 self.trust.changes_since(&since.trust).len() > given || has_breakers(0)
             }
             Step::Breakers => has_breakers(given),
@@ -94,7 +95,7 @@ impl State {
     }
 
     /// Returns the changes of all parts but the dimensions.
-    fn most_of_it(&self, before: &Self, executor: &Executor) -> StatePatch {
+    fn other_parts(&self, before: &Self, executor: &Executor) -> StatePatch {
         let Self {
             trust: _,
             breakers: _,
@@ -169,16 +170,20 @@ impl State {
             clock: value(clock, &before.clock, |clock| *clock),
             time: value(time, &before.time, |time| *time),
             unread: value(unread, &before.unread, |unread| *unread),
-            begun: {
-                let of = |state: &Self| BegunByOne {
-                    day: *state.begun.day.get(),
-                    begun: state.begun.begun.held(agent),
-                };
-                let now = BegunByOne { day: *begun.day.get(), begun: begun.begun.held(agent) };
-                (now != of(before)).then_some(now)
-            },
+            begun: begun_by(agent, begun, &before.begun),
         }
     }
+}
+
+/// Returns the number of dimensions that an agent began, if it changed.
+fn begun_by(
+    agent: Option<&str>,
+    begun: &NewDimensions,
+    before: &NewDimensions,
+) -> Option<AgentDimensionCount> {
+    let of =
+        |begun: &NewDimensions| AgentDimensionCount { day: *begun.day.get(), begun: begun.begun.held(agent) };
+    (of(begun) != of(before)).then(|| of(begun))
 }
 
 /// Returns the changes of a map that concern the executor. An entry that no longer concerns it counts as gone.
@@ -266,16 +271,16 @@ fn is_own_window(state: &State, period: BudgetPeriod, key: &WindowKey, executor:
     };
     // By the newest rules, or by those under which it was begun.
     let names = [REACTOR_VERSION, OLDEST_REACTOR_VERSION]
-        .map(|rules| RoundName::of(executor.agent.as_deref(), session, run, rules));
+        .map(|rules| LoopKey::of(executor.agent.as_deref(), session, run, rules));
     names.into_iter().flatten().flatten().any(|name| is_own_round(&state.loop_guard, &name, executor))
 }
 
-fn is_own_round(loop_guard: &LoopGuard, name: &RoundName, executor: &Executor) -> bool {
+fn is_own_round(loop_guard: &LoopGuard, name: &LoopKey, executor: &Executor) -> bool {
     loop_guard.by_name.get(name).is_some_and(|round| executor.is_own(round.agent.as_deref()))
 }
 
 /// Returns the windows that a run or session may have.
-fn windows_of_round(budgets: &Budgets, name: &RoundName) -> Vec<WindowKey> {
+fn windows_of_round(budgets: &Budgets, name: &LoopKey) -> Vec<WindowKey> {
     let of = |budget: &BudgetConfigured| {
         let window = name.window(budget.period)?;
         Some(WindowKey { budget: budget.budget.clone(), agent: None, window: window.to_owned() })

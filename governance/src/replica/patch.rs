@@ -14,14 +14,14 @@ use crate::calls::executor::Executor;
 use crate::calls::grants::Grants;
 use crate::calls::keys::{ScopedKey, UsedKey};
 use crate::clock::ClockTrust;
-use crate::loop_guard::{Round, RoundName};
+use crate::loop_guard::{LoopKey, LoopRecord};
 use crate::policy::policies::Policies;
 use crate::rate::Bucket;
-use crate::rate::rolling::TakenCalls;
+use crate::rate::rolling::AdmittedCalls;
 use crate::state::contracts::{BrokenCondition, CallKey};
 use crate::state::enforcement_mode::Modes;
 use crate::state::suspensions::Suspensions;
-use crate::state::{GovernedTime, State, Unread};
+use crate::state::{GovernedTime, State, UnreadableEvent};
 use crate::tools::registry::Registry;
 use crate::trust::breaker::Breaker;
 use crate::trust::record::TrustRecord;
@@ -59,7 +59,7 @@ impl<K: Ord + Clone, V: Clone> MapPatch<K, V> {
 
 /// The number of dimensions that an agent began on the last day on which any agent did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BegunByOne {
+pub(crate) struct AgentDimensionCount {
     pub(crate) day: u64,
     pub(crate) begun: usize,
 }
@@ -102,10 +102,10 @@ patches! {
         rate_limits: RateScope => RateLimit,
         rate_buckets: RateScope => Bucket,
         rolling_limits: RateScope => RollingRate,
-        rolling_taken: RateScope => TakenCalls,
+        rolling_taken: RateScope => AdmittedCalls,
         budgets: Name => BudgetConfigured,
         meters: WindowKey => Meter,
-        rounds: RoundName => Round,
+        rounds: LoopKey => LoopRecord,
         contracts: Name => ContractDefined,
         broken: CallKey => BrokenCondition,
     }
@@ -116,9 +116,9 @@ patches! {
         grants: Grants,
         stops: Suspensions,
         clock: ClockTrust,
-        begun: BegunByOne,
+        begun: AgentDimensionCount,
         time: GovernedTime,
-        unread: Unread,
+        unread: UnreadableEvent,
     }
 }
 
@@ -153,7 +153,7 @@ impl State {
         put(&mut self.clock, patch.clock);
         put(&mut self.time, patch.time);
         put(&mut self.unread, patch.unread);
-        if let Some(BegunByOne { day, begun }) = patch.begun {
+        if let Some(AgentDimensionCount { day, begun }) = patch.begun {
             self.begun.day.change(|last| *last = day);
             self.begun.begun.hold_only(agent, begun);
         }

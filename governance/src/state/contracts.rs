@@ -8,14 +8,14 @@ use bitacora_formats::Micros;
 use bitacora_vocabulary::{BlastRadius, ContractChecked, ContractDefined, ContractPhase, JsonObject, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::budgets::Occasion;
+use crate::budgets::ChargeContext;
 use crate::limits::{CALL_LIFE, MAX_BROKEN, MAX_BROKEN_OF_AGENT};
 use crate::undo::per_agent_quota::NOBODY;
 use crate::undo::per_agent_quota::PerAgentQuota;
 use crate::undo::undo_map::UndoMap;
 use crate::version::weighs_contracts;
 
-use unmet::{CheckKey, Unmet};
+use unmet::{CheckKey, FailedPreconditions};
 
 /// Contracts that may be defined.
 pub const MAX_CONTRACTS: usize = 1_000;
@@ -30,7 +30,7 @@ pub(crate) type CallKey = (String, Name);
 pub(crate) struct BrokenCondition {
     /// The kind of check.
     check: Name,
-    /// The time until which that is remembered.
+    /// The time until which that is stored.
     until: Micros,
 }
 
@@ -42,11 +42,11 @@ pub struct Contracts {
     leaving: UndoMap<(Micros, CallKey), ()>,
     pub(crate) shares: PerAgentQuota,
     /// The same by call and contract, from the third version of the rules on.
-    #[serde(default, skip_serializing_if = "Unmet::is_empty")]
-    pub(crate) unmet: Unmet,
+    #[serde(default, skip_serializing_if = "FailedPreconditions::is_empty")]
+    pub(crate) unmet: FailedPreconditions,
     /// Calls that are checked by a contract of critical damage, from the seventh version of the rules on.
-    #[serde(default, skip_serializing_if = "Unmet::is_empty")]
-    pub(crate) critical: Unmet,
+    #[serde(default, skip_serializing_if = "FailedPreconditions::is_empty")]
+    pub(crate) critical: FailedPreconditions,
 }
 
 impl Contracts {
@@ -114,8 +114,8 @@ impl Contracts {
     }
 
     /// Folds `contract.checked`: the last check before a call decides whether its conditions hold.
-    pub(crate) fn apply_checked(&mut self, checked: &ContractChecked, at: Occasion<'_>) {
-        let Occasion { time, agent, .. } = at;
+    pub(crate) fn apply_checked(&mut self, checked: &ContractChecked, at: ChargeContext<'_>) {
+        let ChargeContext { time, agent, .. } = at;
         let (Some(call), ContractPhase::Pre) = (&checked.call, checked.phase) else { return };
         if at.is_strict() {
             // A check of an unknown contract holds nowhere, and makes nothing good.

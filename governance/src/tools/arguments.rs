@@ -18,7 +18,7 @@ use bitacora_vocabulary::{BoundedText, DestinationKind, FileAccess, Normaliser, 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tools::compiled_schema::{MAX_VIOLATIONS, Misfit, Violation};
+use crate::tools::compiled_schema::{MAX_VIOLATIONS, SchemaMismatch, Violation};
 use crate::tools::compiled_tool::{CompiledContext, CompiledDestination, CompiledTool, canonical_digest};
 pub(crate) use command::SEVERAL;
 use command::read_command;
@@ -116,12 +116,12 @@ pub fn examine(tool: &CompiledTool, args: &[u8], cwd: Option<&str>) -> ArgumentF
     // Names that only the arguments know are not told: what is found is recorded.
     match tool.schema.check(&value, |pointer| tool.schema.known_pointer(pointer)) {
         Ok(()) => {}
-        Err(Misfit::TooLarge) => {
+        Err(SchemaMismatch::TooLarge) => {
             examined.refuse(ArgumentsRefusal::TooLarge);
             return examined;
         }
-        Err(Misfit::Untold) => examined.violate("", "input_schema"),
-        Err(Misfit::Told(violations)) => {
+        Err(SchemaMismatch::Untold) => examined.violate("", "input_schema"),
+        Err(SchemaMismatch::Told(violations)) => {
             examined.refuse(ArgumentsRefusal::Invalid);
             examined.violations.extend(violations);
         }

@@ -42,7 +42,7 @@ pub struct Violation {
 
 /// The misfit of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub(crate) enum SchemaMismatch {
     /// Looking at it would take too long.
     TooLarge,
     /// It does not fit, and telling where would take too long.
@@ -66,7 +66,7 @@ pub(crate) struct CompiledSchema {
 impl CompiledSchema {
     /// Compiles a schema, which takes milliseconds; gives it as JSON too.
     pub(crate) fn new(text: &SchemaText) -> Result<(Value, Self), CompileError> {
-        let invalid = |error: &dyn std::fmt::Display| CompileError::Invalid(told(&error.to_string()));
+        let invalid = |error: &dyn std::fmt::Display| CompileError::Invalid(one_line(&error.to_string()));
         let schema: Value = serde_json::from_str(text.as_str()).map_err(|error| invalid(&error))?;
         let steps = check_bounds(&schema).map_err(CompileError::Bounds)?;
         let patterns = PatternOptions::regex()
@@ -85,16 +85,16 @@ impl CompiledSchema {
     }
 
     /// Checks a value. `tell` turns the pointer of each violation into the one that is told.
-    pub(crate) fn check(&self, value: &Value, tell: impl Fn(&str) -> String) -> Result<(), Misfit> {
+    pub(crate) fn check(&self, value: &Value, tell: impl Fn(&str) -> String) -> Result<(), SchemaMismatch> {
         let steps = count_values(value).saturating_mul(self.steps);
         if steps > MAX_VALIDATION_STEPS {
-            return Err(Misfit::TooLarge);
+            return Err(SchemaMismatch::TooLarge);
         }
         if self.validator.is_valid(value) {
             return Ok(());
         }
         if steps > MAX_TOLD_STEPS {
-            return Err(Misfit::Untold);
+            return Err(SchemaMismatch::Untold);
         }
         // The least few of all, so that they are the same whatever order they are found in.
         let mut violations = BTreeSet::new();
@@ -105,7 +105,7 @@ impl CompiledSchema {
                 violations.pop_last();
             }
         }
-        Err(Misfit::Told(violations))
+        Err(SchemaMismatch::Told(violations))
     }
 
     /// Returns `true` if it plainly takes every object: its keywords say nothing else.
@@ -175,7 +175,7 @@ fn count_values(value: &Value) -> u64 {
 }
 
 /// Returns as much of a text as an error tells, in one line.
-pub(crate) fn told(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     line.truncate(line.floor_char_boundary(MAX_TOLD_BYTES));
     line

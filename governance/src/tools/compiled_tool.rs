@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::glob::{DestinationGlob, GlobError};
-use crate::tools::compiled_schema::{CompileError, CompiledSchema, told};
+use crate::tools::compiled_schema::{CompileError, CompiledSchema, one_line};
 use crate::tools::schema_bounds::referenced;
 use crate::tools::schema_keywords::{UnknownKeyword, check_keywords};
 
@@ -258,9 +258,10 @@ fn check_pointer(
     pointer: &PointerText,
     types: &[&str],
 ) -> Result<(), ToolError> {
-    let steps = pointer_steps(pointer).ok_or_else(|| ToolError::Pointer { which, pointer: told(pointer) })?;
+    let steps =
+        pointer_steps(pointer).ok_or_else(|| ToolError::Pointer { which, pointer: one_line(pointer) })?;
     if !may_hold(schema, schema, &steps, types, 0) {
-        return Err(ToolError::LeadsNowhere { which, pointer: told(pointer) });
+        return Err(ToolError::LeadsNowhere { which, pointer: one_line(pointer) });
     }
     Ok(())
 }

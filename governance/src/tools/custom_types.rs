@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::refusal::{ReactorRefusal, RefusalCode};
 use crate::tools::compiled_cache::CompiledCache;
-use crate::tools::compiled_schema::{CompiledSchema, Misfit};
+use crate::tools::compiled_schema::{CompiledSchema, SchemaMismatch};
 
 /// Types that one ledger takes beside the vocabulary.
 pub const MAX_CUSTOM_TYPES: usize = 1_024;
@@ -118,12 +118,14 @@ pub(crate) fn check_registered(
     };
     match schema.check(&value, str::to_owned) {
         Ok(()) => Ok(()),
-        Err(Misfit::TooLarge) => misfit(
+        Err(SchemaMismatch::TooLarge) => misfit(
             String::new(),
             format!("would take too long to hold against version {version} of `{kind}`"),
         ),
-        Err(Misfit::Untold) => misfit(String::new(), format!("does not fit version {version} of `{kind}`")),
-        Err(Misfit::Told(violations)) => {
+        Err(SchemaMismatch::Untold) => {
+            misfit(String::new(), format!("does not fit version {version} of `{kind}`"))
+        }
+        Err(SchemaMismatch::Told(violations)) => {
             let first = violations.into_iter().next();
             let (pointer, keyword) = first.map(|first| (first.pointer, first.keyword)).unwrap_or_default();
             misfit(pointer, format!("does not fit `{keyword}` in version {version} of `{kind}`"))

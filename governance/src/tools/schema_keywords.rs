@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::tools::compiled_schema::told;
+use crate::tools::compiled_schema::one_line;
 use crate::tools::schema_bounds::{MAPS, SCHEMAS};
 
 /// Keywords that hold no schema: of draft-07, 2019-09 and 2020-12.
@@ -101,8 +101,8 @@ fn check(schema: &Value, place: &mut String) -> Result<(), UnknownKeyword> {
             }
         } else if !is_known(keyword) {
             return Err(UnknownKeyword {
-                keyword: told(keyword),
-                place: told(place),
+                keyword: one_line(keyword),
+                place: one_line(place),
                 nearest: nearest(keyword),
             });
         }

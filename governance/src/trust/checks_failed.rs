@@ -66,7 +66,7 @@ impl ChecksFailed {
         self.0.remove(dimension);
     }
 
-    /// Lets go of rows that nothing was added to for as long as dimensions are remembered.
+    /// Lets go of rows that nothing was added to for as long as dimensions are stored.
     pub(crate) fn forget(&mut self, time: Micros) {
         let is_old = |row: &FailedChecksRow| row.last.0.saturating_add(DIMENSION_LIFE.0) <= time.0;
         let old: Vec<_> =

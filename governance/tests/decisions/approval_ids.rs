@@ -4,10 +4,10 @@ use bitacora_governance::Examination;
 use bitacora_vocabulary::{ApprovalRequested, Verdict};
 use serde_json::json;
 
-use crate::desk::{Desk, data, decision, governed, kinds, verdict};
+use crate::desk::{TestGovernance, data, decision, governed, kinds, verdict};
 use crate::golden::rejudged;
 
-fn asking(desk: &mut Desk, call: &str) -> bitacora_formats::Event<'static> {
+fn asking(desk: &mut TestGovernance, call: &str) -> bitacora_formats::Event<'static> {
     let request = json!({"call": call, "tool": "fs.write", "args": {"path": format!("docs/{call}.rs")}});
     desk.event("tool.requested", "agent:111111111111", &request)
 }

@@ -4,16 +4,20 @@ use bitacora_governance::RefusalCode;
 use bitacora_vocabulary::{ApprovalRequested, Verdict};
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, data, decision, governed, kinds, scope_of, tool, verdict};
 
 /// A call that waits, and its approval.
-fn waiting(desk: &mut Desk, call: &str, path: &str) -> String {
+fn waiting(desk: &mut TestGovernance, call: &str, path: &str) -> String {
     let decision = desk.ask(call, "fs.write", json!({"path": path}));
     assert_eq!(decision.verdict, Verdict::Review);
     decision.approval.unwrap().to_string()
 }
 
-fn resolve(desk: &mut Desk, approval: &str, resolution: &str) -> Vec<bitacora_formats::Event<'static>> {
+fn resolve(
+    desk: &mut TestGovernance,
+    approval: &str,
+    resolution: &str,
+) -> Vec<bitacora_formats::Event<'static>> {
     desk.act("approval.resolved", json!({"approval": approval, "resolution": resolution, "by": "operator:0"}))
         .unwrap()
 }

@@ -5,15 +5,15 @@ use bitacora_formats::Event;
 use bitacora_vocabulary::{DecisionMade, ReasonCode, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, decision};
+use crate::desk::{TestGovernance, decision};
 use crate::real_actions::starter;
 
 const PROJECT: &str = "/home/ana/project";
 
 /// Asks in a session that began in the project, and once more with trust where that is all that is missing.
-fn judged(desk: &mut Desk, tool: &str, args: &Value) -> DecisionMade {
+fn judged(desk: &mut TestGovernance, tool: &str, args: &Value) -> DecisionMade {
     let session = format!("s{}", desk.log.len());
-    let ask = |desk: &mut Desk, tool: &str, args: &Value| {
+    let ask = |desk: &mut TestGovernance, tool: &str, args: &Value| {
         let call = format!("c{}", desk.log.len());
         let body = json!({"call": call, "tool": tool, "args": args, "cwd": PROJECT});
         let mut event: Event<'static> = desk.event("tool.requested", "agent:111111111111", &body);
@@ -31,13 +31,13 @@ fn judged(desk: &mut Desk, tool: &str, args: &Value) -> DecisionMade {
     ask(desk, tool, args)
 }
 
-fn begun() -> Desk {
+fn begun() -> TestGovernance {
     let mut desk = starter();
     desk.act("mode.configured", json!({"mode": "enforce"})).unwrap();
     desk
 }
 
-fn is_command_allowed(desk: &mut Desk, command: &str) -> bool {
+fn is_command_allowed(desk: &mut TestGovernance, command: &str) -> bool {
     judged(desk, "Bash", &json!({"command": command})).verdict == Verdict::Allow
 }
 

@@ -6,14 +6,14 @@ use bitacora_governance::State;
 use bitacora_vocabulary::{EVENT_TYPES, MicroUsd, Milliseconds, Verdict, check_members};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, governed, kinds, tool, verdict};
-use crate::random_acts::RandomActs;
+use crate::desk::{TestGovernance, data, governed, kinds, tool, verdict};
+use crate::random_acts::RandomRequests;
 
 fn request(call: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}})
 }
 
-fn trusting() -> Desk {
+fn trusting() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk
@@ -77,7 +77,7 @@ fn a_misspelt_keyword_is_refused_now_and_judged_by_as_before_where_it_is_recorde
 fn an_outcome_ahead_of_its_request_drops_both_and_behind_it_counts() {
     let mut desk = trusting();
     let before = desk.governance.read(Clone::clone);
-    let both = |desk: &mut Desk, call: &str| {
+    let both = |desk: &mut TestGovernance, call: &str| {
         let asked = desk.event("tool.requested", "agent:1", &request(call));
         let ended = desk.event("tool.completed", "agent:1", &json!({"call": call, "status": "ok"}));
         (asked, ended)
@@ -109,7 +109,7 @@ fn costs_and_times_at_their_bounds_are_counted_and_beyond_them_refused() {
     {
         let call = format!("c{number}");
         assert_eq!(desk.ask_with(request(&call)).unwrap().verdict, Verdict::Allow);
-        let end = |desk: &mut Desk, value: Value| {
+        let end = |desk: &mut TestGovernance, value: Value| {
             let mut data = json!({"call": call, "status": "ok"});
             data[member] = value;
             let event = desk.event("tool.completed", "agent:1", &data);
@@ -150,7 +150,7 @@ fn a_read_with_a_key_may_be_repeated_after_its_deadline_and_a_write_is_looked_at
 #[test]
 fn callers_without_an_agent_share_their_keys_and_agents_do_not() {
     let mut desk = trusting();
-    let ask = |desk: &mut Desk, agent: Option<&'static str>, actor, call: &str, path: &str| {
+    let ask = |desk: &mut TestGovernance, agent: Option<&'static str>, actor, call: &str, path: &str| {
         let request =
             json!({"call": call, "tool": "fs.write", "args": {"path": path}, "idempotency_key": "k"});
         let mut event = desk.event("tool.requested", actor, &request);
@@ -176,7 +176,7 @@ fn callers_without_an_agent_share_their_keys_and_agents_do_not() {
 #[test]
 fn whatever_the_clock_says_nothing_overflows_and_governed_time_never_goes_back() {
     for start in [0, 1, 4_102_444_800_000_000] {
-        let (mut desk, mut acts) = (Desk::new(), RandomActs::new(start));
+        let (mut desk, mut acts) = (TestGovernance::new(), RandomRequests::new(start));
         desk.time = start;
         for event in acts.first() {
             desk.append(vec![event]).unwrap();
@@ -212,7 +212,7 @@ fn at_the_end_of_time_nothing_is_allowed() {
 fn imported_times_at_the_ends_of_time_are_taken_and_allow_nothing_that_is_live() {
     for time in ["1970-01-01T00:00:00Z", "2100-01-01T00:00:00Z"] {
         let mut desk = governed();
-        let recorded = |desk: &mut Desk, kind, data: Value| -> Event<'static> {
+        let recorded = |desk: &mut TestGovernance, kind, data: Value| -> Event<'static> {
             let mut event = desk.event(kind, "admin:0", &data);
             event.stream = "session/one".into();
             event.time = Some(time.to_owned().into());

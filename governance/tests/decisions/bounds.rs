@@ -5,7 +5,7 @@ use bitacora_governance::{Examination, SCHEDULER_SOURCE};
 use bitacora_vocabulary::{DecisionMade, ReasonCode, Step, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, START, data, decision, governed, scope_of, tool, verdict};
+use crate::desk::{SECOND, START, TestGovernance, data, decision, governed, scope_of, tool, verdict};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -14,7 +14,7 @@ fn request(call: &str) -> Value {
 }
 
 /// Goes on in a state in which this agent holds so much.
-fn hold(desk: &mut Desk, part: &str, agent: &str, held: u64) {
+fn hold(desk: &mut TestGovernance, part: &str, agent: &str, held: u64) {
     let mut state = desk.governance.read(|state| serde_json::to_value(state).unwrap());
     let shares = json!({"by_agent": [[agent, held]]});
     if part == "begun" {
@@ -33,7 +33,7 @@ fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
     ] {
         let mut desk = governed();
         desk.earn("fs.write", "src");
-        let ask = |desk: &mut Desk, agent: &'static str, call: &str| -> DecisionMade {
+        let ask = |desk: &mut TestGovernance, agent: &'static str, call: &str| -> DecisionMade {
             let mut request = request(call);
             request["idempotency_key"] = json!(call);
             desk.ask_as(agent, request).unwrap()
@@ -50,7 +50,7 @@ fn an_agent_that_holds_its_share_is_denied_and_the_others_are_not() {
 }
 
 /// Returns a ledger with as many approvals as there may be, asked for by four agents.
-fn full_of_approvals() -> Desk {
+fn full_of_approvals() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     for number in 0..20_000 {
@@ -110,7 +110,7 @@ fn under_the_rules_before_too_many_approvals_deny_every_call() {
 fn a_call_whose_time_is_over_counts_as_its_agents_once_and_until_it_leaves() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
-    let held = |desk: &Desk| {
+    let held = |desk: &TestGovernance| {
         let state = desk.governance.read(|state| serde_json::to_value(state).unwrap());
         state["calls"]["shares"]["by_agent"].clone()
     };
@@ -141,7 +141,7 @@ fn an_agent_begins_so_many_dimensions_a_day() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     hold(&mut desk, "begun", "coder", 9_999);
-    let new = |desk: &mut Desk, agent: &'static str, call: &str| {
+    let new = |desk: &mut TestGovernance, agent: &'static str, call: &str| {
         let asked = json!({"call": call, "tool": "fs.write", "args": {"path": format!("{call}/a.rs")}});
         desk.ask_as(agent, asked).unwrap()
     };
@@ -164,7 +164,7 @@ fn an_agent_begins_so_many_dimensions_a_day() {
 
 #[test]
 fn a_dimension_is_forgotten_two_years_after_its_last_outcome_and_not_by_a_clock_that_jumped() {
-    let held = |desk: &Desk| desk.governance.read(|state| state.counts().dimensions);
+    let held = |desk: &TestGovernance| desk.governance.read(|state| state.counts().dimensions);
     for jumped in [false, true] {
         let mut desk = governed();
         desk.earn("fs.write", "src");
@@ -216,7 +216,7 @@ fn grants_that_are_over_make_room_and_one_for_a_session_names_its_agent() {
     desk.append(all).unwrap();
     assert_eq!(desk.act("grant.given", given(1_000, plain.clone())).unwrap_err().code.as_str(), "state-full");
     desk.pass(2);
-    let grant = |number: usize, scope: Value, desk: &Desk| json!({"grant": format!("g{number}"), "scope": scope, "expires": desk.time + 3_600 * SECOND});
+    let grant = |number: usize, scope: Value, desk: &TestGovernance| json!({"grant": format!("g{number}"), "scope": scope, "expires": desk.time + 3_600 * SECOND});
     let session = json!({"tool": "fs.write", "session": "s1"});
     let lone = grant(1_001, session, &desk);
     assert_eq!(desk.act("grant.given", lone).unwrap_err().code.as_str(), "schema");
@@ -224,7 +224,7 @@ fn grants_that_are_over_make_room_and_one_for_a_session_names_its_agent() {
     owned["session"] = json!("s1");
     let owned = grant(1_001, owned, &desk);
     desk.act("grant.given", owned).unwrap();
-    let ask = |desk: &mut Desk, agent: &'static str, call: &str| {
+    let ask = |desk: &mut TestGovernance, agent: &'static str, call: &str| {
         let mut event = desk.event("tool.requested", "agent:1", &request(call));
         (event.agent, event.session) = (Some(agent.into()), Some("s1".into()));
         let caused = desk.append(vec![event]).unwrap();
@@ -289,7 +289,7 @@ fn a_key_that_says_when_it_was_made_expires_however_long_it_was_not_seen() {
 #[test]
 fn so_many_blocked_dimensions_are_tried_at_a_time_and_no_longer_than_a_week() {
     let mut desk = governed();
-    let probe = |desk: &Desk, number: usize, seconds: u64| {
+    let probe = |desk: &TestGovernance, number: usize, seconds: u64| {
         let dimension = json!({"tool": "fs.write", "context": format!("c{number}"), "model": "-", "task_type": "-", "workspace": "-"});
         json!({"dimension": dimension, "expires": desk.time + seconds * SECOND, "reason": "mended"})
     };

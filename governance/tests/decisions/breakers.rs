@@ -3,9 +3,9 @@
 use bitacora_vocabulary::Verdict;
 use serde_json::json;
 
-use crate::desk::{Desk, decision, governed, kinds, verdict};
+use crate::desk::{TestGovernance, decision, governed, kinds, verdict};
 
-fn request(desk: &mut Desk, call: &str) -> Vec<bitacora_formats::Event<'static>> {
+fn request(desk: &mut TestGovernance, call: &str) -> Vec<bitacora_formats::Event<'static>> {
     let event = desk.event(
         "tool.requested",
         "agent:111111111111",
@@ -15,7 +15,7 @@ fn request(desk: &mut Desk, call: &str) -> Vec<bitacora_formats::Event<'static>>
 }
 
 /// A call that a person approved.
-fn approved(desk: &mut Desk, call: &str) {
+fn approved(desk: &mut TestGovernance, call: &str) {
     let decision = decision(&request(desk, call));
     let approval = decision.approval.unwrap();
     desk.act(

@@ -6,7 +6,7 @@ use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
 use crate::budgets::{ask, ask_in, budget, cost, end, held, priced, request, set};
-use crate::desk::{Desk, data, kinds, verdict};
+use crate::desk::{TestGovernance, data, kinds, verdict};
 
 const HOUR: u64 = 3_600;
 
@@ -35,7 +35,7 @@ fn a_deadline_gives_back_what_a_call_was_to_cost_and_an_outcome_after_it_still_c
     assert!(desk.is_in_step());
 }
 
-fn time_out(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
+fn time_out(desk: &mut TestGovernance, call: &str) -> Vec<Event<'static>> {
     let mut late =
         desk.event("tool.failed", "service:scheduler", &json!({"call": call, "status": "timeout"}));
     late.source = "urn:bitacora:scheduler".into();

@@ -5,11 +5,11 @@ use bitacora_governance::limits::{MAX_BUDGET_WINDOWS_OF_AGENT, MAX_BUDGETS_OF_CA
 use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, decision, governed, kinds, verdict};
+use crate::desk::{TestGovernance, decision, governed, kinds, verdict};
 
 const HOUR: u64 = 3_600;
 
-fn trusted() -> Desk {
+fn trusted() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk
@@ -19,11 +19,11 @@ fn budget(name: &str, scope: &Value, limits: &Value, period: &str) -> Value {
     json!({"budget": name, "scope": scope, "limits": limits, "period": period, "on_exceed": "deny"})
 }
 
-fn set(desk: &mut Desk, name: &str, limits: &Value, period: &str) {
+fn set(desk: &mut TestGovernance, name: &str, limits: &Value, period: &str) {
     desk.act("budget.configured", budget(name, &json!({}), limits, period)).unwrap();
 }
 
-fn ask_in(desk: &mut Desk, agent: &'static str, call: &str, run: &str) -> Vec<Event<'static>> {
+fn ask_in(desk: &mut TestGovernance, agent: &'static str, call: &str, run: &str) -> Vec<Event<'static>> {
     let body = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
     let mut event = desk.event("tool.requested", "agent:111111111111", &body);
     (event.agent, event.run) = (Some(agent.into()), Some(run.to_owned().into()));
@@ -31,7 +31,7 @@ fn ask_in(desk: &mut Desk, agent: &'static str, call: &str, run: &str) -> Vec<Ev
 }
 
 /// An answer of a model, in a run of its own.
-fn answered(desk: &mut Desk, run: String) {
+fn answered(desk: &mut TestGovernance, run: String) {
     let called = json!({"model": "m", "provider": "p", "tokens": {"in": 1}, "status": "ok"});
     let mut event = desk.event("model.called", "agent:111111111111", &called);
     event.run = Some(run.into());

@@ -8,7 +8,7 @@ use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{BudgetCharged, Charge, Verdict};
 use serde_json::json;
 
-use crate::desk::{Desk, data, decision, governed};
+use crate::desk::{TestGovernance, data, decision, governed};
 
 const DAY_S: u64 = 24 * 3_600;
 
@@ -39,7 +39,7 @@ fn held(state: &State, now: u64) -> (u64, u64) {
     (standing.spent.cost_micro_usd, standing.reserved.cost_micro_usd)
 }
 
-fn configure(desk: &mut Desk, limit: u64) {
+fn configure(desk: &mut TestGovernance, limit: u64) {
     desk.act(
         "budget.configured",
         json!({"budget": "b", "scope": {}, "limits": {"cost_micro_usd": limit}, "period": "seven_days",

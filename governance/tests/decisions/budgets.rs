@@ -5,12 +5,12 @@ use bitacora_governance::{BudgetQuestion, Spend};
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, data, decision, governed, kinds, scope_of, tool, verdict};
 
 const HOUR: u64 = 3_600;
 
 /// A trusted tool that costs 100 micro-USD a call.
-pub(crate) fn priced() -> Desk {
+pub(crate) fn priced() -> TestGovernance {
     let mut desk = governed();
     let mut document = tool("fs.write");
     document["estimated_cost_micro_usd"] = json!(100);
@@ -23,7 +23,7 @@ pub(crate) fn budget(scope: Value, limits: Value, period: &str, on_exceed: &str)
     json!({"budget": "b", "scope": scope, "limits": limits, "period": period, "on_exceed": on_exceed})
 }
 
-pub(crate) fn set(desk: &mut Desk, limits: Value, period: &str, on_exceed: &str) {
+pub(crate) fn set(desk: &mut TestGovernance, limits: Value, period: &str, on_exceed: &str) {
     desk.act("budget.configured", budget(json!({}), limits, period, on_exceed)).unwrap();
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn request(call: &str) -> Value {
 
 /// Asks as part of a session and a run.
 pub(crate) fn ask_in(
-    desk: &mut Desk,
+    desk: &mut TestGovernance,
     call: &str,
     session: Option<&'static str>,
     run: Option<&'static str>,
@@ -42,7 +42,7 @@ pub(crate) fn ask_in(
 }
 
 fn caused_in(
-    desk: &mut Desk,
+    desk: &mut TestGovernance,
     call: &str,
     session: Option<&'static str>,
     run: Option<&'static str>,
@@ -52,11 +52,16 @@ fn caused_in(
     desk.append(vec![event]).unwrap()
 }
 
-pub(crate) fn ask(desk: &mut Desk, call: &str) -> (Verdict, String) {
+pub(crate) fn ask(desk: &mut TestGovernance, call: &str) -> (Verdict, String) {
     verdict(&ask_in(desk, call, None, None))
 }
 
-pub(crate) fn end(desk: &mut Desk, call: &str, kind: &'static str, outcome: Value) -> Vec<Event<'static>> {
+pub(crate) fn end(
+    desk: &mut TestGovernance,
+    call: &str,
+    kind: &'static str,
+    outcome: Value,
+) -> Vec<Event<'static>> {
     let mut body = outcome;
     body["call"] = json!(call);
     let event = desk.event(kind, "agent:111111111111", &body);
@@ -64,7 +69,7 @@ pub(crate) fn end(desk: &mut Desk, call: &str, kind: &'static str, outcome: Valu
 }
 
 /// Returns the spending and the reservations of the budget `b`, in all its windows.
-pub(crate) fn held(desk: &Desk) -> (Spend, Spend) {
+pub(crate) fn held(desk: &TestGovernance) -> (Spend, Spend) {
     let at = bitacora_formats::Micros(desk.time);
     desk.governance.read(|state| {
         let budgets = state.all_budgets();
@@ -175,7 +180,7 @@ fn an_approval_that_was_asked_for_before_a_budget_was_spent_does_not_lift_that()
     let reviewed = |call: &str| json!({"call": call, "tool": "fs.write", "args": {"path": "docs/a.md"}});
     let asked = desk.ask_with(reviewed("c1")).unwrap();
     assert_eq!(verdict(&asked), (Verdict::Review, "trust-require-review".into()));
-    let resolve = |desk: &mut Desk, asked: &DecisionMade| {
+    let resolve = |desk: &mut TestGovernance, asked: &DecisionMade| {
         let resolved = json!({"approval": asked.approval, "resolution": "approved", "by": "operator:0"});
         desk.act("approval.resolved", resolved).unwrap();
     };

@@ -5,11 +5,11 @@ use bitacora_governance::{MAX_CHECKS_FAILED_IN_A_ROW, SCHEDULER_SOURCE};
 use bitacora_vocabulary::{TrustObserved, TrustOutcome, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};
+use crate::desk::{TestGovernance, data, decision, governed, kinds, tool, verdict};
 use crate::golden::rejudged;
 
 /// A ledger with a shell whose programs may run.
-fn shell() -> Desk {
+fn shell() -> TestGovernance {
     let mut desk = governed();
     let mut bash = tool("Bash");
     bash["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
@@ -18,18 +18,18 @@ fn shell() -> Desk {
     desk
 }
 
-fn run(desk: &mut Desk, call: &str, command: &str) {
+fn run(desk: &mut TestGovernance, call: &str, command: &str) {
     desk.ask(call, "Bash", json!({"command": command}));
 }
 
 /// Ends a call with these members.
-fn end(desk: &mut Desk, call: &str, kind: &'static str, mut members: Value) -> Vec<Event<'static>> {
+fn end(desk: &mut TestGovernance, call: &str, kind: &'static str, mut members: Value) -> Vec<Event<'static>> {
     members["call"] = json!(call);
     let event = desk.event(kind, "agent:111111111111", &members);
     desk.append(vec![event]).unwrap()
 }
 
-fn exits(desk: &mut Desk, call: &str, code: i64) -> Vec<Event<'static>> {
+fn exits(desk: &mut TestGovernance, call: &str, code: i64) -> Vec<Event<'static>> {
     end(desk, call, "tool.failed", json!({"status": "error", "exit_code": code}))
 }
 
@@ -39,7 +39,7 @@ fn outcome(caused: &[Event<'static>]) -> TrustOutcome {
 }
 
 /// The scheduler tells that no outcome came.
-fn overdue(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
+fn overdue(desk: &mut TestGovernance, call: &str) -> Vec<Event<'static>> {
     let mut event =
         desk.event("tool.failed", "service:scheduler", &json!({"call": call, "status": "timeout"}));
     event.source = SCHEDULER_SOURCE.into();
@@ -131,7 +131,7 @@ fn an_executor_that_reports_nothing_but_exit_codes_is_bounded() {
     let mut desk = shell();
     desk.earn("Bash", "go test");
     let mut next = 0;
-    let mut exit = |desk: &mut Desk| {
+    let mut exit = |desk: &mut TestGovernance| {
         next += 1;
         let call = format!("c{next}");
         run(desk, &call, &format!("go test ./p{next}"));
@@ -166,7 +166,8 @@ fn that_no_outcome_came_opens_no_breaker_of_what_only_looks() {
         read["risk"] = json!(risk);
         desk.act("tool.registered", read).unwrap();
         desk.earn("fs.read", "src");
-        let asked = |desk: &mut Desk, call: &str| desk.ask(call, "fs.read", json!({"path": "src/a.rs"}));
+        let asked =
+            |desk: &mut TestGovernance, call: &str| desk.ask(call, "fs.read", json!({"path": "src/a.rs"}));
         for number in 0..6 {
             asked(&mut desk, &format!("c{number}"));
         }
@@ -195,7 +196,7 @@ fn that_no_outcome_came_opens_no_breaker_of_what_only_looks() {
 #[test]
 fn an_exit_code_of_a_recorded_call_counts_nowhere() {
     let mut desk = shell();
-    let elsewhere = |desk: &mut Desk, kind: &'static str, mut members: Value| {
+    let elsewhere = |desk: &mut TestGovernance, kind: &'static str, mut members: Value| {
         members["assurance"] = json!("imported");
         let mut event = desk.event(kind, "admin:0", &members);
         event.stream = "session/one".into();

@@ -5,14 +5,14 @@ use bitacora_governance::{ReactorRefusal, RefusalCode, SCHEDULER_SOURCE};
 use bitacora_vocabulary::{TrustObserved, TrustOutcome, Verdict};
 use serde_json::json;
 
-use crate::desk::{Desk, data, governed, kinds, tool, verdict};
+use crate::desk::{TestGovernance, data, governed, kinds, tool, verdict};
 
-fn jumped(desk: &mut Desk) {
+fn jumped(desk: &mut TestGovernance) {
     let jump = json!({"from": desk.time, "to": desk.time + 1, "direction": "forward"});
     assert!(desk.act("ledger.clock-jumped", jump).unwrap().is_empty());
 }
 
-fn accepted(desk: &mut Desk) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+fn accepted(desk: &mut TestGovernance) -> Result<Vec<Event<'static>>, ReactorRefusal> {
     desk.act("clock.accepted", json!({"reason": "it had no network"}))
 }
 
@@ -55,7 +55,7 @@ fn nothing_ends_by_a_clock_that_jumped() {
     desk.ask("c2", "fs.write", json!({"path": "src/a.rs"}));
     jumped(&mut desk);
     desk.pass(100 * 365 * 24 * 3600);
-    let timeout = |desk: &mut Desk| {
+    let timeout = |desk: &mut TestGovernance| {
         let mut event =
             desk.event("tool.failed", "service:scheduler", &json!({"call": "c1", "status": "timeout"}));
         event.source = SCHEDULER_SOURCE.into();

@@ -5,9 +5,9 @@ use bitacora_governance::{MAX_CONTRACTS, ReactorRefusal, limits::MAX_BROKEN_OF_A
 use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, governed, kinds, verdict};
+use crate::desk::{TestGovernance, data, governed, kinds, verdict};
 
-fn trusted() -> Desk {
+fn trusted() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     let part = |kind: &str| json!([{"type": kind, "params": {"suite": "unit"}}]);
@@ -25,13 +25,17 @@ fn check(kind: &str, passed: bool) -> Value {
     json!([{"type": kind, "params": {"suite": "unit"}, "passed": passed}])
 }
 
-fn tell(desk: &mut Desk, agent: &'static str, body: &Value) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+fn tell(
+    desk: &mut TestGovernance,
+    agent: &'static str,
+    body: &Value,
+) -> Result<Vec<Event<'static>>, ReactorRefusal> {
     let mut event = desk.event("contract.checked", "agent:111111111111", body);
     event.agent = Some(agent.into());
     desk.append(vec![event])
 }
 
-fn ask(desk: &mut Desk, call: &str) -> (Verdict, String) {
+fn ask(desk: &mut TestGovernance, call: &str) -> (Verdict, String) {
     verdict(&desk.ask(call, "fs.write", json!({"path": "src/a.rs"})))
 }
 
@@ -65,7 +69,7 @@ fn a_call_before_which_a_check_failed_is_denied_until_it_holds() {
 }
 
 #[test]
-fn what_was_checked_is_remembered_for_an_hour() {
+fn a_check_is_stored_for_an_hour() {
     for (seconds, denied) in [(3_599, true), (3_600, false)] {
         let mut desk = trusted();
         tell(&mut desk, "coder", &checked("c1", "pre", &check("tree_clean", false))).unwrap();

@@ -6,7 +6,7 @@ use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{ClockCorrected, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, START, data, governed, kinds, tool, verdict};
+use crate::desk::{SECOND, START, TestGovernance, data, governed, kinds, tool, verdict};
 use crate::golden::rejudged;
 
 const MINUTE: u64 = 60 * SECOND;
@@ -16,13 +16,13 @@ const DAY: u64 = 24 * HOUR;
 const STEPS: usize = 60;
 
 /// A desk whose frames take their time from a clock that is set now and then.
-struct ClockedDesk {
-    desk: Desk,
+struct ClockedGovernance {
+    desk: TestGovernance,
     clock: u64,
 }
 
-impl ClockedDesk {
-    fn new(desk: Desk) -> Self {
+impl ClockedGovernance {
+    fn new(desk: TestGovernance) -> Self {
         Self { desk, clock: START }
     }
 
@@ -68,8 +68,8 @@ impl ClockedDesk {
     }
 }
 
-fn trusted() -> ClockedDesk {
-    let mut machine = ClockedDesk::new(governed());
+fn trusted() -> ClockedGovernance {
+    let mut machine = ClockedGovernance::new(governed());
     machine.desk.earn("fs.write", "src");
     machine
 }
@@ -114,7 +114,7 @@ fn rates_refill_and_breakers_cool_down_after_a_correction_backwards() {
     let limit = json!({"scope": {"by": "tool", "name": "fs.read"},
                        "limit": {"burst": 1, "refill": 1, "period_ms": 60_000}});
     machine.desk.act("rate.configured", limit).unwrap();
-    let read = |machine: &mut ClockedDesk, call: &str| {
+    let read = |machine: &mut ClockedGovernance, call: &str| {
         verdict(&machine.desk.ask(call, "fs.read", json!({"path": "src/a.rs"})))
     };
     assert_eq!(read(&mut machine, "r1").0, Verdict::Allow);
@@ -140,7 +140,7 @@ fn approvals_and_deadlines_end_after_a_correction_backwards() {
     machine.ask("c1");
     machine.set(machine.clock - DAY);
     machine.accept();
-    let over = |machine: &ClockedDesk| {
+    let over = |machine: &ClockedGovernance| {
         let at = machine.state(|state| state.time_by(machine_clock(&machine.clock)));
         machine.state(|state| (state.overdue_calls(at).len(), state.expired_approvals(at).len()))
     };
@@ -196,7 +196,7 @@ fn what_was_recorded_before_time_went_on_so_stands_still_as_it_did() {
 
 #[test]
 fn hours_of_rules_are_those_of_the_clock_that_was_accepted() {
-    let mut machine = ClockedDesk::new(governed());
+    let mut machine = ClockedGovernance::new(governed());
     machine.desk.earn("fs.write", "src");
     let rules = json!([
         {"id": "night", "match": {"time_window": {"from": "00:00", "to": "06:00"}}, "action": "deny", "reason": "at night"},
@@ -233,7 +233,7 @@ fn new_keys_are_taken_after_a_correction_and_old_ones_stay_expired() {
     let old = key_of(machine.clock);
     machine.set(machine.clock + 2 * DAY);
     machine.accept();
-    let ask = |machine: &mut ClockedDesk, call: &str, key: &str| {
+    let ask = |machine: &mut ClockedGovernance, call: &str, key: &str| {
         let request =
             json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "idempotency_key": key});
         verdict(&machine.desk.ask_with(request).unwrap()).1

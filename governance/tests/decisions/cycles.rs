@@ -3,14 +3,14 @@
 use bitacora_vocabulary::DecisionMade;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, decision, kinds, tool};
+use crate::desk::{TestGovernance, data, decision, kinds, tool};
 use crate::real_actions::starter;
 use crate::rounds::{CallScope, RUN, SESSION, ask, bound, caused, is_loop, request, told, trusted};
 
 const ALONE: CallScope = CallScope(None, None);
 
 /// Makes calls for these files, one after another: which of them are loops.
-fn loops(desk: &mut Desk, place: CallScope, files: &str) -> String {
+fn loops(desk: &mut TestGovernance, place: CallScope, files: &str) -> String {
     let made = files.chars().map(|file| {
         let number = desk.log.len();
         let made = ask(desk, place, &format!("n{number}"), &format!("src/{file}.rs"));
@@ -160,7 +160,7 @@ fn what_waits_for_a_person_is_no_part_of_what_was_done_since() {
     assert!(desk.is_in_step());
 }
 
-fn poll(desk: &mut Desk, number: usize, tool: &str, args: &Value) -> DecisionMade {
+fn poll(desk: &mut TestGovernance, number: usize, tool: &str, args: &Value) -> DecisionMade {
     let call = format!("p{number}");
     let body = json!({"call": call, "tool": tool, "args": args, "cwd": "/home/ana/work"});
     decision(&caused(desk, SESSION, &body))
@@ -192,8 +192,9 @@ fn a_poll_passes_a_hundred_times_and_neither_counts_nor_begins_anew() {
     }
     let mut desk = starter();
     let output = json!({"bash_id": "b1"});
-    let grep =
-        |desk: &mut Desk, number: usize| is_loop(&poll(desk, number, "Grep", &json!({"pattern": "x"})));
+    let grep = |desk: &mut TestGovernance, number: usize| {
+        is_loop(&poll(desk, number, "Grep", &json!({"pattern": "x"})))
+    };
     let said = [1, 3, 5].map(|number| {
         assert!(!is_loop(&poll(&mut desk, number + 1, "BashOutput", &output)));
         grep(&mut desk, number)

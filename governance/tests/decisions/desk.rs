@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub(crate) const START: u64 = 1_795_305_600_000_000;
 pub(crate) const SECOND: u64 = 1_000_000;
 
-pub(crate) struct Desk {
+pub(crate) struct TestGovernance {
     pub(crate) governance: Governance,
     published: Box<dyn ReactorState>,
     staged: State,
@@ -26,19 +26,19 @@ pub(crate) struct Desk {
     ids: u64,
     drawn: u64,
     /// Every frame, for replays.
-    pub(crate) log: Vec<Vec<PlacedEvent>>,
+    pub(crate) log: Vec<Vec<LocatedEvent>>,
 }
 
 /// An event at its place.
 #[derive(Clone)]
-pub(crate) struct PlacedEvent {
+pub(crate) struct LocatedEvent {
     pub(crate) position: Position,
     pub(crate) time: Micros,
     pub(crate) derived: bool,
     pub(crate) event: Event<'static>,
 }
 
-impl PlacedEvent {
+impl LocatedEvent {
     pub(crate) fn observed<'a>(&'a self, examination: Option<&'a Examination>) -> ObservedEvent<'a> {
         ObservedEvent {
             position: self.position,
@@ -51,7 +51,7 @@ impl PlacedEvent {
     }
 }
 
-impl Desk {
+impl TestGovernance {
     pub(crate) fn new() -> Self {
         let governance = Governance::default();
         let published = governance.state();
@@ -114,9 +114,9 @@ impl Desk {
 
     fn react(
         &mut self,
-        placed: &[PlacedEvent],
+        placed: &[LocatedEvent],
         examined: &[Option<Box<Examination>>],
-    ) -> Result<Vec<PlacedEvent>, ReactorRefusal> {
+    ) -> Result<Vec<LocatedEvent>, ReactorRefusal> {
         let mut frame = Vec::new();
         for (one, examination) in placed.iter().zip(examined) {
             let mut queue: VecDeque<_> = self.staged.react(&one.observed(examination.as_deref()))?.into();
@@ -131,10 +131,10 @@ impl Desk {
         Ok(frame)
     }
 
-    fn place(&mut self, event: Event<'static>, derived: bool) -> PlacedEvent {
+    fn place(&mut self, event: Event<'static>, derived: bool) -> LocatedEvent {
         let position = Position::new(self.next).unwrap();
         self.next += 1;
-        PlacedEvent { position, time: Micros(self.time), derived, event }
+        LocatedEvent { position, time: Micros(self.time), derived, event }
     }
 
     /// Returns `true` if the staged state and the published one are the same.
@@ -359,8 +359,8 @@ pub(crate) fn kinds<'a>(caused: &'a [Event<'static>]) -> Vec<&'a str> {
 }
 
 /// Returns a ledger with one tool and a policy that follows trust.
-pub(crate) fn governed() -> Desk {
-    let mut desk = Desk::new();
+pub(crate) fn governed() -> TestGovernance {
+    let mut desk = TestGovernance::new();
     desk.act("tool.registered", tool("fs.write")).unwrap();
     desk.publish(1, "allow");
     desk

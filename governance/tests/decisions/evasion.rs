@@ -3,16 +3,16 @@
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, scope_of, verdict};
+use crate::desk::{SECOND, TestGovernance, governed, scope_of, verdict};
 
-fn asked(desk: &mut Desk, call: &str, model: &str, task: Option<&str>) -> DecisionMade {
+fn asked(desk: &mut TestGovernance, call: &str, model: &str, task: Option<&str>) -> DecisionMade {
     let request = json!({
         "call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}, "model": model, "task_type": task,
     });
     desk.ask_with(request).unwrap()
 }
 
-fn set(desk: &mut Desk, context: &str, model: &str, counts: Value) {
+fn set(desk: &mut TestGovernance, context: &str, model: &str, counts: Value) {
     let dimension =
         json!({"tool": "fs.write", "context": context, "model": model, "task_type": "-", "workspace": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
@@ -27,7 +27,7 @@ fn bad() -> Value {
 }
 
 /// A policy that trusts nobody's record, and a grant for all of it: as mild as it gets.
-fn mild() -> Desk {
+fn mild() -> TestGovernance {
     let mut desk = governed();
     desk.publish_rules(
         2,

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed, scope_of, tool};
+use crate::desk::{TestGovernance, governed, scope_of, tool};
 use crate::gate_history::at_the_gate;
 use crate::imports::{accept, batch};
 use crate::rounds_history::going_round;
 use crate::times_history::in_time;
 
 /// One of everything that calls go through.
-pub(crate) fn live() -> Desk {
+pub(crate) fn live() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
@@ -49,8 +49,8 @@ pub(crate) fn live() -> Desk {
 }
 
 /// An edit, an approval that expires, and a grant that is given and taken back.
-fn by_persons(desk: &mut Desk) {
-    let asked = |desk: &Desk, call: &str| {
+fn by_persons(desk: &mut TestGovernance) {
+    let asked = |desk: &TestGovernance, call: &str| {
         desk.governance.read(|state| state.open_call(call).unwrap().approval.clone().unwrap())
     };
     desk.ask("e1", "fs.write", json!({"path": "docs/e.md"}));
@@ -80,7 +80,7 @@ fn by_persons(desk: &mut Desk) {
 }
 
 /// Rates, panic, a suspension, a breaker that is configured and closed, principals, and a tool that is revoked.
-fn by_operators(desk: &mut Desk) {
+fn by_operators(desk: &mut TestGovernance) {
     desk.act("policy.activated", json!({"version": 1})).unwrap();
     desk.earn("fs.write", "lib");
     let scope = json!({"by": "tool", "name": "fs.write"});
@@ -120,20 +120,20 @@ fn by_operators(desk: &mut Desk) {
 }
 
 /// Budgets that are set, met, settled, given back and lifted; loops, runs that end, and work that is handed on.
-fn within_bounds(desk: &mut Desk) {
+fn within_bounds(desk: &mut TestGovernance) {
     desk.pass(24 * 3_600);
     desk.earn("fs.write", "lib");
     let budget = |name: &str, limits: Value, period: &str, on_exceed: &str| json!({"budget": name, "scope": {}, "limits": limits, "period": period, "on_exceed": on_exceed});
     desk.act("budget.configured", budget("all", json!({"cost_micro_usd": 1_000}), "seven_days", "pause"))
         .unwrap();
     desk.act("budget.configured", budget("each", json!({"calls": 3, "steps": 9}), "run", "deny")).unwrap();
-    let ask = |desk: &mut Desk, call: &str, path: &str, cost: u64| {
+    let ask = |desk: &mut TestGovernance, call: &str, path: &str, cost: u64| {
         let request = json!({"call": call, "tool": "fs.write", "args": {"path": path}, "estimated_cost_micro_usd": cost});
         let mut event = desk.event("tool.requested", "agent:111111111111", &request);
         (event.session, event.run) = (Some("s1".into()), Some("r1".into()));
         desk.append(vec![event]).unwrap();
     };
-    let tell = |desk: &mut Desk, kind: &'static str, data: Value| {
+    let tell = |desk: &mut TestGovernance, kind: &'static str, data: Value| {
         let mut event = desk.event(kind, "agent:111111111111", &data);
         event.run = Some("r1".into());
         desk.append(vec![event]).unwrap();
@@ -184,7 +184,7 @@ fn within_bounds(desk: &mut Desk) {
 }
 
 /// A contract that is broken before one call and after another.
-fn by_contract(desk: &mut Desk) {
+fn by_contract(desk: &mut TestGovernance) {
     desk.pass(3_600);
     desk.earn("fs.write", "new");
     let part = |kind: &str| json!([{"type": kind, "params": {}}]);
@@ -209,7 +209,7 @@ fn by_contract(desk: &mut Desk) {
 }
 
 /// Acts for the third version of the rules: omissions of callers, reports on others, and calls ahead of time.
-fn without_a_way_round(desk: &mut Desk) {
+fn without_a_way_round(desk: &mut TestGovernance) {
     desk.pass(24 * 3_600);
     let mended = json!({"dimension": {"tool": "fs.write", "context": "new", "model": "-", "task_type": "-", "workspace": "-"},
                         "by": "operator:0", "reason": "mended"});
@@ -219,7 +219,7 @@ fn without_a_way_round(desk: &mut Desk) {
     document["estimated_cost_micro_usd"] = json!(100);
     desk.act("tool.changed", document).unwrap();
     let budget = |scope: Value, limits: Value, period: &str, on_exceed: &str| json!({"budget": "w", "scope": scope, "limits": limits, "period": period, "on_exceed": on_exceed});
-    let ask_in = |desk: &mut Desk, call: &str, run: &str| {
+    let ask_in = |desk: &mut TestGovernance, call: &str, run: &str| {
         let request = json!({"call": call, "tool": "fs.write", "args": {"path": "new/a.rs"}, "estimated_cost_micro_usd": 1});
         let mut event = desk.event("tool.requested", "agent:111111111111", &request);
         (event.session, event.run) = (Some("s7".into()), Some(run.to_owned().into()));
@@ -281,7 +281,7 @@ fn without_a_way_round(desk: &mut Desk) {
 }
 
 /// Acts for the fourth version of the rules: reservations stay while the clock is not believed.
-fn by_a_clock_that_jumped(desk: &mut Desk) {
+fn by_a_clock_that_jumped(desk: &mut TestGovernance) {
     desk.pass(24 * 3_600);
     let daily = json!({"budget": "x", "scope": {}, "limits": {"cost_micro_usd": 150}, "period": "day", "on_exceed": "deny"});
     desk.act("budget.configured", daily).unwrap();
@@ -299,7 +299,7 @@ fn by_a_clock_that_jumped(desk: &mut Desk) {
 }
 
 /// A call that was recorded elsewhere, before and after it is accepted.
-fn from_elsewhere(desk: &mut Desk) {
+fn from_elsewhere(desk: &mut TestGovernance) {
     let request =
         json!({"call": "i1", "tool": "fs.write", "args": {"path": "old/a.rs"}, "assurance": "imported"});
     let outcome = json!({"call": "i1", "status": "ok", "assurance": "imported"});
@@ -314,7 +314,7 @@ fn from_elsewhere(desk: &mut Desk) {
 }
 
 /// Answers the approval that a call waits for, and asks again with it.
-fn resolve(desk: &mut Desk, call: &str, resolution: &str) {
+fn resolve(desk: &mut TestGovernance, call: &str, resolution: &str) {
     let id = desk.governance.read(|state| state.open_call(call).unwrap().approval.clone().unwrap());
     desk.act("approval.resolved", json!({"approval": id, "resolution": resolution, "by": "operator:0"}))
         .unwrap();

@@ -3,10 +3,10 @@
 use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, decision, governed, tool, verdict};
+use crate::desk::{TestGovernance, decision, governed, tool, verdict};
 
 /// A ledger whose next call of `fs.write` in `src` is allowed.
-fn trusting() -> Desk {
+fn trusting() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk
@@ -27,7 +27,7 @@ fn what_a_call_was_examined_with_has_moved_and_nothing_is_decided() {
         ("tool.registered", tool("fs.write"), true),
         ("policy.activated", rules, true),
     ] {
-        let mut desk = Desk::new();
+        let mut desk = TestGovernance::new();
         if kind != "tool.registered" {
             desk.act("tool.registered", tool("fs.write")).unwrap();
         }
@@ -86,7 +86,7 @@ fn a_policy_that_cannot_be_read_denies() {
 
 /// Goes on in this state, with so many copies of the first entry of a map in its place. Written as text: values of so many would
 /// take longer than all that is tested with them.
-fn fill(desk: &mut Desk, part: &str, map: &str, count: usize) {
+fn fill(desk: &mut TestGovernance, part: &str, map: &str, count: usize) {
     let mut state = desk.governance.read(|state| serde_json::to_value(state).unwrap());
     let one = state[part][map][0][1].to_string();
     state[part][map] = json!("entries");
@@ -103,7 +103,7 @@ fn a_state_that_is_full_denies() {
         ("keys", "used", 200_000, "idempotency keys"),
     ] {
         let mut desk = trusting();
-        let ask = |desk: &mut Desk, call: &str, path: &str| {
+        let ask = |desk: &mut TestGovernance, call: &str, path: &str| {
             let mut asked = request(call);
             asked["args"]["path"] = json!(path);
             asked["idempotency_key"] = json!(call);

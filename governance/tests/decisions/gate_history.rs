@@ -3,12 +3,12 @@
 use bitacora_vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, decision, tool};
+use crate::desk::{TestGovernance, decision, tool};
 
 const PROJECT: &str = "/home/ana/src/acme/cli";
 
 /// Guarded files, tools that nobody registered, exit codes, and state that is kept apart.
-pub(crate) fn at_the_gate(desk: &mut Desk) {
+pub(crate) fn at_the_gate(desk: &mut TestGovernance) {
     desk.pass(24 * 3_600);
     desk.act(
         "budget.configured",
@@ -41,7 +41,13 @@ pub(crate) fn at_the_gate(desk: &mut Desk) {
     in_sessions_and_of_servers(desk, settings);
 }
 
-fn ask(desk: &mut Desk, agent: &'static str, call: &str, tool: &str, args: Value) -> Option<String> {
+fn ask(
+    desk: &mut TestGovernance,
+    agent: &'static str,
+    call: &str,
+    tool: &str,
+    args: Value,
+) -> Option<String> {
     let request = json!({"call": call, "tool": tool, "args": args, "cwd": PROJECT});
     let mut event = desk.event("tool.requested", "agent:111111111111", &request);
     (event.agent, event.run) = (Some(agent.into()), Some("shared".into()));
@@ -49,11 +55,11 @@ fn ask(desk: &mut Desk, agent: &'static str, call: &str, tool: &str, args: Value
     made.approval.map(|approval| approval.to_string())
 }
 
-fn run(desk: &mut Desk, agent: &'static str, call: &str, command: &str) -> Option<String> {
+fn run(desk: &mut TestGovernance, agent: &'static str, call: &str, command: &str) -> Option<String> {
     ask(desk, agent, call, "Bash", json!({"command": command}))
 }
 
-fn by_files_and_commands(desk: &mut Desk) {
+fn by_files_and_commands(desk: &mut TestGovernance) {
     for (number, path) in [".env", ".env.example", "Makefile", "src/a.rs"].into_iter().enumerate() {
         ask(desk, "coder", &format!("g{number}"), "Read", json!({"file_path": path}));
     }
@@ -88,7 +94,7 @@ fn by_files_and_commands(desk: &mut Desk) {
 }
 
 /// Budgets, runs, consent and a no of one agent beside those of another one.
-fn apart(desk: &mut Desk) {
+fn apart(desk: &mut TestGovernance) {
     let budget = json!({"budget": "y", "scope": {}, "limits": {"calls": 2}, "period": "day", "on_exceed": "deny",
                         "counted": "each_agent"});
     desk.act("budget.configured", budget).unwrap();
@@ -129,7 +135,7 @@ fn apart(desk: &mut Desk) {
 }
 
 /// Rules that hold calls to their session's folder, and tools that have the names of others; whose run it is that work is handed from.
-fn in_sessions_and_of_servers(desk: &mut Desk, settings: Value) {
+fn in_sessions_and_of_servers(desk: &mut TestGovernance, settings: Value) {
     for (name, server) in [("Task", "web"), ("mcp__fs__look", "fs")] {
         let mut document = tool(name);
         document["server"] = json!(server);

@@ -5,11 +5,11 @@ use bitacora_formats::{Data, Event, Json, Micros, Position};
 use bitacora_governance::{Governance, REACTOR_VERSION, Reactor, Reevaluation, ReevaluationReport, State};
 use serde_json::{Value, json};
 
-use crate::desk::PlacedEvent;
+use crate::desk::LocatedEvent;
 use crate::everything::live;
 
 /// A history that was recorded under one version of the rules.
-struct Golden {
+struct GoldenHistory {
     /// A frame a line; made once, never again: a new version gets a file of its own.
     frames: &'static str,
     /// The digest of the state behind it.
@@ -18,43 +18,43 @@ struct Golden {
     decisions: u64,
 }
 
-const GOLDEN: [Golden; 8] = [
-    Golden {
+const GOLDEN: [GoldenHistory; 8] = [
+    GoldenHistory {
         frames: include_str!("golden-v1.ndjson"),
         digest: "942d6220116d72d268490024d8b1625b05e8227780e271a875dc92d8ce128cfe",
         decisions: 36,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v2.ndjson"),
         digest: "8ed081c11e3cd46e294bb4581492e2a9b1499e2ba77aafd60cd6ac14c6e51057",
         decisions: 50,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v3.ndjson"),
         digest: "1cf4eee2ebeca663ec93cd6e0086c2c506237de49cbd96a49eda73eb34cb888d",
         decisions: 65,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v4.ndjson"),
         digest: "9fd4ad03e5464472e81b93ecf29e1357c4a4ec2a6969282b67dfdbd5a6c93627",
         decisions: 68,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v5.ndjson"),
         digest: "e8d889004579d15f7f02fd065add446b8cb38c1b348ad379f21f839e04902203",
         decisions: 68,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v6.ndjson"),
         digest: "5287b4b926c52f3300bd83e84ef33b76addccacdeebd28ed6f0eaf6a94c32363",
         decisions: 107,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v7.ndjson"),
         digest: "51c53a57c330c56be5ba3876c8402e6b8301b7d227923dd40ada1de878af35de",
         decisions: 120,
     },
-    Golden {
+    GoldenHistory {
         frames: include_str!("golden-v8.ndjson"),
         digest: "5de00a7fec1c32494ea49cf772a38142ce024beaaabc9ed3c936b4d4dce11830",
         decisions: 180,
@@ -62,7 +62,7 @@ const GOLDEN: [Golden; 8] = [
 ];
 
 /// A frame as it is kept here.
-pub(crate) fn line(frame: &[PlacedEvent]) -> String {
+pub(crate) fn line(frame: &[LocatedEvent]) -> String {
     let events: Vec<Value> = frame
         .iter()
         .map(|placed| {
@@ -83,7 +83,7 @@ pub(crate) fn line(frame: &[PlacedEvent]) -> String {
     Value::from(events).to_string()
 }
 
-fn recorded(line: &str) -> Vec<PlacedEvent> {
+fn recorded(line: &str) -> Vec<LocatedEvent> {
     let events: Vec<Value> = serde_json::from_str(line).unwrap();
     let text = |value: &Value| value.as_str().map(|text| std::borrow::Cow::from(text.to_owned()));
     let placed = |value: &Value| {
@@ -94,7 +94,7 @@ fn recorded(line: &str) -> Vec<PlacedEvent> {
             (text(&value["actor"]), text(&value["agent"]), text(&value["call"]));
         (event.session, event.run) = (text(&value["session"]), text(&value["run"]));
         event.data = Data::Json(Json::check(owned("data").into_owned().into_bytes()).unwrap());
-        PlacedEvent {
+        LocatedEvent {
             position: Position::new(value["position"].as_u64().unwrap()).unwrap(),
             time: Micros(value["time"].as_u64().unwrap()),
             derived: value["derived"].as_bool().unwrap(),
@@ -104,7 +104,7 @@ fn recorded(line: &str) -> Vec<PlacedEvent> {
     events.iter().map(placed).collect()
 }
 
-pub(crate) fn rejudged(frames: &[Vec<PlacedEvent>]) -> (State, ReevaluationReport) {
+pub(crate) fn rejudged(frames: &[Vec<LocatedEvent>]) -> (State, ReevaluationReport) {
     let mut rejudging = Reevaluation::default();
     for frame in frames {
         let observed: Vec<_> = frame.iter().map(|placed| placed.observed(None)).collect();
@@ -113,8 +113,8 @@ pub(crate) fn rejudged(frames: &[Vec<PlacedEvent>]) -> (State, ReevaluationRepor
     rejudging.end()
 }
 
-impl Golden {
-    fn history(&self) -> Vec<Vec<PlacedEvent>> {
+impl GoldenHistory {
+    fn history(&self) -> Vec<Vec<LocatedEvent>> {
         self.frames.lines().map(recorded).collect()
     }
 }

@@ -3,7 +3,7 @@
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, kinds, scope_of, verdict};
+use crate::desk::{SECOND, TestGovernance, governed, kinds, scope_of, verdict};
 use crate::golden::rejudged;
 
 const DAY: u64 = 24 * 3_600;
@@ -19,7 +19,7 @@ fn critical(call: &str) -> Value {
 }
 
 /// A call that is asked for, and then again with a person's yes.
-fn approved(desk: &mut Desk, call: &str) -> DecisionMade {
+fn approved(desk: &mut TestGovernance, call: &str) -> DecisionMade {
     let asked = desk.ask_with(request(call)).unwrap();
     assert_eq!(asked.verdict, Verdict::Review, "{}", asked.reason);
     let id = asked.approval.clone().unwrap();
@@ -32,7 +32,7 @@ fn approved(desk: &mut Desk, call: &str) -> DecisionMade {
 }
 
 /// A ledger in which calls of `fs.write` on src failed so often that they are blocked. Its breaker is closed.
-fn blocked() -> Desk {
+fn blocked() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     for number in 0..5 {

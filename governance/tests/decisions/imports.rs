@@ -5,12 +5,17 @@ use bitacora_governance::{ReactorRefusal, RefusalCode, State};
 use bitacora_vocabulary::{BreakerCondition, Dimension, DimensionPart, Mode, ReasonCode, Score, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, decision, governed, here, kinds, tool, verdict};
+use crate::desk::{TestGovernance, data, decision, governed, here, kinds, tool, verdict};
 use crate::golden::rejudged;
 
 const LONG_AGO: &str = "2026-01-02T03:04:05Z";
 
-fn recorded(desk: &mut Desk, stream: &'static str, kind: &'static str, mut data: Value) -> Event<'static> {
+fn recorded(
+    desk: &mut TestGovernance,
+    stream: &'static str,
+    kind: &'static str,
+    mut data: Value,
+) -> Event<'static> {
     data["assurance"] = json!("imported");
     let mut event = desk.event(kind, "admin:0", &data);
     event.stream = stream.into();
@@ -22,7 +27,12 @@ fn request(call: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}})
 }
 
-pub(crate) fn call(desk: &mut Desk, call: &str, kind: &'static str, status: &str) -> Vec<Event<'static>> {
+pub(crate) fn call(
+    desk: &mut TestGovernance,
+    call: &str,
+    kind: &'static str,
+    status: &str,
+) -> Vec<Event<'static>> {
     let asked = recorded(desk, "session/one", "tool.requested", request(call));
     let ended = recorded(desk, "session/one", kind, json!({"call": call, "status": status}));
     let mut caused = desk.append(vec![asked]).unwrap();
@@ -120,7 +130,7 @@ pub(crate) fn batch(digest: &str) -> Value {
     json!({"digest": digest.repeat(64), "mapping": "m", "counts": counts, "sources": []})
 }
 
-pub(crate) fn accept(desk: &mut Desk, digest: &str) -> Result<Vec<Event<'static>>, ReactorRefusal> {
+pub(crate) fn accept(desk: &mut TestGovernance, digest: &str) -> Result<Vec<Event<'static>>, ReactorRefusal> {
     desk.act("import.accepted", json!({"digest": digest.repeat(64)}))
 }
 
@@ -161,7 +171,7 @@ fn what_is_accepted_is_what_that_import_brought() {
 }
 
 /// Returns the last update of the one dimension, as brought by the import that ends now.
-fn last_seen(desk: &mut Desk, times: &[&'static str]) -> Micros {
+fn last_seen(desk: &mut TestGovernance, times: &[&'static str]) -> Micros {
     for (number, time) in times.iter().enumerate() {
         for (kind, data) in [
             ("tool.requested", request(&format!("t{number}"))),
@@ -202,7 +212,7 @@ fn a_recordings_clock_goes_neither_back_nor_past_now() {
 fn a_recording_and_what_happens_now_end_no_calls_of_one_another() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
-    let live = |desk: &mut Desk, kind, data: Value| {
+    let live = |desk: &mut TestGovernance, kind, data: Value| {
         let mut event = desk.event(kind, "agent:111111111111", &data);
         event.stream = "session/one".into();
         desk.append(vec![event]).unwrap()

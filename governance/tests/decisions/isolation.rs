@@ -5,7 +5,7 @@ use bitacora_formats::Event;
 use bitacora_vocabulary::{ApprovalRequested, BoundedText, DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, data, decision, governed, kinds, scope_of, tool, verdict};
 use crate::golden::rejudged;
 
 const DAY: u64 = 86_400;
@@ -13,20 +13,25 @@ const CLI: &str = "/home/ana/src/acme/cli";
 const WEB: &str = "/home/ana/src/acme/web";
 
 /// A ledger in which trust stops nobody.
-fn open() -> Desk {
+fn open() -> TestGovernance {
     let mut desk = governed();
     allow_all(&mut desk, 2, &json!({"action": "allow", "trust": "ignore"}));
     desk
 }
 
-fn allow_all(desk: &mut Desk, version: u64, word: &Value) {
+fn allow_all(desk: &mut TestGovernance, version: u64, word: &Value) {
     let mut rule = json!({"id": "all", "match": {}, "reason": "for a test"});
     rule.as_object_mut().unwrap().extend(word.as_object().unwrap().clone());
     desk.publish_rules(version, json!([rule]));
 }
 
 /// A call of an agent in a run and a project, of arguments that no other call has.
-fn ask(desk: &mut Desk, agent: &'static str, run: Option<&'static str>, cwd: &str) -> (String, DecisionMade) {
+fn ask(
+    desk: &mut TestGovernance,
+    agent: &'static str,
+    run: Option<&'static str>,
+    cwd: &str,
+) -> (String, DecisionMade) {
     let call = format!("c{}", desk.log.len());
     let request =
         json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}, "cwd": cwd});
@@ -36,7 +41,12 @@ fn ask(desk: &mut Desk, agent: &'static str, run: Option<&'static str>, cwd: &st
     (call, made)
 }
 
-fn said(desk: &mut Desk, agent: &'static str, run: Option<&'static str>, cwd: &str) -> (Verdict, String) {
+fn said(
+    desk: &mut TestGovernance,
+    agent: &'static str,
+    run: Option<&'static str>,
+    cwd: &str,
+) -> (Verdict, String) {
     verdict(&ask(desk, agent, run, cwd).1)
 }
 
@@ -48,7 +58,7 @@ fn spent() -> (Verdict, String) {
     (Verdict::Deny, "budget-spent".to_owned())
 }
 
-fn set_budget(desk: &mut Desk, scope: Value, period: &str, counted: Option<&str>) {
+fn set_budget(desk: &mut TestGovernance, scope: Value, period: &str, counted: Option<&str>) {
     let mut budget =
         json!({"budget": "b", "scope": scope, "limits": {"calls": 2}, "period": period, "on_exceed": "deny"});
     counted.iter().for_each(|counted| budget["counted"] = json!(counted));
@@ -68,7 +78,7 @@ fn a_run_is_counted_for_each_agent_that_names_it() {
 }
 
 /// An agent begins a run.
-fn begin(desk: &mut Desk, agent: &'static str, run: &str, more: Value) {
+fn begin(desk: &mut TestGovernance, agent: &'static str, run: &str, more: Value) {
     let mut started = json!({"run": run, "kind": "task"});
     started.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut event = desk.event("run.started", "agent:111111111111", &started);
@@ -77,7 +87,7 @@ fn begin(desk: &mut Desk, agent: &'static str, run: &str, more: Value) {
 }
 
 /// Begins runs of an agent, each as the child of the one before it, and one of this name as the child of them all.
-fn begin_deep(desk: &mut Desk, agent: &'static str, run: &str) {
+fn begin_deep(desk: &mut TestGovernance, agent: &'static str, run: &str) {
     begin(desk, agent, "m0", json!({}));
     for number in 1..=6 {
         begin(desk, agent, &format!("m{number}"), json!({"parent": format!("m{}", number - 1)}));
@@ -212,7 +222,7 @@ fn that_an_allowed_call_was_blocked_gives_nothing_of_a_budget_back() {
     assert_eq!(said(&mut desk, "coder", None, CLI), allowed());
 }
 
-fn give(desk: &mut Desk, id: &str, scope: &Value, seconds: u64) -> Result<(), String> {
+fn give(desk: &mut TestGovernance, id: &str, scope: &Value, seconds: u64) -> Result<(), String> {
     let grant = json!({"grant": id, "scope": scope, "expires": desk.time + seconds * SECOND});
     desk.act("grant.given", grant).map(drop).map_err(|refused| refused.reason)
 }
@@ -259,7 +269,7 @@ fn a_grant_of_before_says_nothing_of_a_project_and_covers_none() {
 }
 
 /// A ledger in which each command is reviewed.
-fn commands() -> Desk {
+fn commands() -> TestGovernance {
     let mut desk = open();
     let mut bash = tool("Bash");
     bash["input_schema"] = json!({"type": "object", "properties": {"command": {"type": "string"}}});
@@ -269,7 +279,7 @@ fn commands() -> Desk {
     desk
 }
 
-fn run(desk: &mut Desk, agent: &'static str, command: &str) -> Vec<Event<'static>> {
+fn run(desk: &mut TestGovernance, agent: &'static str, command: &str) -> Vec<Event<'static>> {
     let call = format!("c{}", desk.log.len());
     let request = json!({"call": call, "tool": "Bash", "args": {"command": command}, "cwd": CLI});
     let mut event = desk.event("tool.requested", "agent:111111111111", &request);

@@ -4,14 +4,14 @@ use bitacora_formats::{Data, Json, Position};
 use bitacora_governance::{REACTOR_VERSION, Reevaluation, ReevaluationReport};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, PlacedEvent, data, governed};
+use crate::desk::{LocatedEvent, TestGovernance, data, governed};
 use crate::golden::rejudged;
 
-fn found(log: &[Vec<PlacedEvent>]) -> ReevaluationReport {
+fn found(log: &[Vec<LocatedEvent>]) -> ReevaluationReport {
     rejudged(log).1
 }
 
-fn trusted() -> Desk {
+fn trusted() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk

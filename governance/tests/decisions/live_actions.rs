@@ -7,7 +7,7 @@ use bitacora_formats::parse_time;
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, START, decision};
+use crate::desk::{START, TestGovernance, decision};
 use crate::real_actions::{Matrix, ending, recorded, request, starter};
 
 /// The most of a thousand calls that may be denied.
@@ -22,13 +22,13 @@ const MOST_REVIEWED: usize = 270;
 const SHOWN_CAUSES: usize = 45;
 
 /// Asks for a call as its agent did, and answers as its user did: the first verdict, and how it was answered in the end.
-fn live(desk: &mut Desk, number: usize, since: u64, action: &Value) -> DecisionMade {
+fn live(desk: &mut TestGovernance, number: usize, since: u64, action: &Value) -> DecisionMade {
     desk.time = desk.time.max(START + time_of(action) - since);
     let call = format!("real-{number}");
     let mut body = request(action);
     body["call"] = json!(call);
     let session = action["session"].as_str().unwrap().to_owned();
-    let asked = |desk: &mut Desk, body: &Value| {
+    let asked = |desk: &mut TestGovernance, body: &Value| {
         let mut event = desk.event("tool.requested", "agent:111111111111", body);
         event.agent = Some(agent_of(action).into());
         event.session = Some(session.clone().into());

@@ -3,14 +3,14 @@
 use bitacora_vocabulary::{DecisionMade, TrustRules};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed};
+use crate::desk::{TestGovernance, governed};
 use crate::golden::rejudged;
 
 fn request(call: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}})
 }
 
-fn ask(desk: &mut Desk, call: &str) -> DecisionMade {
+fn ask(desk: &mut TestGovernance, call: &str) -> DecisionMade {
     desk.ask_with(request(call)).unwrap()
 }
 
@@ -19,7 +19,7 @@ fn reason(made: &DecisionMade) -> String {
     made.reason.split(" Approval a").next().unwrap().to_owned()
 }
 
-fn set(desk: &mut Desk, [approvals, rejections, failures, streak]: [u64; 4]) {
+fn set(desk: &mut TestGovernance, [approvals, rejections, failures, streak]: [u64; 4]) {
     let dimension =
         json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     let counts =
@@ -154,7 +154,7 @@ fn a_breaker_says_what_failed_and_when_it_is_tried_again() {
 fn loops_runs_and_delegation_say_their_bounds() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
-    let in_run = |desk: &mut Desk, call: &str, path: &str, run: &'static str| {
+    let in_run = |desk: &mut TestGovernance, call: &str, path: &str, run: &'static str| {
         let request = json!({"call": call, "tool": "fs.write", "args": {"path": path}});
         let mut event = desk.event("tool.requested", "agent:111111111111", &request);
         event.run = Some(run.into());
@@ -166,7 +166,7 @@ fn loops_runs_and_delegation_say_their_bounds() {
         reason(&in_run(&mut desk, "c3", "src/a.rs", "r1")),
         "This is the same call of `fs.write` for the time number 3 in a row; from 3 on it is denied. Any other call, or a checkpoint, lifts that."
     );
-    let begin = |desk: &mut Desk, run: &str, parent: Option<&str>, calls: u32| {
+    let begin = |desk: &mut TestGovernance, run: &str, parent: Option<&str>, calls: u32| {
         let mut started = json!({"run": run, "kind": "task", "budget": {"calls": calls}});
         if let Some(parent) = parent {
             started["parent"] = json!(parent);

@@ -3,7 +3,7 @@
 use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, data, decision, governed, kinds, scope_of, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, data, decision, governed, kinds, scope_of, tool, verdict};
 
 fn request(call: &str, more: &Value) -> Value {
     let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
@@ -14,13 +14,13 @@ fn request(call: &str, more: &Value) -> Value {
 }
 
 /// A call that waits, and its approval.
-fn waiting(desk: &mut Desk, call: &str, more: &Value) -> String {
+fn waiting(desk: &mut TestGovernance, call: &str, more: &Value) -> String {
     let decision = desk.ask_with(request(call, more)).unwrap();
     assert_eq!(decision.verdict, Verdict::Review);
     decision.approval.unwrap().to_string()
 }
 
-fn resolve(desk: &mut Desk, approval: &str, resolution: &str) -> Result<(), String> {
+fn resolve(desk: &mut TestGovernance, approval: &str, resolution: &str) -> Result<(), String> {
     let word = json!({"approval": approval, "resolution": resolution, "by": "operator:0"});
     desk.act("approval.resolved", word).map(|_| ()).map_err(|refusal| refusal.code.as_str().to_owned())
 }
@@ -131,7 +131,7 @@ fn an_edit_shows_the_arguments_that_its_digest_is_of() {
     let approval = waiting(&mut desk, "c1", &json!({}));
     let digest =
         desk.governance.read(|state| state.approval(&approval).unwrap().request.action_digest.clone());
-    let edit = |desk: &mut Desk, args: Value| {
+    let edit = |desk: &mut TestGovernance, args: Value| {
         let edit = json!({
             "approval": approval, "resolution": "edited", "by": "operator:0", "action_digest": digest,
             "args": args,
@@ -220,7 +220,7 @@ fn a_key_is_in_flight_up_to_the_deadline_that_was_named() {
     }
 }
 
-fn grant(desk: &mut Desk, id: &str, scope: Value) {
+fn grant(desk: &mut TestGovernance, id: &str, scope: Value) {
     let expires = desk.time + 3_600 * SECOND;
     desk.act("grant.given", json!({"grant": id, "scope": scope, "expires": expires})).unwrap();
 }

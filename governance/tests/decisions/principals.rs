@@ -5,14 +5,14 @@ use bitacora_governance::RefusalCode;
 use bitacora_vocabulary::PrincipalCreated;
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::desk::TestGovernance;
 
 const HASH_A: &str = "bb2dd5e1f0ee85c1c2b5d64a4f6a97f8e63b5a8e12c5d4a4f1c5c4cf3c6b0d11";
 const HASH_B: &str = "0d3f1a2b4c5d6e7f8091a2b3c4d5e6f70123456789abcdef0123456789abcdef";
 
 #[test]
 fn principals_come_and_go_by_events_alone() {
-    let mut desk = Desk::new();
+    let mut desk = TestGovernance::new();
     let agent = json!({"principal": "seven", "role": "agent", "agent": "coder", "token_hash": HASH_B});
     let refused = desk.act("principal.created", agent.clone()).unwrap_err();
     assert_eq!(refused.code, RefusalCode::InvalidData, "the first one is an admin");
@@ -21,7 +21,7 @@ fn principals_come_and_go_by_events_alone() {
         .unwrap();
     desk.act("principal.created", agent.clone()).unwrap();
     assert!(desk.act("principal.created", agent).is_err(), "an id is given once");
-    let valid = |desk: &Desk| {
+    let valid = |desk: &TestGovernance| {
         let at = Micros(desk.time);
         desk.governance
             .read(|state| state.principals().valid(at).map(PrincipalCreated::actor).collect::<Vec<_>>())

@@ -9,7 +9,7 @@ use bitacora_vocabulary::{
 };
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, governed, here};
+use crate::desk::{SECOND, TestGovernance, governed, here};
 use crate::imports::{batch, call};
 
 #[test]
@@ -53,7 +53,7 @@ fn only_what_was_examined_before_something_moved_may_be_sent_again() {
 #[test]
 fn readers_see_what_waits_what_is_over_and_what_does_not_pass() {
     let mut desk = governed();
-    let approval = |desk: &mut Desk, call: &str, path: &str| {
+    let approval = |desk: &mut TestGovernance, call: &str, path: &str| {
         desk.ask(call, "fs.write", json!({"path": path})).approval.unwrap()
     };
     let first = approval(&mut desk, "c1", "src/a.rs");

@@ -16,7 +16,7 @@ use documents::{AGENTS, OPERATOR, PATHS, TOOLS, dimension, policy, tool, trust};
 use serde_json::{Value, json};
 
 /// A source of requests.
-pub(crate) struct RandomActs {
+pub(crate) struct RandomRequests {
     numbers: SeededRng,
     ids: u64,
     asked: u64,
@@ -33,7 +33,7 @@ pub(crate) struct RandomRequest {
     pub(crate) events: Vec<Event<'static>>,
 }
 
-impl RandomActs {
+impl RandomRequests {
     pub(crate) fn new(seed: u64) -> Self {
         Self { numbers: SeededRng::new(seed), ids: 0, asked: 0, requests: BTreeMap::new(), answered: vec![] }
     }
@@ -68,7 +68,7 @@ impl RandomActs {
             13..=19 => vec![self.outcome()],
             20 => self.call_and_outcome(),
             21..=23 => vec![self.resolution(known, now)],
-            24..=26 => self.asked_again(),
+            24..=26 => self.check_repeated_call(),
             27 => vec![self.by_policy(known)],
             28 => vec![self.by_rate()],
             29 => vec![self.by_breaker(known)],
@@ -209,7 +209,7 @@ impl RandomActs {
     }
 
     /// Asks again with an approval that was answered; now and then two calls with the same one at once.
-    fn asked_again(&mut self) -> Vec<Event<'static>> {
+    fn check_repeated_call(&mut self) -> Vec<Event<'static>> {
         let Some((approval, number)) = self.answered.pop() else { return vec![self.call()] };
         let Some((asker, mut request)) = self.requests.get(&number).cloned() else {
             return vec![self.call()];

@@ -8,7 +8,7 @@ use bitacora_governance::{Policy, STARTER_POLICY, STARTER_TOOLS, parse_policy};
 use bitacora_vocabulary::{ToolDocument, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, decision, kinds};
+use crate::desk::{TestGovernance, decision, kinds};
 
 /// A call that a person rejected is allowed at most this often for each time that one is that went well, in hundredths.
 const MOST_REJECTED_ALLOWED: usize = 50;
@@ -30,8 +30,8 @@ pub(crate) fn recorded() -> Option<Vec<Value>> {
 }
 
 /// A ledger with the starter's tools and policy.
-pub(crate) fn starter() -> Desk {
-    let mut desk = Desk::new();
+pub(crate) fn starter() -> TestGovernance {
+    let mut desk = TestGovernance::new();
     let tools: Vec<ToolDocument> = serde_json::from_str(STARTER_TOOLS).unwrap();
     for tool in &tools {
         desk.act("tool.registered", serde_json::to_value(tool).unwrap()).unwrap();
@@ -49,7 +49,13 @@ pub(crate) fn starter() -> Desk {
 }
 
 /// Returns the imported event of an action.
-fn event(desk: &mut Desk, kind: &'static str, action: &Value, time: &str, mut body: Value) -> Event<'static> {
+fn event(
+    desk: &mut TestGovernance,
+    kind: &'static str,
+    action: &Value,
+    time: &str,
+    mut body: Value,
+) -> Event<'static> {
     body["call"] = action["call"].clone();
     body["assurance"] = json!("imported");
     let mut event = desk.event(kind, "admin:0", &body);
@@ -140,7 +146,7 @@ impl Matrix {
 }
 
 /// Takes an action into the ledger. Returns the row it counts in, and the verdict that it would have had.
-fn judged(desk: &mut Desk, action: &Value) -> (&'static str, Verdict) {
+fn judged(desk: &mut TestGovernance, action: &Value) -> (&'static str, Verdict) {
     let (row, kind, body) = ending(action);
     let at = action["at"].as_str().unwrap();
     let asked = event(desk, "tool.requested", action, at, request(action));

@@ -4,7 +4,7 @@
 use bitacora_vocabulary::Verdict;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed, scope_of};
+use crate::desk::{TestGovernance, governed, scope_of};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -13,7 +13,7 @@ fn request(call: &str) -> Value {
 }
 
 /// A ledger in which a map, and the times at which its entries leave, hold as many of one entry as there may be.
-fn full(part: &str, map: &str, times: &str, limit: usize) -> Desk {
+fn full(part: &str, map: &str, times: &str, limit: usize) -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     let keyed = json!({
@@ -78,7 +78,7 @@ fn keys_of_calls_that_were_denied_because_there_are_too_many_are_not_kept() {
 #[test]
 fn grants_that_are_over_make_room() {
     let mut desk = governed();
-    let give = |desk: &mut Desk, number: u64| {
+    let give = |desk: &mut TestGovernance, number: u64| {
         let (scope, expires) = (scope_of("coder", "src"), desk.time + 60_000_000);
         desk.act("grant.given", json!({"grant": format!("g{number}"), "scope": scope, "expires": expires}))
     };
@@ -92,7 +92,7 @@ fn grants_that_are_over_make_room() {
 #[test]
 fn what_is_configured_already_can_be_made_stricter_however_much_there_is() {
     let mut desk = governed();
-    let observe = |desk: &mut Desk, number: u64, mode: &str| {
+    let observe = |desk: &mut TestGovernance, number: u64, mode: &str| {
         desk.act("mode.configured", json!({"mode": mode, "scope": {"tool": format!("t{number}")}}))
     };
     (0..1_000).for_each(|number| drop(observe(&mut desk, number, "observe").unwrap()));

@@ -5,9 +5,9 @@ use bitacora_governance::{ReactorState, State};
 use bitacora_vocabulary::{TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, scope_of, tool};
+use crate::desk::{SECOND, TestGovernance, governed, scope_of, tool};
 
-fn refused(desk: &mut Desk, kind: &'static str, data: Value) -> String {
+fn refused(desk: &mut TestGovernance, kind: &'static str, data: Value) -> String {
     let before = desk.governance.read(Clone::clone);
     let Err(refusal) = desk.act(kind, data.clone()) else { panic!("{kind} {data}") };
     assert!(!refusal.reason.contains("does not fit"), "{kind}: {}", refusal.reason);

@@ -4,10 +4,10 @@ use bitacora_formats::Event;
 use bitacora_vocabulary::{Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, decision, governed, kinds, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, decision, governed, kinds, tool, verdict};
 
 /// A ledger whose calls of `fs.write` in `src` are allowed.
-fn trusting() -> Desk {
+fn trusting() -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk
@@ -22,7 +22,7 @@ fn request(call: &str, more: &Value) -> Value {
 }
 
 /// Records the timeout of a call as the scheduler does.
-fn timed_out(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
+fn timed_out(desk: &mut TestGovernance, call: &str) -> Vec<Event<'static>> {
     let data = json!({"call": call, "status": "timeout", "error_type": "deadline"});
     let mut event = desk.event("tool.failed", "service:scheduler", &data);
     event.source = "urn:bitacora:scheduler".into();
@@ -126,7 +126,7 @@ fn a_policy_says_how_long_keys_are_good_that_are_first_used_under_it() {
     let mut desk = trusting();
     desk.publish_document(2, rules.clone(), TrustRules::v2(), json!({"key_life_s": 3_600}));
     let mut asked = 0;
-    let mut said = |desk: &mut Desk, key: &str| {
+    let mut said = |desk: &mut TestGovernance, key: &str| {
         asked += 1;
         let asked = request(&format!("c{asked}"), &json!({"idempotency_key": key}));
         desk.ask_with(asked).unwrap().reason_code.as_str()

@@ -8,14 +8,14 @@ use bitacora_governance::{Reactor, ReactorRefusal, ReactorState, State};
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::Value;
 
-use crate::desk::{Desk, data, draw};
+use crate::desk::{TestGovernance, data, draw};
 use crate::golden::{line, rejudged};
-use crate::random_acts::RandomActs;
+use crate::random_acts::RandomRequests;
 
 const STEPS: u64 = 300;
 
 /// The events that a request caused, or the reason of its refusal.
-type Became = Result<Vec<Event<'static>>, ReactorRefusal>;
+type RequestResult = Result<Vec<Event<'static>>, ReactorRefusal>;
 
 /// The first seed: from here on, twelve histories hold every reason, derived event and refusal.
 const FIRST_SEED: u64 = 200;
@@ -27,9 +27,12 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 /// Runs one history after another; `each` sees the desk and the result of each request.
-fn run(seed: u64, mut each: impl FnMut(&Desk, &[Event<'static>], &Became)) -> Desk {
-    let (mut desk, mut acts) = (Desk::new(), RandomActs::new(seed));
-    let mut append = |desk: &mut Desk, events: Vec<Event<'static>>| {
+fn run(
+    seed: u64,
+    mut each: impl FnMut(&TestGovernance, &[Event<'static>], &RequestResult),
+) -> TestGovernance {
+    let (mut desk, mut acts) = (TestGovernance::new(), RandomRequests::new(seed));
+    let mut append = |desk: &mut TestGovernance, events: Vec<Event<'static>>| {
         let became = desk.append(events.clone());
         each(desk, &events, &became);
     };
@@ -56,12 +59,12 @@ fn shares_add_up(state: &State) {
 
 #[test]
 fn at_every_position_live_folded_and_restarted_are_the_same() {
-    let mut came = Came::default();
+    let mut came = ReplayCoverage::default();
     for seed in seeds() {
         // Folded event by event; and saved and restored behind every frame, so that a snapshot is taken at each position.
         let (mut folded, mut saved) = (State::default(), State::default());
         // The same requests to a ledger that is opened anew before each fifth of them.
-        let (mut restarted, mut step) = (Desk::new(), 0);
+        let (mut restarted, mut step) = (TestGovernance::new(), 0);
         for begun in restarted.log.iter().flatten() {
             folded.fold(&[begun.observed(None)]);
             saved.fold(&[begun.observed(None)]);
@@ -170,14 +173,14 @@ fn two_runs_of_a_seed_are_the_same_byte_for_byte() {
 
 /// The reasons, events and refusals that histories came upon.
 #[derive(Default)]
-struct Came {
+struct ReplayCoverage {
     reasons: BTreeSet<String>,
     derived: BTreeSet<String>,
     refused: BTreeSet<String>,
 }
 
-impl Came {
-    fn upon(&mut self, became: &Became) {
+impl ReplayCoverage {
+    fn upon(&mut self, became: &RequestResult) {
         let caused = match became {
             Ok(caused) => caused,
             Err(refusal) => {
@@ -204,7 +207,10 @@ impl Came {
         for (found, wanted) in [(&self.reasons, REASONS), (&self.derived, DERIVED), (&self.refused, REFUSED)]
         {
             let missing: Vec<_> = wanted.split_whitespace().filter(|one| !found.contains(*one)).collect();
-            assert!(missing.is_empty(), "never {missing:?} among {found:?}: change what `RandomActs` rolls");
+            assert!(
+                missing.is_empty(),
+                "never {missing:?} among {found:?}: change what `RandomRequests` rolls"
+            );
         }
     }
 }

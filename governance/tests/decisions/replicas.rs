@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_governance::{
-    CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, Replica, State, StateCopy,
-    StatePatch, Unpredictable,
+    CutProgress, Executor, MAX_PIECE_ENTRIES, PredictedCall, Prediction, PredictionRefusal, Replica, State,
+    StateCopy, StatePatch,
 };
 use bitacora_vocabulary::{ApprovalRequested, DecisionMade, ReasonCode, Verdict};
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, data, decision, governed, scope_of};
-use crate::random_acts::RandomActs;
+use crate::desk::{SECOND, TestGovernance, data, decision, governed, scope_of};
+use crate::random_acts::RandomRequests;
 
 const STEPS: u64 = 400;
 
@@ -32,7 +32,7 @@ impl SyncedReplica {
     }
 
     /// Tells it the changes since the last time.
-    fn catch_up(&mut self, desk: &Desk) {
+    fn catch_up(&mut self, desk: &TestGovernance) {
         let now = desk.governance.copy();
         let before = self.base.replace(Arc::clone(&now));
         let mut progress = CutProgress::default();
@@ -47,7 +47,7 @@ impl SyncedReplica {
         }
     }
 
-    fn predict(&self, event: &Event<'_>, at: u64) -> Result<Prediction, Unpredictable> {
+    fn predict(&self, event: &Event<'_>, at: u64) -> Result<Prediction, PredictionRefusal> {
         self.predict_between(event, (at, at))
     }
 
@@ -55,7 +55,7 @@ impl SyncedReplica {
         &self,
         event: &Event<'_>,
         (earliest, latest): (u64, u64),
-    ) -> Result<Prediction, Unpredictable> {
+    ) -> Result<Prediction, PredictionRefusal> {
         let Data::Json(json) = &event.data else { panic!("without data") };
         let call = PredictedCall {
             request: json.as_bytes(),
@@ -90,7 +90,7 @@ fn apart(mut event: Event<'static>) -> Event<'static> {
 fn predictions_are_what_is_decided_next() {
     let (mut codes, mut denied) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
     for seed in 0..44 {
-        let (mut desk, mut acts) = (Desk::new(), RandomActs::new(seed));
+        let (mut desk, mut acts) = (TestGovernance::new(), RandomRequests::new(seed));
         let mut told = BTreeMap::from(
             [
                 ("coder", "agent:111111111111"),
@@ -266,7 +266,7 @@ fn a_no_that_may_be_over_by_now_denies_nothing() {
     let (first, second) = (asked("c1"), asked("c2"));
     let now = desk.time;
     assert!(
-        matches!(coder.predict(&first, now), Err(Unpredictable::AskedBefore(call)) if call.as_str() == "c1")
+        matches!(coder.predict(&first, now), Err(PredictionRefusal::AskedBefore(call)) if call.as_str() == "c1")
     );
     let predicted = coder.predict_between(&second, (now, now + SECOND)).unwrap();
     assert_eq!((predicted.verdict, predicted.reason_code), (Verdict::Deny, ReasonCode::BudgetSpent));

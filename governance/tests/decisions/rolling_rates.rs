@@ -5,26 +5,26 @@ use bitacora_testkit::SeededRng;
 use bitacora_vocabulary::{DecisionMade, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, verdict};
+use crate::desk::{SECOND, TestGovernance, governed, verdict};
 use crate::golden::rejudged;
 
 const MINUTE: u64 = 60 * SECOND;
 
-fn limited(rolling: &Value) -> Desk {
+fn limited(rolling: &Value) -> TestGovernance {
     let mut desk = governed();
     desk.earn("fs.write", "src");
     desk.act("rate.configured", json!({"scope": {"by": "agent"}, "rolling": rolling})).unwrap();
     desk
 }
 
-fn ask(desk: &mut Desk) -> DecisionMade {
+fn ask(desk: &mut TestGovernance) -> DecisionMade {
     let call = format!("c{}", desk.log.len());
     let path = format!("src/{call}.rs");
     desk.ask(&call, "fs.write", json!({"path": path}))
 }
 
 /// Asks for a call. The error is the wait until one is taken, in milliseconds.
-fn taken(desk: &mut Desk) -> Result<(), u64> {
+fn taken(desk: &mut TestGovernance) -> Result<(), u64> {
     let made = ask(desk);
     if made.verdict == Verdict::Allow {
         return Ok(());
@@ -33,7 +33,7 @@ fn taken(desk: &mut Desk) -> Result<(), u64> {
     Err(made.retry_after_ms.unwrap().get())
 }
 
-fn check_again(desk: &Desk) {
+fn check_again(desk: &TestGovernance) {
     assert!(desk.is_in_step());
     let (replayed, found) = rejudged(&desk.log);
     assert_eq!(found.disagreements, []);
@@ -96,7 +96,7 @@ fn a_wait_that_is_told_is_long_enough_and_no_longer() {
 }
 
 /// Sets the time to one of UTC.
-fn at(desk: &mut Desk, utc: &str) {
+fn at(desk: &mut TestGovernance, utc: &str) {
     desk.time = parse_time(&format!("{utc}Z")).unwrap().0;
 }
 

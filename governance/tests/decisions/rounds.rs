@@ -5,12 +5,12 @@ use bitacora_governance::Policy;
 use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, data, decision, governed, kinds, tool, verdict};
+use crate::desk::{TestGovernance, data, decision, governed, kinds, tool, verdict};
 
 const HOUR: u64 = 3_600;
 
 /// A trusted tool, and another one.
-pub(crate) fn trusted() -> Desk {
+pub(crate) fn trusted() -> TestGovernance {
     let mut desk = governed();
     desk.act("tool.registered", tool("fs.read")).unwrap();
     desk.earn("fs.write", "src");
@@ -25,7 +25,7 @@ pub(crate) struct CallScope(pub(crate) Option<&'static str>, pub(crate) Option<&
 pub(crate) const SESSION: CallScope = CallScope(Some("s1"), None);
 pub(crate) const RUN: CallScope = CallScope(None, Some("r1"));
 
-pub(crate) fn caused(desk: &mut Desk, place: CallScope, request: &Value) -> Vec<Event<'static>> {
+pub(crate) fn caused(desk: &mut TestGovernance, place: CallScope, request: &Value) -> Vec<Event<'static>> {
     let mut event = desk.event("tool.requested", "agent:111111111111", request);
     (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
     desk.append(vec![event]).unwrap()
@@ -35,7 +35,7 @@ pub(crate) fn request(call: &str, path: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": path}})
 }
 
-pub(crate) fn ask(desk: &mut Desk, place: CallScope, call: &str, path: &str) -> DecisionMade {
+pub(crate) fn ask(desk: &mut TestGovernance, place: CallScope, call: &str, path: &str) -> DecisionMade {
     decision(&caused(desk, place, &request(call, path)))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn is_loop(made: &DecisionMade) -> bool {
     verdict(made) == (Verdict::Deny, "loop-detected".into())
 }
 
-pub(crate) fn told(desk: &mut Desk, kind: &'static str, place: CallScope, body: &Value) {
+pub(crate) fn told(desk: &mut TestGovernance, kind: &'static str, place: CallScope, body: &Value) {
     let mut event = desk.event(kind, "agent:111111111111", body);
     (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
     assert_eq!(desk.append(vec![event]).unwrap(), []);
@@ -128,7 +128,7 @@ fn a_quiet_session_is_forgotten_after_a_day() {
 }
 
 /// A policy that allows everything, with bounds of its own.
-pub(crate) fn bound(desk: &mut Desk, bounds: &Value) {
+pub(crate) fn bound(desk: &mut TestGovernance, bounds: &Value) {
     let rules: Vec<Rule> = serde_json::from_value(
         json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]),
     )
@@ -200,7 +200,7 @@ fn a_run_ends_where_its_steps_or_calls_do() {
 #[test]
 fn work_is_handed_on_so_often_and_no_further() {
     let mut desk = trusted();
-    let start = |desk: &mut Desk, run: &str, parent: Option<&str>| {
+    let start = |desk: &mut TestGovernance, run: &str, parent: Option<&str>| {
         let mut started = json!({"run": run, "kind": "task"});
         parent.iter().for_each(|parent| started["parent"] = json!(parent));
         told(desk, "run.started", CallScope(None, None), &started);
@@ -317,19 +317,22 @@ fn a_new_run_for_each_call_does_not_hide_what_goes_round_in_the_session() {
 #[test]
 fn what_other_agents_do_in_a_session_or_tell_of_a_run_moves_nothing() {
     let mut desk = trusted();
-    let ask_as = |desk: &mut Desk, agent: &'static str, place: CallScope, call: &str| {
+    let ask_as = |desk: &mut TestGovernance, agent: &'static str, place: CallScope, call: &str| {
         let mut event = desk.event("tool.requested", "agent:111111111111", &request(call, "src/a.rs"));
         (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
         event.agent = Some(agent.into());
         is_loop(&decision(&desk.append(vec![event]).unwrap()))
     };
-    let tell_as =
-        |desk: &mut Desk, agent: &'static str, kind: &'static str, place: CallScope, body: &Value| {
-            let mut event = desk.event(kind, "agent:111111111111", body);
-            (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
-            event.agent = Some(agent.into());
-            desk.append(vec![event]).unwrap();
-        };
+    let tell_as = |desk: &mut TestGovernance,
+                   agent: &'static str,
+                   kind: &'static str,
+                   place: CallScope,
+                   body: &Value| {
+        let mut event = desk.event(kind, "agent:111111111111", body);
+        (event.session, event.run) = (place.0.map(Into::into), place.1.map(Into::into));
+        event.agent = Some(agent.into());
+        desk.append(vec![event]).unwrap();
+    };
     for (place, call) in [(SESSION, "c"), (RUN, "r")] {
         for agent in ["one", "two", "three", "four"] {
             assert!(!ask_as(&mut desk, agent, place, &format!("{call}{agent}")), "each did it once");

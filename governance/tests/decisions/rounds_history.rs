@@ -3,10 +3,10 @@
 use bitacora_vocabulary::TrustRules;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, tool};
+use crate::desk::{TestGovernance, tool};
 
 /// Cycles of calls, polls, arguments that do not bind, calls without a session, and a contract of critical damage.
-pub(crate) fn going_round(desk: &mut Desk) {
+pub(crate) fn going_round(desk: &mut TestGovernance) {
     let rules =
         json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test", "trust": "ignore"}]);
     let bounds = json!({"polls": ["sleep"], "poll_calls": 2, "repeats_without_session": 3});
@@ -35,7 +35,7 @@ pub(crate) fn going_round(desk: &mut Desk) {
     desk.ask("w7", "Send", json!({"to": "+34601"}));
 }
 
-fn in_a_session(desk: &mut Desk) {
+fn in_a_session(desk: &mut TestGovernance) {
     let file = |name: &str| ("Read", json!({"file_path": format!("src/{name}.rs")}));
     let wait = || ("Wait", json!({"task": "t"}));
     let sleep = || ("Bash", json!({"command": "sleep 60"}));
@@ -53,7 +53,7 @@ fn in_a_session(desk: &mut Desk) {
         file("d"),
         file("d"),
     ];
-    let ask = |desk: &mut Desk, number: usize, tool: &str, args: &Value| {
+    let ask = |desk: &mut TestGovernance, number: usize, tool: &str, args: &Value| {
         let request = json!({"call": format!("r7-{number}"), "tool": tool, "args": args});
         let mut event = desk.event("tool.requested", "agent:111111111111", &request);
         event.session = Some("s7".into());

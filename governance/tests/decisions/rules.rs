@@ -3,11 +3,11 @@
 use bitacora_vocabulary::{BoundedNumber, Mode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed, tool, verdict};
+use crate::desk::{TestGovernance, governed, tool, verdict};
 
 /// A ledger under one policy, in which `fs.write` in `src` has earned its trust.
-fn under(rules: Value) -> Desk {
-    let mut desk = Desk::new();
+fn under(rules: Value) -> TestGovernance {
+    let mut desk = TestGovernance::new();
     desk.act("tool.registered", tool("fs.write")).unwrap();
     desk.earn("fs.write", "src");
     desk.publish_rules(1, rules);
@@ -22,7 +22,7 @@ fn rule(members: Value) -> Value {
     rule
 }
 
-fn asked(desk: &mut Desk, path: &str) -> (Verdict, String) {
+fn asked(desk: &mut TestGovernance, path: &str) -> (Verdict, String) {
     let call = format!("c{}", desk.log.len());
     verdict(&desk.ask(&call, "fs.write", json!({"path": path})))
 }
@@ -217,7 +217,7 @@ fn observing_is_for_whom_it_was_said() {
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Returns `true` if a rule that denies within a window denies at a minute of the week that begins on Monday.
-fn denies(desk: &mut Desk, minute: u64) -> bool {
+fn denies(desk: &mut TestGovernance, minute: u64) -> bool {
     const MINUTE: u64 = 60 * crate::desk::SECOND;
     // The first Monday behind the start, which is a Sunday.
     desk.time = crate::desk::START + 24 * 60 * MINUTE + minute * MINUTE;
@@ -298,7 +298,7 @@ fn a_condition_names_one_of_its_values_and_of_the_same_type() {
 fn trust_is_what_the_active_policy_takes_it_for() {
     let mut desk = governed();
     desk.earn("fs.write", "src");
-    let ask = |desk: &mut Desk, call: &str| desk.ask(call, "fs.write", json!({"path": "src/a.rs"}));
+    let ask = |desk: &mut TestGovernance, call: &str| desk.ask(call, "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(ask(&mut desk, "c1").verdict, Verdict::Allow);
     let mut slower = TrustRules::v2();
     slower.auto_approve_approvals = BoundedNumber::clamped(21);
@@ -329,7 +329,7 @@ fn where_a_call_reaches_that_works_somewhere_is_not_known_to_be_nowhere() {
     for document in [plain, shell] {
         desk.act("tool.registered", document).unwrap();
     }
-    let ask = |desk: &mut Desk, call: &str, tool: &str, path: &str| {
+    let ask = |desk: &mut TestGovernance, call: &str, tool: &str, path: &str| {
         verdict(&desk.ask(call, tool, json!({ "path": path })))
     };
     assert_eq!(ask(&mut desk, "c1", "shell", "make"), (Verdict::Deny, "policy-deny".into()));

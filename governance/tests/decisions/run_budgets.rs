@@ -6,23 +6,23 @@ use bitacora_vocabulary::{DecisionMade, ReasonCode, TrustRules, Verdict};
 use serde_json::{Value, json};
 
 use crate::budgets::{end, priced, request};
-use crate::desk::{Desk, SECOND, data, decision, kinds, verdict};
+use crate::desk::{SECOND, TestGovernance, data, decision, kinds, verdict};
 
 const HOUR: u64 = 3_600;
 
 /// Tells something of a run as its agent.
-fn tell(desk: &mut Desk, kind: &'static str, body: &Value) {
+fn tell(desk: &mut TestGovernance, kind: &'static str, body: &Value) {
     let mut event = desk.event(kind, "agent:111111111111", body);
     event.run = Some("r1".into());
     assert_eq!(desk.append(vec![event]).unwrap(), []);
 }
 
-fn begin(desk: &mut Desk, budget: &Value) {
+fn begin(desk: &mut TestGovernance, budget: &Value) {
     tell(desk, "run.started", &json!({"run": "r1", "kind": "graph", "budget": budget}));
 }
 
 fn caused_as(
-    desk: &mut Desk,
+    desk: &mut TestGovernance,
     agent: &'static str,
     call: &str,
     run: Option<&'static str>,
@@ -32,11 +32,11 @@ fn caused_as(
     desk.append(vec![event]).unwrap()
 }
 
-fn caused(desk: &mut Desk, call: &str) -> Vec<Event<'static>> {
+fn caused(desk: &mut TestGovernance, call: &str) -> Vec<Event<'static>> {
     caused_as(desk, "coder", call, Some("r1"))
 }
 
-fn ask(desk: &mut Desk, call: &str) -> DecisionMade {
+fn ask(desk: &mut TestGovernance, call: &str) -> DecisionMade {
     let made = decision(&caused(desk, call));
     // The same call again and again is another thing.
     tell(desk, "checkpoint.saved", &json!({"thread": "t", "checkpoint": call, "step": 1, "source": "loop"}));
@@ -235,12 +235,12 @@ fn a_run_that_began_under_earlier_rules_is_not_held() {
 }
 
 /// Runs that are to be told of.
-fn overdue(desk: &Desk) -> usize {
+fn overdue(desk: &TestGovernance) -> usize {
     desk.governance.read(|state| state.overdue_runs(bitacora_formats::Micros(desk.time))).len()
 }
 
 /// Tells that a run has told no end, from this source.
-fn tell_overdue(desk: &mut Desk, source: &'static str) -> bool {
+fn tell_overdue(desk: &mut TestGovernance, source: &'static str) -> bool {
     let mut event = desk.event("run.overdue", "service:scheduler", &json!({"run": "r1", "began": 1}));
     (event.source, event.run) = (source.into(), Some("r1".into()));
     desk.append(vec![event]).is_ok()

@@ -5,11 +5,11 @@ use bitacora_governance::{Policy, RecordedCall, WhatIf};
 use bitacora_vocabulary::{Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, scope_of, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, governed, scope_of, tool, verdict};
 use crate::golden::rejudged;
 
 /// A ledger that knows `fs.read` of two servers, and of none.
-fn served() -> Desk {
+fn served() -> TestGovernance {
     let mut desk = governed();
     for server in [json!("a"), json!("b"), Value::Null] {
         let mut read = tool("fs.read");
@@ -80,7 +80,7 @@ fn two_tools_with_one_name_are_not_registered() {
 }
 
 /// Returns a ledger with one rule, and one tool of a server, as `tools register --seen` registers named tools.
-fn seen(tool: &str, server: Option<&str>, rule: &Value) -> Desk {
+fn seen(tool: &str, server: Option<&str>, rule: &Value) -> TestGovernance {
     let mut desk = governed();
     let mut seen = crate::desk::tool(tool);
     seen["server"] = json!(server);
@@ -96,7 +96,7 @@ fn trusting(matches: &Value, action: &str) -> Value {
 }
 
 /// Returns the verdict on a call, also when it is judged again, and by a dry run of the same policy.
-fn said(desk: &mut Desk, tool: &str, server: Option<&str>, rule: &Value) -> (Verdict, String) {
+fn said(desk: &mut TestGovernance, tool: &str, server: Option<&str>, rule: &Value) -> (Verdict, String) {
     let call = format!("c{}", desk.log.len());
     let request =
         json!({"call": call, "tool": tool, "server": server, "args": {"path": "/home/ana/.ssh/id_rsa"}});

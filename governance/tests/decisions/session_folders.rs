@@ -5,7 +5,7 @@ use bitacora_governance::{Policy, RecordedCall, WhatIf};
 use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, decision, verdict};
+use crate::desk::{SECOND, TestGovernance, decision, verdict};
 use crate::golden::rejudged;
 use crate::real_actions::starter;
 
@@ -17,7 +17,7 @@ const SESSION_LIFE_S: u64 = 24 * 3_600;
 /// An agent, its session, and where it works.
 type AgentSession<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
-fn ask(desk: &mut Desk, command: &str, (agent, session, cwd): AgentSession<'_>) -> DecisionMade {
+fn ask(desk: &mut TestGovernance, command: &str, (agent, session, cwd): AgentSession<'_>) -> DecisionMade {
     let number = desk.log.len();
     // No call is the one before it again.
     let command = format!("{command} && echo {number}");
@@ -31,7 +31,7 @@ fn ask(desk: &mut Desk, command: &str, (agent, session, cwd): AgentSession<'_>) 
     decision(&desk.append(vec![event]).unwrap())
 }
 
-fn is_allowed(desk: &mut Desk, command: &str, place: AgentSession<'_>) -> bool {
+fn is_allowed(desk: &mut TestGovernance, command: &str, place: AgentSession<'_>) -> bool {
     match verdict(&ask(desk, command, place)) {
         (Verdict::Allow, _) => true,
         (Verdict::Review, reason) if reason == "no-rule" => false,
@@ -40,7 +40,7 @@ fn is_allowed(desk: &mut Desk, command: &str, place: AgentSession<'_>) -> bool {
 }
 
 /// The starter's ledger, with a session of `a` that began in the project.
-fn begun() -> Desk {
+fn begun() -> TestGovernance {
     let mut desk = starter();
     desk.act("mode.configured", json!({"mode": "enforce"})).unwrap();
     assert!(is_allowed(&mut desk, "ls", ("a", Some("s"), Some(PROJECT))));
@@ -100,7 +100,7 @@ fn a_session_keeps_its_folder_as_long_as_it_is_known() {
 #[test]
 fn trying_another_policy_knows_the_folder_of_the_session() {
     let mut desk = begun();
-    let otherwise = |desk: &mut Desk, asked: Value, cwd: &str| {
+    let otherwise = |desk: &mut TestGovernance, asked: Value, cwd: &str| {
         let made = ask(desk, "git status", ("a", Some("s"), Some(cwd)));
         let rule = json!([{"id": "r", "match": {"in_session_folder": asked}, "action": "allow", "reason": "r",
             "trust": "ignore"}]);

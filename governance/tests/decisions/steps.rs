@@ -3,11 +3,11 @@
 use bitacora_vocabulary::Verdict;
 use serde_json::json;
 
-use crate::desk::{Desk, SECOND, governed, scope_of, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, governed, scope_of, tool, verdict};
 
 #[test]
 fn what_is_not_registered_is_denied() {
-    let mut desk = Desk::new();
+    let mut desk = TestGovernance::new();
     assert_eq!(
         verdict(&desk.ask("c1", "fs.write", json!({"path": "a"}))),
         (Verdict::Deny, "tool-unknown".into())
@@ -31,7 +31,7 @@ fn arguments_that_nothing_could_be_held_against_are_denied() {
 
 #[test]
 fn without_a_policy_a_person_looks_at_every_call() {
-    let mut desk = Desk::new();
+    let mut desk = TestGovernance::new();
     desk.act("tool.registered", tool("fs.write")).unwrap();
     let decision = desk.ask("c1", "fs.write", json!({"path": "src/a.rs"}));
     assert_eq!(verdict(&decision), (Verdict::Review, "no-policy".into()));
@@ -55,7 +55,7 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
         json!({"tool": "fs.write", "context": "src", "model": "-", "task_type": "-", "workspace": "-"});
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
     // A critical call is denied otherwise.
-    let ask = |desk: &mut Desk, call: &str| {
+    let ask = |desk: &mut TestGovernance, call: &str| {
         let request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}, "blast_radius": "critical"});
         verdict(&desk.ask_with(request).unwrap())
     };
@@ -77,14 +77,14 @@ fn what_trust_blocks_is_reviewed_while_an_operator_has_it_tried() {
 #[test]
 fn what_is_tried_is_forgotten_when_its_time_is_over_and_no_sooner() {
     let mut desk = governed();
-    let probe = |desk: &mut Desk, context: &str, seconds: u64| {
+    let probe = |desk: &mut TestGovernance, context: &str, seconds: u64| {
         let dimension =
             json!({"tool": "fs.write", "context": context, "model": "-", "task_type": "-", "workspace": "-"});
         let expires = desk.time + seconds * SECOND;
         desk.act("trust.probed", json!({"dimension": dimension, "expires": expires, "reason": "mended"}))
             .unwrap();
     };
-    let tried = |desk: &Desk| {
+    let tried = |desk: &TestGovernance| {
         let state = desk.governance.read(|state| serde_json::to_value(state).unwrap());
         let tried = state["probes"].as_array().unwrap().iter();
         tried.map(|probe| probe[0]["context"].as_str().unwrap().to_owned()).collect::<Vec<_>>()

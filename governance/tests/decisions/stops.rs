@@ -52,7 +52,7 @@ fn an_allow_may_begin_within_its_time_and_while_nothing_stops_it() {
     assert_eq!(verdict(&decision), (Verdict::Allow, "allowed".into()));
     let placed = desk.log.last().unwrap().iter().find(|placed| placed.event.kind == "decision.made").unwrap();
     let (position, heard) = (placed.position, desk.time);
-    let may = |desk: &crate::desk::Desk, position, seconds: u64| {
+    let may = |desk: &crate::desk::TestGovernance, position, seconds: u64| {
         let at = Micros(heard + seconds * SECOND);
         desk.governance.read(|state| state.may_still_begin(&decision, position, at))
     };

@@ -3,19 +3,19 @@
 use bitacora_vocabulary::{DecisionMade, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, data, governed, kinds, tool, verdict};
+use crate::desk::{SECOND, TestGovernance, data, governed, kinds, tool, verdict};
 
 const DAY: u64 = 24 * 3_600;
 
 /// A ledger whose policy allows everything that trust does, with these times.
-fn timed(times: &Value) -> Desk {
+fn timed(times: &Value) -> TestGovernance {
     let mut desk = governed();
     let rules = json!([{"id": "all", "match": {}, "action": "allow", "reason": "for a test"}]);
     desk.publish_document(2, rules, TrustRules::v2(), json!({"times": times}));
     desk
 }
 
-fn ask(desk: &mut Desk, call: &str, approval: Option<&str>) -> DecisionMade {
+fn ask(desk: &mut TestGovernance, call: &str, approval: Option<&str>) -> DecisionMade {
     let mut request = json!({"call": call, "tool": "fs.write", "args": {"path": "src/a.rs"}});
     if let Some(approval) = approval {
         request["approval"] = json!(approval);
@@ -24,7 +24,7 @@ fn ask(desk: &mut Desk, call: &str, approval: Option<&str>) -> DecisionMade {
 }
 
 /// Records the end of an approval as the scheduler does, once its time is over.
-fn expire(desk: &mut Desk, approval: &str) {
+fn expire(desk: &mut TestGovernance, approval: &str) {
     let mut event = desk.event(
         "approval.resolved",
         "service:scheduler",

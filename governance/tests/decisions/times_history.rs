@@ -4,10 +4,10 @@ use bitacora_governance::SCHEDULER_SOURCE;
 use bitacora_vocabulary::TrustRules;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, tool};
+use crate::desk::{TestGovernance, tool};
 
 /// Times of a policy and of a tool, hours of a zone, a run's own budget and its end, and rates as rolling windows.
-pub(crate) fn in_time(desk: &mut Desk) {
+pub(crate) fn in_time(desk: &mut TestGovernance) {
     let rules = json!([
         {"id": "night", "match": {"time_window": {"from": "00:00", "to": "06:00", "zone": "Asia/Kathmandu"}}, "action": "deny",
          "reason": "for a test"},
@@ -39,7 +39,7 @@ pub(crate) fn in_time(desk: &mut Desk) {
     in_windows(desk);
 }
 
-fn without_an_answer(desk: &mut Desk) {
+fn without_an_answer(desk: &mut TestGovernance) {
     for (tool, waits) in [("Ask", 300), ("Slow", 200)] {
         desk.ask(&format!("{tool}-1"), tool, json!({"x": 1}));
         desk.pass(waits);
@@ -60,13 +60,13 @@ fn without_an_answer(desk: &mut Desk) {
     desk.ask("Ask-4", "Ask", json!({"x": 1}));
 }
 
-fn in_a_run(desk: &mut Desk) {
-    let tell = |desk: &mut Desk, kind: &'static str, run: &'static str, body: &Value| {
+fn in_a_run(desk: &mut TestGovernance) {
+    let tell = |desk: &mut TestGovernance, kind: &'static str, run: &'static str, body: &Value| {
         let mut event = desk.event(kind, "agent:111111111111", body);
         event.run = Some(run.into());
         desk.append(vec![event]).unwrap();
     };
-    let ask = |desk: &mut Desk, run: &'static str, call: &str| {
+    let ask = |desk: &mut TestGovernance, run: &'static str, call: &str| {
         let request = json!({"call": call, "tool": "Paid", "args": {"call": call}});
         let mut event = desk.event("tool.requested", "agent:111111111111", &request);
         event.run = Some(run.into());
@@ -98,7 +98,7 @@ fn in_a_run(desk: &mut Desk) {
     tell(desk, "run.completed", "late8", &json!({"run": "late8", "status": "failure"}));
 }
 
-fn in_windows(desk: &mut Desk) {
+fn in_windows(desk: &mut TestGovernance) {
     let rolling = json!({"windows": [{"calls": 2, "period_s": 3_600}], "day": {"calls": 4, "zone": "Europe/Madrid"}, "apart_s": 600});
     desk.act("rate.configured", json!({"scope": {"by": "tool", "name": "Paid"}, "rolling": rolling}))
         .unwrap();

@@ -5,7 +5,7 @@ use bitacora_governance::{Policy, RecordedCall, StepsVerdict, WhatIf};
 use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECOND, governed, tool};
+use crate::desk::{SECOND, TestGovernance, governed, tool};
 
 /// One rule, by which this is said of some calls.
 fn policy(matches: Value, action: &str) -> Policy {
@@ -14,7 +14,7 @@ fn policy(matches: Value, action: &str) -> Policy {
     Policy::compile(&rules, &TrustRules::v2()).unwrap()
 }
 
-fn what_if(desk: &Desk, policy: &Policy, decision: &DecisionMade) -> Option<WhatIf> {
+fn what_if(desk: &TestGovernance, policy: &Policy, decision: &DecisionMade) -> Option<WhatIf> {
     let call = RecordedCall { decision, request: None, time: Micros(desk.time) };
     desk.governance.read(|state| WhatIf::of(policy, state.tools(), &call))
 }

@@ -10,7 +10,7 @@ use bitacora_vocabulary::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::desk::{Desk, data, decision, draw, governed, here, verdict};
+use crate::desk::{TestGovernance, data, decision, draw, governed, here, verdict};
 use crate::golden::rejudged;
 use crate::imports::{accept, batch};
 
@@ -21,17 +21,17 @@ fn request(call: &str, cwd: &str) -> Value {
     json!({"call": call, "tool": "fs.write", "args": {"path": format!("src/{call}.rs")}, "cwd": cwd})
 }
 
-fn ask(desk: &mut Desk, cwd: &str) -> (String, DecisionMade) {
+fn ask(desk: &mut TestGovernance, cwd: &str) -> (String, DecisionMade) {
     let call = format!("c{}", desk.log.len());
     let made = desk.ask_with(request(&call, cwd)).unwrap();
     (call, made)
 }
 
-fn said(desk: &mut Desk, cwd: &str) -> (Verdict, String) {
+fn said(desk: &mut TestGovernance, cwd: &str) -> (Verdict, String) {
     verdict(&ask(desk, cwd).1)
 }
 
-fn fail(desk: &mut Desk, cwd: &str, times: usize) {
+fn fail(desk: &mut TestGovernance, cwd: &str, times: usize) {
     for _ in 0..times {
         let (call, _) = ask(desk, cwd);
         desk.fail(&call);
@@ -42,7 +42,7 @@ fn within(cwd: &str) -> Dimension {
     here("fs.write", "src").in_workspace(Some(&DimensionPart::new(cwd).unwrap()))
 }
 
-fn set(desk: &mut Desk, dimension: &Dimension, counts: Value) {
+fn set(desk: &mut TestGovernance, dimension: &Dimension, counts: Value) {
     desk.act("trust.set", json!({"dimension": dimension, "counts": counts, "reason": "for a test"})).unwrap();
 }
 
@@ -55,12 +55,12 @@ fn bad() -> Value {
 }
 
 /// Publishes a policy that asks for no trust, so that only stops and blocks keep calls from being allowed.
-fn mild(desk: &mut Desk, version: u64) {
+fn mild(desk: &mut TestGovernance, version: u64) {
     let rule = json!({"id": "all", "match": {}, "action": "allow", "reason": "r", "trust": "ignore"});
     desk.publish_rules(version, json!([rule]));
 }
 
-fn agrees(desk: &Desk) {
+fn agrees(desk: &TestGovernance) {
     let (state, found) = rejudged(&desk.log);
     assert_eq!(found.disagreements, []);
     assert!(found.decisions > 0 && desk.is_in_step());
@@ -88,7 +88,7 @@ fn an_agent_that_fails_in_one_project_is_stopped_in_no_other() {
 fn what_is_stopped_under_another_model_is_so_in_its_project_alone() {
     let mut desk = governed();
     mild(&mut desk, 2);
-    let asked = |desk: &mut Desk, cwd: &str| {
+    let asked = |desk: &mut TestGovernance, cwd: &str| {
         let mut request = request(&format!("m{}", desk.log.len()), cwd);
         request["model"] = json!("another");
         verdict(&desk.ask_with(request).unwrap())
@@ -218,7 +218,7 @@ fn what_was_recorded_elsewhere_counts_in_the_project_it_was_recorded_in() {
 }
 
 /// A call whose data is sealed under a key of its own subject.
-fn sealed(desk: &mut Desk, cwd: &str) -> DecisionMade {
+fn sealed(desk: &mut TestGovernance, cwd: &str) -> DecisionMade {
     let request = request(&format!("s{}", desk.log.len()), cwd);
     let mut event = desk.event("tool.requested", "agent:111111111111", &request);
     let mut examined = desk.governance.examine(&event).unwrap();

@@ -5,11 +5,11 @@ use bitacora_governance::{Policy, PolicyError, ZONE_DATA};
 use bitacora_vocabulary::{DecisionMade, Rule, TrustRules, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, governed, verdict};
+use crate::desk::{TestGovernance, governed, verdict};
 use crate::golden::rejudged;
 
 /// Returns a ledger whose policy allows calls within a window, and has all others reviewed.
-fn within(window: &Value) -> Desk {
+fn within(window: &Value) -> TestGovernance {
     let mut desk = governed();
     let rules = json!([
         {"id": "in-time", "match": {"time_window": window}, "action": "allow", "reason": "for a test", "trust": "ignore"},
@@ -20,7 +20,7 @@ fn within(window: &Value) -> Desk {
 }
 
 /// Asks for a call at a time of UTC.
-fn ask_at(desk: &mut Desk, utc: &str) -> DecisionMade {
+fn ask_at(desk: &mut TestGovernance, utc: &str) -> DecisionMade {
     let time = parse_time(&format!("{utc}Z")).unwrap().0;
     assert!(time >= desk.time, "{utc}");
     desk.time = time;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Unmappable;
+use super::MappingRefusal;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "struct Entry")]
@@ -78,15 +78,15 @@ pub(super) enum MessageContent<'a> {
 }
 
 impl<'a> TranscriptEntry<'a> {
-    pub(super) fn message(&self, kind: &str) -> Result<TranscriptMessage<'a>, Unmappable> {
-        let message = self.message.ok_or_else(|| Unmappable::new(format!("{kind} without a message")))?;
+    pub(super) fn message(&self, kind: &str) -> Result<TranscriptMessage<'a>, MappingRefusal> {
+        let message = self.message.ok_or_else(|| MappingRefusal::new(format!("{kind} without a message")))?;
         serde_json::from_str(message.get()).map_err(|error| within("message", &error))
     }
 }
 
 impl<'a> TranscriptMessage<'a> {
-    pub(super) fn content(&self) -> Result<MessageContent<'a>, Unmappable> {
-        let content = self.content.ok_or_else(|| Unmappable::new("a message without content"))?.get();
+    pub(super) fn content(&self) -> Result<MessageContent<'a>, MappingRefusal> {
+        let content = self.content.ok_or_else(|| MappingRefusal::new("a message without content"))?.get();
         let read = if content.starts_with('"') {
             serde_json::from_str(content).map(MessageContent::Text)
         } else {
@@ -97,7 +97,7 @@ impl<'a> TranscriptMessage<'a> {
 }
 
 /// Returns the text of a tool's result: itself, or its texts joined. Pictures and the like have none.
-pub(super) fn result_text(content: Option<&RawValue>) -> Result<String, Unmappable> {
+pub(super) fn result_text(content: Option<&RawValue>) -> Result<String, MappingRefusal> {
     let Some(content) = content.map(RawValue::get) else { return Ok(String::new()) };
     let read = if content.starts_with('"') {
         serde_json::from_str::<String>(content)
@@ -110,7 +110,7 @@ pub(super) fn result_text(content: Option<&RawValue>) -> Result<String, Unmappab
     read.map_err(|error| within("a tool result", &error))
 }
 
-fn within(what: &str, error: &serde_json::Error) -> Unmappable {
+fn within(what: &str, error: &serde_json::Error) -> MappingRefusal {
     let text = error.to_string();
-    Unmappable::new(format!("{what}: {}", text.split(" at line ").next().unwrap_or_default()))
+    MappingRefusal::new(format!("{what}: {}", text.split(" at line ").next().unwrap_or_default()))
 }

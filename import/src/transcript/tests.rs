@@ -183,7 +183,7 @@ fn lines_that_make_no_event_are_passed_over_by_name() {
 fn open_calls_are_bounded() {
     let mut transcript = Transcript::default();
     for number in 0..3 * MAX_OPEN_CALLS {
-        let open = WaitingCall { tool: "t".into(), model: None, at: None, gap: EventDraft::default() };
+        let open = PendingCall { tool: "t".into(), model: None, at: None, gap: EventDraft::default() };
         transcript.remember(format!("c{number}"), open);
         if number % 2 == 0 {
             transcript.calls.remove(&format!("c{number}"));

@@ -11,7 +11,7 @@ use crate::append::commits::{Commit, EndedSegment, FrameCommit};
 use crate::host::key_map::KeyMap;
 use crate::host::lock_order::{LockRank, OrderedMutex};
 use crate::segment_preallocator::BlankSegment;
-use crate::segments::FramePlace;
+use crate::segments::FrameEntry;
 use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 use crate::stream_tips::Tip;
@@ -175,7 +175,7 @@ impl Committer {
         let before = usize::try_from(frame.frame_offset - frame.offset).unwrap_or(usize::MAX);
         let header = frame.bytes.get(before..).and_then(|bytes| FrameHeader::parse(bytes).ok());
         let Some(header) = header else { return };
-        let place = FramePlace::stored(frame.frame_offset, &header);
+        let place = FrameEntry::stored(frame.frame_offset, &header);
         let segment = Arc::clone(&frame.segment);
         self.shared.read.recent.push(OpenFrame { segment, place, body: Arc::clone(&frame.body) });
     }

@@ -17,12 +17,12 @@ use crate::append::live_segment::LiveSegment;
 use crate::append::service_events::ServiceEvent;
 use crate::host::clock_watch::{ClockJump, ClockWatch};
 use crate::limits::{EARLY_COMPRESSION_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
-use crate::segment_preallocator::Outlook;
+use crate::segment_preallocator::NextSegment;
 use crate::shared_state::SharedState;
 use crate::shared_state::counters::SharedCounters;
 use crate::submission::append_error::AppendError;
 use crate::submission::compressed_body::CompressedBody;
-use crate::submission::inbox::{Mail, SequencerCommand};
+use crate::submission::inbox::{InboxContents, SequencerCommand};
 use crate::submission::messages::{QueuedRequest, RequestAnswer};
 use crate::submission::prepare::PreparedRequest;
 use crate::tables::table_writer::Backlog;
@@ -86,7 +86,7 @@ impl Sequencer {
         self.end_segment(&FrameBatch::default());
     }
 
-    fn work(&mut self, mail: Mail) {
+    fn work(&mut self, mail: InboxContents) {
         self.notice_room();
         self.take_compressed();
         for queued in mail.requests {
@@ -165,7 +165,7 @@ impl Sequencer {
 
     fn stage(&mut self, queued: QueuedRequest) {
         let QueuedRequest { request, reply } = queued;
-        let outcome = self.tell_jump().and_then(|()| self.make_room(&request)).and_then(|()| {
+        let outcome = self.report_clock_jump().and_then(|()| self.make_room(&request)).and_then(|()| {
             let time = self.frame_time();
             self.admission.admit(&request, time, &mut self.batch)
         });
@@ -179,7 +179,7 @@ impl Sequencer {
 
     /// Looks at the clock before a frame takes its time from it. Returned `Ok` ⇒ a jump stands in the log ahead of what is
     /// admitted next.
-    fn tell_jump(&mut self) -> Result<(), AppendError> {
+    fn report_clock_jump(&mut self) -> Result<(), AppendError> {
         if !self.batch.has_events()
             && let Some(jump) = self.clock.look(&*self.shared.environment.clock)
         {
@@ -246,9 +246,9 @@ impl Sequencer {
                 continue;
             }
             match self.shared.write.preallocator.outlook() {
-                Outlook::Ready => return Ok(()),
-                Outlook::Making => self.shared.write.inbox.wait_for_segment(),
-                Outlook::Failed(reason) => {
+                NextSegment::Ready => return Ok(()),
+                NextSegment::Making => self.shared.write.inbox.wait_for_segment(),
+                NextSegment::Failed(reason) => {
                     self.stop_taking(reason.clone());
                     return Err(AppendError::ReadOnly(reason));
                 }
@@ -285,7 +285,7 @@ impl Sequencer {
 
     /// Encrypts, chains and signs a batch, and hands it on as soon as the committer takes more.
     fn seal(&mut self, batch: FrameBatch, mut compressed: CompressedBody) {
-        let next_is_ready = matches!(self.shared.write.preallocator.outlook(), Outlook::Ready);
+        let next_is_ready = matches!(self.shared.write.preallocator.outlook(), NextSegment::Ready);
         if batch.is_governed {
             compressed.pad();
         }
@@ -366,7 +366,7 @@ impl Sequencer {
         let waits_for_space =
             matches!(self.read_only, Some(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_)));
         let waits_for_tables = matches!(self.read_only, Some(ReadOnlyReason::NoIdTable(_)));
-        if (waits_for_space && matches!(self.shared.write.preallocator.outlook(), Outlook::Ready))
+        if (waits_for_space && matches!(self.shared.write.preallocator.outlook(), NextSegment::Ready))
             || (waits_for_tables && self.shared.write.table_writer.is_keeping_up())
         {
             self.resume();
@@ -390,7 +390,7 @@ impl Sequencer {
         let next = self.admission.next_position();
         let Ok(request) = event.prepare(&self.shared.write.preparer, self.shared.id, next) else { return };
         let needed = self.admission.worst_case(&self.batch, &request) as u64;
-        let ready = matches!(self.shared.write.preallocator.outlook(), Outlook::Ready);
+        let ready = matches!(self.shared.write.preallocator.outlook(), NextSegment::Ready);
         if !ready && !self.live.fits(needed, 0) {
             tracing::warn!(kind = event.kind(), "no room is left to record this");
             return;

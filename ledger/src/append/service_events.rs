@@ -162,7 +162,7 @@ pub(crate) fn signed_release_id(first: Position, last: Position) -> String {
 #[cfg(test)]
 mod tests {
     use bitacora_formats::{ChainHash, LostHead, Micros, Secret, TreeHash};
-    use bitacora_vocabulary::{Fit, check_data};
+    use bitacora_vocabulary::{SchemaMatch, check_data};
 
     use super::*;
     use crate::receipt::Head;
@@ -215,7 +215,7 @@ mod tests {
         events.extend(losses.iter().map(ServiceEvent::Recovered));
         for event in events {
             let data = event.data(LedgerId([7; 16])).to_string();
-            assert_eq!(check_data(event.kind(), Some(data.as_bytes())), Ok(Fit::Listed), "{data}");
+            assert_eq!(check_data(event.kind(), Some(data.as_bytes())), Ok(SchemaMatch::Listed), "{data}");
         }
     }
 }

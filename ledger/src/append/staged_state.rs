@@ -23,7 +23,7 @@ pub(crate) struct StagedState {
     window: VecDeque<(Position, Facets)>,
     /// The last position before the window: matches at or before it are not known here.
     window_after: u64,
-    undo: Vec<Undo>,
+    undo: Vec<UndoEntry>,
 }
 
 /// The reasons for which an event gets no place.
@@ -38,7 +38,7 @@ pub(crate) enum PlacementError {
 }
 
 /// The values that take one event back.
-struct Undo {
+struct UndoEntry {
     key: EventKey,
     stream: StreamKey,
     tip: Option<Tip>,
@@ -110,7 +110,7 @@ impl StagedState {
         let tip = Tip { version, position };
         self.ahead.insert(stream, tip);
         self.window.push_back((position, facets));
-        self.undo.push(Undo { key, stream, tip: before, position });
+        self.undo.push(UndoEntry { key, stream, tip: before, position });
         Ok(tip)
     }
 
@@ -141,9 +141,9 @@ impl StagedState {
     pub(crate) fn newest_match(
         &self,
         condition: &PreparedCondition,
-    ) -> Result<Option<Position>, WindowTooShort> {
+    ) -> Result<Option<Position>, WindowOverrun> {
         if condition.checked_through < self.window_after {
-            return Err(WindowTooShort);
+            return Err(WindowOverrun);
         }
         let newer =
             self.window.iter().rev().take_while(|(position, _)| position.get() > condition.checked_through);
@@ -170,4 +170,4 @@ impl StagedState {
 
 /// More events went by between the search of the log and the sequencer than the window holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct WindowTooShort;
+pub(crate) struct WindowOverrun;

@@ -2,7 +2,7 @@
 
 use bitacora_formats::{After, Position};
 
-use crate::archive_tier::ColdState;
+use crate::archive_tier::ArchivedReactorState;
 use crate::ledger::Ledger;
 use crate::read::log_fold::fold;
 use crate::read_error::ReadError;
@@ -33,8 +33,8 @@ impl Ledger {
     pub fn saved_state(
         &self,
         position: Position,
-        earlier: Option<&ColdState>,
-    ) -> Result<Option<ColdState>, SavedStateError> {
+        earlier: Option<&ArchivedReactorState>,
+    ) -> Result<Option<ArchivedReactorState>, SavedStateError> {
         let shared = self.shared();
         let Some(reactor) = shared.write.preparer.reactor() else { return Ok(None) };
         let unfolded = |what: String| SavedStateError::Unfolded { position, what };
@@ -49,14 +49,18 @@ impl Ledger {
             return Err(unfolded("the reactor could not fold the events before".to_owned()));
         }
         let bytes = projection.to_save().write().map_err(|error| unfolded(error.to_string()))?;
-        Ok(bytes.map(|bytes| ColdState { position, bytes }))
+        Ok(bytes.map(|bytes| ArchivedReactorState { position, bytes }))
     }
 
     /// The newest state that archives keep, by a reactor of this version and of no event after `until`. Blocks on the store.
     ///
     /// # Errors
     /// [`ReadError::Archive`].
-    pub fn archived_state(&self, until: Position, reactor: u32) -> Result<Option<ColdState>, ReadError> {
+    pub fn archived_state(
+        &self,
+        until: Position,
+        reactor: u32,
+    ) -> Result<Option<ArchivedReactorState>, ReadError> {
         self.shared().read.tier.state(until, reactor).map_err(ReadError::Archive)
     }
 }

@@ -140,7 +140,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`ReadError::Disk`] if a header cannot be read.
-    pub fn segments_begun(&self, first: Position, last: Position) -> Result<Vec<SegmentStart>, ReadError> {
+    pub fn started_segments(&self, first: Position, last: Position) -> Result<Vec<SegmentStart>, ReadError> {
         let shared = self.shared();
         let folder = segments_folder(&shared.folder);
         let mut starts = Vec::new();

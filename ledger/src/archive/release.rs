@@ -56,7 +56,7 @@ impl Ledger {
     #[must_use]
     pub fn has_releasable(&self, through: Position) -> bool {
         let shared = self.shared();
-        let through = remembered(shared).map(|remembered| remembered.min(through));
+        let through = protected_through(shared).map(|known| known.min(through));
         let first = shared.read.segments.first_here();
         shared.is_proven() && first.zip(through).is_some_and(|((_, last), through)| last <= through)
     }
@@ -78,7 +78,7 @@ impl Ledger {
         }
         let _alone = shared.read.segments.releasing();
         remove_returned(shared)?;
-        let Some(through) = remembered(shared).map(|remembered| remembered.min(through)) else {
+        let Some(through) = protected_through(shared).map(|known| known.min(through)) else {
             return Ok(None);
         };
         let mut all: Option<ReleaseExtent> = None;
@@ -96,9 +96,9 @@ impl Ledger {
     }
 }
 
-/// The last position that is remembered outside of the folder, by all who are asked to remember; the last that a tree head covers
+/// The last position that a signed head outside of the folder covers, at the anchor and every witness that is asked; the last that a tree head covers
 /// where nobody is, and the last of all where none are signed.
-fn remembered(shared: &SharedState) -> Option<Position> {
+fn protected_through(shared: &SharedState) -> Option<Position> {
     let passed = shared.environment.clock.passed();
     if shared.heads.signer.verifier_key().is_none() {
         return Some(shared.read.head().position);
@@ -128,7 +128,7 @@ fn remove_returned(shared: &SharedState) -> Result<(), ReleaseError> {
 }
 
 /// Has the log say of a segment that it goes. Returned `Ok` ⇒ durable.
-fn say(shared: &SharedState, released: &ReleaseExtent, reason: &str) -> Result<(), ReleaseError> {
+fn record_release(shared: &SharedState, released: &ReleaseExtent, reason: &str) -> Result<(), ReleaseError> {
     match append_own(shared, &ServiceEvent::Released { released, reason }) {
         // It was said, of these very events: before they were brought back, from archives into segments of another length.
         Err(AppendError::IdReused { .. }) => Ok(()),
@@ -161,7 +161,7 @@ fn let_go(
     if ReleasedSegment::parse(&left).as_ref() != Ok(&released) {
         return Err(in_file(io::ErrorKind::InvalidData.into()));
     }
-    say(shared, &ReleaseExtent { first: segment.first, last, segments: 1, bytes }, reason)?;
+    record_release(shared, &ReleaseExtent { first: segment.first, last, segments: 1, bytes }, reason)?;
     write_left(disk, &folder, segment.number, &left).map_err(in_file)?;
     shared.read.segments.release(Segment::released(&released, end_root, Arc::clone(&shared.read.tier)));
     disk.remove_file(&path).and_then(|()| disk.sync_folder(&folder)).map_err(in_file)?;

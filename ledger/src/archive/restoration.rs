@@ -12,7 +12,7 @@ use bitacora_formats::{
 };
 
 use crate::archive::archiving::SegmentStart;
-use crate::archive_tier::ColdFrame;
+use crate::archive_tier::ArchivedFrame;
 use crate::host::environment::Environment;
 use crate::opening::creation::{make_folders, remove_unfinished, unfinished_folder, write_durably};
 use crate::opening::loss_record;
@@ -140,7 +140,7 @@ impl<'k> Restoration<'k> {
     ///
     /// # Errors
     /// [`RestoreError`].
-    pub fn frame(&mut self, frame: &ColdFrame) -> Result<(), RestoreError> {
+    pub fn frame(&mut self, frame: &ArchivedFrame) -> Result<(), RestoreError> {
         let (first, next) = (frame.first_position, self.frontier.size() + 1);
         if first.get() != next {
             let expected = Position::new(next).unwrap_or(first);

@@ -21,7 +21,7 @@ use crate::dedup::segment_ids::{KnownIdentity, SegmentIds};
 use crate::dedup::tiers;
 use crate::host::background_pace::{BackgroundPace, SliceRest};
 use crate::host::disk::Disk;
-use crate::host::index_folder::UnfitTables;
+use crate::host::index_folder::MismatchedTables;
 use crate::host::lock_order::OrderedMutex;
 use crate::limits::{MAX_ID_TABLE_WRITE_ENTRIES, MAX_UNWRITTEN_IDS};
 use crate::read_error::ReadError;
@@ -43,7 +43,7 @@ struct IdTableFolder {
     ledger: LedgerId,
     generation: Generation,
     pace: Arc<BackgroundPace>,
-    unfit: UnfitTables,
+    unfit: MismatchedTables,
 }
 
 /// The tables and segments as readers see them.
@@ -105,7 +105,7 @@ impl IdTables {
                 ledger,
                 generation,
                 pace: Arc::default(),
-                unfit: UnfitTables::default(),
+                unfit: MismatchedTables::default(),
             },
             published: ArcSwap::default(),
             changing: OrderedMutex::default(),

@@ -25,7 +25,7 @@ const NO_TEXT: &str = "bytes that are no UTF-8 text";
 /// The reasons for which an anchor refuses or fails.
 #[derive(Debug, thiserror::Error)]
 pub enum AnchorError {
-    /// It remembers another head than the one that was to be replaced: somebody else moved it.
+    /// It holds another head than the one that was to be replaced: somebody else moved it.
     #[error("{anchor}: it remembers {} where {} was expected; another copy of the ledger is, or was, in use", shown(found.as_deref()), shown(expected.as_deref()))]
     Moved {
         /// The anchor that was asked.
@@ -69,13 +69,13 @@ fn shown(note: Option<&str>) -> String {
     size.map_or_else(|| "no tree head".to_owned(), |size| format!("the tree head of size {size}"))
 }
 
-/// Remembers one tree head, as its signed note, for each ledger by name.
+/// Stores one tree head, as its signed note, for each ledger by name.
 pub trait Anchor: fmt::Debug + Send + Sync + 'static {
-    /// Returns the text that is remembered of the ledger, be it a tree head or not.
+    /// Returns the text that is stored for the ledger, be it a tree head or not.
     ///
     /// # Errors
     /// [`AnchorError::Unreachable`]; [`AnchorError::Damaged`] for what is no text, or neither can be read nor replaced.
-    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError>;
+    fn load(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError>;
 
     /// Puts a head in the place of the one that is expected there. Returned `Ok` ⇒ durable.
     ///
@@ -83,7 +83,7 @@ pub trait Anchor: fmt::Debug + Send + Sync + 'static {
     /// [`AnchorError::Moved`] and [`AnchorError::Damaged`] without effect; [`AnchorError::Unreachable`], with or without effect.
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError>;
 
-    /// Returns the names of all ledgers of which something is remembered.
+    /// Returns the names of all ledgers of which something is stored.
     ///
     /// # Errors
     /// [`AnchorError::Unreachable`].
@@ -99,7 +99,7 @@ pub struct FolderAnchor {
 }
 
 impl FolderAnchor {
-    /// The anchor in this folder, which is made when something is to be remembered.
+    /// The anchor in this folder, which is made when something is to be stored.
     #[must_use]
     pub fn new(disk: Arc<dyn Disk>, folder: &Path) -> Self {
         Self { disk, folder: folder.to_owned() }
@@ -161,7 +161,7 @@ impl FolderAnchor {
 }
 
 impl Anchor for FolderAnchor {
-    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+    fn load(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
         self.read(ledger)
     }
 
@@ -210,20 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn only_who_knows_what_is_remembered_moves_it() {
+    fn a_swap_with_another_head_than_the_stored_one_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (anchor, main) = anchor(&folder.path().join("anchors"));
-        assert_eq!(anchor.recall(&main).unwrap(), None);
+        assert_eq!(anchor.load(&main).unwrap(), None);
         anchor.swap(&main, None, "o\n1\nfirst").unwrap();
-        assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\nfirst"));
+        assert_eq!(anchor.load(&main).unwrap().as_deref(), Some("o\n1\nfirst"));
         for expected in [None, Some("o\n2\nother")] {
             let error = anchor.swap(&main, expected, "o\n3\nthird").unwrap_err();
             assert!(matches!(&error, AnchorError::Moved { .. }), "{error}");
             assert!(error.to_string().contains("remembers the tree head of size 1"), "{error}");
         }
         anchor.swap(&main, Some("o\n1\nfirst"), "o\n2\nsecond").unwrap();
-        assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n2\nsecond"));
-        assert_eq!(anchor.recall(&"other".parse().unwrap()).unwrap(), None);
+        assert_eq!(anchor.load(&main).unwrap().as_deref(), Some("o\n2\nsecond"));
+        assert_eq!(anchor.load(&"other".parse().unwrap()).unwrap(), None);
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         let in_the_way = folder.path().join("file");
         RealDisk.open(&in_the_way, OpenMode::CreateNew).unwrap();
         let (anchor, main) = anchor(&in_the_way);
-        assert!(matches!(anchor.recall(&main), Err(AnchorError::Unreachable { .. })));
+        assert!(matches!(anchor.load(&main), Err(AnchorError::Unreachable { .. })));
         assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Unreachable { .. })));
     }
 
@@ -247,15 +247,15 @@ mod tests {
             file.write_all_at(bytes, 0).unwrap();
         };
         write(b"o\n1\n\xff\xfe");
-        assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));
+        assert!(matches!(anchor.load(&main), Err(AnchorError::Damaged { .. })));
         let lossy = anchor.swap(&main, Some("o\n1\n\u{fffd}\u{fffd}"), "x");
         assert!(matches!(lossy, Err(AnchorError::Damaged { .. })), "{lossy:?}");
         RealDisk.remove_file(&path).unwrap();
         write(&vec![b'x'; MAX_NOTE_BYTES + 1]);
-        assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));
+        assert!(matches!(anchor.load(&main), Err(AnchorError::Damaged { .. })));
         RealDisk.remove_file(&path).unwrap();
         RealDisk.create_folder(&path).unwrap();
-        assert!(matches!(anchor.recall(&main), Err(AnchorError::Damaged { .. })));
+        assert!(matches!(anchor.load(&main), Err(AnchorError::Damaged { .. })));
         assert!(matches!(anchor.swap(&main, None, "x"), Err(AnchorError::Damaged { .. })));
     }
 

@@ -1,6 +1,6 @@
 //! The check against rollback: an older copy, a lost end, or a new ledger in the old one's place.
 
-use bitacora_formats::{Generation, LedgerId, LedgerName, Origin, TreeHash, TreeHeadError};
+use bitacora_formats::{Generation, LedgerId, LedgerName, LedgerOrigin, TreeHash, TreeHeadError};
 
 /// A difference between a ledger and the memory of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,11 +18,11 @@ pub enum Rollback {
     /// Another ledger has its name.
     #[error(
         "this is ledger {found}, the one remembered under the name {} is {}; bring that one back, or give this one an anchor of its own",
-        remembered.name, remembered.ledger
+        known.name, known.ledger
     )]
     OtherLedger {
-        /// The origin that is remembered.
-        remembered: Origin,
+        /// The origin that is known.
+        known: LedgerOrigin,
         /// The ledger that is there.
         found: LedgerId,
     },
@@ -33,11 +33,11 @@ pub enum Rollback {
     OtherSigner(LedgerName),
     /// It is of another generation: a copy from before a declared loss, or one after it that was not declared to its end.
     #[error(
-        "generation {} with {size} events is remembered, this is generation {found}; bring the newer copy back, or declare the loss with `bitacora recover --declare-loss`", remembered.0
+        "generation {} with {size} events is remembered, this is generation {found}; bring the newer copy back, or declare the loss with `bitacora recover --declare-loss`", known.0
     )]
     Generation {
-        /// The generation that is remembered.
-        remembered: Generation,
+        /// The generation that is known.
+        known: Generation,
         /// Its events.
         size: u64,
         /// The root over them.
@@ -47,38 +47,38 @@ pub enum Rollback {
     },
     /// It has fewer events than it had.
     #[error(
-        "{remembered} events with the root {root} are remembered, this ledger has {found}; it is an older copy or lost its end, or a copy that was written to with the same keyring has moved the anchor: bring the one back that has those events, or declare the loss with `bitacora recover --declare-loss`"
+        "{known} events with the root {root} are remembered, this ledger has {found}; it is an older copy or lost its end, or a copy that was written to with the same keyring has moved the anchor: bring the one back that has those events, or declare the loss with `bitacora recover --declare-loss`"
     )]
     Shorter {
-        /// The size that is remembered.
-        remembered: u64,
-        /// The root that is remembered.
+        /// The size that is known.
+        known: u64,
+        /// The root that is known.
         root: TreeHash,
         /// The number of events that are there.
         found: u64,
     },
     /// Its first events are others.
     #[error(
-        "the first {size} events had the root {remembered}, here they have {}; it is another history, or a copy that was written to with the same keyring has moved the anchor: bring the right one back",
+        "the first {size} events had the root {known}, here they have {}; it is another history, or a copy that was written to with the same keyring has moved the anchor: bring the right one back",
         found.map_or_else(|| "none".to_owned(), |root| root.to_string())
     )]
     OtherRoot {
-        /// The size that is remembered.
+        /// The size that is known.
         size: u64,
-        /// The root that is remembered.
-        remembered: TreeHash,
+        /// The root that is known.
+        known: TreeHash,
         /// The root of as many events here; `None` where no frame ends there.
         found: Option<TreeHash>,
     },
     /// A witness has cosigned more events than it has.
     #[error(
-        "witness {witness} has cosigned {remembered} events of it, this ledger has {found}; it is an older copy or lost its end: bring the newer one back, or declare the loss with `bitacora recover --declare-loss`"
+        "witness {witness} has cosigned {known} events of it, this ledger has {found}; it is an older copy or lost its end: bring the newer one back, or declare the loss with `bitacora recover --declare-loss`"
     )]
     Witnessed {
         /// The name of the witness.
         witness: String,
         /// The number of events that its last head covers.
-        remembered: u64,
+        known: u64,
         /// The number of events that are there.
         found: u64,
     },
@@ -92,7 +92,7 @@ pub enum Rollback {
         /// The size at which, or before which, the two differ.
         size: u64,
     },
-    /// The remembered head was not signed by this ledger.
+    /// The known head was not signed by this ledger.
     #[error(
         "what is remembered of it shows nothing: {0}; find out who wrote it before anything else, then begin anew with --new-anchor"
     )]

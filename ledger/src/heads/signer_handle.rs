@@ -7,7 +7,7 @@ use bitacora_formats::{TreeHash, VerifierKey};
 
 use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 
-/// A tree head that is signed, durable, and remembered by the anchor where that could be reached.
+/// A tree head that is signed, durable, and stored by the anchor where that could be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedHead {
     /// The number of events that it covers.

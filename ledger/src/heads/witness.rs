@@ -1,4 +1,4 @@
-//! Witnesses: keepers of keys who sign a tree head only if it extends the last one that they signed.
+//! Witnesses: holders of keys who sign a tree head only if it extends the last one that they signed.
 //!
 //! The anchor is the ledger's own memory. A witness is somebody else's: an auditor with a head that enough of them cosigned need not
 //! believe the ledger that it shows everybody the same history.

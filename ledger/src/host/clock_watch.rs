@@ -65,12 +65,12 @@ mod tests {
     const NOON: u64 = 1_795_305_600_000_000;
 
     #[derive(Debug, Default)]
-    struct Hands {
+    struct TestClock {
         shown: AtomicU64,
         passed: AtomicU64,
     }
 
-    impl Hands {
+    impl TestClock {
         fn at(shown: u64) -> Self {
             Self { shown: shown.into(), passed: 0.into() }
         }
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    impl Clock for Hands {
+    impl Clock for TestClock {
         fn now(&self) -> Micros {
             Micros(self.shown.load(Ordering::SeqCst))
         }
@@ -95,7 +95,7 @@ mod tests {
     fn more_than_ten_minutes_either_way_is_a_jump_once() {
         for (moved, is_jump) in [(9, false), (10, false), (11, true), (-9, false), (-10, false), (-11, true)]
         {
-            let clock = Hands::at(NOON);
+            let clock = TestClock::at(NOON);
             let mut watch = ClockWatch::new(&clock, Micros(NOON));
             clock.pass(moved * 60_000_000 + 5_000_000, 5_000_000);
             let from = Micros(NOON + 5_000_000);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_adds_up_to_more_is_a_jump_too_and_long_waits_are_none() {
-        let clock = Hands::at(NOON);
+        let clock = TestClock::at(NOON);
         let mut watch = ClockWatch::new(&clock, Micros(NOON));
         let day = 24 * 60 * MINUTE;
         clock.pass(day.cast_signed(), day);
@@ -127,7 +127,7 @@ mod tests {
             (0, false),
             (u64::MAX, true),
         ] {
-            let clock = Hands::at(NOON);
+            let clock = TestClock::at(NOON);
             let mut watch = ClockWatch::new(&clock, Micros(last));
             let jump = ClockJump { from: Micros(last), to: Micros(NOON) };
             assert_eq!(watch.look(&clock), is_jump.then_some(jump), "{last}");

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive_tier::{ColdArchives, NoArchives};
+use crate::archive_tier::{ArchiveSource, NoArchives};
 use crate::host::clock::{Clock, SystemClock};
 use crate::host::disk::{Disk, RealDisk};
 use crate::host::entropy::{Entropy, SystemEntropy};
@@ -19,7 +19,7 @@ pub struct Environment {
     /// The source of keys and ids.
     pub entropy: Arc<dyn Entropy>,
     /// The archives that hold the events of released segments.
-    pub archives: Arc<dyn ColdArchives>,
+    pub archives: Arc<dyn ArchiveSource>,
 }
 
 impl Environment {

@@ -42,9 +42,9 @@ pub(crate) fn remove_tables(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
 /// Files of tables that do not fit the log as it was read. They go once the log was read to its end: until then damage may be why they do
 /// not fit, and of a ledger whose keys are retired they cannot be made again.
 #[derive(Debug, Default)]
-pub(crate) struct UnfitTables(OrderedMutex<BTreeSet<String>>);
+pub(crate) struct MismatchedTables(OrderedMutex<BTreeSet<String>>);
 
-impl UnfitTables {
+impl MismatchedTables {
     pub(crate) fn note(&self, name: &str) {
         self.0.lock().insert(name.to_owned());
     }
@@ -68,12 +68,12 @@ impl UnfitTables {
 }
 
 /// Tables of a replay that believes none of the ledger's own, and changes none. They go when it is dropped.
-pub(crate) struct TrialTables {
+pub(crate) struct ScratchTables {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
 }
 
-impl TrialTables {
+impl ScratchTables {
     /// Begins without a table, whatever a crash left.
     pub(crate) fn new(disk: &Arc<dyn Disk>, ledger: &Path) -> io::Result<Self> {
         let trial = Self { disk: Arc::clone(disk), folder: ledger.join(TRIAL) };
@@ -87,7 +87,7 @@ impl TrialTables {
     }
 }
 
-impl Drop for TrialTables {
+impl Drop for ScratchTables {
     fn drop(&mut self) {
         let removed = remove_tables(&*self.disk, &self.folder);
         if let Err(error) = removed.and_then(|()| self.disk.remove_folder(&self.folder)) {

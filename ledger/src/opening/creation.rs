@@ -37,7 +37,7 @@ pub enum CreateError {
     #[error(
         "a ledger of this name is remembered ({0}); bring that one back, or give this one another name or an anchor of its own"
     )]
-    Remembered(String),
+    KnownToAnchor(String),
     /// The anchor does not answer.
     #[error("{0}; the ledger was not made")]
     Anchor(#[from] AnchorError),
@@ -81,7 +81,7 @@ pub(crate) fn create(
     if disk.exists(folder).map_err(in_step("looking for the folder"))? {
         return Err(CreateError::Exists(folder.display().to_string()));
     }
-    refuse_remembered(name, options)?;
+    refuse_anchored_name(name, options)?;
     remove_unfinished(disk, &unfinished).map_err(in_step("removing what an earlier attempt left"))?;
     make_folders(disk, &unfinished).map_err(in_step("making the folders"))?;
     let FirstSegment { segment, leaves } =
@@ -103,15 +103,15 @@ pub(crate) fn unfinished_folder(folder: &Path, name: &LedgerName) -> PathBuf {
     folder.parent().unwrap_or(Path::new(".")).join(format!("{UNFINISHED}{name}"))
 }
 
-/// A new ledger under the name of one that is remembered would not open.
-fn refuse_remembered(name: &LedgerName, options: &Options) -> Result<(), CreateError> {
+/// A new ledger under the name of one that the anchor knows would not open.
+fn refuse_anchored_name(name: &LedgerName, options: &Options) -> Result<(), CreateError> {
     let Some(HeadOptions { anchor: Some(anchor), anchor_required, .. }) = &options.heads else {
         return Ok(());
     };
-    match anchor.recall(name) {
+    match anchor.load(name) {
         Ok(None) => Ok(()),
-        Ok(Some(note)) => Err(CreateError::Remembered(note.lines().next().unwrap_or_default().to_owned())),
-        Err(error) if error.is_damage() => Err(CreateError::Remembered(error.to_string())),
+        Ok(Some(note)) => Err(CreateError::KnownToAnchor(note.lines().next().unwrap_or_default().to_owned())),
+        Err(error) if error.is_damage() => Err(CreateError::KnownToAnchor(error.to_string())),
         Err(error) if *anchor_required => Err(error.into()),
         Err(error) => {
             tracing::error!(%error, "the ledger is made without asking its anchor");

@@ -17,7 +17,7 @@ use bitacora_formats::Keyring;
 
 use self::folder::{KeyedFolder, LockedFolder};
 use self::log_read::{ComparedLog, CompleteLog, DiskLog, FirstRead, NamedLog};
-use self::recording::{HeadsBegun, RecordedOpening};
+use self::recording::{RecordedOpening, SigningLedger};
 use self::repair::{DurableLog, RepairedFolder};
 use self::threads::RunningLedger;
 use crate::host::environment::Environment;
@@ -90,5 +90,5 @@ fn open_with(
     // The first events of the epoch say what the opening did. They come before those of callers, who have no handle yet.
     let ledger = RecordedOpening::record(ledger)?;
     // After the log says the loss: the anchor would remember a generation that has not begun.
-    HeadsBegun::start(ledger).map(HeadsBegun::into_parts)
+    SigningLedger::start(ledger).map(SigningLedger::into_parts)
 }

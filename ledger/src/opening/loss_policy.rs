@@ -27,8 +27,8 @@ pub(crate) fn face_loss(
     let is_damaged = replayed.tail.is_corrupt();
     let asks = !is_damaged || loss_policy == LossPolicy::Declare;
     let heads = options.heads.as_ref();
-    let recall = |heads| KnownHeads::recall(disk, folder, keyring, heads, replayed);
-    let mut known_heads = heads.filter(|_| asks).map(recall).transpose()?;
+    let load = |heads| KnownHeads::load(disk, folder, keyring, heads, replayed);
+    let mut known_heads = heads.filter(|_| asks).map(load).transpose()?;
     if loss_policy == LossPolicy::Declare {
         refuse_archived(options, replayed)?;
     }

@@ -45,7 +45,9 @@ impl LossProgress {
         let Some(bytes) = bytes else { return Ok(Self::Nothing) };
         match LossDeclaration::read_file(replayed.keys.index_key(), &bytes) {
             Ok(declared) if is_back(replayed, &declared) => Ok(Self::Nothing),
-            Ok(declared) if known_heads::is_said(replayed, declared.generation)? => Ok(Self::Nothing),
+            Ok(declared) if known_heads::is_loss_recorded(replayed, declared.generation)? => {
+                Ok(Self::Nothing)
+            }
             Ok(declared) => Ok(Self::Declared(declared)),
             Err(error) => Ok(Self::Unbelieved(error)),
         }
@@ -140,7 +142,7 @@ pub(crate) fn begin_generation(
 }
 
 /// Returns `true` if there is one, whether the log says it or not.
-pub(crate) fn is_kept(disk: &dyn Disk, ledger: &Path) -> io::Result<bool> {
+pub(crate) fn is_declared(disk: &dyn Disk, ledger: &Path) -> io::Result<bool> {
     disk.exists(&ledger.join(FILE))
 }
 
@@ -148,7 +150,7 @@ pub(crate) fn is_kept(disk: &dyn Disk, ledger: &Path) -> io::Result<bool> {
 ///
 /// Syscalls: `unlink`, `fsync` of the folder.
 pub(crate) fn forget(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
-    if !is_kept(disk, ledger)? {
+    if !is_declared(disk, ledger)? {
         return Ok(());
     }
     disk.remove_file(&ledger.join(FILE))?;
@@ -156,7 +158,12 @@ pub(crate) fn forget(disk: &dyn Disk, ledger: &Path) -> io::Result<()> {
 }
 
 /// Tells the caller of a failed opening that a loss is declared by now, and that the next opening goes on with it.
-pub(crate) fn say_begun(disk: &dyn Disk, ledger: &Path, keyring: &Keyring, error: OpenError) -> OpenError {
+pub(crate) fn name_declared_loss(
+    disk: &dyn Disk,
+    ledger: &Path,
+    keyring: &Keyring,
+    error: OpenError,
+) -> OpenError {
     let OpenError::Disk { what, source } = error else { return error };
     match declared_here(disk, ledger, keyring) {
         Some(LossDeclaration { generation, .. }) => OpenError::Unrecorded { what, generation, source },
@@ -171,7 +178,7 @@ fn declared_here(disk: &dyn Disk, ledger: &Path, keyring: &Keyring) -> Option<Lo
     LossDeclaration::read_file(keys.index_key(), &read(disk, ledger).ok()??).ok()
 }
 
-/// `true`: a head of the generation before the declared one was remembered, signed by this ledger.
+/// `true`: a head of the generation before the declared one was known, signed by this ledger.
 fn is_explained(declared: &LossDeclaration, signers: &SigningChain) -> bool {
     let lost = declared.lost.as_ref().and_then(|lost| lost.note.as_ref());
     let signed = |note: &String| UnverifiedTreeHead::parse(note).ok()?.verify_with_chain(signers).ok();

@@ -101,7 +101,7 @@ impl PutBack {
         let (disk, replayed) = (&*self.environment.disk, &mut self.replayed);
         refuse_other_name(options.name.as_ref(), || replayed.name(disk, ledger, keyring))?;
         if let Some(heads) = &options.heads {
-            let mut known_heads = KnownHeads::recall(disk, ledger, keyring, heads, replayed)?;
+            let mut known_heads = KnownHeads::load(disk, ledger, keyring, heads, replayed)?;
             known_heads.refuse_rollback(&mut replayed.tail)?;
         }
         match &replayed.tail {

@@ -11,16 +11,16 @@ use bitacora_formats::{
 
 use bitacora_governance::Governance;
 
-use crate::archive_tier::{ColdAccess, ColdTier};
+use crate::archive_tier::{ArchiveAccess, ArchiveTier};
 use crate::dedup::id_tables::IdTables;
 use crate::host::disk::{Disk, OpenMode};
 use crate::host::environment::Environment;
 use crate::host::index_folder::INDEX;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
+use crate::opening::events_behind_damage::{DamagedLedger, EventsBehindDamage};
 use crate::opening::open_ledger::OpenLedger;
 use crate::opening::put_back;
-use crate::opening::whole_behind::{DamagedLedger, WholeBehind};
 use crate::options::Options;
 use crate::receipt::Head;
 use crate::segment_index::SegmentIndex;
@@ -86,17 +86,17 @@ pub(crate) fn open(
         Err(fault) => Some(fault),
     };
     let ledger = known.as_ref().ok().map(|log_end| log_end.header.ledger);
-    let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
+    let tier = |ledger| environment.archives.of_ledger(folder, ledger, &keyring, ArchiveAccess::Reading);
     let whole =
         fault.map(|fault| DamagedLedger { disk, folder, keyring: &keyring, fault }.whole(ledger, tier));
     let whole = whole.transpose().map_err(in_step("looking for what is whole"))?.flatten();
     let until = known.as_ref().map_or(Position::FIRST, |log_end| log_end.end.next_position);
     let what = match whole.filter(|whole| whole.end.next_position > until) {
-        Some(whole) => Readable::of_damaged(whole, fault.cloned()),
+        Some(whole) => ReadableLog::of_damaged(whole, fault.cloned()),
         None => {
             let log_end = known.map_err(OpenError::Corrupt)?;
             let tier = tier(log_end.header.ledger);
-            let readable = Readable::of_index(index, log_end, &tier);
+            let readable = ReadableLog::of_index(index, log_end, &tier);
             readable.ok_or_else(|| in_step("listing the segments")(io::ErrorKind::InvalidData.into()))?
         }
     };
@@ -111,7 +111,7 @@ pub(crate) fn open(
 }
 
 /// The readable part of a log.
-struct Readable {
+struct ReadableLog {
     /// The header of the last segment.
     header: SegmentHeader,
     end: SegmentEnd,
@@ -120,14 +120,14 @@ struct Readable {
     lost_end: Option<LogFault>,
 }
 
-impl Readable {
+impl ReadableLog {
     /// Takes the whole segments of a damaged log, with the lost ones between them.
-    fn of_damaged(whole: WholeBehind, fault: Option<LogFault>) -> Self {
-        let WholeBehind { segments, header, end, lost_end } = whole;
+    fn of_damaged(whole: EventsBehindDamage, fault: Option<LogFault>) -> Self {
+        let EventsBehindDamage { segments, header, end, lost_end } = whole;
         Self { header, end, segments, fault, lost_end }
     }
 
-    fn of_index(index: SegmentIndex<'_>, log_end: LogEnd, tier: &Arc<dyn ColdTier>) -> Option<Self> {
+    fn of_index(index: SegmentIndex<'_>, log_end: LogEnd, tier: &Arc<dyn ArchiveTier>) -> Option<Self> {
         let LogEnd { header, end, frames_end, fault } = log_end;
         let position = Position::new(end.next_position.get() - 1)?;
         let segments = index.segments_until(&header, frames_end, position, tier)?;
@@ -285,16 +285,16 @@ fn start(
     (environment, anywhere): (&Environment, &Arc<dyn Disk>),
     folder: &Path,
     keyring: Arc<Keyring>,
-    what: Readable,
+    what: ReadableLog,
     governance: Option<Arc<Governance>>,
 ) -> io::Result<OpenLedger> {
-    let Readable { header, end, segments: known, fault, lost_end } = what;
+    let ReadableLog { header, end, segments: known, fault, lost_end } = what;
     let (options, ledger) = (Options::default(), header.ledger);
     let keys = LedgerKeys::new(&keyring, ledger);
     let position = Position::new(end.next_position.get() - 1).ok_or(io::ErrorKind::InvalidData)?;
     let head = Head { position, hash: end.tip.hash, time: end.time, tree_root: end.tree_root };
     let segments = Segments::default();
-    let tier = environment.archives.of_ledger(folder, ledger, &keyring, ColdAccess::Reading);
+    let tier = environment.archives.of_ledger(folder, ledger, &keyring, ArchiveAccess::Reading);
     known.into_iter().for_each(|segment| segments.add(segment));
     let (disk, index, key) = (|| Arc::clone(&environment.disk), folder.join(INDEX), keys.index_key().clone());
     let ids = Arc::new(IdTables::none(disk(), index.clone(), key.clone(), ledger, header.generation));

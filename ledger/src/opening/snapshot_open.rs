@@ -29,7 +29,7 @@ use crate::segment_index::end_of_segment;
 use crate::segments::segments_folder;
 use crate::shared_state::SharedState;
 use crate::signing::history_check::HistoryCheck;
-use crate::signing::known_heads::{AnchorMemory, KnownHeads, is_declared_lost, size_of};
+use crate::signing::known_heads::{AnchoredNote, KnownHeads, is_declared_lost, size_of};
 use crate::tables::reactor_state::ReactorProjection;
 use crate::tables::snapshots::Snapshots;
 use crate::writer_state::{ReadOnlyReason, WriterState};
@@ -44,7 +44,8 @@ pub(crate) fn open(
     let disk = &*environment.disk;
     // Before the log is looked at, which is never behind its anchor: another process may be writing.
     let asked = options.heads.as_ref().zip(name);
-    let anchored = asked.map_or(Ok(AnchorMemory::Unknown), |(heads, name)| recall(heads, name))?;
+    let anchored =
+        asked.map_or(Ok(AnchoredNote::Unknown), |(heads, name)| load_anchored_note(heads, name))?;
     let (reactor, governance) = options.governing.begin();
     let read = reading::open(environment, folder, Arc::clone(keyring), name, governance);
     if let Err(OpenError::Keyring { .. }) = &read {
@@ -82,14 +83,14 @@ pub(crate) fn open_damaged(
 }
 
 /// Returns the anchor's memory; unknown if the anchor does not answer and need not.
-fn recall(heads: &HeadOptions, name: &LedgerName) -> Result<AnchorMemory, AnchorError> {
-    match heads.anchor.as_ref().map(|anchor| anchor.recall(name)) {
-        None => Ok(AnchorMemory::Unknown),
-        Some(Ok(note)) => Ok(AnchorMemory::Known(note)),
+fn load_anchored_note(heads: &HeadOptions, name: &LedgerName) -> Result<AnchoredNote, AnchorError> {
+    match heads.anchor.as_ref().map(|anchor| anchor.load(name)) {
+        None => Ok(AnchoredNote::Unknown),
+        Some(Ok(note)) => Ok(AnchoredNote::Known(note)),
         Some(Err(error)) if heads.anchor_required || error.is_damage() => Err(error),
         Some(Err(error)) => {
             tracing::error!(%error, "the ledger is asked without being compared with its anchor");
-            Ok(AnchorMemory::Unknown)
+            Ok(AnchoredNote::Unknown)
         }
     }
 }
@@ -108,7 +109,7 @@ impl SnapshotLog<'_> {
 
     /// Refuses a ledger that is not the one which the anchor remembers. That a damaged one is shorter shows nothing; one that
     /// has less than the heads beside its segments say, or other events, is damaged.
-    fn refuse_rollback(&self, anchored: &AnchorMemory, is_new: bool) -> Result<(), OpenError> {
+    fn refuse_rollback(&self, anchored: &AnchoredNote, is_new: bool) -> Result<(), OpenError> {
         let shared = self.shared;
         let signers = shared.keyring.signing_chain();
         let history = HistoryCheck {
@@ -121,18 +122,18 @@ impl SnapshotLog<'_> {
         let kept =
             |generation| head_files::last_head(self.disk(), &shared.folder, shared.id, generation, signers);
         match anchored {
-            AnchorMemory::Unknown => {}
-            AnchorMemory::Known(_) if is_new && !anchored.is_tree_head() => {}
-            AnchorMemory::Known(None) => {
+            AnchoredNote::Unknown => {}
+            AnchoredNote::Known(_) if is_new && !anchored.is_tree_head() => {}
+            AnchoredNote::Known(None) => {
                 if let Some((head, _)) = kept(Some(self.generation)).or_else(|| kept(None)) {
                     return Err(Rollback::Forgotten { size: head.head().size }.into());
                 }
             }
-            AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
+            AnchoredNote::Known(Some(note)) => match history.check(note, holding) {
                 Ok(_) => {}
                 Err(Rollback::Shorter { .. }) if shared.write.is_corrupt() => {}
-                Err(Rollback::Generation { remembered, .. })
-                    if remembered < self.generation
+                Err(Rollback::Generation { known, .. })
+                    if known < self.generation
                         && (shared.write.is_corrupt()
                             || is_declared_lost(&shared.read.segments.all(), note)?) => {}
                 Err(rollback) => return Err(rollback.into()),

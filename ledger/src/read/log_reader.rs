@@ -8,12 +8,12 @@ use bitacora_formats::{
     decode_body, decode_part, decode_record, open_part,
 };
 
-use crate::archive_tier::ColdEvent;
+use crate::archive_tier::ArchivedEvent;
 use crate::query::{StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::segments::recent_frames::OpenFrame;
-use crate::segments::{FramePlace, Segment};
+use crate::segments::{FrameEntry, Segment};
 use crate::shared_state::SharedState;
 use crate::subjects::SubjectsError;
 
@@ -37,7 +37,7 @@ pub(crate) struct OriginalReceipts {
 /// Events that an archive gave by themselves, at least one, and the segment that they were in.
 pub(crate) struct ArchivedEvents {
     pub(crate) segment: Arc<Segment>,
-    pub(crate) events: Vec<ColdEvent>,
+    pub(crate) events: Vec<ArchivedEvent>,
 }
 
 /// The place of a frame that was found.
@@ -45,11 +45,11 @@ pub(crate) enum FrameLocation {
     /// It is open already.
     Open(OpenFrame),
     /// It stands there.
-    Sealed(Arc<Segment>, FramePlace),
+    Sealed(Arc<Segment>, FrameEntry),
 }
 
 impl FrameLocation {
-    pub(crate) fn place(&self) -> &FramePlace {
+    pub(crate) fn place(&self) -> &FrameEntry {
         match self {
             Self::Open(frame) => &frame.place,
             Self::Sealed(_, place) => place,
@@ -78,7 +78,7 @@ pub(crate) struct LocatedEntry<'b> {
 #[derive(Clone, Copy)]
 pub(crate) struct EventSource<'f> {
     segment: &'f Segment,
-    place: Option<&'f FramePlace>,
+    place: Option<&'f FrameEntry>,
     /// The time of the event's frame.
     pub(crate) time: Micros,
 }
@@ -89,7 +89,7 @@ impl<'f> EventSource<'f> {
     }
 
     /// An event that `segment`, which was released, gave without its frame.
-    pub(crate) fn of_archive(segment: &'f Segment, event: &ColdEvent) -> Self {
+    pub(crate) fn of_archive(segment: &'f Segment, event: &ArchivedEvent) -> Self {
         Self { segment, place: None, time: event.time }
     }
 
@@ -105,7 +105,7 @@ impl<'f> EventSource<'f> {
 
 /// The choice after an event: go on or stop.
 #[derive(PartialEq, Eq)]
-enum Flow {
+enum ScanFlow {
     On,
     Stop,
 }
@@ -132,9 +132,9 @@ impl<'a> LogReader<'a> {
                 reader.stored(&EventSource::of_frame(&frame), &placed, &mut |stored| {
                     found = Some(stored.into_owned());
                 })?;
-                return Ok(Flow::Stop);
+                return Ok(ScanFlow::Stop);
             }
-            Ok(Flow::On)
+            Ok(ScanFlow::On)
         })?;
         found.ok_or_else(|| {
             frame.segment.corrupt(
@@ -322,7 +322,7 @@ impl<'a> LogReader<'a> {
         self.open(next, place).map(Some)
     }
 
-    fn open(&mut self, segment: Arc<Segment>, place: FramePlace) -> Result<OpenFrame, ReadError> {
+    fn open(&mut self, segment: Arc<Segment>, place: FrameEntry) -> Result<OpenFrame, ReadError> {
         if self.decompressor.is_none() {
             self.decompressor = Some(Decompressor::new().map_err(|_| ReadError::Memory)?);
         }
@@ -345,20 +345,20 @@ impl<'a> LogReader<'a> {
     fn each_entry(
         &self,
         frame: &OpenFrame,
-        mut visit: impl FnMut(&Self, Position, bool, &BodyEntry<'_>) -> Result<Flow, ReadError>,
-    ) -> Result<Flow, ReadError> {
+        mut visit: impl FnMut(&Self, Position, bool, &BodyEntry<'_>) -> Result<ScanFlow, ReadError>,
+    ) -> Result<ScanFlow, ReadError> {
         let body = self.decode(frame)?;
         let mut position = Some(frame.place.header.first_position);
         for request in &body.requests {
             for (index, entry) in request.entries.iter().enumerate() {
-                let Some(at) = position else { return Ok(Flow::Stop) };
-                if visit(self, at, index >= request.submitted as usize, entry)? == Flow::Stop {
-                    return Ok(Flow::Stop);
+                let Some(at) = position else { return Ok(ScanFlow::Stop) };
+                if visit(self, at, index >= request.submitted as usize, entry)? == ScanFlow::Stop {
+                    return Ok(ScanFlow::Stop);
                 }
                 position = at.next();
             }
         }
-        Ok(Flow::On)
+        Ok(ScanFlow::On)
     }
 
     pub(crate) fn record<'e>(

@@ -13,7 +13,7 @@ use crate::read::commitments::Commitments;
 use crate::read::log_reader::{EventSource, LocatedEntry, LogReader};
 use crate::read::openers::open_all;
 use crate::read_error::ReadError;
-use crate::segments::Side;
+use crate::segments::GapSide;
 use crate::segments::recent_frames::OpenFrame;
 use crate::shared_state::SharedState;
 
@@ -89,13 +89,13 @@ impl<'a> PageBuilder<'a> {
             ReadFrom::Before(before) => (1, before.map_or(head, |before| (before.get() - 1).min(head))),
         };
         if let Some(since) = query.filter.since {
-            let first = shared.read.segments.first_at(since, Side::Before)?;
+            let first = shared.read.segments.first_at(since, GapSide::Before)?;
             low = low.max(first.map_or(u64::MAX, Position::get));
         }
         if let Some(first) = query
             .filter
             .before
-            .map(|before| shared.read.segments.first_at(before, Side::Behind))
+            .map(|before| shared.read.segments.first_at(before, GapSide::Behind))
             .transpose()?
         {
             high = high.min(first.map_or(u64::MAX, |first| first.get() - 1));

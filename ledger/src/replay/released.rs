@@ -8,7 +8,7 @@ use bitacora_formats::{Position, ReleasedSegment, SegmentEnd, SegmentNumber};
 use super::cursor::Progress;
 use super::frames::take_in;
 use super::{Replay, ReplayStop, damage, disk_error};
-use crate::archive_tier::{ColdError, ColdErrorKind};
+use crate::archive_tier::{ArchiveTierError, ArchiveTierErrorKind};
 use crate::dedup::segment_ids::SegmentIds;
 use crate::open_error::OpenError;
 use crate::segment_list::{read_released, segment_header};
@@ -74,8 +74,8 @@ impl Replay<'_> {
         let header = &released.header;
         let tier = self.tier(header.ledger);
         let damaged = |first: Position, what: String| {
-            let (last, kind) = (released.last_position, ColdErrorKind::Damaged);
-            ReplayStop::Open(OpenError::Archive(ColdError { first, last, kind, what }))
+            let (last, kind) = (released.last_position, ArchiveTierErrorKind::Damaged);
+            ReplayStop::Open(OpenError::Archive(ArchiveTierError { first, last, kind, what }))
         };
         let mut ids = (!progress.ids.covers(header.number)).then(SegmentIds::default);
         let mut next = header.first_position;

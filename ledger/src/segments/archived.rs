@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use bitacora_formats::{Micros, Position, ReleasedSegment, TreeHash};
 
-use super::{FrameOutline, FramePlace};
-use crate::archive_tier::{ColdError, ColdErrorKind, ColdEvent, ColdFrame, ColdTier};
+use super::{FrameEntry, FrameOutline};
+use crate::archive_tier::{
+    ArchiveTier, ArchiveTierError, ArchiveTierErrorKind, ArchivedEvent, ArchivedFrame,
+};
 use crate::query::Filter;
 use crate::read_error::ReadError;
 
@@ -16,14 +18,14 @@ pub(super) struct ArchivedSegment {
     last: Position,
     first_time: Micros,
     end_root: TreeHash,
-    tier: Arc<dyn ColdTier>,
+    tier: Arc<dyn ArchiveTier>,
     /// `true`: its file is damaged, and the archives stand in for it.
     stands_in: bool,
 }
 
 impl ArchivedSegment {
     /// `end_root` is the root of the tree after its last event.
-    pub(super) fn new(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ColdTier>) -> Self {
+    pub(super) fn new(released: &ReleasedSegment, end_root: TreeHash, tier: Arc<dyn ArchiveTier>) -> Self {
         let ReleasedSegment { header, last_position, .. } = released;
         let (first, last, first_time) = (header.first_position, *last_position, released.first_time());
         Self { first, last, first_time, end_root, tier, stands_in: false }
@@ -34,7 +36,7 @@ impl ArchivedSegment {
         first: Position,
         last: Position,
         end_root: TreeHash,
-        tier: Arc<dyn ColdTier>,
+        tier: Arc<dyn ArchiveTier>,
     ) -> Option<Self> {
         let first_time = tier.frame(first).ok()?.time;
         let segment = Self { first, last, first_time, end_root, tier, stands_in: true };
@@ -46,7 +48,7 @@ impl ArchivedSegment {
     }
 
     /// The frame that holds `position`, read already, since there is no other way to find it.
-    pub(super) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    pub(super) fn find(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         if position > self.last {
             return Ok(None);
         }
@@ -56,15 +58,15 @@ impl ArchivedSegment {
         if !is_within || !header.positions().contains(&position) {
             return Err(self.another(&frame));
         }
-        Ok(Some(FramePlace { offset: 0, header, body: Some(frame.body) }))
+        Ok(Some(FrameEntry { offset: 0, header, body: Some(frame.body) }))
     }
 
-    /// The events at these positions, as [`ColdTier::events`] gives them.
+    /// The events at these positions, as [`ArchiveTier::events`] gives them.
     pub(super) fn events(
         &self,
         positions: &[Position],
         max_bytes: usize,
-    ) -> Result<Vec<ColdEvent>, ReadError> {
+    ) -> Result<Vec<ArchivedEvent>, ReadError> {
         self.tier.events(positions, max_bytes).map_err(ReadError::Archive)
     }
 
@@ -86,7 +88,7 @@ impl ArchivedSegment {
     /// As that of a segment in its file. Each look costs a frame, so first it is asked what the archives know without reading any.
     pub(super) fn first_at(&self, time: Micros) -> Result<Option<Position>, ReadError> {
         let (mut low, mut high) = (self.first.get(), self.last.get() + 1);
-        if let Some(stretch) = self.tier.stretch_at(self.first, time) {
+        if let Some(stretch) = self.tier.span_at(self.first, time) {
             low = low.max(stretch.first.get());
             // The event before it is older, so that a frame begins there.
             high = high.min(if stretch.first_time < time { stretch.last.get() + 1 } else { low });
@@ -102,7 +104,7 @@ impl ArchivedSegment {
         Ok(Position::new(low).filter(|position| *position <= self.last))
     }
 
-    pub(super) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+    pub(super) fn following(&self, place: &FrameEntry) -> Result<Option<FrameEntry>, ReadError> {
         place.header.last_position().next().map_or(Ok(None), |next| self.find(next))
     }
 
@@ -111,13 +113,13 @@ impl ArchivedSegment {
         (last == self.last).then_some(self.end_root)
     }
 
-    fn another(&self, frame: &ColdFrame) -> ReadError {
+    fn another(&self, frame: &ArchivedFrame) -> ReadError {
         let what = format!(
             "a frame of positions {} to {} expected within these, {} events from {} on found",
             self.first, self.last, frame.count, frame.first_position
         );
-        let kind = ColdErrorKind::Damaged;
-        ReadError::Archive(ColdError { first: self.first, last: self.last, kind, what })
+        let kind = ArchiveTierErrorKind::Damaged;
+        ReadError::Archive(ArchiveTierError { first: self.first, last: self.last, kind, what })
     }
 }
 
@@ -126,31 +128,31 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::archive_tier::ColdStretch;
+    use crate::archive_tier::ArchivedSpan;
 
     /// Frames of these many events each, one after another from position 11 on, the first at time 100, each 10 later; how many were
     /// read; and stretches that are known without.
     #[derive(Debug, Default)]
-    struct CountingTier(Vec<u32>, AtomicUsize, Vec<ColdStretch>);
+    struct CountingTier(Vec<u32>, AtomicUsize, Vec<ArchivedSpan>);
 
-    impl ColdTier for CountingTier {
-        fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
+    impl ArchiveTier for CountingTier {
+        fn frame(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError> {
             self.1.fetch_add(1, Ordering::Relaxed);
             let (mut first, mut time) = (11, 100);
             for count in &self.0 {
                 if position.get() < first + u64::from(*count) {
                     let body = Arc::new(vec![7; *count as usize]);
                     let first_position = Position::new(first).unwrap();
-                    return Ok(ColdFrame { first_position, count: *count, time: Micros(time), body });
+                    return Ok(ArchivedFrame { first_position, count: *count, time: Micros(time), body });
                 }
                 first += u64::from(*count);
                 time += 10;
             }
-            let (kind, what) = (ColdErrorKind::Unavailable, "gone".to_owned());
-            Err(ColdError { first: position, last: position, kind, what })
+            let (kind, what) = (ArchiveTierErrorKind::Unavailable, "gone".to_owned());
+            Err(ArchiveTierError { first: position, last: position, kind, what })
         }
 
-        fn stretch_at(&self, position: Position, time: Micros) -> Option<ColdStretch> {
+        fn span_at(&self, position: Position, time: Micros) -> Option<ArchivedSpan> {
             self.2.iter().find(|known| known.last >= position && known.last_time >= time).copied()
         }
     }
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn no_frame_is_read_where_the_archives_know_the_time() {
-        let stretch = |first, last, first_time, last_time| ColdStretch {
+        let stretch = |first, last, first_time, last_time| ArchivedSpan {
             first: at(first),
             last: at(last),
             first_time: Micros(first_time),
@@ -226,13 +228,13 @@ mod tests {
         let segment = segment(18, &[4, 1, 5]);
         assert!(segment.find(at(11)).is_ok());
         let Err(ReadError::Archive(error)) = segment.find(at(17)) else { panic!("a frame past the end") };
-        assert_eq!((error.first, error.last, error.kind), (at(11), at(18), ColdErrorKind::Damaged));
+        assert_eq!((error.first, error.last, error.kind), (at(11), at(18), ArchiveTierErrorKind::Damaged));
     }
 
     #[test]
     fn what_the_archives_do_not_give_is_an_error() {
         let segment = segment(30, &[4, 1, 5]);
         let Err(ReadError::Archive(error)) = segment.find(at(22)) else { panic!("a frame out of nothing") };
-        assert_eq!(error.kind, ColdErrorKind::Unavailable);
+        assert_eq!(error.kind, ArchiveTierErrorKind::Unavailable);
     }
 }

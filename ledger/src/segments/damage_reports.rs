@@ -14,7 +14,7 @@ pub(crate) struct DamageReports {
 }
 
 impl DamageReports {
-    pub(crate) fn tell(&self, fault: &LogFault) {
+    pub(crate) fn report(&self, fault: &LogFault) {
         if let Some(receive) = self.to.get() {
             receive(fault);
         }

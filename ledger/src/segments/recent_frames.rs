@@ -9,13 +9,13 @@ use bitacora_formats::Position;
 
 use crate::host::lock_order::{OrderedMutex, OrderedRwLock};
 use crate::limits::{MAX_REVISITED_BODY_BYTES, MAX_REVISITED_FRAMES, RECENT_BODY_BYTES};
-use crate::segments::{FramePlace, Segment};
+use crate::segments::{FrameEntry, Segment};
 
 /// A frame whose body is in clear.
 #[derive(Clone)]
 pub(crate) struct OpenFrame {
     pub(crate) segment: Arc<Segment>,
-    pub(crate) place: FramePlace,
+    pub(crate) place: FrameEntry,
     pub(crate) body: Arc<Vec<u8>>,
 }
 

@@ -9,8 +9,8 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, StoredFrame,
 };
 
-use super::survey::{Hole, Side, Survey};
-use super::{FrameOutline, FramePlace, corrupt, partition_point, shown};
+use super::survey::{FrameSurvey, GapSide, PositionGap};
+use super::{FrameEntry, FrameOutline, corrupt, partition_point, shown};
 use crate::host::disk::DiskFile;
 use crate::host::lock_order::{OrderedMutex, OrderedRwLock};
 use crate::limits::{FRAME_MARK_BYTES, MAX_EXPECTED_BYTES, MAX_KNOWN_FRAMES};
@@ -28,7 +28,7 @@ pub(super) struct StoredSegment {
     last: Option<Position>,
     extent: OrderedRwLock<Extent>,
     /// Its whole frames, once one was found that is damaged.
-    survey: OrderedMutex<Option<Survey>>,
+    survey: OrderedMutex<Option<FrameSurvey>>,
     /// Offsets of frames that were opened to know that their headers are authentic.
     known: OrderedMutex<Vec<u64>>,
     /// The receiver of reports of damage that is found here.
@@ -79,9 +79,9 @@ impl StoredSegment {
         self.reports.get_or_init(|| Arc::clone(reports));
     }
 
-    pub(super) fn tell(&self, fault: &LogFault) {
+    pub(super) fn report(&self, fault: &LogFault) {
         if let Some(reports) = self.reports.get() {
-            reports.tell(fault);
+            reports.report(fault);
         }
     }
 
@@ -95,7 +95,7 @@ impl StoredSegment {
     }
 
     /// The frame that holds `position`. In a segment that is damaged, frames are found by opening them.
-    pub(super) fn find(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    pub(super) fn find(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         if self.is_surveyed() {
             return self.find_surveyed(position);
         }
@@ -105,7 +105,7 @@ impl StoredSegment {
         }
     }
 
-    fn find_by_headers(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    fn find_by_headers(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         let mut place = self.at_mark_before(position)?;
         while let Some(found) = place {
             if found.header.last_position() >= position {
@@ -116,7 +116,7 @@ impl StoredSegment {
         Ok(None)
     }
 
-    fn find_surveyed(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    fn find_surveyed(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         let bounds = (self.first, self.last);
         self.with_survey(|survey| survey.find(position, bounds))?.map_err(|hole| self.lost(hole))
     }
@@ -127,13 +127,13 @@ impl StoredSegment {
 
     /// Asks the survey, which is made now, or goes on over what was written since. It is the second look after a read that found damage: what
     /// does not open now either is told to the ledger.
-    fn with_survey<T>(&self, ask: impl FnOnce(&Survey) -> T) -> Result<T, ReadError> {
+    fn with_survey<T>(&self, ask: impl FnOnce(&FrameSurvey) -> T) -> Result<T, ReadError> {
         let (start, end) = {
             let extent = self.extent.read();
             (extent.marks.first().map_or(extent.end, |mark| mark.offset), extent.end)
         };
         let mut kept = self.survey.lock();
-        let from = kept.as_ref().map_or(start, Survey::until);
+        let from = kept.as_ref().map_or(start, FrameSurvey::until);
         let survey = kept.get_or_insert_default();
         if from < end {
             let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(usize::MAX)];
@@ -147,16 +147,16 @@ impl StoredSegment {
         let (answer, hole) = (ask(survey), survey.first_hole(start, (self.first, self.last)));
         drop(kept);
         if let Some(hole) = hole {
-            self.tell(&self.fault(hole));
+            self.report(&self.fault(hole));
         }
         Ok(answer)
     }
 
-    fn lost(&self, hole: Hole) -> ReadError {
+    fn lost(&self, hole: PositionGap) -> ReadError {
         ReadError::Corrupt(self.fault(hole))
     }
 
-    fn fault(&self, hole: Hole) -> LogFault {
+    fn fault(&self, hole: PositionGap) -> LogFault {
         LogFault {
             file: shown(self.number),
             offset: hole.offset,
@@ -183,7 +183,7 @@ impl StoredSegment {
 
     /// The first position of the first frame at `time` or later; `None` where the segment ends before. Where damage hides which one that is,
     /// the side of the damage that is asked for.
-    pub(super) fn first_at(&self, time: Micros, side: Side) -> Result<Option<Position>, ReadError> {
+    pub(super) fn first_at(&self, time: Micros, side: GapSide) -> Result<Option<Position>, ReadError> {
         if !self.is_surveyed() {
             match self.first_by_headers(time) {
                 // A header may say any time before its frame is opened. What lies between these two is the answer.
@@ -201,7 +201,7 @@ impl StoredSegment {
 
     /// The first frame at `time` or later, and the one before it. Frame times never go back, so marks are searched by halves, and the
     /// frames behind one of them in order.
-    fn first_by_headers(&self, time: Micros) -> Result<(Option<FramePlace>, Option<FramePlace>), ReadError> {
+    fn first_by_headers(&self, time: Micros) -> Result<(Option<FrameEntry>, Option<FrameEntry>), ReadError> {
         let offsets: Vec<u64> = {
             let extent = self.extent.read();
             extent.marks.iter().map(|mark| mark.offset).collect()
@@ -227,7 +227,7 @@ impl StoredSegment {
     }
 
     /// Returns `true` where the frame opens: its header then says what was written.
-    fn is_authentic(&self, place: &FramePlace) -> bool {
+    fn is_authentic(&self, place: &FrameEntry) -> bool {
         if self.known.lock().contains(&place.offset) {
             return true;
         }
@@ -239,7 +239,7 @@ impl StoredSegment {
         opens
     }
 
-    fn at_mark_before(&self, position: Position) -> Result<Option<FramePlace>, ReadError> {
+    fn at_mark_before(&self, position: Position) -> Result<Option<FrameEntry>, ReadError> {
         let mark = {
             let extent = self.extent.read();
             let after = extent.marks.partition_point(|mark| mark.first <= position);
@@ -268,7 +268,7 @@ impl StoredSegment {
     }
 
     /// The frame right behind this one; `None` at the durable end.
-    pub(super) fn following(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+    pub(super) fn following(&self, place: &FrameEntry) -> Result<Option<FrameEntry>, ReadError> {
         let next = place.header.last_position().next();
         match self.next_by_header(place) {
             Err(ReadError::Corrupt(_)) => next.map_or(Ok(None), |next| self.find_surveyed(next)),
@@ -276,7 +276,7 @@ impl StoredSegment {
         }
     }
 
-    fn next_by_header(&self, place: &FramePlace) -> Result<Option<FramePlace>, ReadError> {
+    fn next_by_header(&self, place: &FrameEntry) -> Result<Option<FrameEntry>, ReadError> {
         if self.last == Some(place.header.last_position()) {
             return Ok(None);
         }
@@ -297,7 +297,7 @@ impl StoredSegment {
         Ok(found)
     }
 
-    fn place_at(&self, offset: u64) -> Result<Option<FramePlace>, ReadError> {
+    fn place_at(&self, offset: u64) -> Result<Option<FrameEntry>, ReadError> {
         let end = self.extent.read().end;
         if offset >= end {
             return Ok(None);
@@ -305,7 +305,7 @@ impl StoredSegment {
         let mut bytes = [0; FRAME_HEADER_BYTES];
         self.file.read_exact_at(&mut bytes, offset).map_err(|error| self.unreadable(offset, &error))?;
         let header = FrameHeader::parse(&bytes).map_err(|error| self.corrupt(offset, None, &error))?;
-        Ok(Some(FramePlace::stored(offset, &header)))
+        Ok(Some(FrameEntry::stored(offset, &header)))
     }
 
     /// The frame with this position is looked for soon: the disk may begin, as far as is known where it stands.
@@ -322,7 +322,7 @@ impl StoredSegment {
     }
 
     /// The frame is opened soon: the disk may begin.
-    pub(super) fn expect_read(&self, place: &FramePlace) {
+    pub(super) fn expect_read(&self, place: &FrameEntry) {
         self.file.expect_read(place.offset, place.header.stored_bytes);
     }
 
@@ -330,20 +330,20 @@ impl StoredSegment {
     /// their headers.
     pub(super) fn open(
         &self,
-        place: &FramePlace,
+        place: &FrameEntry,
         decompressor: &mut Decompressor,
     ) -> Result<Vec<u8>, ReadError> {
         let opened = self.open_with(place, |opener, frame| opener.open_body(frame, decompressor));
         if let Err(ReadError::Corrupt(fault)) = &opened {
             self.with_survey(|_| ())?;
-            self.tell(fault);
+            self.report(fault);
         }
         opened
     }
 
     fn open_with<T>(
         &self,
-        place: &FramePlace,
+        place: &FrameEntry,
         open: impl FnOnce(&FrameOpener, &StoredFrame<'_>) -> Result<T, FrameOpenError>,
     ) -> Result<T, ReadError> {
         let corrupt = |what: &dyn std::fmt::Display| self.corrupt(place.offset, Some(place), what);
@@ -357,7 +357,7 @@ impl StoredSegment {
         open(&self.opener, &frame).map_err(|error| corrupt(&error))
     }
 
-    fn corrupt(&self, offset: u64, place: Option<&FramePlace>, what: &dyn std::fmt::Display) -> ReadError {
+    fn corrupt(&self, offset: u64, place: Option<&FrameEntry>, what: &dyn std::fmt::Display) -> ReadError {
         corrupt(&shown(self.number), self.first, (offset, place), what)
     }
 
@@ -369,7 +369,7 @@ impl StoredSegment {
         }
         let cut = self.corrupt(offset, None, &"the file was cut");
         if let ReadError::Corrupt(fault) = &cut {
-            self.tell(fault);
+            self.report(fault);
         }
         cut
     }

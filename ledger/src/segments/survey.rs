@@ -3,12 +3,12 @@
 
 use bitacora_formats::{FRAME_MAGIC, FrameOpener, Micros, Position, StoredFrame};
 
-use super::{FrameOutline, FramePlace};
+use super::{FrameEntry, FrameOutline};
 use crate::limits::SURVEY_TRIAL_BYTES;
 
 /// The frames of a segment that open under its key. The tag covers a frame's claims of its place, so positions are authentic.
 #[derive(Clone, Default)]
-pub(super) struct Survey {
+pub(super) struct FrameSurvey {
     frames: Vec<(u64, FrameOutline)>,
     /// The offset in the file at which the survey ended.
     until: u64,
@@ -16,7 +16,7 @@ pub(super) struct Survey {
 
 /// Positions that no frame which opens holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hole {
+pub(super) struct PositionGap {
     /// The offset in the file at which the frames before it end.
     pub(super) offset: u64,
     pub(super) first: Position,
@@ -26,14 +26,14 @@ pub(super) struct Hole {
 
 /// The side of a hole on which a time is looked for, since nobody knows the times in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum GapSide {
     /// Before it: what may be of that time or later.
     Before,
     /// Behind it: what certainly is.
     Behind,
 }
 
-impl Survey {
+impl FrameSurvey {
     /// The offset behind everything that was looked at.
     pub(super) fn until(&self) -> u64 {
         self.until
@@ -76,11 +76,11 @@ impl Survey {
         &self,
         position: Position,
         (first, last): (Position, Option<Position>),
-    ) -> Result<Option<FramePlace>, Hole> {
+    ) -> Result<Option<FrameEntry>, PositionGap> {
         let at = self.frames.partition_point(|(_, frame)| frame.last_position() < position);
         match self.frames.get(at) {
             Some((offset, frame)) if frame.first_position <= position => {
-                Ok(Some(FramePlace { offset: *offset, header: *frame, body: None }))
+                Ok(Some(FrameEntry { offset: *offset, header: *frame, body: None }))
             }
             None if last.is_none_or(|last| last < position) => Ok(None),
             _ => Err(self.hole_before(at, first, last)),
@@ -88,7 +88,11 @@ impl Survey {
     }
 
     /// Returns the first hole in what was looked at, which begins at `start` in the file.
-    pub(super) fn first_hole(&self, start: u64, (first, last): (Position, Option<Position>)) -> Option<Hole> {
+    pub(super) fn first_hole(
+        &self,
+        start: u64,
+        (first, last): (Position, Option<Position>),
+    ) -> Option<PositionGap> {
         let mut end = start;
         for (at, (offset, frame)) in self.frames.iter().enumerate() {
             if *offset != end {
@@ -99,12 +103,12 @@ impl Survey {
         (end < self.until).then(|| self.hole_before(self.frames.len(), first, last))
     }
 
-    /// Returns the first position of the first frame at `time` or later. With [`Side::Before`] it is that of a hole which may hold such a
+    /// Returns the first position of the first frame at `time` or later. With [`GapSide::Before`] it is that of a hole which may hold such a
     /// time. `None` where the segment ends before.
     pub(super) fn first_at(
         &self,
         time: Micros,
-        side: Side,
+        side: GapSide,
         (first, last): (Position, Option<Position>),
     ) -> Option<Position> {
         let at = self.frames.partition_point(|(_, frame)| frame.time < time);
@@ -114,14 +118,14 @@ impl Survey {
             Some(found) => hole.first < found,
             None => last.is_some_and(|last| hole.first <= last),
         };
-        if is_hole && side == Side::Before { Some(hole.first) } else { found }
+        if is_hole && side == GapSide::Before { Some(hole.first) } else { found }
     }
 
     /// Returns the hole between a frame and the one before it.
-    fn hole_before(&self, at: usize, first: Position, last: Option<Position>) -> Hole {
+    fn hole_before(&self, at: usize, first: Position, last: Option<Position>) -> PositionGap {
         let before = at.checked_sub(1).and_then(|before| self.frames.get(before));
         let next = self.frames.get(at).map(|(_, frame)| frame.first_position);
-        Hole {
+        PositionGap {
             offset: before.map_or(0, |(offset, frame)| offset + frame.stored_bytes),
             first: before.and_then(|(_, frame)| frame.last_position().next()).unwrap_or(first),
             last: next.and_then(|next| Position::new(next.get() - 1)).or(last),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitacora_formats::StreamKey;
 use tokio::sync::watch;
 
-use crate::archive_tier::ColdTier;
+use crate::archive_tier::ArchiveTier;
 use crate::host::lock_order::OrderedMutex;
 use crate::log_fault::LogFault;
 use crate::receipt::Head;
@@ -19,7 +19,7 @@ use crate::tree::Tree;
 pub(crate) struct ReadSide {
     pub(crate) segments: Segments,
     /// The archives of released segments' frames.
-    pub(crate) tier: Arc<dyn ColdTier>,
+    pub(crate) tier: Arc<dyn ArchiveTier>,
     pub(crate) recent: RecentFrames,
     pub(crate) revisited: RevisitedFrames,
     pub(crate) tips: DurableTips,
@@ -34,7 +34,7 @@ pub(crate) struct ReadSide {
 /// The parts of a [`ReadSide`] that an opening gives.
 pub(crate) struct ReadParts {
     pub(crate) segments: Segments,
-    pub(crate) tier: Arc<dyn ColdTier>,
+    pub(crate) tier: Arc<dyn ArchiveTier>,
     pub(crate) tips: DurableTips,
     pub(crate) tree: Tree,
     pub(crate) head: Head,

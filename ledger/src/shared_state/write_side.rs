@@ -8,7 +8,7 @@ use bitacora_formats::Position;
 use crate::dedup::id_tables::IdTables;
 use crate::host::lock_order::OrderedMutex;
 use crate::log_fault::LogFault;
-use crate::segment_preallocator::{Outlook, SegmentPreallocator};
+use crate::segment_preallocator::{NextSegment, SegmentPreallocator};
 use crate::shared_state::counters::SharedCounters;
 use crate::submission::inbox::Inbox;
 use crate::submission::prepare::Preparer;
@@ -68,7 +68,7 @@ impl WriteSide {
         let state = self.writer.lock().clone();
         match state {
             WriterState::ReadOnly(ReadOnlyReason::DiskFull | ReadOnlyReason::NoSegment(_))
-                if matches!(self.preallocator.outlook(), Outlook::Ready) =>
+                if matches!(self.preallocator.outlook(), NextSegment::Ready) =>
             {
                 WriterState::Ready
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::{
-    ChainHead, HeadEntry, Origin, Position, Secret, SegmentEnd, SegmentNumber, TreeHead, service_source,
+    ChainHead, HeadEntry, LedgerOrigin, Position, Secret, SegmentEnd, SegmentNumber, TreeHead, service_source,
 };
 use tokio::sync::oneshot;
 
@@ -20,7 +20,7 @@ use crate::heads::signer_handle::PublishedHead;
 use crate::options::HeadOptions;
 use crate::shared_state::SharedState;
 use crate::signing::history_check::HistoryCheck;
-use crate::signing::known_heads::{AnchorMemory, size_of};
+use crate::signing::known_heads::{AnchoredNote, size_of};
 use crate::signing::put_aside;
 use crate::signing::read_back::{BackReader, ReadBack, is_gone};
 use crate::submission::append_error::AppendError;
@@ -28,7 +28,7 @@ use crate::submission::inbox::{Lane, SequencerCommand};
 use crate::submission::messages::QueuedRequest;
 use crate::writer_state::{ReadOnlyReason, WriterState};
 
-/// The report of an anchor that has remembered this ledger and no longer does. That is not another copy's doing. Most likely another disk
+/// The report of an anchor that has held a head of this ledger and no longer does. That is not another copy's doing. Most likely another disk
 /// is in its place, or none, so nothing is written there.
 const FORGOTTEN: &str =
     "the anchor remembers nothing of a ledger that has tree heads; if its disk is not mounted, mount it";
@@ -39,11 +39,11 @@ const MAX_DOUBLINGS: u32 = 6;
 /// The head signer's share of an opening.
 pub(crate) struct HeadSignerStart {
     pub(crate) options: HeadOptions,
-    pub(crate) origin: Origin,
+    pub(crate) origin: LedgerOrigin,
     /// The end of the last segment of the epoch before.
     pub(crate) before: SegmentEnd,
     /// The anchor's memory.
-    pub(crate) anchored: AnchorMemory,
+    pub(crate) anchored: AnchoredNote,
     /// `true` if an anchor that remembers nothing has nothing to remember yet; `false` if it has lost its memory then.
     pub(crate) may_begin_anchor: bool,
     /// The last head that was published before, if it still is the ledger's.
@@ -52,7 +52,7 @@ pub(crate) struct HeadSignerStart {
 
 /// The reasons for which no head was made.
 #[derive(Debug, thiserror::Error)]
-enum NoHead {
+enum HeadFailure {
     #[error("the event before it was not appended: {0}")]
     Append(#[from] AppendError),
     #[error("reading back: {0}")]
@@ -113,11 +113,11 @@ struct UnsavedHead {
 struct HeadSigner<'a> {
     shared: &'a SharedState,
     options: HeadOptions,
-    origin: Origin,
+    origin: LedgerOrigin,
     heads: LiveHeads,
     reader: BackReader,
     /// The anchor's memory, as far as is known.
-    anchored: AnchorMemory,
+    anchored: AnchoredNote,
     may_begin_anchor: bool,
     /// The note that was sent to the anchor without an answer: the anchor may remember it.
     attempted: Option<String>,
@@ -185,7 +185,7 @@ impl HeadSigner<'_> {
                     self.shared.heads.signer.publish(head);
                 }
             }
-            Err(NoHead::Wrong) => {}
+            Err(HeadFailure::Wrong) => {}
             Err(error) => {
                 self.shared.heads.signer.head_failed();
                 if self.failures == 0 {
@@ -196,7 +196,7 @@ impl HeadSigner<'_> {
         }
     }
 
-    fn try_head(&mut self) -> Result<PublishedHead, NoHead> {
+    fn try_head(&mut self) -> Result<PublishedHead, HeadFailure> {
         let unkept = match self.unkept.take() {
             Some(unkept) => unkept,
             None => self.sign()?,
@@ -204,7 +204,7 @@ impl HeadSigner<'_> {
         if let Err(error) = self.heads.add(unkept.segment, &unkept.entry) {
             // Kept next time: another event for it would be one more each time.
             self.unkept = Some(unkept);
-            return Err(NoHead::Keep(error));
+            return Err(HeadFailure::Keep(error));
         }
         if self.heads.is_full() {
             self.shared.write.inbox.command(SequencerCommand::EndSegment);
@@ -213,12 +213,12 @@ impl HeadSigner<'_> {
         Ok(PublishedHead { size: head.size, root: head.root, note: entry.note })
     }
 
-    fn sign(&mut self) -> Result<UnsavedHead, NoHead> {
+    fn sign(&mut self) -> Result<UnsavedHead, HeadFailure> {
         let (position, blind, record) = self.append_headed()?;
         let ReadBack { segment, size, root, end, .. } = self.read_back(position)?;
         self.shared.write.unproven.is_on_disk(segment, end);
         if !self.may_sign() {
-            return Err(NoHead::Wrong);
+            return Err(HeadFailure::Wrong);
         }
         let head = TreeHead { origin: self.origin.clone(), size: size.get(), root };
         let note = head.sign(&self.shared.keyring);
@@ -227,7 +227,7 @@ impl HeadSigner<'_> {
 
     /// Reads back the bytes that were written, and asks once more where the disk does not have them. After the second failure nothing more
     /// is acknowledged, and the bytes still in memory go to quarantine.
-    fn read_back(&mut self, position: Position) -> Result<ReadBack, NoHead> {
+    fn read_back(&mut self, position: Position) -> Result<ReadBack, HeadFailure> {
         let shared = self.shared;
         let read = self.reader.read_through(shared, position);
         let read = read.or_else(|error| match is_gone(&error) {
@@ -241,7 +241,7 @@ impl HeadSigner<'_> {
             if is_gone(&error) {
                 put_aside::end_appends(shared, self.origin.generation, &error);
             }
-            NoHead::ReadBack(error)
+            HeadFailure::ReadBack(error)
         })
     }
 
@@ -274,8 +274,8 @@ impl HeadSigner<'_> {
         let Some(anchor) = self.options.anchor.clone() else { return true };
         match self.swap(&*anchor, note) {
             Ok(()) => self.anchored(note),
-            Err(NotAnchored::Waiting(what)) => self.wait_for_anchor(note, what),
-            Err(NotAnchored::Diverged(what)) => {
+            Err(AnchorFailure::Waiting(what)) => self.wait_for_anchor(note, what),
+            Err(AnchorFailure::Diverged(what)) => {
                 self.refuse(what);
                 return false;
             }
@@ -283,22 +283,22 @@ impl HeadSigner<'_> {
         true
     }
 
-    fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), NotAnchored> {
+    fn swap(&mut self, anchor: &dyn Anchor, note: &str) -> Result<(), AnchorFailure> {
         let name = &self.origin.name;
-        if self.anchored == AnchorMemory::Unknown {
-            let remembered = self.compare(anchor.recall(name)?)?;
-            if remembered.is_none() && !self.may_begin_anchor {
-                return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
+        if self.anchored == AnchoredNote::Unknown {
+            let anchored = self.compare(anchor.load(name)?)?;
+            if anchored.is_none() && !self.may_begin_anchor {
+                return Err(AnchorFailure::Waiting(FORGOTTEN.to_owned()));
             }
-            self.anchored = AnchorMemory::Known(remembered);
+            self.anchored = AnchoredNote::Known(anchored);
         }
-        let AnchorMemory::Known(expected) = &self.anchored else { return Ok(()) };
+        let AnchoredNote::Known(expected) = &self.anchored else { return Ok(()) };
         match anchor.swap(name, expected.as_deref(), note) {
             Err(AnchorError::Moved { found: Some(found), .. }) if self.was_attempted(&found) => {
                 anchor.swap(name, Some(&found), note)
             }
             Err(AnchorError::Moved { found: None, expected: Some(_), .. }) => {
-                return Err(NotAnchored::Waiting(FORGOTTEN.to_owned()));
+                return Err(AnchorFailure::Waiting(FORGOTTEN.to_owned()));
             }
             swapped => swapped,
         }?;
@@ -315,13 +315,13 @@ impl HeadSigner<'_> {
     }
 
     /// Returns the anchor's memory, if this ledger still agrees with it.
-    fn compare(&self, note: Option<String>) -> Result<Option<String>, NotAnchored> {
+    fn compare(&self, note: Option<String>) -> Result<Option<String>, AnchorFailure> {
         let shared = self.shared;
         let (ledger, generation, head) = (shared.id, self.origin.generation, shared.read.head());
         let history = HistoryCheck { ledger, generation, head, signers: shared.keyring.signing_chain() };
         let compared =
             note.as_deref().map(|note| history.check(note, |last| shared.read.segments.holding(last)));
-        compared.transpose().map_err(|error| NotAnchored::Diverged(error.to_string()))?;
+        compared.transpose().map_err(|error| AnchorFailure::Diverged(error.to_string()))?;
         Ok(note)
     }
 
@@ -332,7 +332,7 @@ impl HeadSigner<'_> {
     }
 
     fn anchored(&mut self, note: &str) {
-        self.anchored = AnchorMemory::Known(Some(note.to_owned()));
+        self.anchored = AnchoredNote::Known(Some(note.to_owned()));
         if self.attempted.take().is_some() {
             tracing::info!("the anchor remembers the last tree head again");
         }
@@ -359,14 +359,14 @@ impl HeadSigner<'_> {
 }
 
 /// The reasons for which the anchor does not remember a head.
-enum NotAnchored {
+enum AnchorFailure {
     /// It remembers another history.
     Diverged(String),
     /// It cannot tell, or not now.
     Waiting(String),
 }
 
-impl From<AnchorError> for NotAnchored {
+impl From<AnchorError> for AnchorFailure {
     fn from(error: AnchorError) -> Self {
         match error {
             AnchorError::Moved { .. } | AnchorError::Damaged { .. } => Self::Diverged(error.to_string()),
@@ -375,7 +375,7 @@ impl From<AnchorError> for NotAnchored {
     }
 }
 
-impl AnchorMemory {
+impl AnchoredNote {
     /// Events under the head that the anchor remembers; 0 where that is not known.
     fn size(&self) -> u64 {
         match self {

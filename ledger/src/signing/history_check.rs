@@ -29,7 +29,7 @@ impl<'a> HistoryCheck<'a> {
         Self { ledger, generation, head, signers }
     }
 
-    /// Compares the ledger with the note of a head that is remembered of it; `segment_holding` gives the segment of a position
+    /// Compares the ledger with the note of a known head of it; `segment_holding` gives the segment of a position
     /// up to the head.
     pub(crate) fn check(
         &self,
@@ -37,9 +37,9 @@ impl<'a> HistoryCheck<'a> {
         segment_holding: impl FnOnce(Position) -> Option<Arc<Segment>>,
     ) -> Result<SignedTreeHead, Rollback> {
         let unverified = UnverifiedTreeHead::parse(note).map_err(Rollback::Untrusted)?;
-        let remembered = unverified.origin().clone();
-        if remembered.ledger != self.ledger {
-            return Err(Rollback::OtherLedger { remembered, found: self.ledger });
+        let known = unverified.origin().clone();
+        if known.ledger != self.ledger {
+            return Err(Rollback::OtherLedger { known, found: self.ledger });
         }
         let signed = unverified.verify_with_chain(self.signers).map_err(Rollback::Untrusted)?;
         self.check_head(&signed, segment_holding)?;
@@ -55,18 +55,18 @@ impl<'a> HistoryCheck<'a> {
         let head = signed.head();
         let (size, root, found) = (head.size, head.root, self.head.position.get());
         if head.origin.generation != self.generation {
-            let (remembered, found) = (head.origin.generation, self.generation.0);
-            return Err(Rollback::Generation { remembered, size, root, found });
+            let (known, found) = (head.origin.generation, self.generation.0);
+            return Err(Rollback::Generation { known, size, root, found });
         }
         if size > found {
-            return Err(Rollback::Shorter { remembered: size, root, found });
+            return Err(Rollback::Shorter { known: size, root, found });
         }
         let found = match Position::new(size) {
             Some(last) if last == self.head.position => Some(self.head.tree_root),
             Some(last) => segment_holding(last).and_then(|segment| segment.root_after(last)),
             None => None,
         };
-        if found == Some(root) { Ok(()) } else { Err(Rollback::OtherRoot { size, remembered: root, found }) }
+        if found == Some(root) { Ok(()) } else { Err(Rollback::OtherRoot { size, known: root, found }) }
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn name_of(
 /// A declared loss, as the segment's first event records it.
 pub(crate) struct RecordedLoss {
     pub(crate) generation: Generation,
-    /// The note of the head that is lost, and the one that the anchor remembered, as far as they are known.
+    /// The note of the head that is lost, and the one that the anchor held, as far as they are known.
     pub(crate) notes: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_formats::{
-    Decompressor, Generation, Keyring, LedgerId, LedgerName, LostHead, Origin, Position, SegmentNumber,
+    Decompressor, Generation, Keyring, LedgerId, LedgerName, LedgerOrigin, LostHead, Position, SegmentNumber,
     SignedTreeHead, TreeHead, UnverifiedTreeHead,
 };
 
@@ -13,7 +13,7 @@ use crate::heads::cosigned::{self, CosignedFile};
 use crate::heads::head_files;
 use crate::heads::rollback::Rollback;
 use crate::heads::signer_handle::PublishedHead;
-use crate::heads::witness::recovery::WitnessMemory;
+use crate::heads::witness::recovery::WitnessFindings;
 use crate::host::disk::Disk;
 use crate::log_fault::LogFault;
 use crate::open_error::OpenError;
@@ -27,9 +27,9 @@ use crate::signing::history_check::{HistoryCheck, RecordedLoss, name_of};
 
 /// The memory of a ledger's tree heads, compared with the ledger.
 pub(crate) struct KnownHeads {
-    pub(crate) origin: Origin,
+    pub(crate) origin: LedgerOrigin,
     /// The anchor's memory; unknown if the anchor could not be asked.
-    pub(crate) anchored: AnchorMemory,
+    pub(crate) anchored: AnchoredNote,
     /// The last head beside the segments, and its file.
     kept: Option<(SignedTreeHead, String)>,
     /// The difference from the anchor's memory.
@@ -39,22 +39,22 @@ pub(crate) struct KnownHeads {
     /// The last cosigned head beside the segments that still is the ledger's.
     pub(crate) cosigned: Option<CosignedFile>,
     /// The witnesses' memory.
-    pub(crate) witnessed: WitnessMemory,
+    pub(crate) witnessed: WitnessFindings,
     /// `true` if tree heads of it were signed before, in any generation.
     pub(crate) has_heads: bool,
 }
 
 /// The memory of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AnchorMemory {
+pub(crate) enum AnchoredNote {
     /// It was not asked yet, or did not answer.
     Unknown,
     /// This note; `None` where it remembers nothing.
     Known(Option<String>),
 }
 
-impl AnchorMemory {
-    /// Returns `true` if a tree head is remembered, of any ledger.
+impl AnchoredNote {
+    /// Returns `true` if it is a tree head, of any ledger.
     pub(crate) fn is_tree_head(&self) -> bool {
         matches!(self, Self::Known(Some(note)) if UnverifiedTreeHead::parse(note).is_ok())
     }
@@ -62,25 +62,25 @@ impl AnchorMemory {
 
 impl KnownHeads {
     /// Asks the anchor, and looks beside the segments.
-    pub(crate) fn recall(
+    pub(crate) fn load(
         disk: &dyn Disk,
         folder: &Path,
         keyring: &Keyring,
         options: &HeadOptions,
         replayed: &ReplayedLog,
     ) -> Result<Self, OpenError> {
-        let origin = Origin {
+        let origin = LedgerOrigin {
             name: replayed.name(disk, folder, keyring)?,
             ledger: replayed.ledger,
             generation: replayed.generation,
         };
-        let anchored = match options.anchor.as_ref().map(|anchor| anchor.recall(&origin.name)) {
-            None => AnchorMemory::Unknown,
-            Some(Ok(note)) => AnchorMemory::Known(note),
+        let anchored = match options.anchor.as_ref().map(|anchor| anchor.load(&origin.name)) {
+            None => AnchoredNote::Unknown,
+            Some(Ok(note)) => AnchoredNote::Known(note),
             Some(Err(error)) if options.anchor_required || error.is_damage() => return Err(error.into()),
             Some(Err(error)) => {
                 tracing::error!(%error, "the ledger opens without being compared with its anchor");
-                AnchorMemory::Unknown
+                AnchoredNote::Unknown
             }
         };
         let signers = keyring.signing_chain();
@@ -92,12 +92,12 @@ impl KnownHeads {
         let any = kept.as_ref().map(|(head, _)| head.head().size);
         let any = any.or_else(|| Some(of_generation(None)?.0.head().size));
         let anchor_differs = match &anchored {
-            AnchorMemory::Unknown => None,
-            AnchorMemory::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
-            AnchorMemory::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
-            AnchorMemory::Known(Some(note)) => match history.check(note, holding) {
-                Err(Rollback::Generation { remembered, .. })
-                    if remembered < replayed.generation && is_declared_lost(&replayed.segments, note)? =>
+            AnchoredNote::Unknown => None,
+            AnchoredNote::Known(_) if options.anchor_is_new && !anchored.is_tree_head() => None,
+            AnchoredNote::Known(None) => any.map(|size| (Rollback::Forgotten { size }, None)),
+            AnchoredNote::Known(Some(note)) => match history.check(note, holding) {
+                Err(Rollback::Generation { known, .. })
+                    if known < replayed.generation && is_declared_lost(&replayed.segments, note)? =>
                 {
                     None
                 }
@@ -120,11 +120,11 @@ impl KnownHeads {
                 let shown = kept.as_ref().map(|(head, _)| (head.note().to_string(), head.head().size));
                 let shown = shown.or_else(|| first_head(&origin, keyring, &replayed.segments));
                 let ask = |(note, size): (String, u64)| {
-                    WitnessMemory::ask(witnesses, (&note, size), replayed.head.position)
+                    WitnessFindings::ask(witnesses, (&note, size), replayed.head.position)
                 };
                 shown.map(ask).unwrap_or_default()
             }
-            None => WitnessMemory::default(),
+            None => WitnessFindings::default(),
         };
         let has_heads = any.is_some();
         Ok(Self { origin, anchored, kept, anchor_differs, kept_differs, cosigned, witnessed, has_heads })
@@ -142,7 +142,7 @@ impl KnownHeads {
         let (Some(anchor), Ok(name)) = (&options.anchor, replayed.name(disk, folder, keyring)) else {
             return Ok(());
         };
-        let note = match anchor.recall(&name) {
+        let note = match anchor.load(&name) {
             Err(error) if error.is_damage() => return Err(error.into()),
             Err(error) => {
                 tracing::error!(%error, "the damaged ledger opens without being compared with its anchor");
@@ -154,7 +154,7 @@ impl KnownHeads {
         let history = HistoryCheck::of(replayed, keyring.signing_chain());
         match history.check(&note, |position| holding(&replayed.segments, position)) {
             Ok(_) | Err(Rollback::Shorter { .. }) => Ok(()),
-            Err(Rollback::Generation { remembered, .. }) if remembered < replayed.generation => Ok(()),
+            Err(Rollback::Generation { known, .. }) if known < replayed.generation => Ok(()),
             Err(rollback) => Err(rollback.into()),
         }
     }
@@ -171,15 +171,15 @@ impl KnownHeads {
         let (Some(name), Some(anchor)) = (&options.name, anchor) else { return Ok(()) };
         let header = segment_header(disk, &segments_folder(folder), SegmentNumber::FIRST);
         let Ok(Some(header)) = header else { return Ok(()) };
-        let note = anchor.recall(name).inspect_err(|error| {
+        let note = anchor.load(name).inspect_err(|error| {
             tracing::error!(%error, "whether the ledger is the right one cannot be asked");
         });
         let Some(note) = note.ok().flatten() else { return Ok(()) };
         let head = UnverifiedTreeHead::parse(&note).ok();
         let head = head.and_then(|head| head.verify_with_chain(keyring.signing_chain()).ok());
-        let Some(remembered) = head.map(|head| head.head().origin.clone()) else { return Ok(()) };
-        if remembered.ledger != header.ledger {
-            return Err(Rollback::OtherLedger { remembered, found: header.ledger }.into());
+        let Some(known) = head.map(|head| head.head().origin.clone()) else { return Ok(()) };
+        if known.ledger != header.ledger {
+            return Err(Rollback::OtherLedger { known, found: header.ledger }.into());
         }
         if is_signed_by(keyring, &header) { Ok(()) } else { Err(Rollback::OtherSigner(name.clone()).into()) }
     }
@@ -192,7 +192,7 @@ impl KnownHeads {
         segments: &[Arc<Segment>],
     ) {
         let Some(anchor) = options.anchor.as_ref().filter(|_| !self.anchored.is_tree_head()) else { return };
-        let AnchorMemory::Known(expected) = &self.anchored else { return };
+        let AnchoredNote::Known(expected) = &self.anchored else { return };
         let of_generation = |(head, _): &&(SignedTreeHead, String)| {
             head.head().origin.generation == self.origin.generation && self.kept_differs.is_none()
         };
@@ -200,11 +200,11 @@ impl KnownHeads {
         let first = || first_head(&self.origin, keyring, segments).map(|(note, _)| note);
         let Some(note) = kept.or_else(first) else { return };
         match anchor.swap(&self.origin.name, expected.as_deref(), &note) {
-            Ok(()) => self.anchored = AnchorMemory::Known(Some(note)),
+            Ok(()) => self.anchored = AnchoredNote::Known(Some(note)),
             // It may have begun. The head signer asks it, and tries again.
             Err(error) => {
                 tracing::warn!(%error, "the anchor does not begin yet");
-                self.anchored = AnchorMemory::Unknown;
+                self.anchored = AnchoredNote::Unknown;
             }
         }
     }
@@ -232,7 +232,7 @@ impl KnownHeads {
         Ok(())
     }
 
-    /// The newest head that the ledger does not reach any more; `None` if it reaches all that are remembered.
+    /// The newest head that the ledger does not reach any more; `None` if it reaches all that are known.
     pub(crate) fn lost_head(&self) -> Result<Option<LostHead>, OpenError> {
         let anchored = self.anchor_differs.as_ref().map(|(rollback, note)| (rollback, note.as_ref()));
         let kept = self.kept_differs.as_ref().map(|(rollback, note, _)| (rollback, Some(note)));
@@ -240,10 +240,10 @@ impl KnownHeads {
         let mut newest: Option<LostHead> = None;
         for (rollback, note) in [anchored, kept, witnessed].into_iter().flatten() {
             let (size, root) = match rollback {
-                Rollback::Shorter { remembered: size, root, .. }
-                | Rollback::OtherRoot { size, remembered: root, .. }
+                Rollback::Shorter { known: size, root, .. }
+                | Rollback::OtherRoot { size, known: root, .. }
                 | Rollback::Generation { size, root, .. } => (*size, Some(*root)),
-                Rollback::Witnessed { remembered: size, .. } | Rollback::WitnessedHistory { size, .. } => {
+                Rollback::Witnessed { known: size, .. } | Rollback::WitnessedHistory { size, .. } => {
                     (*size, None)
                 }
                 // Neither a loss of this ledger nor one that it can speak of.
@@ -259,15 +259,15 @@ impl KnownHeads {
     /// The note that the anchor remembers.
     pub(crate) fn anchored_note(&self) -> Option<String> {
         match &self.anchored {
-            AnchorMemory::Known(note) => note.clone(),
-            AnchorMemory::Unknown => None,
+            AnchoredNote::Known(note) => note.clone(),
+            AnchoredNote::Unknown => None,
         }
     }
 
     /// The last generation that is known of.
     pub(crate) fn last_generation(&self) -> Generation {
         match self.anchor_differs {
-            Some((Rollback::Generation { remembered, .. }, _)) => remembered.max(self.origin.generation),
+            Some((Rollback::Generation { known, .. }, _)) => known.max(self.origin.generation),
             _ => self.origin.generation,
         }
     }
@@ -276,7 +276,7 @@ impl KnownHeads {
     pub(crate) fn begin_generation(&mut self, generation: Generation) {
         self.origin.generation = generation;
         self.cosigned = None;
-        self.witnessed = WitnessMemory::default();
+        self.witnessed = WitnessFindings::default();
     }
 
     /// The last head that still is the ledger's.
@@ -295,13 +295,14 @@ pub(crate) fn size_of(note: &str) -> u64 {
 /// Returns `true` if the ledger's own generation began by giving up the head of this note, or by moving on from it. The anchor is then to
 /// be moved on.
 pub(crate) fn is_declared_lost(segments: &[Arc<Segment>], note: &str) -> Result<bool, OpenError> {
-    Ok(last_said(segments)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
+    Ok(last_recorded_loss(segments)?.is_some_and(|said| said.notes.iter().any(|lost| lost == note)))
 }
 
 /// Returns `true` if the log records the loss that this generation, or one after it, began with.
-pub(crate) fn is_said(replayed: &ReplayedLog, generation: Generation) -> Result<bool, OpenError> {
-    let may_be_said = replayed.generation >= generation;
-    Ok(may_be_said && last_said(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
+pub(crate) fn is_loss_recorded(replayed: &ReplayedLog, generation: Generation) -> Result<bool, OpenError> {
+    let may_be_recorded = replayed.generation >= generation;
+    Ok(may_be_recorded
+        && last_recorded_loss(&replayed.segments)?.is_some_and(|said| said.generation >= generation))
 }
 
 /// Returns `true` if the ledger has all that this head covers; for a head whose root nobody knows, as many events.
@@ -317,7 +318,7 @@ pub(crate) fn is_reached(replayed: &ReplayedLog, lost: &LostHead) -> bool {
 }
 
 /// The last loss that the log says.
-fn last_said(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenError> {
+fn last_recorded_loss(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenError> {
     let mut decompressor = decompressor()?;
     for segment in segments.iter().rev() {
         let said = RecordedLoss::of(segment, &mut decompressor).map_err(unread)?;
@@ -330,7 +331,7 @@ fn last_said(segments: &[Arc<Segment>]) -> Result<Option<RecordedLoss>, OpenErro
 
 /// Returns a head over the first event alone, for questions where none lies beside the segments: this event was not lost, whatever else
 /// was.
-fn first_head(origin: &Origin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
+fn first_head(origin: &LedgerOrigin, keyring: &Keyring, segments: &[Arc<Segment>]) -> Option<(String, u64)> {
     let size = Position::FIRST.get();
     let root = holding(segments, Position::FIRST)?.root_after(Position::FIRST)?;
     let head = TreeHead { origin: origin.clone(), size, root };

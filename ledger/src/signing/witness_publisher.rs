@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_formats::{
-    NoteSignature, Origin, Position, SignedTreeHead, TreeHash, TreeHeadError, UnverifiedTreeHead, WitnessKey,
-    WitnessPolicy,
+    LedgerOrigin, NoteSignature, Position, SignedTreeHead, TreeHash, TreeHeadError, UnverifiedTreeHead,
+    WitnessKey, WitnessPolicy,
 };
 
 use crate::heads::cosigned::{self, CosignedExtent, CosignedFile};
 use crate::heads::rollback::Rollback;
 use crate::heads::signer_handle::PublishedHead;
 use crate::heads::witness::WitnessError;
-use crate::heads::witness::client::{NoCosignature, WitnessClient, contradiction};
+use crate::heads::witness::client::{CosignFailure, WitnessClient, contradiction};
 use crate::heads::witness::handle::{WitnessPublisherStart, WitnessStatus, WitnessedStatus};
 use crate::heads::witness::poll::{WitnessAnswer, WitnessQuestion};
 use crate::limits::{WITNESS_CATCH_UPS, WITNESS_PATIENCE};
@@ -28,11 +28,11 @@ use crate::writer_state::{ReadOnlyReason, WriterState};
 /// Brings one head after the other round.
 pub(crate) struct WitnessPublisher {
     every: Duration,
-    origin: Origin,
+    origin: LedgerOrigin,
     policy: WitnessPolicy,
     keys: Vec<WitnessKey>,
     clients: Vec<WitnessClient>,
-    carried: Option<CarriedHead>,
+    carried: Option<PendingHead>,
     kept: Option<CosignedExtent>,
     is_unmet: bool,
 }
@@ -88,7 +88,7 @@ impl WitnessPublisher {
         if is_met {
             shared.heads.witnesses.publish(published(&head));
         }
-        self.carried = Some(CarriedHead { head, cosigned });
+        self.carried = Some(PendingHead { head, cosigned });
     }
 
     fn take_turn(&mut self, shared: &SharedState) {
@@ -128,7 +128,7 @@ impl WitnessPublisher {
             if head.head().origin != self.origin {
                 return Ok(false);
             }
-            self.carried = Some(CarriedHead { head, cosigned: 0 });
+            self.carried = Some(PendingHead { head, cosigned: 0 });
         }
         let cosigned = self.carried.as_ref().map(|carried| cosigned_by(&carried.head, &self.keys));
         let cosigned = cosigned.unwrap_or_default();
@@ -190,7 +190,7 @@ impl WitnessPublisher {
         key: &WitnessKey,
         size: u64,
         lines: &[NoteSignature],
-    ) -> Result<u64, NoCosignature> {
+    ) -> Result<u64, CosignFailure> {
         let witness = || key.name().to_owned();
         let Some(carried) = self.carried.as_mut().filter(|carried| carried.head.head().size == size) else {
             // A late answer to a head that is carried no more: what it says of the witness's size is found out by asking.
@@ -198,16 +198,16 @@ impl WitnessPublisher {
         };
         let keys = std::slice::from_ref(key);
         let head = carried.head.clone().with_cosignatures(lines, keys);
-        let head = head.map_err(|source| NoCosignature::False { witness: witness(), source })?;
+        let head = head.map_err(|source| CosignFailure::False { witness: witness(), source })?;
         if cosigned_by(&head, keys).is_empty() {
-            return Err(NoCosignature::Missing { witness: witness() });
+            return Err(CosignFailure::Missing { witness: witness() });
         }
         carried.cosigned = cosigned_by(&head, &self.keys).len();
         carried.head = head;
         Ok(size)
     }
 
-    fn note(&mut self, shared: &SharedState, place: usize, heard: Result<u64, NoCosignature>) {
+    fn note(&mut self, shared: &SharedState, place: usize, heard: Result<u64, CosignFailure>) {
         let Some(client) = self.clients.get_mut(place) else { return };
         let mut state = shared.heads.witnesses.lock();
         let status = state.status.as_mut().and_then(|status| status.witnesses.get_mut(place));
@@ -233,7 +233,7 @@ impl WitnessPublisher {
     /// Keeps what was cosigned, and publishes it where it makes a quorum.
     fn keep(&mut self, shared: &SharedState) {
         let Some(is_met) = self.carried.as_ref().map(|carried| self.is_met(&carried.head)) else { return };
-        self.tell_quorum(shared, is_met);
+        self.report_quorum(shared, is_met);
         let Some(carried) = &self.carried else { return };
         let size = carried.head.head().size;
         let Some(segment) = Position::new(size).and_then(|last| shared.read.segments.holding(last)) else {
@@ -252,11 +252,11 @@ impl WitnessPublisher {
                     shared.heads.witnesses.publish(published(&carried.head));
                 }
             }
-            Err(error) => tell_unkept(&error),
+            Err(error) => report_unstored(&error),
         }
     }
 
-    fn tell_quorum(&mut self, shared: &SharedState, is_met: bool) {
+    fn report_quorum(&mut self, shared: &SharedState, is_met: bool) {
         let passed = shared.environment.clock.passed();
         let mut state = shared.heads.witnesses.lock();
         if is_met {
@@ -291,14 +291,14 @@ pub(crate) fn run(shared: &SharedState, mut publisher: WitnessPublisher) {
 }
 
 /// A head on its way round the witnesses.
-struct CarriedHead {
+struct PendingHead {
     head: SignedTreeHead,
     cosigned: usize,
 }
 
 /// The reasons for which a witness gets no proof that a head goes on from what it cosigned.
 #[derive(Debug, thiserror::Error)]
-enum NoProof {
+enum ProofFailure {
     #[error(transparent)]
     Tree(#[from] ReadError),
     #[error("the tree has another root at {size} events than the signed one")]
@@ -310,7 +310,7 @@ fn diverge(shared: &SharedState, rollback: &Rollback) {
     shared.write.set_writer(WriterState::ReadOnly(ReadOnlyReason::Diverged(rollback.to_string())));
 }
 
-fn tell_unkept(error: &io::Error) {
+fn report_unstored(error: &io::Error) {
     tracing::error!(%error, "a cosigned tree head could not be kept; it is not given out, and tried again");
 }
 
@@ -320,13 +320,17 @@ fn is_right(shared: &SharedState) -> bool {
     !matches!(writer, WriterState::Poisoned(_)) && !writer.is_wrong()
 }
 
-fn proof(shared: &SharedState, old: u64, latest: &PublishedHead) -> Result<Vec<TreeHash>, NoProof> {
+fn proof(shared: &SharedState, old: u64, latest: &PublishedHead) -> Result<Vec<TreeHash>, ProofFailure> {
     of_the_signed(TreeReader::new(shared).consistency(old, latest.size)?, latest)
 }
 
 /// A witness takes a proof of another root than the signed one for another history.
-fn of_the_signed(proof: ConsistencyProof, latest: &PublishedHead) -> Result<Vec<TreeHash>, NoProof> {
-    if proof.new_root == latest.root { Ok(proof.hashes) } else { Err(NoProof::Root { size: latest.size }) }
+fn of_the_signed(proof: ConsistencyProof, latest: &PublishedHead) -> Result<Vec<TreeHash>, ProofFailure> {
+    if proof.new_root == latest.root {
+        Ok(proof.hashes)
+    } else {
+        Err(ProofFailure::Root { size: latest.size })
+    }
 }
 
 /// Returns the keys that cosigned the head; none if a line is not what it claims to be.
@@ -351,6 +355,6 @@ mod tests {
         let signed = |root| PublishedHead { size: 5, root, note: String::new() };
         assert_eq!(of_the_signed(proof.clone(), &signed(root)).ok(), Some(hashes));
         let error = of_the_signed(proof, &signed(TreeHash([3; 32]))).unwrap_err();
-        assert!(matches!(error, NoProof::Root { size: 5 }), "{error}");
+        assert!(matches!(error, ProofFailure::Root { size: 5 }), "{error}");
     }
 }

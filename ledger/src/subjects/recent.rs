@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 /// Remembers at least the last `limit / 2` different entries that were put or got, and never more than `limit`.
 #[derive(Debug)]
-pub(super) struct Recent<V> {
+pub(super) struct RecentEntries<V> {
     newer: HashMap<[u8; 16], V>,
     /// The former `newer` entries; dropped as a whole when `newer` is full again.
     older: HashMap<[u8; 16], V>,
     limit: usize,
 }
 
-impl<V: Clone> Recent<V> {
+impl<V: Clone> RecentEntries<V> {
     pub(super) fn new(limit: usize) -> Self {
         Self { newer: HashMap::new(), older: HashMap::new(), limit }
     }
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn the_least_used_go_first_and_the_limit_holds() {
-        let mut recent = Recent::new(8);
+        let mut recent = RecentEntries::new(8);
         for number in 0..100 {
             recent.put(key(number), number);
             assert_eq!(recent.get(&key(0)), Some(0), "kept by use, at {number}");

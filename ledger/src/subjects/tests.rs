@@ -43,8 +43,8 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn file_of(ledger: &Path, shelf: &str) -> PathBuf {
-    let mut found = files(&ledger.join("subjects").join(shelf)).into_keys();
+fn file_of(ledger: &Path, index: &str) -> PathBuf {
+    let mut found = files(&ledger.join("subjects").join(index)).into_keys();
     let file = found.next().unwrap();
     assert_eq!(found.next(), None);
     file
@@ -94,17 +94,17 @@ fn a_key_is_durable_under_its_id_before_a_name_leads_to_it() {
     let ledger = TempDir::new().unwrap();
     let disk = FaultyDisk::below(ledger.path());
     store_on(&disk, ledger.path()).key_for("person/ada").unwrap();
-    let below = |shelf| file_of(ledger.path(), shelf).strip_prefix(ledger.path()).unwrap().to_owned();
+    let below = |index| file_of(ledger.path(), index).strip_prefix(ledger.path()).unwrap().to_owned();
     let (id, name) = (below("by-id"), below("by-name"));
-    let steps = |shelf: &str, file: &Path, first: &mut Vec<String>, rest: &mut Vec<String>| {
+    let steps = |index: &str, file: &Path, first: &mut Vec<String>, rest: &mut Vec<String>| {
         let (drawer, file) = (file.parent().unwrap().display().to_string(), file.display().to_string());
         first.extend([
             "create folder subjects".to_owned(),
             "sync folder ".to_owned(),
-            format!("create folder subjects/{shelf}"),
+            format!("create folder subjects/{index}"),
             "sync folder subjects".to_owned(),
             format!("create folder {drawer}"),
-            format!("sync folder subjects/{shelf}"),
+            format!("sync folder subjects/{index}"),
             format!("sync folder {drawer}"),
         ]);
         rest.extend([
@@ -189,8 +189,8 @@ fn after_any_failed_call_there_is_one_key_or_none() {
 fn a_damaged_file_is_an_error_and_stays_as_it_is() {
     let ledger = TempDir::new().unwrap();
     let key = store(ledger.path()).key_for("person/ada").unwrap();
-    for shelf in ["by-name", "by-id"] {
-        let path = file_of(ledger.path(), shelf);
+    for index in ["by-name", "by-id"] {
+        let path = file_of(ledger.path(), index);
         let whole = fs::read(&path).unwrap();
         let mut damages =
             vec![Vec::new(), whole[..whole.len() - 1].to_vec(), [&whole[..], &[0]].concat(), vec![0; 1_000]];
@@ -204,10 +204,10 @@ fn a_damaged_file_is_an_error_and_stays_as_it_is() {
             let before = files(ledger.path());
             let error = error_of(store(ledger.path()).key_for("person/ada"));
             assert!(
-                matches!(&error, SubjectsError::Damaged { file, .. } if file.starts_with(&format!("subjects/{shelf}/"))),
+                matches!(&error, SubjectsError::Damaged { file, .. } if file.starts_with(&format!("subjects/{index}/"))),
                 "{error}"
             );
-            if shelf == "by-id" {
+            if index == "by-id" {
                 assert_eq!(error_of(store(ledger.path()).key_by_id(&key.id)), error);
             }
             assert_eq!(files(ledger.path()), before);

@@ -5,7 +5,7 @@ use crate::submission::append_error::AppendError;
 use bitacora_formats::{Data, Event};
 use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
 use bitacora_vocabulary::{
-    Assurance, BreakerClosed, EventData, EventDataError, EventWriter, FREE_PREFIX, Fit, RunOverdue,
+    Assurance, BreakerClosed, EventData, EventDataError, EventWriter, FREE_PREFIX, RunOverdue, SchemaMatch,
     SuggestionMade, TrustObserved, check_data, check_members, event_type, is_service_kind,
 };
 
@@ -50,7 +50,7 @@ fn read<T: EventData>(event: &Event<'_>) -> Option<T> {
 }
 
 /// Data has to be what the vocabulary asks for, where it has the type; what is recorded is not looked at again.
-pub(crate) fn check_type(event: &Event<'_>, index: usize) -> Result<Fit, AppendError> {
+pub(crate) fn check_type(event: &Event<'_>, index: usize) -> Result<SchemaMatch, AppendError> {
     check_data(&event.kind, json(event)).map_err(|error| misfit(&error, index))
 }
 
@@ -67,10 +67,11 @@ pub(crate) fn check_registered(
     event: &Event<'_>,
     index: usize,
 ) -> Result<Option<Box<EventDataError>>, AppendError> {
-    let fit = reactor.map_or(Ok(Fit::Unlisted), |reactor| reactor.check_registered(&event.kind, json(event)));
+    let fit = reactor
+        .map_or(Ok(SchemaMatch::Unlisted), |reactor| reactor.check_registered(&event.kind, json(event)));
     match fit {
-        Ok(Fit::Listed | Fit::Registered | Fit::Free) => Ok(None),
-        Ok(Fit::Unlisted) => Err(AppendError::Schema {
+        Ok(SchemaMatch::Listed | SchemaMatch::Registered | SchemaMatch::Free) => Ok(None),
+        Ok(SchemaMatch::Unlisted) => Err(AppendError::Schema {
             index,
             pointer: "/type".to_owned(),
             problem: format!(

@@ -56,7 +56,7 @@ struct State {
 }
 
 /// The mail that the sequencer takes when it wakes.
-pub(crate) struct Mail {
+pub(crate) struct InboxContents {
     /// Those of the reserved lane first.
     pub(crate) requests: Vec<QueuedRequest>,
     pub(crate) commands: Vec<SequencerCommand>,
@@ -194,7 +194,7 @@ impl Inbox {
     }
 
     /// Waits for requests, commands, a compressed body, news or the end; with `staged` also for the committer to be idle.
-    pub(crate) fn wait(&self, staged: bool) -> Mail {
+    pub(crate) fn wait(&self, staged: bool) -> InboxContents {
         let nothing = |state: &mut State| {
             state.awaited_commits = staged.then_some(0);
             let due = staged && state.commits == 0;
@@ -210,7 +210,7 @@ impl Inbox {
         state.awaited_commits = None;
         state.segment_news = false;
         self.reserved.store(0, Ordering::Relaxed);
-        Mail {
+        InboxContents {
             requests: state.take_requests(),
             commands: std::mem::take(&mut state.commands),
             closing: state.closing,

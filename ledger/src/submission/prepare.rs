@@ -9,7 +9,7 @@ use bitacora_formats::{
     Commitment, Event, EventDraft, EventKey, LedgerId, LedgerKeys, Position, Record, Seal, SensitivePart,
     StreamKey, append_record, commitment, encode_part, seal_part, sealed_action,
 };
-use bitacora_vocabulary::{EventDataError, Fit};
+use bitacora_vocabulary::{EventDataError, SchemaMatch};
 
 use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
 
@@ -221,7 +221,7 @@ impl Preparer {
     ) -> Result<(), AppendError> {
         let fit = match origin {
             RequestOrigin::Client => check_type(&event, index)?,
-            RequestOrigin::Service => Fit::Listed,
+            RequestOrigin::Service => SchemaMatch::Listed,
         };
         // Before anything of it is redacted: what is told of it are names.
         let unknown = (origin == RequestOrigin::Client).then(|| check_known(&event)).flatten();
@@ -259,9 +259,9 @@ impl Preparer {
             examination.seal(|digest, folder| sealed_action(&key.secret, self.ledger, digest, folder));
         }
         let misfit = match fit {
-            Fit::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,
-            Fit::Listed if origin == RequestOrigin::Client => unknown,
-            Fit::Listed | Fit::Registered | Fit::Free => None,
+            SchemaMatch::Unlisted => check_registered(self.reactor.as_deref(), &event, index)?,
+            SchemaMatch::Listed if origin == RequestOrigin::Client => unknown,
+            SchemaMatch::Listed | SchemaMatch::Registered | SchemaMatch::Free => None,
         };
 
         let (record, part) = match Record::draft(event, redactions) {
@@ -361,7 +361,10 @@ fn room_for(events: &[Event<'_>]) -> usize {
 
 /// Refuses a condition that rests on events that were never there. Events that a caller has seen are durable: nothing past the head
 /// can be one.
-pub(crate) fn check_seen(condition: &AppendCondition, head: Position) -> Result<(), AppendError> {
+pub(crate) fn check_condition_position(
+    condition: &AppendCondition,
+    head: Position,
+) -> Result<(), AppendError> {
     if condition.after.get() > head.get() {
         return Err(AppendError::ConditionPastHead { after: condition.after, head });
     }

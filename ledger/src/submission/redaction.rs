@@ -17,7 +17,7 @@ mod tests;
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 use bitacora_formats::{Data, Event, Json};
 
-use self::characters::StringAhead;
+use self::characters::StringEnd;
 use self::secrets::{LITERALS, Secret};
 
 /// Kept in place of data that a replacement would have broken, which none does.
@@ -68,7 +68,7 @@ impl Redactor {
     /// The same JSON with secrets replaced, and how many; `None` where there is none.
     fn redact_json(&self, json: &[u8]) -> Option<(Vec<u8>, u32)> {
         let mut output = RedactedJson::of(json);
-        let mut string = StringAhead::default();
+        let mut string = StringEnd::default();
         let mut from = 0;
         while let Some(found) = self.literals.find(Input::new(json).range(from..)) {
             from = found.start() + 1;

@@ -20,7 +20,7 @@ use self::file::{file_name, is_unfinished, read_header, read_into, segments_of, 
 use crate::dedup::tiers;
 use crate::host::background_pace::SliceRest;
 use crate::host::disk::Disk;
-use crate::host::index_folder::UnfitTables;
+use crate::host::index_folder::MismatchedTables;
 use crate::host::key_map::KeyMap;
 use crate::stream_tips::Tip;
 
@@ -54,7 +54,7 @@ struct TipTableFolder {
     folder: PathBuf,
     index_key: Secret,
     ledger: LedgerId,
-    unfit: UnfitTables,
+    unfit: MismatchedTables,
 }
 
 /// A table whose header fits the log; its chunks are authenticated when they are read.
@@ -83,7 +83,7 @@ impl TipTables {
 
     /// No table, whatever the folder holds; that stays as it is.
     pub(crate) fn none(disk: Arc<dyn Disk>, folder: PathBuf, index_key: Secret, ledger: LedgerId) -> Self {
-        let place = TipTableFolder { disk, folder, index_key, ledger, unfit: UnfitTables::default() };
+        let place = TipTableFolder { disk, folder, index_key, ledger, unfit: MismatchedTables::default() };
         Self { place, tables: Vec::new() }
     }
 

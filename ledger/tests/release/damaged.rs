@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use bitacora_formats::{Micros, ReleasedSegment};
 use bitacora_ledger::{Ledger, ReadError, StoredEvent, WriterState};
 
-use crate::{Scene, at};
+use crate::{ReleaseFixture, at};
 
 /// Returns the path and the bytes of the file that is left of the first segment.
-fn left_of_first(scene: &Scene) -> (PathBuf, Vec<u8>) {
+fn left_of_first(scene: &ReleaseFixture) -> (PathBuf, Vec<u8>) {
     let file = scene.path.join("segments/0000000001.released");
     let bytes = fs::read(&file).unwrap();
     (file, bytes)
@@ -21,7 +21,7 @@ fn events_of(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
 
 #[test]
 fn one_flipped_bit_of_what_is_left_of_a_segment_is_undone() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let (file, whole) = left_of_first(&scene);
     let kept = events_of(&scene.read());
     fs::remove_file(copy_of_first(&scene)).unwrap();
@@ -41,7 +41,7 @@ fn one_flipped_bit_of_what_is_left_of_a_segment_is_undone() {
 }
 
 /// Returns the path of the copy of the file that is left of the first segment.
-fn copy_of_first(scene: &Scene) -> PathBuf {
+fn copy_of_first(scene: &ReleaseFixture) -> PathBuf {
     scene.path.join("tree/0000000001.released")
 }
 
@@ -55,7 +55,7 @@ fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn any_damage_to_what_is_left_of_a_segment_is_mended_from_its_copy() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let (file, whole) = left_of_first(&scene);
     let kept = events_of(&scene.read());
     let mut twice = whole.clone();
@@ -85,7 +85,7 @@ fn any_damage_to_what_is_left_of_a_segment_is_mended_from_its_copy() {
 
 #[test]
 fn what_is_left_of_a_segment_is_not_changed_by_a_thief_without_the_keyring() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let (file, whole) = left_of_first(&scene);
     fs::remove_file(copy_of_first(&scene)).unwrap();
     let is_refused = |changed: &[u8]| {
@@ -113,7 +113,7 @@ fn what_is_left_of_a_segment_is_not_changed_by_a_thief_without_the_keyring() {
 
 #[test]
 fn archives_stand_in_for_what_is_left_of_a_segment_that_is_damaged() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let (file, whole) = left_of_first(&scene);
     let kept = events_of(&scene.read());
     fs::remove_file(copy_of_first(&scene)).unwrap();
@@ -127,10 +127,10 @@ fn archives_stand_in_for_what_is_left_of_a_segment_that_is_damaged() {
         }
         assert_eq!(fs::read(&file).unwrap(), damaged, "nothing is made up");
     }
-    let shelved = std::mem::take(&mut *scene.shelf.0.lock().unwrap());
+    let archived = std::mem::take(&mut *scene.archives.0.lock().unwrap());
     let without = scene.read();
     assert!(matches!(without.event(at(1)), Err(ReadError::Corrupt(fault)) if fault.last_position.is_some()));
-    scene.shelf.0.lock().unwrap().extend(shelved);
+    scene.archives.0.lock().unwrap().extend(archived);
     fs::write(&file, whole).unwrap();
     assert_eq!(scene.open().status().writer, WriterState::Ready);
 }

@@ -17,10 +17,10 @@ use bitacora_formats::{
     After, BodyWriter, Data, Event, Keyring, LedgerId, LedgerName, Micros, Position, SegmentHeader, TreeHash,
 };
 use bitacora_ledger::{
-    Anchor, AnchorError, AppendRequest, ColdAccess, ColdArchives, ColdError, ColdErrorKind, ColdFrame,
-    ColdTier, Entropy, Environment, Filter, HeadOptions, Ledger, OpenError, Options, ReadError, ReadFrom,
-    ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent,
-    SystemEntropy, WriterState,
+    Anchor, AnchorError, AppendRequest, ArchiveAccess, ArchiveSource, ArchiveTier, ArchiveTierError,
+    ArchiveTierErrorKind, ArchivedFrame, Entropy, Environment, Filter, HeadOptions, Ledger, OpenError,
+    Options, ReadError, ReadFrom, ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError,
+    SegmentStart, StoredEvent, SystemEntropy, WriterState,
 };
 
 /// The reason for releases in these tests.
@@ -28,23 +28,23 @@ const WHY: &str = "it is tried";
 
 /// Frames by the position of their first event.
 #[derive(Debug, Default, Clone)]
-struct FrameArchives(Arc<Mutex<BTreeMap<Position, ColdFrame>>>);
+struct FrameArchives(Arc<Mutex<BTreeMap<Position, ArchivedFrame>>>);
 
-impl ColdArchives for FrameArchives {
-    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ColdAccess) -> Arc<dyn ColdTier> {
+impl ArchiveSource for FrameArchives {
+    fn of_ledger(&self, _: &Path, _: LedgerId, _: &Arc<Keyring>, _: ArchiveAccess) -> Arc<dyn ArchiveTier> {
         Arc::new(self.clone())
     }
 }
 
-impl ColdTier for FrameArchives {
-    fn frame(&self, position: Position) -> Result<ColdFrame, ColdError> {
-        let shelf = self.0.lock().unwrap();
-        let found = shelf.range(..=position).next_back().map(|(_, frame)| frame.clone());
-        found.ok_or(ColdError {
+impl ArchiveTier for FrameArchives {
+    fn frame(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError> {
+        let archives = self.0.lock().unwrap();
+        let found = archives.range(..=position).next_back().map(|(_, frame)| frame.clone());
+        found.ok_or(ArchiveTierError {
             first: position,
             last: position,
-            kind: ColdErrorKind::Unavailable,
-            what: "the shelf is empty".to_owned(),
+            kind: ArchiveTierErrorKind::Unavailable,
+            what: "the archives are empty".to_owned(),
         })
     }
 }
@@ -52,7 +52,7 @@ impl ColdTier for FrameArchives {
 impl FrameArchives {
     /// Puts every frame of the ledger there.
     fn fill(&self, ledger: &Ledger) {
-        let mut shelf = self.0.lock().unwrap();
+        let mut archives = self.0.lock().unwrap();
         let show = &mut |frame: &bitacora_ledger::PlainFrame<'_>| {
             let (mut body, mut count) = (BodyWriter::new(), 0);
             for request in &frame.body.requests {
@@ -65,31 +65,31 @@ impl FrameArchives {
             }
             let body = Arc::new(body.finish().unwrap());
             let (first_position, time) = (frame.first_position, frame.time);
-            shelf.insert(first_position, ColdFrame { first_position, count, time, body });
+            archives.insert(first_position, ArchivedFrame { first_position, count, time, body });
             ControlFlow::Continue(())
         };
         ledger.frames(Position::FIRST, ledger.head().position, show).unwrap();
     }
 }
 
-struct Scene {
+struct ReleaseFixture {
     _folder: tempfile::TempDir,
     path: PathBuf,
     keyring: Arc<Keyring>,
     environment: Environment,
-    shelf: FrameArchives,
+    archives: FrameArchives,
 }
 
-impl Scene {
+impl ReleaseFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("main");
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
-        let shelf = FrameArchives::default();
-        let environment = Environment { archives: Arc::new(shelf.clone()), ..Environment::real() };
+        let archives = FrameArchives::default();
+        let environment = Environment { archives: Arc::new(archives.clone()), ..Environment::real() };
         let name = &"main".parse().unwrap();
         Ledger::create(&environment, &path, name, &keyring, &Options::small()).unwrap();
-        Self { _folder: folder, path, keyring, environment, shelf }
+        Self { _folder: folder, path, keyring, environment, archives }
     }
 
     /// One whose ledger is closed, and whose first segments are released.
@@ -97,7 +97,7 @@ impl Scene {
         let scene = Self::new();
         let ledger = scene.open();
         fill(&ledger, 0, 200);
-        scene.shelf.fill(&ledger);
+        scene.archives.fill(&ledger);
         ledger.release(at(300), WHY).unwrap().unwrap();
         ledger.close().unwrap();
         scene
@@ -178,10 +178,10 @@ fn at(position: u64) -> Position {
 
 #[test]
 fn released_segments_are_read_as_if_they_were_here() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     let before = all(&ledger);
     let (size, middle) = (ledger.head().position.get(), at(300));
     let roots = ledger.group_roots(0, size / 256).unwrap();
@@ -231,10 +231,10 @@ fn said(ledger: &Ledger) -> Vec<(u64, u64)> {
 
 #[test]
 fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     let take_appends = |are_taken: bool| {
         ledger.set_read_only(!are_taken);
         while is_ready(&ledger) != are_taken {
@@ -260,10 +260,10 @@ fn of_each_segment_the_log_says_once_that_it_goes_and_without_that_none_does() {
 
 #[test]
 fn a_segment_whose_header_the_ledger_did_not_certify_stays() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     let first = scene.path.join("segments/0000000001.seg");
     let whole = fs::read(&first).unwrap();
     let mut header = SegmentHeader::parse(&whole).unwrap();
@@ -281,28 +281,28 @@ fn a_segment_whose_header_the_ledger_did_not_certify_stays() {
 
 #[test]
 fn archives_that_give_other_events_than_were_asked_for_are_refused() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let options = Options::small();
     let ledger = Ledger::open(&scene.environment, &scene.path, Arc::clone(&scene.keyring), options).unwrap();
     assert!(ledger.event(at(9)).is_ok());
-    let mut shelf = scene.shelf.0.lock().unwrap();
-    let other = shelf.values().next_back().cloned().unwrap();
-    shelf.clear();
-    shelf.insert(at(1), other);
-    drop(shelf);
+    let mut archives = scene.archives.0.lock().unwrap();
+    let other = archives.values().next_back().cloned().unwrap();
+    archives.clear();
+    archives.insert(at(1), other);
+    drop(archives);
     let refused = ledger.event(at(9)).unwrap_err();
     assert!(
-        matches!(&refused, ReadError::Archive(error) if error.kind == ColdErrorKind::Damaged),
+        matches!(&refused, ReadError::Archive(error) if error.kind == ArchiveTierErrorKind::Damaged),
         "{refused}"
     );
 }
 
 #[test]
 fn a_ledger_with_released_segments_opens_again_with_its_tables_and_without() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     ledger.release(at(300), WHY).unwrap().unwrap();
     let before = all(&ledger);
     ledger.close().unwrap();
@@ -335,21 +335,21 @@ fn a_ledger_with_released_segments_opens_again_with_its_tables_and_without() {
 
 #[test]
 fn where_the_archives_do_not_answer_the_rest_is_served() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     let released = ledger.release(at(300), WHY).unwrap().unwrap();
     let before = all(&ledger);
     ledger.close().unwrap();
     drop(ledger);
-    scene.shelf.0.lock().unwrap().clear();
+    scene.archives.0.lock().unwrap().clear();
 
     // The name is asked of the log where no tree head says it, so it is not asked for here.
     let options = Options::small();
     let ledger = Ledger::open(&scene.environment, &scene.path, Arc::clone(&scene.keyring), options).unwrap();
     let error = ledger.event(at(3)).unwrap_err();
-    assert!(matches!(&error, ReadError::Archive(error) if error.kind == ColdErrorKind::Unavailable));
+    assert!(matches!(&error, ReadError::Archive(error) if error.kind == ArchiveTierErrorKind::Unavailable));
     assert_eq!(error.code(), "archive-unavailable");
     let next = released.last.next().unwrap();
     assert_eq!(ledger.event(next).unwrap(), before[usize::try_from(next.get()).unwrap() - 1]);
@@ -364,12 +364,12 @@ fn where_the_archives_do_not_answer_the_rest_is_served() {
 
 #[test]
 fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let ledger = scene.open();
     fill(&ledger, 0, 200);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     let head = ledger.head();
-    let starts = ledger.segments_begun(Position::FIRST, head.position).unwrap();
+    let starts = ledger.started_segments(Position::FIRST, head.position).unwrap();
     let before = all(&ledger);
     let id = ledger.id();
     ledger.close().unwrap();
@@ -380,7 +380,7 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
         let of = (&name, id);
         Restoration::begin(&scene.environment, &other, of, &scene.keyring, starts.clone())
     };
-    let frames: Vec<_> = scene.shelf.0.lock().unwrap().values().cloned().collect();
+    let frames: Vec<_> = scene.archives.0.lock().unwrap().values().cloned().collect();
 
     let mut restoration = begin().unwrap();
     frames.iter().skip(1).for_each(|frame| assert!(restoration.frame(frame).is_err()));
@@ -397,7 +397,7 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
     let restored = Ledger::open(&scene.environment, &other, Arc::clone(&scene.keyring), options).unwrap();
     assert_eq!(all(&restored)[..before.len()], before);
     assert_eq!(restored.id(), id);
-    let again = restored.segments_begun(Position::FIRST, head.position).unwrap();
+    let again = restored.started_segments(Position::FIRST, head.position).unwrap();
     let places = |starts: &[SegmentStart]| {
         starts.iter().map(|start| (start.number, start.first_position, start.epoch)).collect::<Vec<_>>()
     };
@@ -408,22 +408,22 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
 
 #[test]
 fn archives_that_give_other_events_do_not_pass_for_the_log() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     fs::remove_dir_all(scene.path.join("index")).unwrap();
-    let shelf = scene.shelf.0.lock().unwrap().clone();
-    let (place, frame) = shelf.iter().nth(3).map(|(place, frame)| (*place, frame.clone())).unwrap();
-    let changed = ColdFrame { time: Micros(frame.time.0 + 1), ..frame };
-    scene.shelf.0.lock().unwrap().insert(place, changed);
+    let archives = scene.archives.0.lock().unwrap().clone();
+    let (place, frame) = archives.iter().nth(3).map(|(place, frame)| (*place, frame.clone())).unwrap();
+    let changed = ArchivedFrame { time: Micros(frame.time.0 + 1), ..frame };
+    scene.archives.0.lock().unwrap().insert(place, changed);
     let refused = scene.try_open().err().unwrap();
     assert!(
-        matches!(&refused, OpenError::Archive(error) if error.kind == ColdErrorKind::Damaged),
+        matches!(&refused, OpenError::Archive(error) if error.kind == ArchiveTierErrorKind::Damaged),
         "{refused}"
     );
 }
 
 #[test]
 fn what_is_left_in_the_place_of_a_segment_is_checked() {
-    let scene = Scene::released();
+    let scene = ReleaseFixture::released();
     let segments = scene.path.join("segments");
     let file = segments.join("0000000004.released");
     let bytes = fs::read(&file).unwrap();
@@ -452,10 +452,10 @@ fn what_is_left_in_the_place_of_a_segment_is_checked() {
 
 /// An anchor that takes nothing.
 #[derive(Debug)]
-struct Silent;
+struct RefusingAnchor;
 
-impl Anchor for Silent {
-    fn recall(&self, _: &LedgerName) -> Result<Option<String>, AnchorError> {
+impl Anchor for RefusingAnchor {
+    fn load(&self, _: &LedgerName) -> Result<Option<String>, AnchorError> {
         Ok(None)
     }
 
@@ -470,7 +470,7 @@ impl Anchor for Silent {
 
 #[test]
 fn nothing_is_let_go_that_the_anchor_has_not_seen() {
-    let scene = Scene::new();
+    let scene = ReleaseFixture::new();
     let open = |anchor: Option<Arc<dyn Anchor>>| {
         let heads = HeadOptions { every: Duration::from_millis(1), anchor, ..HeadOptions::default() };
         let options = Options { heads: Some(heads), ..Options::small() };
@@ -483,9 +483,9 @@ fn nothing_is_let_go_that_the_anchor_has_not_seen() {
             std::thread::yield_now();
         }
     };
-    let ledger = open(Some(Arc::new(Silent)));
+    let ledger = open(Some(Arc::new(RefusingAnchor)));
     fill(&ledger, 0, 40);
-    scene.shelf.fill(&ledger);
+    scene.archives.fill(&ledger);
     assert_eq!(ledger.release(ledger.head().position, WHY).unwrap(), None);
     ledger.close().unwrap();
     drop(ledger);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bitacora_formats::Position;
 use bitacora_vocabulary::{
-    BoundedList, BoundedText, Count, Dimension, DimensionPart, EventPosition, Glob, MAX_SUGGESTION_EVIDENCE,
-    Name, OneOrMany, Rule, RuleMatch, Score, SuggestionKind, SuggestionMade, TrustRecord, TrustRules,
-    TrustUse, Verdict, Words, suggestion_id,
+    BoundedList, BoundedText, Count, Dimension, DimensionPart, EventPosition, FreeText, Glob,
+    MAX_SUGGESTION_EVIDENCE, Name, OneOrMany, Rule, RuleMatch, Score, SuggestionKind, SuggestionMade,
+    TrustRecord, TrustRules, TrustUse, Verdict, suggestion_id,
 };
 
 use super::programs::{failure_speaks_against, tells_what_ran};
@@ -288,7 +288,7 @@ impl DimensionRecord {
             suggestion,
             evidence: BoundedList::new(evidence).ok()?,
             rule,
-            reason: Words::new(shortened(reason)).ok()?,
+            reason: FreeText::new(shortened(reason)).ok()?,
             kind: Some(kind),
             dimension: Some(self.dimension.clone()),
             observations: Count::try_from(self.record.observations()).ok(),

@@ -79,7 +79,7 @@ impl Caller {
     }
 
     /// The same, where a parameter names it.
-    pub(crate) fn agent_asked_for<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
+    pub(crate) fn requested_agent<'a>(&'a self, named: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
         self.agent_named(named, FaultLocation::Parameter("agent".to_owned()))
     }
 

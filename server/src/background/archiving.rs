@@ -87,7 +87,7 @@ fn work(api: &Api, archiving: &ArchiveSettings) {
                 && is_serving(&phase)
                 && retries.is_due(name, Instant::now())
             {
-                let has_failed = archive_and_tell(api, archiving, name, ledger);
+                let has_failed = archive_and_report(api, archiving, name, ledger);
                 retries.ran(name, has_failed, &archiving.pauses);
                 let since = looked.get(name).map_or(archiving.pauses.most, Instant::elapsed);
                 if since >= archiving.pauses.most && look(api, archiving, name, ledger) {
@@ -118,7 +118,7 @@ impl Retries {
 }
 
 /// Archives what is due of a ledger; whether that failed.
-fn archive_and_tell(
+fn archive_and_report(
     api: &Api,
     archiving: &ArchiveSettings,
     name: &LedgerName,
@@ -128,7 +128,7 @@ fn archive_and_tell(
     // Archiving goes on with the other ledgers, and with this one later.
     if let Ok(outcome) = catch_unwind(AssertUnwindSafe(archived)) {
         let has_failed = matches!(&outcome, Err(error) if !matches!(error, ArchiverError::Stopped));
-        tell(name, outcome);
+        report_outcome(name, outcome);
         return has_failed;
     }
     api.metrics.archives.of(name).ended(true);
@@ -173,10 +173,10 @@ fn archiver(api: &Api, archiving: &ArchiveSettings, name: &LedgerName, ledger: &
         Arc::clone(&archiving.objects),
         archiving.store.clone(),
     );
-    archiver.told_to(api.metrics.archives.of(name))
+    archiver.with_progress(api.metrics.archives.of(name))
 }
 
-fn tell(ledger: &LedgerName, outcome: Result<Outcome, ArchiverError>) {
+fn report_outcome(ledger: &LedgerName, outcome: Result<Outcome, ArchiverError>) {
     match outcome {
         Ok(Outcome { archived, released, is_unproven }) => {
             for one in archived {

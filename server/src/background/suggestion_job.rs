@@ -25,7 +25,7 @@ pub(crate) const STREAM: &str = "governance/suggestions";
 const ACTOR: &str = "service:scheduler";
 
 /// Suggestions that were made.
-pub(crate) struct Made {
+pub(crate) struct SuggestionBatch {
     pub(crate) suggestions: Vec<Name>,
     pub(crate) more: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) async fn run(api: Arc<Api>) {
 
 /// Makes the suggestions that are new. Two looks at the same time make none of them twice: their ids follow from their content, and from
 /// the place where they were made before.
-pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, Problem> {
+pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<SuggestionBatch, Problem> {
     let copy = governance(ledger)?.copy();
     let rules = copy.state.rules_of_trust();
     let found = ask_model_of_now(api, ledger, MODEL, move |models| models.candidates(&rules)).await?;
@@ -80,7 +80,7 @@ pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, 
             Err(problem) => return Err(problem),
         }
     }
-    Ok(Made { suggestions, more: new.next().is_some() })
+    Ok(SuggestionBatch { suggestions, more: new.next().is_some() })
 }
 
 /// Returns `true` where its rule would say something that the active policy does not. One that names another model says so in the reason
@@ -88,7 +88,7 @@ pub(crate) async fn make_new(api: &Api, ledger: &IndexedLedger) -> Result<Made, 
 pub(crate) fn is_news(state: &State, suggestion: &SuggestionMade) -> bool {
     suggestion.dimension.as_ref().is_none_or(|dimension| match suggestion.kind {
         Some(SuggestionKind::CheaperModel | SuggestionKind::BetterModel) => {
-            state.would_speak(dimension, &suggestion.rule)
+            state.would_apply(dimension, &suggestion.rule)
         }
         _ => state.would_change_policy(dimension, &suggestion.rule),
     })

@@ -16,7 +16,7 @@ use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::event_stream::messages::{self, Chunk};
 use crate::event_stream::tail::{Tail, TailLookup};
-use crate::followers::follow_body::Speaks;
+use crate::followers::follow_body::MessageSource;
 use crate::http::phase::Phase;
 use crate::http::pool::PoolPart;
 use crate::limits::{FOLLOW_PAGE_BYTES, FOLLOW_PAGE_EVENTS, FOLLOW_RETRY, FOLLOW_STALL, PLACE_WAIT};
@@ -33,9 +33,9 @@ pub(crate) struct EventFollower {
     reached: watch::Receiver<After>,
     phase: watch::Receiver<Phase>,
     /// Everything up to here was looked at; what of it matches was told, or waits in `chunks`.
-    seen: After,
+    scanned: After,
     /// The last id that the peer was given.
-    told: After,
+    sent: After,
     /// Read from the log and not told yet: messages, and the id of the last of them.
     chunks: VecDeque<(Vec<u8>, After)>,
     /// The memory that they take.
@@ -44,7 +44,7 @@ pub(crate) struct EventFollower {
     /// The position that must be seen before the peer is told that it has caught up; `None` once it was told.
     behind: Option<After>,
     /// The time at which it last told something; `None` before the first message.
-    told_at: Option<Instant>,
+    sent_at: Option<Instant>,
     ended: bool,
     /// `true` once somebody else needs its place.
     gives_way: bool,
@@ -83,12 +83,12 @@ impl EventFollower {
             caller,
             ledger,
             filter,
-            seen: after,
-            told: after,
+            scanned: after,
+            sent: after,
             chunks: VecDeque::new(),
             page: None,
             reading: None,
-            told_at: None,
+            sent_at: None,
             ended: false,
             gives_way: false,
             place,
@@ -96,11 +96,11 @@ impl EventFollower {
     }
 
     fn has_more(&self) -> bool {
-        !self.chunks.is_empty() || self.seen < self.tail.reached()
+        !self.chunks.is_empty() || self.scanned < self.tail.reached()
     }
 
     /// Waits until there is something to say, at the latest until a heartbeat is due.
-    async fn say(&mut self, heartbeat: Instant) -> Bytes {
+    async fn next_message(&mut self, heartbeat: Instant) -> Bytes {
         loop {
             if self.gives_way {
                 self.ended = true;
@@ -108,10 +108,10 @@ impl EventFollower {
             }
             if *self.phase.borrow() > Phase::Serving {
                 self.ended = true;
-                return messages::closing(self.told, FOLLOW_RETRY).into();
+                return messages::closing(self.sent, FOLLOW_RETRY).into();
             }
             if let Some((bytes, last)) = self.chunks.pop_front() {
-                self.told = last;
+                self.sent = last;
                 let memory = self.page.as_mut().map(|page| page.split(bytes.len()));
                 self.page = self.page.take().filter(|_| !self.chunks.is_empty());
                 return memory.map_or_else(Bytes::new, |memory| memory.held_by(bytes));
@@ -119,30 +119,30 @@ impl EventFollower {
             if Instant::now() >= heartbeat {
                 return self.heartbeat();
             }
-            match self.tail.find(self.seen) {
+            match self.tail.find(self.scanned) {
                 TailLookup::Batch(batch) => {
-                    let said = batch.messages(self.seen, &self.filter);
-                    if let Some((bytes, last)) = said {
+                    let found = batch.messages(self.scanned, &self.filter);
+                    if let Some((bytes, last)) = found {
                         let lag = self.api.limits.patience.lag;
                         let taken = self.api.follow_pages.take(self.caller.key(), bytes.len(), lag).await;
                         let Ok(memory) = taken else {
                             self.ended = true;
-                            return messages::lagged(self.told).into();
+                            return messages::lagged(self.sent).into();
                         };
-                        (self.seen, self.told) = (batch.last(), last);
+                        (self.scanned, self.sent) = (batch.last(), last);
                         return memory.held_by(bytes);
                     }
-                    self.seen = batch.last();
+                    self.scanned = batch.last();
                 }
                 TailLookup::Edge if self.ledger.lost_end().is_some() => {
                     self.ended = true;
                     let fault = self.ledger.lost_end().map(|fault| fault.to_string()).unwrap_or_default();
                     return messages::failed(&Problem::new(Code::Corrupt, fault)).into();
                 }
-                TailLookup::Edge if self.behind.is_some_and(|goal| self.seen >= goal) => {
+                TailLookup::Edge if self.behind.is_some_and(|goal| self.scanned >= goal) => {
                     self.behind = None;
-                    self.told = self.seen;
-                    return messages::caught_up(self.seen).into();
+                    self.sent = self.scanned;
+                    return messages::caught_up(self.scanned).into();
                 }
                 TailLookup::Edge => self.wait(heartbeat).await,
                 TailLookup::Behind => {
@@ -157,11 +157,11 @@ impl EventFollower {
 
     /// Nothing to tell: the peer hears that we are there, and how far we are.
     fn heartbeat(&mut self) -> Bytes {
-        if self.told >= self.seen {
+        if self.sent >= self.scanned {
             return Bytes::from_static(messages::HEARTBEAT);
         }
-        self.told = self.seen;
-        messages::mark(self.seen).into()
+        self.sent = self.scanned;
+        messages::mark(self.scanned).into()
     }
 
     async fn wait(&mut self, heartbeat: Instant) {
@@ -169,7 +169,7 @@ impl EventFollower {
             // The tail lives as long as we hold it, the phase as long as the service.
             _ = self.reached.changed() => (),
             _ = self.phase.changed() => (),
-            () = self.place.asked() => self.gives_way = true,
+            () = self.place.give_way_requested() => self.gives_way = true,
             () = tokio::time::sleep_until(heartbeat) => (),
         }
     }
@@ -182,7 +182,7 @@ impl EventFollower {
             None => {
                 let (api, ledger) = (Arc::clone(&self.api), self.ledger.clone());
                 let query = ReadQuery {
-                    from: ReadFrom::After(self.seen),
+                    from: ReadFrom::After(self.scanned),
                     until: None,
                     limit: FOLLOW_PAGE_EVENTS,
                     filter: self.filter.clone(),
@@ -193,7 +193,7 @@ impl EventFollower {
         let read = tokio::select! {
             read = reading.as_mut() => read,
             _ = self.phase.changed() => return Ok(()),
-            () = self.place.asked() => {
+            () = self.place.give_way_requested() => {
                 self.gives_way = true;
                 return Ok(());
             }
@@ -201,69 +201,69 @@ impl EventFollower {
         };
         self.reading = None;
         let FollowPage { chunks, memory, reached } = read?;
-        (self.chunks, self.page, self.seen) = (chunks, Some(memory), reached);
+        (self.chunks, self.page, self.scanned) = (chunks, Some(memory), reached);
         Ok(())
     }
 
     /// Forgets what was read and not told. It is read again once the peer takes something.
     fn forget_page(&mut self) {
         self.chunks.clear();
-        (self.page, self.seen) = (None, self.told);
+        (self.page, self.scanned) = (None, self.sent);
     }
 }
 
-impl Speaks for EventFollower {
+impl MessageSource for EventFollower {
     async fn next(&mut self) -> Option<Bytes> {
         if self.ended {
             return None;
         }
-        let Some(told_at) = self.told_at else {
-            self.told_at = Some(Instant::now());
+        let Some(sent_at) = self.sent_at else {
+            self.sent_at = Some(Instant::now());
             return Some(messages::retry(FOLLOW_RETRY).into());
         };
         self.place.pace().moves();
         if let Some(page) = &self.page {
             page.pace().moves();
         }
-        let said = self.say(told_at + self.api.limits.patience.heartbeat).await;
+        let message = self.next_message(sent_at + self.api.limits.patience.heartbeat).await;
         // A caller whose token has ended meanwhile hears that, and nothing else any more.
         if let Err(problem) = self.caller.still_holds(&self.api.authenticator) {
             self.ended = true;
             return Some(messages::failed(&problem).into());
         }
-        self.told_at = Some(Instant::now());
-        Some(said)
+        self.sent_at = Some(Instant::now());
+        Some(message)
     }
 
     /// The peer has not taken what was told last, and there is more. Others that need what it holds need not wait for its end.
     async fn given_up(&mut self) -> Bytes {
-        let told_at = *self.told_at.get_or_insert_with(Instant::now);
+        let sent_at = *self.sent_at.get_or_insert_with(Instant::now);
         // A page that is on its way takes memory and would be of no use now.
         self.reading = None;
-        let lag = tokio::time::sleep_until(told_at + self.api.limits.patience.lag);
+        let lag = tokio::time::sleep_until(sent_at + self.api.limits.patience.lag);
         tokio::pin!(lag);
-        self.place.pace().waits_until(told_at + FOLLOW_STALL);
+        self.place.pace().waits_until(sent_at + FOLLOW_STALL);
         if let Some(page) = &self.page {
-            page.pace().waits_until(told_at + FOLLOW_STALL);
+            page.pace().waits_until(sent_at + FOLLOW_STALL);
         }
         // After the time is over, whatever comes is too much.
         let mut is_late = false;
         while !(is_late && self.has_more()) {
             let page_wanted = async {
                 match &mut self.page {
-                    Some(page) => page.asked().await,
+                    Some(page) => page.give_way_requested().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                () = self.place.asked() => return messages::failed(&place_given_up()).into(),
+                () = self.place.give_way_requested() => return messages::failed(&place_given_up()).into(),
                 () = page_wanted => self.forget_page(),
                 () = &mut lag, if !is_late => is_late = true,
                 changed = self.reached.changed(), if is_late => if changed.is_err() { break },
             }
         }
         self.api.metrics.lagged.inc();
-        messages::lagged(self.told).into()
+        messages::lagged(self.sent).into()
     }
 }
 

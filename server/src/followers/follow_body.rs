@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::limits::MESSAGES_AHEAD;
 
 /// A source of messages for as long as both sides last.
-pub(crate) trait Speaks: Send + 'static {
+pub(crate) trait MessageSource: Send + 'static {
     /// Returns the next message, or `None` at the end; called only once the connection has room for it.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 
@@ -21,15 +21,15 @@ pub(crate) trait Speaks: Send + 'static {
 }
 
 /// The body of an answer that follows: the next message is made only once the connection has room for it.
-pub(crate) fn follow_body<S: Speaks>(speaker: S) -> Body {
+pub(crate) fn follow_body<S: MessageSource>(speaker: S) -> Body {
     let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD);
-    tokio::spawn(speak(speaker, sender));
+    tokio::spawn(send_messages(speaker, sender));
     Body::new(FollowBody { receiver })
 }
 
 /// Speaks from a task of its own, so that a peer that takes nothing cannot stop the clock. The speaker's memory is given back before its
 /// last word is taken.
-async fn speak<S: Speaks>(mut speaker: S, sender: mpsc::Sender<Bytes>) {
+async fn send_messages<S: MessageSource>(mut speaker: S, sender: mpsc::Sender<Bytes>) {
     loop {
         let room = tokio::select! {
             biased;

@@ -20,7 +20,7 @@ use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::event_stream::messages;
 use crate::followers::event_follower::place_given_up;
-use crate::followers::follow_body::Speaks;
+use crate::followers::follow_body::MessageSource;
 use crate::http::phase::Phase;
 use crate::http::pool::PoolPart;
 use crate::limits::{
@@ -90,11 +90,11 @@ pub(crate) struct Watcher {
     heads: watch::Receiver<Head>,
     phase: watch::Receiver<Phase>,
     /// The state that the peer has, once it has one.
-    told: Option<WatchedState>,
+    sent: Option<WatchedState>,
     /// The state that the peer is being told of, and how far.
-    telling: Option<(WatchedState, CutProgress)>,
+    sending: Option<(WatchedState, CutProgress)>,
     /// The time of the last message; `None` before the first one.
-    told_at: Option<Instant>,
+    sent_at: Option<Instant>,
     ended: bool,
     /// `true` once somebody else needs its place.
     gives_way: bool,
@@ -119,9 +119,9 @@ impl Watcher {
             heads,
             phase: api.phase(),
             _count: api.metrics.follower(),
-            telling: Some((first, CutProgress::default())),
-            told: None,
-            told_at: None,
+            sending: Some((first, CutProgress::default())),
+            sent: None,
+            sent_at: None,
             ended: false,
             gives_way: false,
             executor: Arc::new(executor),
@@ -133,18 +133,18 @@ impl Watcher {
         })
     }
 
-    async fn say(&mut self, last: Instant) -> Result<Bytes, Problem> {
+    async fn next_message(&mut self, last: Instant) -> Result<Bytes, Problem> {
         loop {
             if self.gives_way {
                 return Err(place_given_up());
             }
             if *self.phase.borrow() > Phase::Serving {
                 self.ended = true;
-                return Ok(messages::closing(self.told_up_to(), FOLLOW_RETRY).into());
+                return Ok(messages::closing(self.sent_through(), FOLLOW_RETRY).into());
             }
-            if let Some((to, progress)) = self.telling.take() {
-                if let Some(said) = self.say_piece(to, progress).await? {
-                    return Ok(said);
+            if let Some((to, progress)) = self.sending.take() {
+                if let Some(message) = self.next_piece_message(to, progress).await? {
+                    return Ok(message);
                 }
                 continue;
             }
@@ -153,15 +153,15 @@ impl Watcher {
             if is_news && last.elapsed() >= POLICY_CACHE_PACE || Instant::now() >= heartbeat {
                 self.heads.mark_unchanged();
                 let now = WatchedState::now(&self.api, &self.ledger, &self.governance)?;
-                if self.told.as_ref().is_some_and(|told| told.copy.through == now.copy.through) {
+                if self.sent.as_ref().is_some_and(|sent| sent.copy.through == now.copy.through) {
                     // Nothing that governs: the peer hears it with the next heartbeat.
                     if Instant::now() >= heartbeat {
                         let news = ReplicaNews::at(now.position, now.time);
-                        self.told = Some(now);
+                        self.sent = Some(now);
                         return message(&news).map(Into::into);
                     }
                 } else {
-                    self.telling = Some((now, CutProgress::default()));
+                    self.sending = Some((now, CutProgress::default()));
                 }
                 continue;
             }
@@ -169,7 +169,7 @@ impl Watcher {
             tokio::select! {
                 _ = self.heads.changed(), if !is_news => self.heads.mark_changed(),
                 _ = self.phase.changed() => (),
-                () = self.place.asked() => self.gives_way = true,
+                () = self.place.give_way_requested() => self.gives_way = true,
                 () = tokio::time::sleep_until(pause) => (),
             }
         }
@@ -177,7 +177,7 @@ impl Watcher {
 
     /// The next piece of the state that the peer is being told of. `None` if nothing of it changed for the executor; that is told with the
     /// next heartbeat.
-    async fn say_piece(
+    async fn next_piece_message(
         &mut self,
         to: WatchedState,
         mut progress: CutProgress,
@@ -187,7 +187,7 @@ impl Watcher {
         let wait = self.api.limits.patience.lag;
         let room = self.api.follow_pages.take(self.caller.key(), most, wait).await;
         let mut room = room.map_err(|_| place_given_up())?;
-        let (before, state, executor) = (self.told.clone(), to.clone(), Arc::clone(&self.executor));
+        let (before, state, executor) = (self.sent.clone(), to.clone(), Arc::clone(&self.executor));
         let (piece, further) = self
             .api
             .read_in_turn(move || {
@@ -201,16 +201,16 @@ impl Watcher {
             })
             .await?;
         let Some(mut news) = piece else {
-            self.told = Some(to);
+            self.sent = Some(to);
             return Ok(None);
         };
         news.more = further.is_some();
-        if is_first && self.told.is_none() {
+        if is_first && self.sent.is_none() {
             news.begin = Some(WatchedState::begin(&self.ledger, &self.executor, &self.caller)?);
         }
         match further {
-            Some(progress) => self.telling = Some((to, progress)),
-            None => self.told = Some(to),
+            Some(progress) => self.sending = Some((to, progress)),
+            None => self.sent = Some(to),
         }
         let bytes = message(&news)?;
         room.shrink_to(bytes.len());
@@ -227,36 +227,36 @@ fn message(news: &ReplicaNews) -> Result<Vec<u8>, Problem> {
     Ok(message)
 }
 
-impl Speaks for Watcher {
+impl MessageSource for Watcher {
     async fn next(&mut self) -> Option<Bytes> {
         if self.ended {
             return None;
         }
-        let Some(told_at) = self.told_at else {
-            self.told_at = Some(Instant::now());
+        let Some(sent_at) = self.sent_at else {
+            self.sent_at = Some(Instant::now());
             return Some(messages::retry(FOLLOW_RETRY).into());
         };
         self.place.pace().moves();
-        let said = self.say(told_at).await;
+        let message = self.next_message(sent_at).await;
         // A caller whose token has ended meanwhile hears that, and nothing else any more.
-        let said = self.caller.still_holds(&self.api.authenticator).and(said);
-        self.told_at = Some(Instant::now());
-        Some(said.unwrap_or_else(|problem| {
+        let message = self.caller.still_holds(&self.api.authenticator).and(message);
+        self.sent_at = Some(Instant::now());
+        Some(message.unwrap_or_else(|problem| {
             self.ended = true;
             messages::failed(&problem).into()
         }))
     }
 
     async fn given_up(&mut self) -> Bytes {
-        let told_at = *self.told_at.get_or_insert_with(Instant::now);
-        self.place.pace().waits_until(told_at + FOLLOW_STALL);
-        let until = told_at + self.patience();
+        let sent_at = *self.sent_at.get_or_insert_with(Instant::now);
+        self.place.pace().waits_until(sent_at + FOLLOW_STALL);
+        let until = sent_at + self.patience();
         tokio::select! {
-            () = self.place.asked() => return messages::failed(&place_given_up()).into(),
+            () = self.place.give_way_requested() => return messages::failed(&place_given_up()).into(),
             () = tokio::time::sleep_until(until) => (),
         }
         self.api.metrics.lagged.inc();
-        messages::lagged(self.told_up_to()).into()
+        messages::lagged(self.sent_through()).into()
     }
 }
 
@@ -267,7 +267,7 @@ impl Watcher {
     }
 
     /// The position of the state that the peer has whole.
-    fn told_up_to(&self) -> After {
-        self.told.as_ref().map_or(After::START, |told| told.position.into())
+    fn sent_through(&self) -> After {
+        self.sent.as_ref().map_or(After::START, |sent| sent.position.into())
     }
 }

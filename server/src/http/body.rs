@@ -12,7 +12,7 @@ use hyper::body::Buf;
 use tokio::time::Instant;
 
 use crate::http::framing::Refusal;
-use crate::http::lanes::{Arrival, Lane, Lanes, Room, gave_way};
+use crate::http::lanes::{Arrival, BodyRoom, Lane, Lanes, gave_way};
 use crate::http::pool::CallerKey;
 use crate::problem::{Code, Problem};
 
@@ -32,12 +32,12 @@ pub(crate) struct BodyReader {
 }
 
 /// A body and its room, given back when dropped.
-pub(crate) struct HeldBody {
+pub(crate) struct BufferedBody {
     bytes: Bytes,
-    room: Room,
+    room: BodyRoom,
 }
 
-impl HeldBody {
+impl BufferedBody {
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes
     }
@@ -73,7 +73,7 @@ impl BodyReader {
         key: &CallerKey,
         headers: &HeaderMap,
         body: Body,
-    ) -> Result<HeldBody, Problem> {
+    ) -> Result<BufferedBody, Problem> {
         let encoding = content_encoding(headers)?;
         let room = self.lanes.room(lane, key);
         let received = receive(headers, body, room).await?;
@@ -84,7 +84,7 @@ impl BodyReader {
 }
 
 /// Takes in what comes, for as long as there is room and its peer goes on.
-async fn receive(headers: &HeaderMap, mut body: Body, mut room: Room) -> Result<HeldBody, Problem> {
+async fn receive(headers: &HeaderMap, mut body: Body, mut room: BodyRoom) -> Result<BufferedBody, Problem> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: usize| bytes > MAX_REQUEST_BYTES) {
         return Err(too_large());
@@ -97,7 +97,7 @@ async fn receive(headers: &HeaderMap, mut body: Body, mut room: Room) -> Result<
         let frame = tokio::select! {
             biased;
             frame = body.frame() => frame,
-            () = room.asked() => return Err(gave_way()),
+            () = room.give_way_requested() => return Err(gave_way()),
         };
         room.stays();
         let Some(frame) = frame else { break };
@@ -123,10 +123,14 @@ async fn receive(headers: &HeaderMap, mut body: Body, mut room: Room) -> Result<
         buffer.extend_from_slice(&data);
     }
     let bytes = if buffer.is_empty() { first } else { Bytes::from(buffer) };
-    Ok(HeldBody { bytes, room })
+    Ok(BufferedBody { bytes, room })
 }
 
-async fn decompress(encoding: ContentEncoding, bytes: Bytes, mut room: Room) -> Result<HeldBody, Problem> {
+async fn decompress(
+    encoding: ContentEncoding,
+    bytes: Bytes,
+    mut room: BodyRoom,
+) -> Result<BufferedBody, Problem> {
     let mut reader: Box<dyn Read + Send> = match encoding {
         ContentEncoding::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes.reader())),
         ContentEncoding::Zstd => Box::new(zstd_reader(bytes.reader()).map_err(|error| undecodable(&error))?),
@@ -147,7 +151,7 @@ async fn decompress(encoding: ContentEncoding, bytes: Bytes, mut room: Room) -> 
             return Err(too_large());
         }
         if decompressed.len() < wanted {
-            return Ok(HeldBody { bytes: Bytes::from(decompressed), room });
+            return Ok(BufferedBody { bytes: Bytes::from(decompressed), room });
         }
         step = (2 * step).min(MAX_STEP_BYTES);
     }

@@ -18,10 +18,10 @@ use tokio::sync::watch;
 use tower_service::Service as _;
 
 use crate::http::framing::{GuardedStream, LongBodies, Refusal, Verdict};
-use crate::http::peer::{ConnectionPlace, Peer};
+use crate::http::peer::{ConnectionSlot, Peer};
 use crate::http::phase::Phase;
 use crate::http::pool::PoolPart;
-use crate::limits::{HTTP_BUFFER_BYTES, Patience};
+use crate::limits::{ConnectionTimeouts, HTTP_BUFFER_BYTES};
 use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
 
@@ -30,7 +30,7 @@ use crate::problem::{Code, Problem};
 pub(crate) struct ConnectionContext {
     pub(crate) router: Router,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: ConnectionTimeouts,
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn serve_connection<S>(
     let ConnectionContext { router, metrics, patience, mut phase } = context;
     let verdict = Verdict::default();
     let long_bodies = LongBodies::default();
-    let owner = ConnectionPlace(place.as_ref().map(PoolPart::owner));
+    let owner = ConnectionSlot(place.as_ref().map(PoolPart::owner));
     let guarded = GuardedStream::new(stream, patience, verdict.clone(), long_bodies.clone(), place);
     let service =
         ConnectionService { router, metrics, verdict, long_bodies, peer, owner, requests: Cell::new(0) };
@@ -82,7 +82,7 @@ struct ConnectionService {
     verdict: Verdict,
     long_bodies: LongBodies,
     peer: Peer,
-    owner: ConnectionPlace,
+    owner: ConnectionSlot,
     requests: Cell<u64>,
 }
 
@@ -104,7 +104,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         Box::pin(async move {
             let answer = match refused {
                 Some(problem) => problem.into_response(),
-                None => CaughtPanic(Box::pin(router.call(request)))
+                None => PanicCatcher(Box::pin(router.call(request)))
                     .await
                     .unwrap_or_else(|RequestPanic| internal_problem().into_response()),
             };
@@ -123,11 +123,11 @@ fn internal_problem() -> Problem {
 }
 
 /// Turns a panic of the inner future into a value, so that its request gets an answer.
-struct CaughtPanic<F>(Pin<Box<F>>);
+struct PanicCatcher<F>(Pin<Box<F>>);
 
 struct RequestPanic;
 
-impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for CaughtPanic<F> {
+impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for PanicCatcher<F> {
     type Output = Result<Response<Body>, RequestPanic>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

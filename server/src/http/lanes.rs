@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::http::pool::{CallerKey, Full, Pool, PoolPart};
+use crate::http::pool::{CallerKey, Pool, PoolPart, PoolRefusal};
 use crate::limits::{
     BODY_HEAD_START, BODY_ROOM_WAIT, BODY_YIELD_BYTES_PER_S, MAX_ACT_BODY_BYTES, MAX_DECISION_BODY_BYTES,
     MAX_SMALL_BODY_BYTES,
@@ -38,7 +38,7 @@ pub(crate) struct Lanes {
 }
 
 /// Room that a body has.
-pub(crate) struct Room {
+pub(crate) struct BodyRoom {
     part: PoolPart,
     caller: CallerKey,
     /// The size past which it moves, and the lane for large bodies; `None` once it is there.
@@ -54,7 +54,7 @@ impl Lanes {
     }
 
     /// Room for a body that is about to come.
-    pub(crate) fn room(&self, lane: Lane, caller: &CallerKey) -> Room {
+    pub(crate) fn room(&self, lane: Lane, caller: &CallerKey) -> BodyRoom {
         let (pool, most) = match lane {
             Lane::Stops => (&self.stops, MAX_SMALL_BODY_BYTES),
             Lane::Acts => (&self.acts, MAX_ACT_BODY_BYTES),
@@ -63,11 +63,11 @@ impl Lanes {
         };
         // Several fit into every lane, however little there is in all.
         let most = most.min(pool.capacity() / 4);
-        Room { part: pool.part(caller), caller: caller.clone(), beyond: Some((most, self.large.clone())) }
+        BodyRoom { part: pool.part(caller), caller: caller.clone(), beyond: Some((most, self.large.clone())) }
     }
 }
 
-impl Room {
+impl BodyRoom {
     /// Takes more, if it is less yet: waits for a moment, refuses then.
     pub(crate) async fn grow_to(&mut self, bytes: usize) -> Result<(), Problem> {
         if let Some((most, large)) = &self.beyond
@@ -92,8 +92,8 @@ impl Room {
     }
 
     /// Ready once the body is to give way.
-    pub(crate) async fn asked(&mut self) {
-        self.part.asked().await;
+    pub(crate) async fn give_way_requested(&mut self) {
+        self.part.give_way_requested().await;
     }
 }
 
@@ -125,10 +125,10 @@ impl Arrival {
     }
 }
 
-fn no_room(full: Full) -> Problem {
+fn no_room(full: PoolRefusal) -> Problem {
     match full {
-        Full::GivesWay => gave_way(),
-        Full::NoRoom => {
+        PoolRefusal::GivesWay => gave_way(),
+        PoolRefusal::NoRoom => {
             let detail = "too many request bodies are held at once; try again";
             Problem::new(Code::Overloaded, detail).with_retry_after(1).closing()
         }

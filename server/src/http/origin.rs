@@ -20,20 +20,20 @@ pub struct Origin(String);
 /// The text is not an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an origin; name one exactly, as http://HOST:PORT or https://HOST:PORT, without a path")]
-pub struct NotAnOrigin;
+pub struct OriginError;
 
 impl FromStr for Origin {
-    type Err = NotAnOrigin;
+    type Err = OriginError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
+    fn from_str(text: &str) -> Result<Self, OriginError> {
         let text = text.to_ascii_lowercase();
-        let (scheme, authority) = text.split_once("://").ok_or(NotAnOrigin)?;
+        let (scheme, authority) = text.split_once("://").ok_or(OriginError)?;
         let own_port = match scheme {
             "http" => 80,
             "https" => 443,
-            _ => return Err(NotAnOrigin),
+            _ => return Err(OriginError),
         };
-        let (host, port) = host_and_port(authority).ok_or(NotAnOrigin)?;
+        let (host, port) = host_and_port(authority).ok_or(OriginError)?;
         Ok(Self(match port {
             Some(port) if port != own_port => format!("{scheme}://{host}:{port}"),
             _ => format!("{scheme}://{host}"),
@@ -171,7 +171,7 @@ mod tests {
             "http://x?y",
             "http://é",
         ] {
-            assert_eq!(origin(text), Err(NotAnOrigin), "{text:?}");
+            assert_eq!(origin(text), Err(OriginError), "{text:?}");
         }
     }
 }

@@ -17,4 +17,4 @@ pub(crate) enum Peer {
 
 /// The place of the connection that a request came on, among those that there are; none within a program.
 #[derive(Clone)]
-pub(crate) struct ConnectionPlace(pub(crate) Option<PartOwner>);
+pub(crate) struct ConnectionSlot(pub(crate) Option<PartOwner>);

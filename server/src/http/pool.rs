@@ -33,7 +33,7 @@ impl CallerKey {
 
 /// The reason for which there is no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Full {
+pub(crate) enum PoolRefusal {
     /// Nobody gave way in time, or it is more than there is at all.
     NoRoom,
     /// The part that wanted more is itself asked to give way.
@@ -109,7 +109,7 @@ impl Pool {
         caller: &CallerKey,
         amount: usize,
         wait: Duration,
-    ) -> Result<PoolPart, Full> {
+    ) -> Result<PoolPart, PoolRefusal> {
         let mut part = self.part(caller);
         part.grow_to(amount, wait).await?;
         Ok(part)
@@ -207,13 +207,13 @@ impl PoolPart {
     }
 
     /// Takes more, if it is less yet, once there is room: others are asked to give way and waited for.
-    pub(crate) async fn grow_to(&mut self, amount: usize, wait: Duration) -> Result<(), Full> {
+    pub(crate) async fn grow_to(&mut self, amount: usize, wait: Duration) -> Result<(), PoolRefusal> {
         let more = amount.saturating_sub(self.amount);
         if self.try_grow_to(amount) {
             return Ok(());
         }
         let (shared, until) = (Arc::clone(&self.shared), Instant::now() + wait);
-        let _waiting = WaitingCaller::begin(&shared, self.id);
+        let _waiting = CallerGuard::begin(&shared, self.id);
         loop {
             let mut freed = pin!(shared.freed.notified());
             freed.as_mut().enable();
@@ -222,15 +222,15 @@ impl PoolPart {
                     self.amount = amount;
                     return Ok(());
                 }
-                Attempt::Never => return Err(Full::NoRoom),
+                Attempt::Never => return Err(PoolRefusal::NoRoom),
                 Attempt::Wait(due) => due.map_or(until, |due| due.min(until)),
             };
             tokio::select! {
                 () = freed => (),
-                () = self.asked() => return Err(Full::GivesWay),
+                () = self.give_way_requested() => return Err(PoolRefusal::GivesWay),
                 () = tokio::time::sleep_until(look_again) => {
                     if Instant::now() >= until {
-                        return Err(Full::NoRoom);
+                        return Err(PoolRefusal::NoRoom);
                     }
                 }
             }
@@ -238,11 +238,11 @@ impl PoolPart {
     }
 
     /// Ready once it is asked to give way, and ever after.
-    pub(crate) async fn asked(&mut self) {
-        poll_fn(|cx| self.poll_asked(cx)).await;
+    pub(crate) async fn give_way_requested(&mut self) {
+        poll_fn(|cx| self.poll_give_way(cx)).await;
     }
 
-    pub(crate) fn poll_asked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_give_way(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // The sender lives as long as the part, unless it has sent.
         self.is_asked = self.is_asked || Pin::new(&mut self.asked).poll(cx).is_ready();
         if self.is_asked { Poll::Ready(()) } else { Poll::Pending }
@@ -276,19 +276,19 @@ impl PartOwner {
 }
 
 /// A caller that waits, for as long as this is held.
-struct WaitingCaller<'a> {
+struct CallerGuard<'a> {
     shared: &'a PoolInner,
     id: u64,
 }
 
-impl<'a> WaitingCaller<'a> {
+impl<'a> CallerGuard<'a> {
     fn begin(shared: &'a PoolInner, id: u64) -> Self {
         shared.state().set_waiting(id, true);
         Self { shared, id }
     }
 }
 
-impl Drop for WaitingCaller<'_> {
+impl Drop for CallerGuard<'_> {
     fn drop(&mut self) {
         self.shared.state().set_waiting(self.id, false);
         // Its share is the others' again.

@@ -28,7 +28,7 @@ pub(super) struct Acknowledgement {
 /// The receiver of acknowledgements. One that the client has not taken yet is merged with the next. So a client that listens only at the
 /// end costs nothing.
 #[derive(Clone, Default)]
-pub(super) struct Teller(Arc<Mutex<State>>);
+pub(super) struct AcknowledgementSender(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -83,8 +83,8 @@ impl Acknowledgement {
     }
 }
 
-impl Teller {
-    pub(super) fn tell(&self, acknowledgement: Acknowledgement) {
+impl AcknowledgementSender {
+    pub(super) fn acknowledge(&self, acknowledgement: Acknowledgement) {
         self.change(|state| {
             let and = |before: Option<Acknowledgement>| {
                 Some(before.map_or(acknowledgement, |before| before.and(acknowledgement)))
@@ -140,7 +140,7 @@ impl Teller {
     }
 }
 
-pub(super) struct AcknowledgementBody(Teller);
+pub(super) struct AcknowledgementBody(AcknowledgementSender);
 
 impl hyper::body::Body for AcknowledgementBody {
     type Data = Bytes;

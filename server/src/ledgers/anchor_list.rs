@@ -30,7 +30,7 @@ impl AnchoredLedgers {
             Vec::new()
         });
         for name in listed {
-            match anchor.recall(&name) {
+            match anchor.load(&name) {
                 Ok(Some(note)) if is_by(&note, keyring) => drop(this.names.insert(name)),
                 Ok(_) => (),
                 Err(error) => drop(this.failure.get_or_insert(error)),
@@ -50,7 +50,7 @@ fn is_by(note: &str, keyring: &Keyring) -> bool {
 #[derive(Debug, Clone)]
 pub struct UnlistedAnchor {
     /// Its answer.
-    pub said: String,
+    pub answer: String,
     /// The ledgers that are not missed: their owner gave them up, or has them elsewhere.
     pub given_up: Vec<LedgerName>,
 }
@@ -66,13 +66,13 @@ struct PendingAnchorList {
     /// The start of the service.
     since: Instant,
     /// Its last answer.
-    said: String,
+    answer: String,
 }
 
 impl AnchorList {
     pub(crate) fn new(anchor: Option<UnlistedAnchor>) -> Self {
-        let (said, given_up) = anchor.map(|anchor| (anchor.said, anchor.given_up)).unzip();
-        let unlisted = said.map(|said| PendingAnchorList { since: Instant::now(), said });
+        let (answer, given_up) = anchor.map(|anchor| (anchor.answer, anchor.given_up)).unzip();
+        let unlisted = answer.map(|answer| PendingAnchorList { since: Instant::now(), answer });
         Self { unlisted: ArcSwapOption::from_pointee(unlisted), given_up: given_up.unwrap_or_default() }
     }
 
@@ -92,13 +92,13 @@ impl AnchorList {
         let is_required = options.heads.as_ref().is_some_and(|heads| heads.anchor_required);
         let why = format!(
             "the anchor has not said which ledgers it remembers; it is asked again: {}",
-            unlisted.said
+            unlisted.answer
         );
         Some((why, is_required || unlisted.since.elapsed() > MAX_UNANCHORED))
     }
 
     /// The anchor, while its list is awaited.
-    pub(crate) fn to_be_asked(&self, options: &Options) -> Option<Arc<dyn Anchor>> {
+    pub(crate) fn anchor_to_ask(&self, options: &Options) -> Option<Arc<dyn Anchor>> {
         options.heads.as_ref().filter(|_| self.is_awaited())?.anchor.clone()
     }
 
@@ -108,7 +108,7 @@ impl AnchorList {
         if failure.is_none() {
             tracing::info!("the anchor has said which ledgers it remembers");
         }
-        let still = failure.map(|error| PendingAnchorList { since: before.since, said: error.to_string() });
+        let still = failure.map(|error| PendingAnchorList { since: before.since, answer: error.to_string() });
         self.unlisted.store(still.map(Arc::new));
     }
 }

@@ -15,13 +15,13 @@ pub(crate) fn why_writer_is_not_ready(writer: &WriterState) -> Option<String> {
     }
 }
 
-/// Appends are durable without the anchor; that they cannot be taken back is not remembered anywhere else.
+/// Appends are durable without the anchor; that they cannot be taken back is not recorded anywhere else.
 fn why_unanchored(heads: &HeadStatus) -> Option<String> {
     let unanchored = heads.unanchored_for.filter(|time| *time > MAX_UNANCHORED)?;
     Some(format!("its anchor could not be moved for {} s", unanchored.as_secs()))
 }
 
-/// Returns the reason for which an append to the ledger could not be made durable, or remembered, now.
+/// Returns the reason for which an append to the ledger could not be made durable, or anchored, now.
 pub(crate) fn why_slot_is_not_ready(slot: &Slot) -> Option<String> {
     match slot {
         Slot::Open(ledger) => {

@@ -17,7 +17,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::http::body::HeldBody;
+use crate::http::body::BufferedBody;
 use crate::http::path::PathNames;
 use crate::http::query::Query;
 use crate::problem::{Code, Problem};
@@ -92,12 +92,12 @@ impl Act {
     }
 
     /// The body, which is JSON.
-    pub(crate) async fn body(&mut self) -> Result<HeldBody, Problem> {
+    pub(crate) async fn body(&mut self) -> Result<BufferedBody, Problem> {
         json_bytes(&self.api, &self.caller, &self.headers, std::mem::take(&mut self.body)).await
     }
 
     /// The body as it is.
-    pub(crate) async fn bytes(&mut self) -> Result<HeldBody, Problem> {
+    pub(crate) async fn bytes(&mut self) -> Result<BufferedBody, Problem> {
         self.api
             .bodies
             .read(self.caller.lane(), self.caller.key(), &self.headers, std::mem::take(&mut self.body))
@@ -170,7 +170,7 @@ impl Act {
 }
 
 fn read_members<T>(
-    body: &HeldBody,
+    body: &BufferedBody,
     read: impl FnOnce(&mut ObjectMembers<'_>) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let mut members = ObjectMembers::of_body(body.as_slice())?;

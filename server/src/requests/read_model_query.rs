@@ -31,7 +31,7 @@ pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
 ) -> Result<T, Problem> {
     let began = Instant::now();
     request.state(api).await?;
-    wait_as_asked(request, read_models(&request.ledger)?, model, began).await?;
+    wait_for_requested(request, read_models(&request.ledger)?, model, began).await?;
     let ledger = request.ledger.clone();
     api.read(move || ask(read_models(&ledger)?).map_err(Into::into)).await
 }
@@ -64,23 +64,23 @@ pub(crate) async fn come_near_head(ledger: &IndexedLedger, model: &'static str) 
 
 /// Waits for a model as [`ask_model`] does, for an answer that only says more where the model does: one that is not kept, or does not
 /// go on, holds up nothing.
-pub(crate) async fn come_where_asked(request: &ReadRequest, model: &'static str) -> Result<(), Problem> {
+pub(crate) async fn wait_if_requested(request: &ReadRequest, model: &'static str) -> Result<(), Problem> {
     let began = Instant::now();
     let Some(models) = request.ledger.read_models() else { return Ok(()) };
-    match wait_as_asked(request, models, model, began).await {
+    match wait_for_requested(request, models, model, began).await {
         Err(problem) if problem.is(Code::ProjectionStopped) => Ok(()),
         waited => waited,
     }
 }
 
-async fn wait_as_asked(
+async fn wait_for_requested(
     request: &ReadRequest,
     models: &ReadModels,
     model: &'static str,
     began: Instant,
 ) -> Result<(), Problem> {
     let waits = |position: Position, end: Instant| timeout_at(end, models.wait(model, position));
-    if let Some(asked) = request.asked_position()? {
+    if let Some(asked) = request.requested_position()? {
         if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
             return Err(behind(models, model, asked));
         }

@@ -13,7 +13,7 @@ use bitacora_projector::IndexedLedger;
 use serde::Serialize;
 
 use crate::access::caller::Caller;
-use crate::api::{Api, asked_position};
+use crate::api::{Api, requested_position};
 use crate::http::media::JSON;
 use crate::http::path::PathNames;
 use crate::http::query::Query;
@@ -61,13 +61,13 @@ impl ReadRequest {
     }
 
     /// The position that the client asks for with `Ledger-Min-Position`.
-    pub(crate) fn asked_position(&self) -> Result<Option<Position>, Problem> {
-        asked_position(&self.headers)
+    pub(crate) fn requested_position(&self) -> Result<Option<Position>, Problem> {
+        requested_position(&self.headers)
     }
 
     /// Waits for the state that the client asks for with `Ledger-Min-Position`; the head that the answer rests on.
     pub(crate) async fn state(&self, api: &Api) -> Result<Head, Problem> {
-        api.wait_for_asked_state(self.ledger.ledger(), &self.headers).await?;
+        api.wait_for_requested_state(self.ledger.ledger(), &self.headers).await?;
         Ok(self.ledger.head())
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::errors::code_named;
-use crate::http::body::HeldBody;
+use crate::http::body::BufferedBody;
 use crate::http::media::media_type;
 use crate::limits::{INLINE_BODY_BYTES, MOVED_RETRIES, MOVED_WAIT};
 use crate::problem::{Code, FaultLocation, Problem, SideEffects};
@@ -139,24 +139,24 @@ impl ServiceEvent {
 }
 
 /// The events of one request to the ledger.
-trait Together: Send + Sync + 'static {
+trait RequestEvents: Send + Sync + 'static {
     fn all(&self) -> &[ServiceEvent];
 }
 
-impl Together for ServiceEvent {
+impl RequestEvents for ServiceEvent {
     fn all(&self) -> &[ServiceEvent] {
         std::slice::from_ref(self)
     }
 }
 
-impl Together for Vec<ServiceEvent> {
+impl RequestEvents for Vec<ServiceEvent> {
     fn all(&self) -> &[ServiceEvent] {
         self
     }
 }
 
 async fn append_all(
-    events: &Arc<impl Together>,
+    events: &Arc<impl RequestEvents>,
     api: &Api,
     ledger: &IndexedLedger,
 ) -> Result<AppendReceipt, Problem> {
@@ -179,7 +179,10 @@ async fn append_all(
 }
 
 /// Sends them on their way, where that may take as long as it takes, and waits for the disk.
-async fn submit(events: &Arc<impl Together>, ledger: &IndexedLedger) -> Result<AppendReceipt, AppendError> {
+async fn submit(
+    events: &Arc<impl RequestEvents>,
+    ledger: &IndexedLedger,
+) -> Result<AppendReceipt, AppendError> {
     let bytes: usize = events.all().iter().map(|event| event.data.as_bytes().len()).sum();
     let pending = if bytes <= INLINE_BODY_BYTES {
         send(&**events, ledger)
@@ -192,7 +195,7 @@ async fn submit(events: &Arc<impl Together>, ledger: &IndexedLedger) -> Result<A
     pending?.await
 }
 
-fn send(events: &impl Together, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
+fn send(events: &impl RequestEvents, ledger: &IndexedLedger) -> Result<PendingAppend, AppendError> {
     ledger.append_ahead(AppendRequest::of(events.all().iter().map(ServiceEvent::event).collect()))
 }
 
@@ -239,7 +242,7 @@ pub(crate) async fn json_bytes(
     caller: &Caller,
     headers: &HeaderMap,
     body: Body,
-) -> Result<HeldBody, Problem> {
+) -> Result<BufferedBody, Problem> {
     if media_type(headers)? != "application/json" {
         return Err(Problem::new(Code::UnsupportedMediaType, "the body is application/json"));
     }
@@ -248,7 +251,7 @@ pub(crate) async fn json_bytes(
 
 /// Returns the data of a derived event. That of an event just appended is known. For an earlier event, or one that is recorded in other
 /// words, the log is read.
-pub(crate) async fn said_by<'r, T: DeserializeOwned + Clone + 'r>(
+pub(crate) async fn derived_data<'r, T: DeserializeOwned + Clone + 'r>(
     derived: &'r DerivedReceipt,
     known: impl FnOnce(&'r DerivedValue) -> Option<&'r T>,
     api: &Api,
@@ -278,7 +281,7 @@ pub(crate) async fn optional_body(
     caller: &Caller,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Option<HeldBody>, Problem> {
+) -> Result<Option<BufferedBody>, Problem> {
     if headers.contains_key(header::CONTENT_TYPE) {
         return json_bytes(api, caller, headers, body).await.map(Some);
     }

@@ -45,7 +45,7 @@ impl Times {
         }
     }
 
-    fn is_asked(&self) -> bool {
+    fn is_given(&self) -> bool {
         self.since.is_some() || self.before.is_some()
     }
 }
@@ -75,7 +75,7 @@ impl TimeParams {
             recorded: get(of_happened.0, 0)..=get(of_happened.1, u64::MAX).saturating_sub(1),
         };
         let (from, before) = of_recorded;
-        Ok(TimeSpans { happened: happened.is_asked().then(spans), from, before })
+        Ok(TimeSpans { happened: happened.is_given().then(spans), from, before })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::access::path_roles::{Access, access, lane};
 use crate::api::Api;
 use crate::http::lanes::Lane;
 use crate::http::path::PathNames;
-use crate::http::peer::ConnectionPlace;
+use crate::http::peer::ConnectionSlot;
 use crate::http::pool::CallerKey;
 use crate::http::query::Query;
 use crate::problem::Problem;
@@ -73,7 +73,7 @@ fn refuse_unknown_parameters(parts: &Parts, path: &str) -> Result<(), Problem> {
 fn known_as(parts: &Parts, ledger: Option<&LedgerName>, identity: &Identity) -> CallerKey {
     let ledger = ledger.map_or("", LedgerName::as_str);
     let key = CallerKey::new(&format!("{ledger}/{}", identity.actor));
-    if let Some(ConnectionPlace(Some(place))) = parts.extensions.get() {
+    if let Some(ConnectionSlot(Some(place))) = parts.extensions.get() {
         place.becomes(&key);
     }
     key

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
-    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, ArchiveStoreError, Archiver, ArchiverError,
+    ArchiveLocation, ArchivePace, ArchiveRun, ArchiveStore, ArchiveStoreError, Archiver, ArchiverError,
     ObjectListing, ObjectVersion, Objects, ReadPiece, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::Keyring;
@@ -42,7 +42,7 @@ struct Door {
 
 impl Store {
     fn in_folder(folder: &Path) -> Arc<Self> {
-        let place = ArchivePlace::Folder(folder.join("cold"));
+        let place = ArchiveLocation::Folder(folder.join("cold"));
         let folder = ArchiveStore::at(place, StoreSettings::default());
         Arc::new(Self { folder, fails: false.into(), door: Mutex::default(), moved: Condvar::new() })
     }
@@ -67,7 +67,7 @@ impl Objects for Store {
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError> {
         if self.fails.load(Ordering::Relaxed) {
             let (object, said) = (self.shown(name), "out of order".to_owned());
-            return Err(ArchiveStoreError::Failed { object, said });
+            return Err(ArchiveStoreError::Failed { object, reason: said });
         }
         let mut door = self.door.lock().unwrap();
         door.waiting += 1;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bitacora_server::{Patience, ServerLimits};
+use bitacora_server::{ConnectionTimeouts, ServerLimits};
 use serde_json::json;
 
 use crate::event_stream::{EventStream, StreamMessage};
@@ -107,7 +107,8 @@ fn a_filter_holds_for_the_past_and_for_what_happens() {
 
 #[test]
 fn a_filter_that_matches_nothing_still_moves_the_last_id() {
-    let patience = Patience { heartbeat: Duration::from_millis(300), ..Patience::default() };
+    let patience =
+        ConnectionTimeouts { heartbeat: Duration::from_millis(300), ..ConnectionTimeouts::default() };
     let service = TestService::with(ServerLimits { patience, ..ServerLimits::default() });
     append(&service, 0..1_000, "a");
     let tip = service.tip();
@@ -164,7 +165,7 @@ fn one_follower_too_many_is_refused_and_a_place_is_given_back() {
 #[test]
 fn a_follower_that_does_not_read_is_told_and_loses_nothing() {
     const LAG: Duration = Duration::from_secs(1);
-    let patience = Patience { lag: LAG, ..Patience::default() };
+    let patience = ConnectionTimeouts { lag: LAG, ..ConnectionTimeouts::default() };
     let service = TestService::with(ServerLimits { patience, ..ServerLimits::default() });
     let mut stream = EventStream::open(&service, EVENTS, &[]);
     let (mut seen, _) = stream.events();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use bitacora_api::{IngestEnd, IngestLine};
-use bitacora_server::{Patience, ServerLimits};
+use bitacora_server::{ConnectionTimeouts, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::service::{RawClient, ServiceAnswer, TestService, event, head};
@@ -250,11 +250,11 @@ fn compressed_uploads_are_decompressed_as_they_come() {
 #[test]
 fn an_upload_may_pause_longer_than_a_request() {
     let pause = Duration::from_millis(300);
-    let patience = Patience {
+    let patience = ConnectionTimeouts {
         body_pause: pause,
         body_grace: pause,
         upload_pause: Duration::from_millis(1_500),
-        ..Patience::default()
+        ..ConnectionTimeouts::default()
     };
     let service = TestService::with(ServerLimits { patience, ..ServerLimits::default() });
     let mut upload = UploadConnection::begin(&service, &[]);

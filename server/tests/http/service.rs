@@ -11,7 +11,7 @@ use std::time::Duration;
 use bitacora_formats::{Keyring, Micros};
 use bitacora_ledger::{Clock, Environment, HeadOptions, Options, ReactorChoice, SystemClock};
 use bitacora_server::{
-    Admission, CloseFailures, LedgersConfig, Patience, Server, ServerConfig, ServerLimits,
+    Admission, CloseFailures, ConnectionTimeouts, LedgersConfig, Server, ServerConfig, ServerLimits,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -62,7 +62,12 @@ impl TestService {
     /// A service whose patience ends while a test can wait for it.
     pub(crate) fn impatient() -> Self {
         let pause = Duration::from_millis(800);
-        let patience = Patience { head: pause, idle: pause, body_pause: pause, ..Patience::default() };
+        let patience = ConnectionTimeouts {
+            head: pause,
+            idle: pause,
+            body_pause: pause,
+            ..ConnectionTimeouts::default()
+        };
         Self::with(ServerLimits { patience, ..ServerLimits::default() })
     }
 

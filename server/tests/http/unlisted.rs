@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bitacora_formats::{Generation, Keyring, LedgerId, LedgerName, Origin, TreeHash, TreeHead};
+use bitacora_formats::{Generation, Keyring, LedgerId, LedgerName, LedgerOrigin, TreeHash, TreeHead};
 use bitacora_ledger::{Anchor, AnchorError, FolderAnchor, HeadOptions, RealDisk};
 use bitacora_server::{ServerLimits, UnlistedAnchor};
 
@@ -29,8 +29,8 @@ impl Far {
 }
 
 impl Anchor for Far {
-    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
-        self.reach().and_then(|()| self.anchor.recall(ledger))
+    fn load(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+        self.reach().and_then(|()| self.anchor.load(ledger))
     }
 
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
@@ -43,11 +43,12 @@ impl Anchor for Far {
 }
 
 /// An anchor in this folder that remembers a head of each name, by its keyring.
-fn far(folder: &Path, remembered: &[(&str, &Keyring)]) -> Arc<Far> {
+fn far(folder: &Path, anchored: &[(&str, &Keyring)]) -> Arc<Far> {
     let anchor = FolderAnchor::new(Arc::new(RealDisk), &folder.join("anchors"));
-    for (name, keyring) in remembered {
+    for (name, keyring) in anchored {
         let name: LedgerName = name.parse().unwrap();
-        let origin = Origin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
+        let origin =
+            LedgerOrigin { name: name.clone(), ledger: LedgerId([1; 16]), generation: Generation::FIRST };
         let note = TreeHead { origin, size: 1, root: TreeHash([2; 32]) }.sign(keyring).to_string();
         anchor.swap(&name, None, &note).unwrap();
     }
@@ -55,10 +56,10 @@ fn far(folder: &Path, remembered: &[(&str, &Keyring)]) -> Arc<Far> {
 }
 
 /// The owner has given the ledger `elsewhere` up.
-fn start(remembered: &[&str], is_required: bool) -> (TestService, Arc<Far>) {
+fn start(anchored: &[&str], is_required: bool) -> (TestService, Arc<Far>) {
     let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
     let foreign = new_keyring();
-    let mut all: Vec<(&str, &Keyring)> = remembered.iter().map(|name| (*name, &*keyring)).collect();
+    let mut all: Vec<(&str, &Keyring)> = anchored.iter().map(|name| (*name, &*keyring)).collect();
     all.push(("foreign", &foreign));
     let far = far(folder.path(), &all);
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
@@ -66,7 +67,7 @@ fn start(remembered: &[&str], is_required: bool) -> (TestService, Arc<Far>) {
     config.ledgers.options.heads =
         Some(HeadOptions { anchor, anchor_required: is_required, ..HeadOptions::default() });
     config.unlisted = Some(UnlistedAnchor {
-        said: "no answer at the start".into(),
+        answer: "no answer at the start".into(),
         given_up: vec!["elsewhere".parse().unwrap()],
     });
     (TestService::of(config, folder, keyring), far)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_governance::{MAX_PIECE_ENTRIES, REACTOR_VERSION, REPLICA_FORM};
 use bitacora_ledger::{Environment, Options};
-use bitacora_server::{Patience, ServerLimits};
+use bitacora_server::{ConnectionTimeouts, ServerLimits};
 use serde_json::{Value, json};
 
 use crate::event_stream::{EventStream, StreamMessage};
@@ -289,7 +289,7 @@ fn register(service: &TestService, tool: &str, version: u32) {
 fn a_reader_that_takes_nothing_is_told_that_it_lagged_and_holds_nobody_up() {
     const LAG: Duration = Duration::from_secs(1);
     const TOOLS: u32 = 32;
-    let patience = Patience { lag: LAG, ..Patience::default() };
+    let patience = ConnectionTimeouts { lag: LAG, ..ConnectionTimeouts::default() };
     let limits = ServerLimits { patience, max_followers: 2, ..ServerLimits::default() };
     let service = roomy(limits);
     for number in 0..TOOLS {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use bitacora_shell::{
-    CommandLine, Joint, RedirectionKind, ShellWord, SimpleCommand, Unreadable, parse, read,
+    CommandLine, CommandConnector, RedirectionKind, ShellWord, SimpleCommand, UnreadableCommand, parse, read,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -24,14 +24,14 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn assert_names_a_place(text: &str, unreadable: &Unreadable) {
+fn assert_names_a_place(text: &str, unreadable: &UnreadableCommand) {
     assert!(text.is_char_boundary(unreadable.offset), "{unreadable:?}");
     let message = unreadable.to_string();
     assert!(!message.is_empty() && !message.contains(['\n', '\r']), "{message:?}");
 }
 
 /// A command without the places of its words.
-type CommandMeaning = (Joint, Vec<(String, bool)>, Vec<(RedirectionKind, Option<String>)>);
+type CommandMeaning = (CommandConnector, Vec<(String, bool)>, Vec<(RedirectionKind, Option<String>)>);
 
 fn meaning(line: &CommandLine) -> Vec<CommandMeaning> {
     let word = |word: &ShellWord| (word.text.clone(), word.is_glob);
@@ -48,11 +48,11 @@ fn written(line: &CommandLine) -> String {
     let mut text = String::new();
     for command in &line.commands {
         text.push_str(match command.joint {
-            Joint::First => "",
-            Joint::Pipe => " | ",
-            Joint::And => " && ",
-            Joint::Or => " || ",
-            Joint::Then => "\n",
+            CommandConnector::First => "",
+            CommandConnector::Pipe => " | ",
+            CommandConnector::And => " && ",
+            CommandConnector::Or => " || ",
+            CommandConnector::Then => "\n",
         });
         for (index, word) in command.words.iter().enumerate() {
             text.push(' ');

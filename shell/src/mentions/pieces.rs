@@ -27,7 +27,7 @@ pub(super) fn pieces(text: &str) -> Vec<CommandPiece> {
 
 /// The role of the next word.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextWord {
     #[default]
     Argument,
     Read,
@@ -43,7 +43,7 @@ struct Splitter<'t> {
     word: String,
     /// Set if the word was quoted: `''` is a word too.
     is_quoted: bool,
-    next: Next,
+    next: NextWord,
     /// The marks of here-documents that begin at the end of the line; `true` for a quoted one, in which nothing is expanded.
     marks: Vec<(String, bool)>,
 }
@@ -195,7 +195,7 @@ impl<'t> Splitter<'t> {
         }
         if self.rest.starts_with("<<") {
             self.pass(if self.rest.starts_with("<<-") { 3 } else { 2 });
-            self.next = Next::Mark;
+            self.next = NextWord::Mark;
             return;
         }
         let is_written = first == '>' || self.rest.starts_with("<>");
@@ -209,7 +209,7 @@ impl<'t> Splitter<'t> {
                 return;
             }
         }
-        self.next = if is_written { Next::Written } else { Next::Read };
+        self.next = if is_written { NextWord::Written } else { NextWord::Read };
     }
 
     fn end_word(&mut self) {
@@ -219,10 +219,10 @@ impl<'t> Splitter<'t> {
             return;
         }
         match std::mem::take(&mut self.next) {
-            Next::Argument => self.piece.words.push(word),
-            Next::Read => self.piece.redirections.push((word, false)),
-            Next::Written => self.piece.redirections.push((word, true)),
-            Next::Mark => self.marks.push((word, is_quoted)),
+            NextWord::Argument => self.piece.words.push(word),
+            NextWord::Read => self.piece.redirections.push((word, false)),
+            NextWord::Written => self.piece.redirections.push((word, true)),
+            NextWord::Mark => self.marks.push((word, is_quoted)),
         }
     }
 

@@ -1,18 +1,18 @@
 //! The arguments of a command against the options and operands that a use lists.
 
 use super::ProgramCall;
-use super::entry::{Check, OperandMeaning, Operands, Style, Takes, Use};
+use super::entry::{Check, OperandMeaning, Operands, OptionValue, ProgramUse, Style};
 use super::globs::as_glob;
 use crate::action::{Access, Effect, FileUse};
 use crate::line::ShellWord;
-use crate::unreadable::{Construct, Unreadable};
+use crate::unreadable::{Construct, UnreadableCommand};
 
 /// The arguments of a command, as its use reads them.
 pub(super) struct CommandArguments<'w> {
     /// The name that the program is called by, without folders.
     pub(super) name: &'w str,
     /// The use that lists them.
-    pub(super) used: &'static Use,
+    pub(super) used: &'static ProgramUse,
     /// `true` if another program writes into it.
     pub(super) is_piped: bool,
     /// `true` if it may run in another folder than the line began in.
@@ -34,7 +34,7 @@ pub(super) struct CommandOption {
     /// Its value.
     pub(super) value: Option<String>,
     /// The kind of the value.
-    takes: Option<Takes>,
+    takes: Option<OptionValue>,
     /// `true` if it is a text that some programs take for a file.
     may_be_file: bool,
 }
@@ -48,8 +48,8 @@ pub(super) struct Operand<'w> {
 }
 
 /// Returns the refusal of an argument that is not listed.
-pub(super) fn unlisted(offset: usize) -> Unreadable {
-    Unreadable { construct: Construct::UnlistedArgument, offset }
+pub(super) fn unlisted(offset: usize) -> UnreadableCommand {
+    UnreadableCommand { construct: Construct::UnlistedArgument, offset }
 }
 
 /// Returns `true` if a word, or a name that it matches, begins with `@`.
@@ -65,9 +65,9 @@ impl<'w> CommandArguments<'w> {
     pub(super) fn read(
         call: ProgramCall<'w>,
         name: &'w str,
-        used: &'static Use,
+        used: &'static ProgramUse,
         words: &'w [ShellWord],
-    ) -> Result<CommandArguments<'w>, Unreadable> {
+    ) -> Result<CommandArguments<'w>, UnreadableCommand> {
         if used.has_argument_files
             && let Some(odd) = words.iter().find(|word| may_begin_with_at(word))
         {
@@ -112,7 +112,7 @@ impl<'w> CommandArguments<'w> {
     ///
     /// # Errors
     /// It is a glob, or not such a text.
-    pub(super) fn text(&self, operand: Operand<'w>, check: Check) -> Result<&'w str, Unreadable> {
+    pub(super) fn text(&self, operand: Operand<'w>, check: Check) -> Result<&'w str, UnreadableCommand> {
         let word = operand.word;
         // Behind `--`, a dash begins no option.
         let is_text = check.takes(&word.text) || operand.is_behind_dashes && matches!(check, Check::Any);
@@ -123,7 +123,11 @@ impl<'w> CommandArguments<'w> {
     ///
     /// # Errors
     /// It is a glob whose names could be options.
-    pub(super) fn file(&self, operand: Operand<'w>, access: Access) -> Result<Option<FileUse>, Unreadable> {
+    pub(super) fn file(
+        &self,
+        operand: Operand<'w>,
+        access: Access,
+    ) -> Result<Option<FileUse>, UnreadableCommand> {
         let word = operand.word;
         if word.is_glob && !(word.text.starts_with("./") || operand.is_behind_dashes) || word.text.is_empty()
         {
@@ -139,7 +143,11 @@ impl<'w> CommandArguments<'w> {
     ///
     /// # Errors
     /// As [`CommandArguments::file`].
-    pub(super) fn files(&self, operands: &[Operand<'w>], access: Access) -> Result<Vec<FileUse>, Unreadable> {
+    pub(super) fn files(
+        &self,
+        operands: &[Operand<'w>],
+        access: Access,
+    ) -> Result<Vec<FileUse>, UnreadableCommand> {
         let mut files = Vec::with_capacity(operands.len());
         for operand in operands {
             let Some(file) = self.file(*operand, access)? else { continue };
@@ -160,7 +168,7 @@ impl<'w> CommandArguments<'w> {
     ///
     /// # Errors
     /// An operand that the use does not list, or no flag of those that it needs.
-    pub(super) fn meaning(&self) -> Result<OperandMeaning, Unreadable> {
+    pub(super) fn meaning(&self) -> Result<OperandMeaning, UnreadableCommand> {
         let mut needed = self.used.needs.split_whitespace().peekable();
         if needed.peek().is_some() && !needed.any(|flag| self.has(&[flag])) {
             return Err(unlisted(self.offset));
@@ -193,18 +201,24 @@ impl<'w> CommandArguments<'w> {
         let named = |option: &CommandOption| {
             let path = option.value.clone()?;
             match option.takes? {
-                Takes::File(_) if path == "-" => None,
-                Takes::File(access) => Some(FileUse { path, access, is_pattern: false }),
-                Takes::Pattern(access) => Some(FileUse { path: as_glob(&path)?, access, is_pattern: true }),
+                OptionValue::File(_) if path == "-" => None,
+                OptionValue::File(access) => Some(FileUse { path, access, is_pattern: false }),
+                OptionValue::Pattern(access) => {
+                    Some(FileUse { path: as_glob(&path)?, access, is_pattern: true })
+                }
                 _ if option.may_be_file => Some(FileUse { path, access: Access::Reads, is_pattern: false }),
-                Takes::Text(_) | Takes::Perhaps(_) | Takes::UnlessLast(_) => None,
+                OptionValue::Text(_) | OptionValue::Perhaps(_) | OptionValue::UnlessLast(_) => None,
             }
         };
         self.options.iter().filter_map(named).collect()
     }
 
     /// Reads an option, and returns the words behind it and its value.
-    fn option(&mut self, word: &ShellWord, rest: &'w [ShellWord]) -> Result<&'w [ShellWord], Unreadable> {
+    fn option(
+        &mut self,
+        word: &ShellWord,
+        rest: &'w [ShellWord],
+    ) -> Result<&'w [ShellWord], UnreadableCommand> {
         let text = word.text.as_str();
         let is_single = matches!(self.used.style, Style::Single | Style::SingleLeading);
         // Go takes `--name` for `-name`.
@@ -229,7 +243,11 @@ impl<'w> CommandArguments<'w> {
     }
 
     /// `-20`, `-Nvalue`, or flags in one word.
-    fn short(&mut self, word: &ShellWord, rest: &'w [ShellWord]) -> Result<&'w [ShellWord], Unreadable> {
+    fn short(
+        &mut self,
+        word: &ShellWord,
+        rest: &'w [ShellWord],
+    ) -> Result<&'w [ShellWord], UnreadableCommand> {
         let letters = word.text.strip_prefix('-').unwrap_or_default();
         if Check::Number.takes(letters)
             && let Some(name) = self.flag("-#")
@@ -258,22 +276,28 @@ impl<'w> CommandArguments<'w> {
         &mut self,
         word: &ShellWord,
         name: &'static str,
-        takes: Takes,
+        takes: OptionValue,
         attached: Option<&str>,
         rest: &'w [ShellWord],
-    ) -> Result<&'w [ShellWord], Unreadable> {
+    ) -> Result<&'w [ShellWord], UnreadableCommand> {
         let is_listed = |value: &str, is_attached: bool| match takes {
             // A value of its own word that begins with a dash is an option to programs that read this one without a value.
-            Takes::Text(Check::Any) | Takes::UnlessLast(Check::Any) => is_attached || Check::Any.takes(value),
-            Takes::Text(check) | Takes::Perhaps(check) | Takes::UnlessLast(check) => check.takes(value),
-            Takes::File(_) => !value.is_empty() && (is_attached || value == "-" || Check::Any.takes(value)),
-            Takes::Pattern(_) => (is_attached || Check::Any.takes(value)) && as_glob(value).is_some(),
+            OptionValue::Text(Check::Any) | OptionValue::UnlessLast(Check::Any) => {
+                is_attached || Check::Any.takes(value)
+            }
+            OptionValue::Text(check) | OptionValue::Perhaps(check) | OptionValue::UnlessLast(check) => {
+                check.takes(value)
+            }
+            OptionValue::File(_) => {
+                !value.is_empty() && (is_attached || value == "-" || Check::Any.takes(value))
+            }
+            OptionValue::Pattern(_) => (is_attached || Check::Any.takes(value)) && as_glob(value).is_some(),
         };
         let (value, rest) = match (attached, takes) {
-            (Some(value), Takes::Perhaps(Check::Any)) => (Some(value), rest),
+            (Some(value), OptionValue::Perhaps(Check::Any)) => (Some(value), rest),
             (Some(value), _) if is_listed(value, true) => (Some(value), rest),
-            (None, Takes::Perhaps(_)) => (None, rest),
-            (None, Takes::UnlessLast(_)) if rest.is_empty() => (None, rest),
+            (None, OptionValue::Perhaps(_)) => (None, rest),
+            (None, OptionValue::UnlessLast(_)) if rest.is_empty() => (None, rest),
             (None, _) => match rest.split_first() {
                 Some((value, rest)) if !value.is_glob && is_listed(&value.text, false) => {
                     (Some(value.text.as_str()), rest)
@@ -297,8 +321,8 @@ impl<'w> CommandArguments<'w> {
         self.used.flags.iter().flat_map(|flags| flags.split_whitespace()).find(|flag| *flag == name)
     }
 
-    fn value(&self, name: &str) -> Option<(&'static str, Takes)> {
-        let named = |(names, takes): &'static (&'static str, Takes)| {
+    fn value(&self, name: &str) -> Option<(&'static str, OptionValue)> {
+        let named = |(names, takes): &'static (&'static str, OptionValue)| {
             names.split_whitespace().find(|listed| *listed == name).map(|listed| (listed, *takes))
         };
         self.used.values.iter().flat_map(|values| values.iter()).find_map(named)

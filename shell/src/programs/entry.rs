@@ -2,7 +2,7 @@
 
 use super::arguments::CommandArguments;
 use crate::action::{Access, Effect, FileUse, ShellAction};
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// A program, and every way to use it that the table lists.
 pub(super) struct Program {
@@ -11,11 +11,11 @@ pub(super) struct Program {
     /// Flags that may stand before the words of a use, separated by blanks.
     pub(super) before: &'static str,
     /// Its uses. The ones with the most words come into question; the first of them that lists every argument is taken.
-    pub(super) uses: &'static [Use],
+    pub(super) uses: &'static [ProgramUse],
 }
 
 /// One way to use a program.
-pub(super) struct Use {
+pub(super) struct ProgramUse {
     /// The words behind the program that choose this use, separated by blanks: `stash list`.
     pub(super) words: &'static str,
     /// The words of the part, where they differ from these words.
@@ -31,13 +31,13 @@ pub(super) struct Use {
     /// Flags of which one must stand there, separated by blanks. Without one the program would do something else. Empty: none is needed.
     pub(super) needs: &'static str,
     /// Options with a value: their names, separated by blanks.
-    pub(super) values: &'static [&'static [(&'static str, Takes)]],
+    pub(super) values: &'static [&'static [(&'static str, OptionValue)]],
     /// The words that are no options.
     pub(super) operands: Operands,
 }
 
 /// A use that only looks, without any arguments. Entries begin with it.
-pub(super) const LOOKS: Use = Use {
+pub(super) const LOOKS: ProgramUse = ProgramUse {
     words: "",
     part: None,
     effect: Effect::Looks,
@@ -50,7 +50,7 @@ pub(super) const LOOKS: Use = Use {
 };
 
 /// The same of a use that acts.
-pub(super) const ACTS: Use = Use { effect: Effect::Acts, ..LOOKS };
+pub(super) const ACTS: ProgramUse = ProgramUse { effect: Effect::Acts, ..LOOKS };
 
 /// The way in which a program reads its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(super) enum Style {
 
 /// The value of an option.
 #[derive(Clone, Copy)]
-pub(super) enum Takes {
+pub(super) enum OptionValue {
     /// A text that names no file.
     Text(Check),
     /// The same, and only behind `=` or attached to a short option.
@@ -119,7 +119,7 @@ pub(super) enum Operands {
 }
 
 /// Reads the operands of a use. The text beside it in [`Operands::By`] describes them for people.
-pub(super) type Rule = fn(&CommandArguments<'_>) -> Result<OperandMeaning, Unreadable>;
+pub(super) type Rule = fn(&CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand>;
 
 /// The meaning of operands.
 #[derive(Default)]
@@ -165,6 +165,6 @@ pub(super) fn is_word(text: &str) -> bool {
 }
 
 /// Returns an entry without flags before its words.
-pub(super) const fn program(names: &'static [&'static str], uses: &'static [Use]) -> Program {
+pub(super) const fn program(names: &'static [&'static str], uses: &'static [ProgramUse]) -> Program {
     Program { names, before: "", uses }
 }

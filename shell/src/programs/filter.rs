@@ -25,7 +25,7 @@ pub(super) fn is_listed(filter: &str) -> bool {
 
 /// The construct around a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum TokenContext {
     Parenthesis,
     Bracket,
     Object,
@@ -39,11 +39,11 @@ struct FilterReader<'t> {
 impl<'t> FilterReader<'t> {
     /// Reads tokens to the end, or in a text to the `)` that ends a filter in it.
     fn tokens(&mut self, depth: usize) -> bool {
-        let mut inside: Vec<Inside> = Vec::new();
+        let mut inside: Vec<TokenContext> = Vec::new();
         // Set if a name that comes next is the key of an object.
         let mut is_at_key = false;
         while let Some(next) = self.rest.chars().next() {
-            let was_at_key = is_at_key && inside.last() == Some(&Inside::Object);
+            let was_at_key = is_at_key && inside.last() == Some(&TokenContext::Object);
             is_at_key = false;
             let is_listed = match next {
                 ' ' | '\t' | '\n' => {
@@ -80,15 +80,15 @@ impl<'t> FilterReader<'t> {
         inside.is_empty() && depth == 0
     }
 
-    fn mark(&mut self, mark: char, inside: &mut Vec<Inside>) -> bool {
+    fn mark(&mut self, mark: char, inside: &mut Vec<TokenContext>) -> bool {
         self.skip(1);
         match mark {
-            '(' => inside.push(Inside::Parenthesis),
-            '[' => inside.push(Inside::Bracket),
-            '{' => inside.push(Inside::Object),
-            ')' => return inside.pop() == Some(Inside::Parenthesis),
-            ']' => return inside.pop() == Some(Inside::Bracket),
-            '}' => return inside.pop() == Some(Inside::Object),
+            '(' => inside.push(TokenContext::Parenthesis),
+            '[' => inside.push(TokenContext::Bracket),
+            '{' => inside.push(TokenContext::Object),
+            ')' => return inside.pop() == Some(TokenContext::Parenthesis),
+            ']' => return inside.pop() == Some(TokenContext::Bracket),
+            '}' => return inside.pop() == Some(TokenContext::Object),
             // A name right behind one dot is a field. Two dots are a filter of their own.
             '.' if !self.rest.starts_with('.') => {
                 self.name();
@@ -102,15 +102,15 @@ impl<'t> FilterReader<'t> {
     }
 
     /// Takes a keyword, a function or the key of an object; `false` if it is not listed.
-    fn named(&mut self, inside: &mut Vec<Inside>, is_at_key: bool) -> bool {
+    fn named(&mut self, inside: &mut Vec<TokenContext>, is_at_key: bool) -> bool {
         let name = self.name();
         let behind = self.rest.trim_start_matches([' ', '\t', '\n']);
         if is_at_key && behind.starts_with([':', ',', '}']) {
             return true;
         }
         match name {
-            "if" => inside.push(Inside::If),
-            "end" => return inside.pop() == Some(Inside::If),
+            "if" => inside.push(TokenContext::If),
+            "end" => return inside.pop() == Some(TokenContext::If),
             _ => {}
         }
         NAMES.split_whitespace().any(|listed| listed == name)

@@ -1,6 +1,6 @@
 //! The table as values, for the page of the documentation and for comparisons with real programs.
 
-use super::entry::{Check, Operands, Style, Takes, Use};
+use super::entry::{Check, Operands, OptionValue, ProgramUse, Style};
 use super::table;
 use crate::action::Effect;
 
@@ -48,7 +48,7 @@ pub fn listed_uses() -> Vec<ListedUse> {
         .collect()
 }
 
-fn listed(programs: &'static [&'static str], used: &'static Use) -> ListedUse {
+fn listed(programs: &'static [&'static str], used: &'static ProgramUse) -> ListedUse {
     let words = used.part.unwrap_or(used.words);
     let name = programs.first().copied().unwrap_or_default();
     ListedUse {
@@ -70,19 +70,19 @@ fn listed(programs: &'static [&'static str], used: &'static Use) -> ListedUse {
     }
 }
 
-fn option((names, takes): &(&'static str, Takes)) -> ListedOption {
+fn option((names, takes): &(&'static str, OptionValue)) -> ListedOption {
     let (value, check) = match takes {
-        Takes::Text(check) | Takes::Perhaps(check) | Takes::UnlessLast(check) => {
+        OptionValue::Text(check) | OptionValue::Perhaps(check) | OptionValue::UnlessLast(check) => {
             (described(*check), Some(*check))
         }
-        Takes::File(_) => ("a file".to_owned(), None),
-        Takes::Pattern(_) => ("a glob for names of files".to_owned(), None),
+        OptionValue::File(_) => ("a file".to_owned(), None),
+        OptionValue::Pattern(_) => ("a glob for names of files".to_owned(), None),
     };
     let choices = match check {
         Some(Check::Of(words)) => words.split_whitespace().collect(),
         _ => Vec::new(),
     };
-    let is_optional = matches!(takes, Takes::Perhaps(_));
+    let is_optional = matches!(takes, OptionValue::Perhaps(_));
     ListedOption { names: names.split_whitespace().collect(), value, choices, is_optional }
 }
 

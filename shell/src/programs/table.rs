@@ -17,7 +17,7 @@ mod sed;
 mod system;
 mod text;
 
-use super::entry::{Program, Use};
+use super::entry::{Program, ProgramUse};
 
 /// All families.
 const FAMILIES: [&[Program]; 17] = [
@@ -41,7 +41,7 @@ const FAMILIES: [&[Program]; 17] = [
 ];
 
 /// Returns the uses of a program, those of entries that stand first before the others. A program may have several entries.
-pub(super) fn uses(name: &str) -> impl Iterator<Item = &'static Use> {
+pub(super) fn uses(name: &str) -> impl Iterator<Item = &'static ProgramUse> {
     entries(name).flat_map(|program| program.uses)
 }
 

@@ -3,7 +3,7 @@
 use super::arguments::unlisted;
 use crate::action::{Access, Effect, FileUse, ShellAction};
 use crate::line::ShellWord;
-use crate::unreadable::{Construct, Unreadable};
+use crate::unreadable::{Construct, UnreadableCommand};
 
 /// Programs that run their arguments, or texts and files in a language of their own, or their piped input. Nothing is known of a
 /// command with one of them that the table does not list.
@@ -18,11 +18,11 @@ const RUN_OTHERS: &str = "\
 ///
 /// # Errors
 /// It runs others, or one of its arguments is a glob: nobody knows that it takes files.
-pub(super) fn action(program: &ShellWord, args: &[ShellWord]) -> Result<ShellAction, Unreadable> {
+pub(super) fn action(program: &ShellWord, args: &[ShellWord]) -> Result<ShellAction, UnreadableCommand> {
     let name = program.text.rsplit('/').next().unwrap_or_default();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if RUN_OTHERS.split_whitespace().any(|other| other == name || other == plain) {
-        return Err(Unreadable { construct: Construct::RunsOthers, offset: program.offset });
+        return Err(UnreadableCommand { construct: Construct::RunsOthers, offset: program.offset });
     }
     let mut files = possible_files(args)?;
     if program.text.contains('/') {
@@ -35,7 +35,7 @@ pub(super) fn action(program: &ShellWord, args: &[ShellWord]) -> Result<ShellAct
 ///
 /// # Errors
 /// One of the words is a glob.
-pub(super) fn possible_files(args: &[ShellWord]) -> Result<Vec<FileUse>, Unreadable> {
+pub(super) fn possible_files(args: &[ShellWord]) -> Result<Vec<FileUse>, UnreadableCommand> {
     let mut files: Vec<FileUse> = Vec::new();
     for word in args {
         if word.is_glob {

@@ -1,16 +1,18 @@
 //! Texts of the grammar, and their readings.
 
 use super::{MAX_COMMANDS, MAX_TEXT_BYTES, MAX_WORDS};
-use crate::{CommandLine, Construct, Joint, RedirectionKind, SimpleCommand, Unreadable, parse};
+use crate::{
+    CommandConnector, CommandLine, Construct, RedirectionKind, SimpleCommand, UnreadableCommand, parse,
+};
 
 /// Returns a command as the tests write it: its joint, its words, its redirections.
 fn shown(command: &SimpleCommand) -> String {
     let joint = match command.joint {
-        Joint::First => "",
-        Joint::Pipe => "| ",
-        Joint::And => "&& ",
-        Joint::Or => "|| ",
-        Joint::Then => "; ",
+        CommandConnector::First => "",
+        CommandConnector::Pipe => "| ",
+        CommandConnector::And => "&& ",
+        CommandConnector::Or => "|| ",
+        CommandConnector::Then => "; ",
     };
     let words: Vec<String> = command
         .words
@@ -154,6 +156,6 @@ fn limits_are_met_exactly() {
 
 #[test]
 fn an_error_says_where_and_what_to_do() {
-    let shown = parse("ls $x").map(|_| ()).map_err(|unreadable: Unreadable| unreadable.to_string());
+    let shown = parse("ls $x").map(|_| ()).map_err(|unreadable: UnreadableCommand| unreadable.to_string());
     assert_eq!(shown, Err("byte 3: an expansion; write the value out".to_owned()));
 }

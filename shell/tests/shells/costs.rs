@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitacora_shell::{Construct, Unreadable, parse};
+use bitacora_shell::{Construct, UnreadableCommand, parse};
 
 use super::sample;
 
@@ -54,7 +54,7 @@ fn constructs(command: &str) -> BTreeSet<Construct> {
 }
 
 /// The text with something plain in the place of a construct. `None` where nothing behind it can be read.
-fn repaired(text: &str, unreadable: &Unreadable) -> Option<String> {
+fn repaired(text: &str, unreadable: &UnreadableCommand) -> Option<String> {
     let (before, rest) = text.split_at(unreadable.offset);
     let first = rest.chars().next().map_or(0, char::len_utf8);
     let (length, plain) = match unreadable.construct {

@@ -1,6 +1,6 @@
 //! The reader's commands of a text, beside the events of a shell that ran it.
 
-use bitacora_shell::{CommandLine, Joint, RedirectionKind, ShellWord, SimpleCommand};
+use bitacora_shell::{CommandConnector, CommandLine, RedirectionKind, ShellWord, SimpleCommand};
 
 use super::sandbox::Record;
 
@@ -112,10 +112,10 @@ fn certain(run: ShellRun<'_>, line: &CommandLine) -> Vec<bool> {
     let mut may_have_ended = false;
     for command in &line.commands {
         runs = match command.joint {
-            Joint::First | Joint::Then => Some(true),
-            Joint::Pipe => runs,
-            Joint::And => status,
-            Joint::Or => status.map(|ended_well| !ended_well),
+            CommandConnector::First | CommandConnector::Then => Some(true),
+            CommandConnector::Pipe => runs,
+            CommandConnector::And => status,
+            CommandConnector::Or => status.map(|ended_well| !ended_well),
         };
         let is_recorded = run.records(command) && is_undisturbed(command);
         certain.push(runs == Some(true) && is_recorded && !may_have_ended);

@@ -173,7 +173,7 @@ impl SimulatedMachine {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "no operation {operation} is remembered, only {} to {}",
+                    "no operation {operation} is recorded, only {} to {}",
                     self.base_operations,
                     self.operation_count()
                 ),

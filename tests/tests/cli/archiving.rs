@@ -228,7 +228,7 @@ fn a_ledger_is_made_again_where_its_folder_is_gone() {
     let (code, restored) = json(&sample, &arguments);
     let events = restored["events"].as_u64().unwrap();
     assert_eq!((code, events + restored["leftOut"].as_u64().unwrap()), (Some(0), 768), "{restored}");
-    // The keys of data subjects are in no archive; their keeper brings them.
+    // The keys of data subjects are in no archive; their holder brings them.
     let subjects = data.join("ledgers/main/subjects");
     fs::remove_dir_all(&subjects).unwrap();
     copy_folder(&sample.ledger().join("subjects"), &subjects).unwrap();

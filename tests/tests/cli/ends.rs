@@ -126,7 +126,7 @@ fn what_could_not_be_read_is_not_called_rolled_back() {
     let (code, told) = verify(&sample, 4);
     assert_eq!(code, 50, "{told}");
     assert!(told["gaps"].to_string().contains("only positions up to"), "{told}");
-    // A readable head that differs from the remembered one is told.
+    // A readable head that differs from the known one is told.
     let (entry, file) = head(&sample, 2);
     let mut other = signed(&sample, &entry.note);
     other.root.0[0] ^= 1;

@@ -18,7 +18,7 @@ use bitacora_formats::{
     Generation, Json, Keyring, LedgerId, LedgerKeys, Micros, Position, Record, SegmentNumber, SegmentPlan,
     StreamVersion, TreeHash, encode_record, genesis_tip, leaf_hash, seal_segment_header,
 };
-use bitacora_verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{FaultKind, Report, TailRetries, Verdict, VerifyOptions, verify_ledger};
 
 use crate::sample::{event, shown};
 
@@ -137,7 +137,7 @@ impl Forger {
     fn verify(self) -> Report {
         let folder = tempfile::tempdir().unwrap();
         let keyring = self.write(folder.path());
-        let keyless = VerifyOptions { patience: Patience::NONE, ..Default::default() };
+        let keyless = VerifyOptions { patience: TailRetries::NONE, ..Default::default() };
         let report = verify_ledger(folder.path(), &keyless);
         assert_eq!(report.verdict(), Verdict::Alone, "the chain holds: {report:?}");
         let [one, two, four] = [1, 2, 4].map(|threads| {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
     FOOTER_BYTES, Generation, HEADS_HEADER_BYTES, HeadEntry, HeadStep, HeadsHeader, HeadsWalk, Keyring,
-    Origin, SegmentNumber, TreeHash, TreeHead, UnverifiedTreeHead, VerifierKey, sign_note,
+    LedgerOrigin, SegmentNumber, TreeHash, TreeHead, UnverifiedTreeHead, VerifierKey, sign_note,
 };
 use bitacora_verify::{Fault, FaultKind, HeadFault, HeadsChecked, Verdict};
 
@@ -184,8 +184,8 @@ fn a_head_that_does_not_follow_from_its_frames_is_found() {
     let other_root = TreeHead { root: TreeHash([7; 32]), ..head.clone() };
     let shorter = TreeHead { size: head.size - 1, ..head.clone() };
     let longer = TreeHead { size: head.size + 1, ..head.clone() };
-    let renamed = Origin { name: "other".parse().unwrap(), ..head.origin.clone() };
-    let regenerated = Origin { generation: Generation(2), ..head.origin.clone() };
+    let renamed = LedgerOrigin { name: "other".parse().unwrap(), ..head.origin.clone() };
+    let regenerated = LedgerOrigin { generation: Generation(2), ..head.origin.clone() };
     let find = |head: &TreeHead, what: &str| {
         let note = head.sign(&sample.keyring);
         write_heads(&sample, 2, &entries(&sample.heads(2)));
@@ -266,7 +266,7 @@ fn frames(segment: &[u8]) -> Vec<usize> {
 }
 
 /// A sample, its last head in a file elsewhere, and its keys as verifier keys.
-fn remembered() -> (Sample, PathBuf, Vec<String>) {
+fn known_head() -> (Sample, PathBuf, Vec<String>) {
     let sample = Sample::with_heads(2);
     let (note, head) = last_head(&sample);
     let file = sample.folder.path().join("kept.head");
@@ -282,7 +282,7 @@ fn verify(sample: &Sample, more: &[&str]) -> (i32, serde_json::Value) {
 
 #[test]
 fn a_known_key_and_a_known_head_together_end_with_0_and_each_alone_with_10() {
-    let (sample, head, keys) = remembered();
+    let (sample, head, keys) = known_head();
     let head = head.to_str().unwrap();
     let (code, told) = verify(&sample, &["--vkey", &keys[0], "--known-head", head]);
     assert_eq!((code, &told["assurance"]["given"]), (0, &true.into()), "{told}");
@@ -295,7 +295,7 @@ fn a_known_key_and_a_known_head_together_end_with_0_and_each_alone_with_10() {
 
 #[test]
 fn roots_that_are_only_stated_do_not_end_with_0() {
-    let (sample, head, keys) = remembered();
+    let (sample, head, keys) = known_head();
     let both = ["--vkey", &*keys[0], "--known-head", head.to_str().unwrap()];
     assert_eq!(verify(&sample, &[&both[..], &["--chain-only"]].concat()).0, 10);
     fs::remove_file(sample.leaves(2)).unwrap();
@@ -310,11 +310,11 @@ fn roots_that_are_only_stated_do_not_end_with_0() {
 
 #[test]
 fn a_key_that_is_not_the_ledgers_ends_with_40() {
-    let (sample, head, keys) = remembered();
+    let (sample, head, keys) = known_head();
     let thief = Keyring::generate(&mut |bytes| bytes.fill(3));
     let (_, of) = last_head(&sample);
     let stranger = of.origin.keys(thief.signing_chain())[0].to_string();
-    let other = Origin { name: "other".parse().unwrap(), ..of.origin };
+    let other = LedgerOrigin { name: "other".parse().unwrap(), ..of.origin };
     let misnamed = other.keys(sample.keyring.signing_chain())[0].to_string();
     for wrong in [&stranger, &misnamed] {
         let (code, told) =
@@ -326,7 +326,7 @@ fn a_key_that_is_not_the_ledgers_ends_with_40() {
 
 #[test]
 fn a_key_vouches_for_nothing_that_one_before_it_signed() {
-    let (sample, head, _) = remembered();
+    let (sample, head, _) = known_head();
     // The note calls a true key the successor of the one that signed everything: anybody can write that.
     let mut keyring = Keyring::parse(&sample.keyring.to_text()).unwrap();
     keyring.rotate_signing(&mut |bytes| bytes.fill(9)).unwrap();
@@ -341,7 +341,7 @@ fn a_key_vouches_for_nothing_that_one_before_it_signed() {
 
 #[test]
 fn a_successor_that_a_leaked_seed_endorses_is_not_taken_for_the_ledgers() {
-    let (mut sample, kept, keys) = remembered();
+    let (mut sample, kept, keys) = known_head();
     let first = keys[0].to_string();
     let brought = ["--vkey", &*first, "--known-head", kept.to_str().unwrap()];
     assert_eq!(verify(&sample, &brought).0, 0);
@@ -420,7 +420,7 @@ fn an_older_copy_ends_with_30() {
 
 #[test]
 fn another_history_or_ledger_ends_with_30() {
-    let (sample, file, keys) = remembered();
+    let (sample, file, keys) = known_head();
     let (_, head) = last_head(&sample);
     let find = |head: &TreeHead, keyring: &Keyring| {
         fs::write(&file, head.sign(keyring)).unwrap();
@@ -435,7 +435,7 @@ fn another_history_or_ledger_ends_with_30() {
     assert!(find(&between, keyring).contains("no frame that ends there"));
     let beyond = TreeHead { size: head.size + 1, ..head.clone() };
     assert!(find(&beyond, keyring).contains("it was rolled back"));
-    let later = Origin { generation: Generation(2), ..head.origin.clone() };
+    let later = LedgerOrigin { generation: Generation(2), ..head.origin.clone() };
     assert!(find(&TreeHead { origin: later, ..head.clone() }, keyring).contains("of generation 2"));
     let (_, theirs) = last_head(&Sample::with_heads(1));
     assert!(find(&theirs, keyring).contains("another ledger stands in its place"));
@@ -458,7 +458,7 @@ fn a_reader_that_is_gone_turns_no_finding_into_a_pass() {
 
 #[test]
 fn a_head_of_nothing_remembers_nothing() {
-    let (sample, file, keys) = remembered();
+    let (sample, file, keys) = known_head();
     let (_, head) = last_head(&sample);
     let empty = bitacora_formats::Frontier::new().root();
     let nothing = TreeHead { size: 0, root: empty, ..head };
@@ -468,7 +468,7 @@ fn a_head_of_nothing_remembers_nothing() {
 
 #[test]
 fn a_known_head_that_cannot_be_used_never_ends_with_0() {
-    let (sample, file, keys) = remembered();
+    let (sample, file, keys) = known_head();
     let (note, head) = last_head(&sample);
     let both = ["verify", "--vkey", &*keys[0], "--known-head", file.to_str().unwrap()];
     fs::write(&file, note.replacen("g1 ", "g1 A", 1)).unwrap();

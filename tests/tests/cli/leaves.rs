@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use bitacora_formats::{FOOTER_BYTES, LEAF_ENTRY_BYTES};
-use bitacora_verify::{Fault, FaultKind, Gap, LeavesWanted, Report, Verdict};
+use bitacora_verify::{Fault, FaultKind, Gap, LeafCheck, Report, Verdict};
 
 use crate::sample::{Sample, code, shown_leaves, told};
 
@@ -32,7 +32,7 @@ fn misses(sample: &Sample, absent: &[(u64, u64)], what: &str) {
         assert_eq!(leaves.absent, absent, "{what}");
         let events: u64 = absent.iter().map(|(first, last)| last - first + 1).sum();
         assert_eq!((leaves.events, leaves.absent_events), (EVENTS - events, events), "{what}");
-        let required = sample.verify_by(with_keys, 2, LeavesWanted::All);
+        let required = sample.verify_by(with_keys, 2, LeafCheck::All);
         assert_eq!(required.verdict(), Verdict::Incomplete, "{what}");
         assert!(matches!(required.gaps.as_slice(), [Gap::NoLeaves { .. }]), "{what}: {required:?}");
     }
@@ -49,7 +49,7 @@ fn every_flipped_byte_of_the_leaves_is_found_at_its_place() {
     let sample = Sample::new(2);
     holds(&sample.verify_twice(false, "whole"));
     holds(&sample.verify_twice(true, "whole"));
-    holds(&sample.verify_by(false, 2, LeavesWanted::All));
+    holds(&sample.verify_by(false, 2, LeafCheck::All));
     let mut first = 1;
     for (number, events) in (1..).zip(EVENTS_OF) {
         let path = sample.leaves(number);
@@ -130,7 +130,7 @@ fn leaves_that_are_not_there_are_told_and_missed_only_where_they_are_required() 
     fs::write(sample.leaves(3), &whole).unwrap();
     fs::remove_dir_all(sample.ledger().join("tree")).unwrap();
     misses(&sample, &[(1, EVENTS)], "none at all");
-    assert_eq!(sample.verify_by(false, 2, LeavesWanted::None).leaves, None);
+    assert_eq!(sample.verify_by(false, 2, LeafCheck::None).leaves, None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use bitacora_formats::{LEVELS_HEADER_BYTES, TREE_HASH_BYTES};
 use bitacora_ledger::AppendRequest;
-use bitacora_verify::{FaultKind, Gap, LeavesWanted, Verdict};
+use bitacora_verify::{FaultKind, Gap, LeafCheck, Verdict};
 
 use bitacora_tests::folders::copy_folder;
 
@@ -72,7 +72,7 @@ fn a_changed_level_is_found_at_its_group() {
             assert!(is_of_header && offset == 0, "byte {at} of {}: {kind}", level.len());
         }
     }
-    let report = sample.verify_by(false, 2, LeavesWanted::None);
+    let report = sample.verify_by(false, 2, LeafCheck::None);
     assert_eq!(report.verdict(), Verdict::Alone, "nobody asked: {report:?}");
 }
 
@@ -144,5 +144,5 @@ fn a_level_that_cannot_be_read_leaves_it_incomplete() {
     let report = sample.verify_twice(false, "no file");
     assert_eq!(report.verdict(), Verdict::Incomplete);
     assert!(matches!(report.gaps.as_slice(), [Gap::Level { .. }]), "{report:?}");
-    assert_eq!(sample.verify_by(false, 2, LeavesWanted::None).gaps, [], "nobody asked");
+    assert_eq!(sample.verify_by(false, 2, LeafCheck::None).gaps, [], "nobody asked");
 }

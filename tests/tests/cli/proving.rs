@@ -4,7 +4,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{HeadStep, HeadsWalk, Keyring, Origin, UnverifiedTreeHead, parse_signing_chain};
+use bitacora_formats::{HeadStep, HeadsWalk, Keyring, LedgerOrigin, UnverifiedTreeHead, parse_signing_chain};
 use bitacora_tests::service::ServiceFolder;
 use serde_json::Value;
 
@@ -283,7 +283,7 @@ fn a_service_gives_receipts_and_no_more() {
 }
 
 /// A key under a ledger's name that is none of its own.
-fn stranger(origin: &Origin) -> String {
+fn stranger(origin: &LedgerOrigin) -> String {
     let thief = Keyring::generate(&mut |bytes| bytes.fill(3));
     origin.keys(thief.signing_chain())[0].to_string()
 }

@@ -199,11 +199,11 @@ fn an_interrupted_replay_goes_on_where_it_was_left_and_comes_to_the_same() {
     ledger.fold(After::START, to, &mut folding).unwrap();
     let state = folding.0.save().unwrap().unwrap();
     let within = Position::new(decided).unwrap();
-    assert!(ledger.keep_replay(&file, REACTOR_VERSION, within, &state).is_err());
-    ledger.keep_replay(&file, REACTOR_VERSION + 1, to, &state).unwrap();
-    let other = ledger.kept_replay(&file, REACTOR_VERSION).unwrap_err().to_string();
+    assert!(ledger.save_replay(&file, REACTOR_VERSION, within, &state).is_err());
+    ledger.save_replay(&file, REACTOR_VERSION + 1, to, &state).unwrap();
+    let other = ledger.saved_replay(&file, REACTOR_VERSION).unwrap_err().to_string();
     assert!(other.contains("by other rules"), "{other}");
-    ledger.keep_replay(&file, REACTOR_VERSION, to, &state).unwrap();
+    ledger.save_replay(&file, REACTOR_VERSION, to, &state).unwrap();
     ledger.close().unwrap();
     let kept = std::fs::read(&file).unwrap();
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bitacora_formats::{FrameHeader, Generation, KeyProblem, Origin, SegmentHeader, SegmentWalk, Step};
+use bitacora_formats::{FrameHeader, Generation, KeyProblem, LedgerOrigin, SegmentHeader, SegmentWalk, Step};
 use bitacora_verify::{
-    Assurance, BegunGeneration, ContentsChecked, CosignedChecked, CosignedFault, Fault, FaultKind, Head,
-    HeadsChecked, LeavesChecked, LeavesWanted, PartCounts, Progress, Report, Verdict, VerifyOptions,
+    Assurance, ContentsChecked, CosignedChecked, CosignedFault, Fault, FaultKind, GenerationStart, Head,
+    HeadsChecked, LeafCheck, LeavesChecked, PartCounts, Progress, Report, Verdict, VerifyOptions,
     verify_ledger,
 };
 use serde_json::json;
@@ -25,9 +25,9 @@ fn segment(sample: &Sample, number: u32) -> (SegmentHeader, Vec<FrameHeader>) {
     (header, frames)
 }
 
-fn origin(sample: &Sample) -> Origin {
+fn origin(sample: &Sample) -> LedgerOrigin {
     let (header, _) = segment(sample, 1);
-    Origin { name: "main".parse().unwrap(), ledger: header.ledger, generation: Generation::FIRST }
+    LedgerOrigin { name: "main".parse().unwrap(), ledger: header.ledger, generation: Generation::FIRST }
 }
 
 fn first_key(sample: &Sample) -> String {
@@ -58,7 +58,7 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
     // A creation, three openings with heads and one without; each head is an event of its own.
     assert_eq!((segments.len(), events), (5, 1 + 3 * 8 + 1));
     let begun =
-        || BegunGeneration { generation: Generation::FIRST, first_position: 1, before: None, declared: None };
+        || GenerationStart { generation: Generation::FIRST, first_position: 1, before: None, declared: None };
     let expected = |keys: bool| Report {
         ledger: Some(segments[0].0.ledger),
         generation: Some(Generation::FIRST),
@@ -89,7 +89,7 @@ fn every_number_of_a_report_is_of_what_lies_in_the_folder() {
     };
     for keys in [false, true] {
         for threads in [1, 2, 4] {
-            let report = sample.verify_by(keys, threads, LeavesWanted::WhereThere);
+            let report = sample.verify_by(keys, threads, LeafCheck::WhereThere);
             assert_eq!(report, expected(keys), "with keys: {keys}, by {threads} threads");
         }
     }

@@ -12,7 +12,7 @@ use bitacora_formats::{Data, Event, Json, Keyring};
 use bitacora_ledger::{
     AppendRequest, Entropy, Environment, HeadOptions, Ledger, OpenError, Options, SystemEntropy,
 };
-use bitacora_verify::{LeavesWanted, Patience, Report, VerifyOptions, verify_ledger};
+use bitacora_verify::{LeafCheck, Report, TailRetries, VerifyOptions, verify_ledger};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -116,17 +116,17 @@ impl Sample {
 
     /// Verifies in this process, and waits for nobody.
     pub(crate) fn verify(&self, with_keys: bool) -> Report {
-        self.verify_by(with_keys, 2, LeavesWanted::WhereThere)
+        self.verify_by(with_keys, 2, LeafCheck::WhereThere)
     }
 
     /// The same by so many threads. Its duration is left out, so that two reports can be compared.
-    pub(crate) fn verify_by(&self, with_keys: bool, threads: usize, leaves: LeavesWanted) -> Report {
+    pub(crate) fn verify_by(&self, with_keys: bool, threads: usize, leaves: LeafCheck) -> Report {
         let options = VerifyOptions {
             keyring: with_keys.then_some(&*self.keyring),
             name: Some("main"),
             leaves,
             threads: NonZero::new(threads),
-            patience: Patience::NONE,
+            patience: TailRetries::NONE,
             ..Default::default()
         };
         Report { elapsed: Duration::ZERO, ..verify_ledger(&self.ledger(), &options) }
@@ -134,7 +134,7 @@ impl Sample {
 
     /// Verifies by one thread and by four, which must find the same.
     pub(crate) fn verify_twice(&self, with_keys: bool, what: &str) -> Report {
-        let [one, four] = [1, 4].map(|threads| self.verify_by(with_keys, threads, LeavesWanted::WhereThere));
+        let [one, four] = [1, 4].map(|threads| self.verify_by(with_keys, threads, LeafCheck::WhereThere));
         assert_eq!(one, four, "{what}: by one thread and by four");
         one
     }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use bitacora_formats::limits::MAX_SEGMENT_BYTES;
-use bitacora_verify::{FaultKind, LeavesWanted, Report, Verdict};
+use bitacora_verify::{FaultKind, LeafCheck, Report, Verdict};
 
 use crate::sample::{Sample, code, shown, told};
 
@@ -32,7 +32,7 @@ fn every_flipped_byte_of_every_segment_is_found_where_it_is() {
                 changed[at] ^= bit;
                 fs::write(&path, &changed).unwrap();
                 let what = format!("segment {number}, byte {at} ^ {bit:02x}");
-                let report = sample.verify_by(false, threads, LeavesWanted::WhereThere);
+                let report = sample.verify_by(false, threads, LeafCheck::WhereThere);
                 let offset = fault_offset(&report, &shown(number), &what);
                 assert!(offset <= at as u64, "{what}: byte {offset} is named");
                 if at % 16 == 0 {

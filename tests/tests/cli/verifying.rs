@@ -10,7 +10,7 @@ use std::thread;
 use bitacora_formats::Keyring;
 use bitacora_ledger::AppendRequest;
 use bitacora_tests::raised_at_end::RaisedAtEnd;
-use bitacora_verify::{FaultKind, Gap, LeavesWanted, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{FaultKind, Gap, LeafCheck, Verdict, VerifyOptions, verify_ledger};
 
 use crate::sample::{Sample, code, event, told, why, write_keyring};
 
@@ -188,7 +188,7 @@ fn a_ledger_that_is_written_to_is_never_called_damaged() {
         }
     });
     ledger.close().unwrap();
-    let report = sample.verify_by(true, 2, LeavesWanted::All);
+    let report = sample.verify_by(true, 2, LeafCheck::All);
     assert_eq!(report.verdict(), Verdict::Alone, "{report:?}");
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_formats::{
-    HeadStep, HeadsWalk, NoteSignature, Origin, UnverifiedTreeHead, VerifierKey, WitnessKey, cosign,
+    HeadStep, HeadsWalk, LedgerOrigin, NoteSignature, UnverifiedTreeHead, VerifierKey, WitnessKey, cosign,
 };
 use bitacora_verify::Verdict;
 use ed25519_dalek::SigningKey;
@@ -50,7 +50,7 @@ fn cosign_last(sample: &Sample, segment: u32, numbers: &[u8]) -> (String, PathBu
     (format!("{note}{lines}"), path)
 }
 
-fn origin(sample: &Sample) -> Origin {
+fn origin(sample: &Sample) -> LedgerOrigin {
     UnverifiedTreeHead::parse(notes(sample, 2).first().unwrap()).unwrap().origin().clone()
 }
 

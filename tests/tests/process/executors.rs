@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bitacora_client::{
-    Appender, AppenderOptions, Backoff, CallRequest, Client, ClientError, Cursor, CursorError, FollowError,
-    FollowItem, FollowStream, NotAppended, OutcomeReport, OutcomeStatus, ReceiptState, ServiceUrl, Verdict,
+    AppendFailure, Appender, AppenderOptions, Backoff, CallRequest, Client, ClientError, Cursor, CursorError,
+    FollowError, FollowItem, FollowStream, OutcomeReport, OutcomeStatus, ReceiptState, ServiceUrl, Verdict,
 };
 use bitacora_formats::{After, Data, Event, Json};
 use bitacora_tests::service::ServiceFolder;
@@ -120,7 +120,7 @@ fn one_event_that_is_refused_fails_by_itself() {
                 Ok(receipt) => {
                     assert!(number != 13 && receipt.status == ReceiptState::Created, "{receipt:?}");
                 }
-                Err(NotAppended::Failed(error)) => {
+                Err(AppendFailure::Failed(error)) => {
                     assert_eq!((number, error.code()), (13, Some("schema")), "{error}");
                 }
                 Err(error) => panic!("{error}"),
@@ -130,7 +130,10 @@ fn one_event_that_is_refused_fails_by_itself() {
         let again = appender.append(&event("e1", "x.noted", "{}")).await.unwrap();
         assert_eq!(again.status, ReceiptState::Duplicate);
         let other = appender.append(&event("e1", "x.noted", "[1]")).await.unwrap_err();
-        assert!(matches!(&other, NotAppended::Failed(error) if error.code() == Some("id-reused")), "{other}");
+        assert!(
+            matches!(&other, AppendFailure::Failed(error) if error.code() == Some("id-reused")),
+            "{other}"
+        );
         drop(appender);
         ended.await.unwrap();
     });

@@ -58,7 +58,7 @@ impl StoredAnchorFixture {
         copy_folder(copy, &self.service.data()).unwrap();
     }
 
-    fn remembered(&self) -> Option<String> {
+    fn anchored_note(&self) -> Option<String> {
         self.store.object("anchors/main.head").map(|note| String::from_utf8(note).unwrap())
     }
 
@@ -119,11 +119,11 @@ fn an_older_copy_is_refused_by_the_head_in_the_store_and_verified_against_it() {
     assert_eq!(append(&service, "a"), 201);
     service.terminate().unwrap();
     let copy = fixture.copy("older");
-    let older = fixture.remembered().unwrap();
+    let older = fixture.anchored_note().unwrap();
     let mut service = fixture.start(&[]);
     assert_eq!(append(&service, "b"), 201);
     service.terminate().unwrap();
-    assert_ne!(fixture.remembered().unwrap(), older);
+    assert_ne!(fixture.anchored_note().unwrap(), older);
     assert!(!fixture.folder.path().join("keyring.anchors").exists(), "nothing lies beside the keyring");
 
     let key = fixture.first_key();
@@ -159,9 +159,9 @@ fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
         metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok()).unwrap()
     };
     wait_until("the metric tells of it", || unanchored() > 0);
-    assert_eq!(fixture.remembered(), None);
+    assert_eq!(fixture.anchored_note(), None);
     fixture.store.set_down(false);
-    wait_until("it is anchored once it answers", || fixture.remembered().is_some() && unanchored() == 0);
+    wait_until("it is anchored once it answers", || fixture.anchored_note().is_some() && unanchored() == 0);
     service.terminate().unwrap();
 
     let mut service = fixture.start(&["--anchor-required"]);
@@ -183,11 +183,11 @@ fn a_store_out_of_reach_is_a_warning_and_stops_who_requires_it() {
     let (_, told) = get(&service, "/v1/ledgers/main");
     assert!(told.contains("\"waiting\""), "{told}");
     let segments = || fs::read_dir(fixture.service.data().join("ledgers/main/segments")).unwrap().count();
-    let (written, remembered) = (segments(), fixture.remembered());
+    let (written, anchored) = (segments(), fixture.anchored_note());
     // A try is a request and two retries; the request behind them belongs to the next one.
     let tried = fixture.store.dropped();
     wait_until("it is tried again", || fixture.store.dropped() > tried + 3);
-    assert_eq!((segments(), fixture.remembered()), (written, remembered), "nothing is written meanwhile");
+    assert_eq!((segments(), fixture.anchored_note()), (written, anchored), "nothing is written meanwhile");
     fixture.store.set_down(false);
     wait_until("it opens by itself", || get(&service, "/readyz").0 == 200);
     assert_eq!(append(&service, "e"), 201);

@@ -1,6 +1,6 @@
 //! Objects of archives in an S3 store over a connection, also with failures, short and slow answers.
 
-use bitacora_archiver::{ArchivePlace, ArchiveStore, ArchiveStoreError, Objects, StoreSettings};
+use bitacora_archiver::{ArchiveLocation, ArchiveStore, ArchiveStoreError, Objects, StoreSettings};
 use bitacora_tests::loopback_s3::{LoopbackS3, S3Fault, S3Request};
 
 /// More than is sent by one request.
@@ -12,7 +12,7 @@ fn content(bytes: usize) -> Vec<u8> {
 
 fn store(s3: &LoopbackS3) -> ArchiveStore {
     let settings: StoreSettings = s3.environment().into_iter().collect();
-    ArchiveStore::at(ArchivePlace::Store(s3.url("cold").parse().unwrap()), settings)
+    ArchiveStore::at(ArchiveLocation::Store(s3.url("cold").parse().unwrap()), settings)
 }
 
 fn create(store: &ArchiveStore, name: &str, content: &[u8]) -> Result<(), ArchiveStoreError> {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bitacora_client::{
-    Backoff, ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointSource, Checkpoints, Client,
-    ClientError, Content, ContentState, CopySelection, DeleteSelection, NewCheckpoint, ServiceUrl, TaskWrite,
-    TaskWrites, Which,
+    Backoff, ChannelVersion, CheckpointContext, CheckpointFilter, CheckpointSelector, CheckpointSource,
+    Checkpoints, Client, ClientError, Content, ContentState, CopySelection, DeleteSelection, NewCheckpoint,
+    ServiceUrl, TaskWrite, TaskWrites,
 };
 use bitacora_tests::service::ServiceFolder;
 use serde_json::json;
@@ -80,7 +80,8 @@ fn every_step_is_there_once_though_the_service_is_killed() {
                         let saved = saver.save(&thread, &step(number)).await.unwrap();
                         assert_ne!(saved.found, Some(false), "{thread} {number}");
                         // An answered save is found at once, also by a reader after a crash.
-                        let newest = saver.get(&thread, &Which::newest()).await.unwrap().unwrap();
+                        let newest =
+                            saver.get(&thread, &CheckpointSelector::newest()).await.unwrap().unwrap();
                         assert_eq!(
                             (newest.saved.checkpoint, newest.saved.position),
                             (format!("c{number:03}"), saved.position)
@@ -124,7 +125,11 @@ fn every_step_is_there_once_though_the_service_is_killed() {
             let expected: Vec<_> = (0..STEPS).rev().map(|number| format!("c{number:03}")).collect();
             assert_eq!(ids, expected, "after {kills} kills");
             for number in [0, 1, STEPS - 2] {
-                let found = reader.get(&thread, &Which::of(format!("c{number:03}"))).await.unwrap().unwrap();
+                let found = reader
+                    .get(&thread, &CheckpointSelector::of(format!("c{number:03}")))
+                    .await
+                    .unwrap()
+                    .unwrap();
                 assert_eq!(found.values["n"], ContentState::Content(Content::json(number.to_string())));
                 assert_eq!(
                     found.values["state"],
@@ -167,11 +172,11 @@ fn what_is_large_goes_ahead_and_is_read_piece_by_piece() {
         let mut next = step(1);
         next.channel_versions.insert("large".to_owned(), ChannelVersion::Text("0001.0.5".to_owned()));
         threads.save("t/ü?", &next).await.unwrap();
-        let found = threads.get("t/ü?", &Which::newest()).await.unwrap().unwrap();
+        let found = threads.get("t/ü?", &CheckpointSelector::newest()).await.unwrap().unwrap();
         let ContentState::Large(held) = &found.values["large"] else { panic!("{:?}", found.values.keys()) };
         assert_eq!((held.encoding(), held.bytes()), (Some("bytes"), 9 << 20));
         assert!(threads.read(held).await.unwrap() == ContentState::Content(large));
-        let first = threads.get("t/ü?", &Which::of("c000")).await.unwrap().unwrap();
+        let first = threads.get("t/ü?", &CheckpointSelector::of("c000")).await.unwrap().unwrap();
         for (name, seed) in [("a", 3), ("b", 4), ("c", 5)] {
             let held = match &first.values[name] {
                 ContentState::Large(large) => threads.read(large).await.unwrap(),
@@ -194,7 +199,7 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
     let mut service = place.start().unwrap();
     Runtime::new().unwrap().block_on(async {
         let threads = checkpoints(&place, Backoff::default());
-        assert!(threads.get("t", &Which::newest()).await.unwrap().is_none());
+        assert!(threads.get("t", &CheckpointSelector::newest()).await.unwrap().is_none());
         let task = wrote("early", Content::json("1"));
         let ahead = threads.write("t", "", "c000", &task, &CheckpointContext::default()).await.unwrap();
         assert_eq!(ahead.found, Some(false));
@@ -206,15 +211,18 @@ fn threads_are_written_copied_forked_and_deleted_and_what_is_not_there_is_none()
         let task = wrote("late", Content::json("2"));
         let written = threads.write("t", "", "c000", &task, &CheckpointContext::default()).await.unwrap();
         assert_eq!(written.found, Some(true));
-        let found = threads.get("t", &Which::newest()).await.unwrap().unwrap();
+        let found = threads.get("t", &CheckpointSelector::newest()).await.unwrap().unwrap();
         assert_eq!(
             found.writes.iter().map(|one| (&*one.task, one.index)).collect::<Vec<_>>(),
             [("early", 0), ("late", 0)]
         );
         assert_eq!(found.document.unwrap().get(), r#"{"v":4}"#);
         assert_eq!((&*found.saved.source, found.saved.run.as_deref()), ("input", Some("r1")));
-        threads.fork("t", &Which::newest(), "c009", Some(&json!({"why": "another way"}))).await.unwrap();
-        let fork = threads.get("t", &Which::newest()).await.unwrap().unwrap();
+        threads
+            .fork("t", &CheckpointSelector::newest(), "c009", Some(&json!({"why": "another way"})))
+            .await
+            .unwrap();
+        let fork = threads.get("t", &CheckpointSelector::newest()).await.unwrap().unwrap();
         assert_eq!(
             (&*fork.saved.checkpoint, &*fork.saved.source, fork.parent_found),
             ("c009", "fork", Some(true))

@@ -127,7 +127,7 @@ fn what_a_witness_cosigned_is_served_and_kept_and_a_close_leaves_all_of_it_cosig
     let mut service = fixture.start().unwrap();
     let mut client = HttpClient::connect(service.address).unwrap();
     append(&mut client, 1);
-    // Before there is a quorum, the newest head is given all the same; the courier sets out every ten seconds.
+    // Before there is a quorum, the newest head is given all the same; the witness publisher starts every ten seconds.
     let patience = Instant::now() + Duration::from_secs(120);
     let cosigned = loop {
         let answer = client.get(&format!("{LEDGER}/checkpoint"), "text/plain").unwrap();

@@ -22,7 +22,7 @@ use bitacora_tests::simulation::Simulation;
 use bitacora_vocabulary::{EventData, RetentionApplied};
 
 use crate::p8_no_allow_without_a_record::{remove_index, state};
-use crate::random_acts::RandomActs;
+use crate::random_acts::RandomRequests;
 use crate::repacked::repacked;
 use crate::workload::{FOLDER, all, keyring, machine_with_ledger, options, wait_for_proof};
 
@@ -85,7 +85,7 @@ impl Objects for Store {
 
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError> {
         let refused =
-            |said: &str| ArchiveStoreError::Refused { object: name.to_owned(), said: said.to_owned() };
+            |said: &str| ArchiveStoreError::Refused { object: name.to_owned(), reason: said.to_owned() };
         if self.has(StoreFault::Refuses) {
             return Err(refused("no"));
         }
@@ -177,7 +177,7 @@ fn archiver(machine: &Simulation, store: &Arc<Store>, ledger: &Ledger) -> Archiv
 fn lived_on(seed: u64) -> Simulation {
     let machine = machine_with_ledger(seed);
     let (store, mut appended) = (Store::beside(&machine), 0);
-    let mut acts = RandomActs::new(seed);
+    let mut acts = RandomRequests::new(seed);
     for session in 0..3 {
         let ledger = open(&machine, &store);
         let mut append = |events: Vec<Event<'static>>| {

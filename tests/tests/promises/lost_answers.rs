@@ -29,12 +29,12 @@ struct ForgetfulAnchor {
 }
 
 impl Anchor for ForgetfulAnchor {
-    fn recall(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
-        self.inner.recall(ledger)
+    fn load(&self, ledger: &LedgerName) -> Result<Option<String>, AnchorError> {
+        self.inner.load(ledger)
     }
 
     fn swap(&self, ledger: &LedgerName, expected: Option<&str>, head: &str) -> Result<(), AnchorError> {
-        let holds = self.inner.recall(ledger)?.as_deref() == expected;
+        let holds = self.inner.load(ledger)?.as_deref() == expected;
         let lost = if holds { self.losses.lock().unwrap().pop_front() } else { None };
         if !matches!(lost, Some(LostAnswer::WithoutEffect)) {
             self.inner.swap(ledger, expected, head)?;
@@ -84,7 +84,7 @@ fn heads_whose_answers_were_lost_are_the_ledgers_own_whichever_took_effect() {
         }
         assert!(anchor.losses.lock().unwrap().is_empty(), "{losses:?}");
         ledger.close().unwrap();
-        let remembered = anchor.recall(&"main".parse().unwrap()).unwrap();
-        assert_eq!(remembered, Some(ledger.tree_head().unwrap().note.clone()), "{losses:?}");
+        let anchored = anchor.load(&"main".parse().unwrap()).unwrap();
+        assert_eq!(anchored, Some(ledger.tree_head().unwrap().note.clone()), "{losses:?}");
     }
 }

@@ -91,8 +91,8 @@ fn agrees(ledger: &Ledger) {
 /// Erases a subject: its key is gone, under its id and under its name.
 fn erase_subjects(machine: &Simulation) {
     let disk = machine.environment().disk;
-    for shelf in ["by-name", "by-id"] {
-        remove_files(&*disk, &PathBuf::from(FOLDER).join("subjects").join(shelf));
+    for index in ["by-name", "by-id"] {
+        remove_files(&*disk, &PathBuf::from(FOLDER).join("subjects").join(index));
     }
 }
 

@@ -13,7 +13,9 @@ use bitacora_ledger::{
 use bitacora_tests::simulated_disk::DiskCall;
 
 use crate::p7_no_rollback::{self, AnchorFixture};
-use crate::workload::{FOLDER, Memory, event, keyring, machine_with_ledger, open, options, wait_for_supply};
+use crate::workload::{
+    FOLDER, Memory, event, keyring, machine_with_ledger, open, options, wait_for_preallocation,
+};
 
 #[test]
 fn a_full_queue_refuses_at_once_and_keeps_nothing() {
@@ -83,7 +85,7 @@ fn a_full_disk_makes_it_read_only_and_it_recovers_by_itself() {
     let ledger = open(&machine).unwrap();
     let mut memory = Memory::default();
     memory.append(&ledger, 0).unwrap();
-    wait_for_supply(&machine);
+    wait_for_preallocation(&machine);
     machine.disk.set_capacity(Some(machine.disk.used_bytes()));
     let mut number = 1;
     let refused = loop {
@@ -171,7 +173,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     let heads = fs::read_dir(fixture.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path());
     let heads = heads.filter(|path| path.extension().is_some_and(|end| end == "heads")).max().unwrap();
     let (opened, opening) = mpsc::channel();
-    let remembered = fs::read(&anchored).unwrap();
+    let note = fs::read(&anchored).unwrap();
     let pipes = [anchored.clone(), heads];
     for path in pipes.clone() {
         fs::remove_file(&path).unwrap();
@@ -182,7 +184,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
         let folder = RealDisk.open(&fixture.ledger(), OpenMode::Read).map(|_| ());
         let refused = fixture.open().err();
         fs::remove_file(&anchored).unwrap();
-        fs::write(&anchored, remembered).unwrap();
+        fs::write(&anchored, note).unwrap();
         let ledger = fixture.open().map(|ledger| ledger.status().writer);
         drop(opened.send((files, folder, refused, ledger)));
     });

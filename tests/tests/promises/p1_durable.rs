@@ -4,7 +4,7 @@ use bitacora_ledger::{AppendError, SideEffects, WriterState};
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::Simulation;
 
-use crate::workload::{Memory, machine_with_ledger, open, wait_for_supply};
+use crate::workload::{Memory, machine_with_ledger, open, wait_for_preallocation};
 
 /// A run with the number of disk operations at each acknowledgement.
 struct DurableRun {
@@ -114,7 +114,7 @@ fn a_failed_sync_is_never_followed_by_an_acknowledgement_of_the_same_bytes() {
         for number in 0..10 {
             memory.append(&ledger, number).unwrap();
         }
-        wait_for_supply(&machine);
+        wait_for_preallocation(&machine);
         machine.disk.inject(DiskFault::on(call, 1, errno::EIO).effect(effect).where_path_has(".seg"));
         let failed = memory.append(&ledger, 10);
         assert!(matches!(failed, Err(AppendError::Unknown)), "{call:?} {effect:?}: {failed:?}");
@@ -141,7 +141,7 @@ fn what_opening_shows_survives_a_crash_right_after_it() {
     let ledger = open(&machine).unwrap();
     let mut memory = Memory::default();
     memory.append(&ledger, 0).unwrap();
-    wait_for_supply(&machine);
+    wait_for_preallocation(&machine);
     machine.disk.inject(DiskFault::on(DiskCall::SyncData, 1, errno::EIO).where_path_has(".seg"));
     assert!(memory.append(&ledger, 1).is_err());
     drop(ledger);

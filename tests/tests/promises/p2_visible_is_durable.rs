@@ -8,16 +8,16 @@ use bitacora_ledger::{AppendCondition, AppendError, AppendRequest, ExpectedVersi
 use bitacora_tests::simulated_disk::{DiskCall, DiskFault, errno};
 use bitacora_tests::simulation::Simulation;
 
-use crate::workload::{all, event, machine_with_ledger, open, wait_for_supply};
+use crate::workload::{all, event, machine_with_ledger, open, wait_for_preallocation};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A ledger with one event, and no sync of the supply's still to come.
+/// A ledger with one event, and no sync of the segment preallocator still to come.
 fn quiet_ledger(seed: u64) -> (Simulation, Ledger) {
     let machine = machine_with_ledger(seed);
     let ledger = open(&machine).unwrap();
     ledger.append(AppendRequest::of(vec![event(0)])).unwrap().wait().unwrap();
-    wait_for_supply(&machine);
+    wait_for_preallocation(&machine);
     (machine, ledger)
 }
 

@@ -8,7 +8,7 @@ use bitacora_ledger::{AppendError, AppendRequest, Ledger, PendingAppend};
 use bitacora_tests::seeded::SeededRandom;
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall};
 
-use crate::workload::{Memory, all, event, machine_with_ledger, open, wait_for_supply};
+use crate::workload::{Memory, all, event, machine_with_ledger, open, wait_for_preallocation};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -127,7 +127,7 @@ fn frames_compressed_ahead_never_outgrow_what_is_left_of_a_full_disk() {
         let machine = machine_with_ledger(33);
         let ledger = open(&machine).unwrap();
         ledger.append(AppendRequest::of(vec![event(0)])).unwrap().wait().unwrap();
-        wait_for_supply(&machine);
+        wait_for_preallocation(&machine);
         machine.disk.set_capacity(Some(machine.disk.used_bytes() + spare * 1024));
         let mut refused = 0;
         for round in 0..12_u64 {

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use bitacora_ledger::{AppendRequest, Environment, Ledger};
-use bitacora_verify::{Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{Report, TailRetries, Verdict, VerifyOptions, verify_ledger};
 
 use crate::workload::{event, keyring, options};
 
@@ -56,7 +56,7 @@ fn verify(folder: &Path) -> Report {
 
 fn verify_by(folder: &Path, threads: usize) -> Report {
     let threads = NonZero::new(threads);
-    verify_ledger(folder, &VerifyOptions { patience: Patience::NONE, threads, ..VerifyOptions::default() })
+    verify_ledger(folder, &VerifyOptions { patience: TailRetries::NONE, threads, ..VerifyOptions::default() })
 }
 
 /// The fault must be in this file, at or before this byte: where the damaged thing begins.
@@ -75,7 +75,7 @@ fn an_untouched_ledger_verifies_with_and_without_keys() {
     assert_eq!((keyless.verdict(), keyless.events, keyless.segments), (Verdict::Alone, 9, 3), "{keyless:?}");
     let keyring = keyring();
     let options =
-        VerifyOptions { keyring: Some(&keyring), patience: Patience::NONE, ..VerifyOptions::default() };
+        VerifyOptions { keyring: Some(&keyring), patience: TailRetries::NONE, ..VerifyOptions::default() };
     let opened = verify_ledger(&small.folder, &options);
     assert_eq!((opened.verdict(), opened.contents.unwrap().events), (Verdict::Alone, 9), "{opened:?}");
 }

@@ -32,8 +32,8 @@ fn anchor(machine: &Simulation) -> FolderAnchor {
     FolderAnchor::new(Arc::new(machine.disk.clone()), Path::new(ANCHORS))
 }
 
-fn remembered(machine: &Simulation) -> Option<String> {
-    anchor(machine).recall(&"main".parse().unwrap()).unwrap()
+fn anchored_note(machine: &Simulation) -> Option<String> {
+    anchor(machine).load(&"main".parse().unwrap()).unwrap()
 }
 
 /// Only a close makes a head, so that a test knows when.
@@ -164,7 +164,7 @@ impl Scene {
         let note = ledger.tree_head().unwrap().note.clone();
         drop(ledger);
         if self.has_anchor {
-            assert_eq!(remembered(machine).as_deref(), Some(&*note), "{what}");
+            assert_eq!(anchored_note(machine).as_deref(), Some(&*note), "{what}");
         }
         let nothing = self.declare(machine).map(|_| ()).unwrap_err();
         assert!(matches!(nothing, OpenError::NothingLost), "{what}: {nothing}");
@@ -305,12 +305,12 @@ fn a_declaration_is_not_gone_on_with_where_an_anchor_remembers_more_by_now() {
     let (machine, _) = crashed_at_the_last_moment(scene);
     let finished = settled(&machine, 11);
     let remember = |note: &str| machine.disk.put(&Path::new(ANCHORS).join("main.head"), note.as_bytes());
-    let before = remembered(&machine).unwrap();
+    let before = anchored_note(&machine).unwrap();
 
     // Another copy went on from what was lost here.
     let whole = &scene.whole;
     round(whole, scene.options(whole), 9);
-    remember(&remembered(whole).unwrap()).unwrap();
+    remember(&anchored_note(whole).unwrap()).unwrap();
     assert!(matches!(refusal(open_with(&machine, scene.options(&machine))), Rollback::Shorter { .. }));
 
     // Another copy has begun the generation that was to begin here.
@@ -318,7 +318,7 @@ fn a_declaration_is_not_gone_on_with_where_an_anchor_remembers_more_by_now() {
     append(&ledger, 1_000).unwrap();
     ledger.close().unwrap();
     drop(ledger);
-    remember(&remembered(&finished).unwrap()).unwrap();
+    remember(&anchored_note(&finished).unwrap()).unwrap();
     assert!(matches!(refusal(open_with(&machine, scene.options(&machine))), Rollback::Generation { .. }));
     assert!(machine.disk.contents(&declaration()).is_ok());
 

@@ -66,8 +66,8 @@ fn segments(ledger: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn remembered(fixture: &AnchorFixture) -> String {
-    bitacora_ledger::Anchor::recall(&fixture.anchor(), &"main".parse().unwrap()).unwrap().unwrap()
+fn anchored_note(fixture: &AnchorFixture) -> String {
+    bitacora_ledger::Anchor::load(&fixture.anchor(), &"main".parse().unwrap()).unwrap().unwrap()
 }
 
 fn read(fixture: &AnchorFixture) -> Ledger {
@@ -99,7 +99,7 @@ fn a_file_of_a_thief_gives_up_no_event_and_moves_no_anchor() {
     let before = fixture.append(0..3);
     let older = fixture.copy_to("older");
     fixture.append(3..6);
-    let anchored = remembered(&fixture);
+    let anchored = anchored_note(&fixture);
     let id = id(&fixture);
     let declared = declaration(before, &anchored);
     for (what, file) in forgeries(id, &declared) {
@@ -108,7 +108,7 @@ fn a_file_of_a_thief_gives_up_no_event_and_moves_no_anchor() {
         fs::write(fixture.ledger().join(FILE), &file).unwrap();
         let refused = fixture.open().map(|_| ()).unwrap_err();
         assert!(matches!(refused, OpenError::RolledBack(Rollback::Shorter { .. })), "{what}: {refused}");
-        assert_eq!(remembered(&fixture), anchored, "{what}");
+        assert_eq!(anchored_note(&fixture), anchored, "{what}");
         assert_eq!(segments(&fixture.ledger()), found, "{what}");
         assert_eq!(fault_without_anchor(&fixture).file, FILE, "{what}");
         assert_eq!(segments(&fixture.ledger()), found, "{what}");
@@ -121,7 +121,7 @@ fn only_its_owner_finishes_a_declared_loss() {
     let before = fixture.append(0..3);
     let older = fixture.copy_to("older");
     fixture.append(3..6);
-    let anchored = remembered(&fixture);
+    let anchored = anchored_note(&fixture);
     let id = id(&fixture);
     let file = declaration(before, &anchored).to_file(LedgerKeys::new(&keyring(), id).index_key());
     fixture.put_back(&older);
@@ -156,7 +156,7 @@ fn a_generation_that_nothing_explains_is_not_begun() {
     let id = id(&fixture);
     let key = LedgerKeys::new(&keyring(), id).index_key().clone();
     let declared =
-        LossDeclaration { generation: Generation(9), ..declaration(before, &remembered(&fixture)) };
+        LossDeclaration { generation: Generation(9), ..declaration(before, &anchored_note(&fixture)) };
     fs::write(fixture.ledger().join(FILE), declared.to_file(&key)).unwrap();
     let refused = fixture.declare_loss().map(|_| ()).unwrap_err();
     let expected = Generation(2);

@@ -69,8 +69,8 @@ impl AnchorFixture {
         self.folder.path().join("anchors")
     }
 
-    fn recalled(&self) -> Option<String> {
-        self.anchor().recall(&"main".parse().unwrap()).unwrap()
+    fn anchored_note(&self) -> Option<String> {
+        self.anchor().load(&"main".parse().unwrap()).unwrap()
     }
 
     /// Opens it, appends events with these numbers, and closes it; the size of its last head.
@@ -103,7 +103,7 @@ fn every_close_leaves_a_head_over_all_events_that_the_anchor_remembers() {
     let fixture = AnchorFixture::new();
     for round in 0..3 {
         let size = fixture.append(round * 5..round * 5 + 5);
-        let note = fixture.anchor().recall(&"main".parse().unwrap()).unwrap().unwrap();
+        let note = fixture.anchor().load(&"main".parse().unwrap()).unwrap().unwrap();
         let head = UnverifiedTreeHead::parse(&note).unwrap();
         let head = head.verify_with_chain(keyring().signing_chain()).unwrap();
         assert_eq!(head.head().size, size);
@@ -121,10 +121,8 @@ fn an_older_copy_does_not_open() {
     let after = fixture.append(3..6);
     fixture.put_back(&copy);
     let refused = fixture.open().map(|_| ()).unwrap_err();
-    let OpenError::RolledBack(Rollback::Shorter { remembered, found, .. }) = refused else {
-        panic!("{refused}")
-    };
-    assert_eq!((remembered, found), (after, before));
+    let OpenError::RolledBack(Rollback::Shorter { known, found, .. }) = refused else { panic!("{refused}") };
+    assert_eq!((known, found), (after, before));
 }
 
 #[test]
@@ -153,7 +151,7 @@ fn a_new_ledger_in_its_place_does_not_open() {
     fs::remove_dir_all(fixture.ledger()).unwrap();
     let name: LedgerName = "main".parse().unwrap();
     let made = Ledger::create(&Environment::real(), &fixture.ledger(), &name, &keyring(), &fixture.options());
-    assert!(matches!(made, Err(CreateError::Remembered(_))), "{made:?}");
+    assert!(matches!(made, Err(CreateError::KnownToAnchor(_))), "{made:?}");
     fixture.create();
     let refused = fixture.open().map(|_| ()).unwrap_err();
     assert!(matches!(refused, OpenError::RolledBack(Rollback::OtherLedger { .. })), "{refused}");
@@ -270,7 +268,7 @@ fn two_copies_that_share_an_anchor_do_not_both_go_on() {
     let there = there.tree_head().unwrap().size;
     assert!(there < contradicted, "what the anchor contradicts is not given out");
     assert!(
-        fixture.anchor().recall(&"main".parse().unwrap()).unwrap().unwrap() == here.tree_head().unwrap().note
+        fixture.anchor().load(&"main".parse().unwrap()).unwrap().unwrap() == here.tree_head().unwrap().note
     );
     fixture.put_back(&copy);
     let refused = fixture.open().map(|_| ()).unwrap_err();
@@ -295,7 +293,11 @@ fn an_anchor_that_does_not_answer_stops_only_who_requires_it() {
     let ledger = fixture.open_with(|heads| heads.anchor_is_new = true).unwrap();
     ledger.close().unwrap();
     assert!(ledger.tree_head().unwrap().size > size);
-    assert_eq!(fixture.recalled().unwrap(), ledger.tree_head().unwrap().note, "it is moved once it answers");
+    assert_eq!(
+        fixture.anchored_note().unwrap(),
+        ledger.tree_head().unwrap().note,
+        "it is moved once it answers"
+    );
 }
 
 #[test]
@@ -328,7 +330,7 @@ fn an_anchor_that_lost_its_memory_is_not_taken_for_a_new_one() {
     fs::write(fixture.anchors().join("main.head"), "").unwrap();
     assert!(matches!(fixture.open().map(|_| ()), Err(OpenError::RolledBack(Rollback::Untrusted(_)))));
     let ledger = fixture.open_with(|heads| heads.anchor_is_new = true).unwrap();
-    assert!(fixture.recalled().is_some(), "it remembers from the beginning");
+    assert!(fixture.anchored_note().is_some(), "it remembers from the beginning");
     ledger.close().unwrap();
     fixture.put_back(&copy);
     let older = fixture.open_with(|heads| heads.anchor_is_new = true).map(|_| ()).unwrap_err();
@@ -339,7 +341,7 @@ fn an_anchor_that_lost_its_memory_is_not_taken_for_a_new_one() {
 fn an_anchor_remembers_a_ledger_before_it_has_a_head() {
     let fixture = AnchorFixture::new();
     let ledger = fixture.open().unwrap();
-    let head = UnverifiedTreeHead::parse(&fixture.recalled().unwrap()).unwrap();
+    let head = UnverifiedTreeHead::parse(&fixture.anchored_note().unwrap()).unwrap();
     assert_eq!((head.size(), ledger.tree_head()), (1, None));
     drop(ledger);
     fs::remove_dir_all(fixture.ledger()).unwrap();
@@ -366,7 +368,7 @@ fn an_anchor_whose_disk_goes_away_is_waited_for_and_not_written_to_meanwhile() {
     wait_until(|| ledger.status().heads.unanchored_for.is_none());
     append(&ledger, 5).unwrap();
     ledger.close().unwrap();
-    assert_eq!(fixture.recalled().unwrap(), ledger.tree_head().unwrap().note);
+    assert_eq!(fixture.anchored_note().unwrap(), ledger.tree_head().unwrap().note);
 }
 
 fn wait_until(is_so: impl Fn() -> bool) {
@@ -392,7 +394,9 @@ fn a_declaration_that_did_not_reach_the_anchor_is_brought_to_it() {
     let nothing = fixture.declare_loss().map(|_| ()).unwrap_err();
     assert!(matches!(nothing, OpenError::NothingLost), "{nothing}");
     fixture.append(6..8);
-    assert!(fixture.recalled().unwrap().lines().next().unwrap().ends_with(&format!("/g{}", loss.generation)));
+    assert!(
+        fixture.anchored_note().unwrap().lines().next().unwrap().ends_with(&format!("/g{}", loss.generation))
+    );
 }
 
 #[test]
@@ -468,5 +472,5 @@ fn an_anchor_may_be_named_from_where_one_stands() {
     let here = RelativeFolder(format!("anchors-of-a-test-{}", std::process::id()));
     let (anchor, main) = (FolderAnchor::new(Arc::new(RealDisk), Path::new(&here.0)), "main".parse().unwrap());
     anchor.swap(&main, None, "o\n1\nfirst").unwrap();
-    assert_eq!(anchor.recall(&main).unwrap().as_deref(), Some("o\n1\nfirst"));
+    assert_eq!(anchor.load(&main).unwrap().as_deref(), Some("o\n1\nfirst"));
 }

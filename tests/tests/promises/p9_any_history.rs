@@ -11,7 +11,7 @@ use bitacora_tests::simulated_disk::CrashPolicy;
 use bitacora_tests::simulation::Simulation;
 
 use crate::p8_no_allow_without_a_record::{open, remove_index, state};
-use crate::random_acts::RandomActs;
+use crate::random_acts::RandomRequests;
 use crate::workload::{all, machine_with_ledger};
 
 /// After an acknowledgement: how far the disk was, and the state that was published.
@@ -23,7 +23,7 @@ struct PublishedMoment {
 /// A history over several openings, each behind a close or a loss of power.
 struct History {
     machine: Simulation,
-    acts: RandomActs,
+    acts: RandomRequests,
     seen: Vec<PublishedMoment>,
     /// `true` if data of persons is among it, sealed under keys that are drawn when they are first needed.
     sealed: bool,
@@ -31,7 +31,7 @@ struct History {
 
 impl History {
     fn new(seed: u64, sealed: bool) -> Self {
-        let acts = RandomActs::new(seed);
+        let acts = RandomRequests::new(seed);
         Self { machine: machine_with_ledger(seed), acts, seen: vec![], sealed }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archiver::{
-    ArchivePace, ArchivePlace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release, Rules,
-    StoreSettings, StoredArchives,
+    ArchiveLocation, ArchivePace, ArchiveRun, ArchiveStore, Archiver, Objects, READ_CACHE_BYTES, Release,
+    Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::{FrameOpener, Keyring, SegmentHeader, SegmentWalk, Step};
 use bitacora_ledger::{Entropy, Environment, HeadOptions, Ledger, Options, ReactorChoice, SystemEntropy};
@@ -37,7 +37,7 @@ fn measured(at_once: usize) -> Sizes {
     let folder = tempfile::tempdir().unwrap();
     let (path, store) = (folder.path().join("main"), folder.path().join("archives"));
     let objects: Arc<dyn Objects> =
-        Arc::new(ArchiveStore::at(ArchivePlace::Folder(store.clone()), StoreSettings::default()));
+        Arc::new(ArchiveStore::at(ArchiveLocation::Folder(store.clone()), StoreSettings::default()));
     let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
     let mut environment = Environment::real();
     let disk = Arc::clone(&environment.disk);

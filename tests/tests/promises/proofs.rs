@@ -158,7 +158,7 @@ fn proofs_hold_at_every_head_of_a_ledger_that_grows() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let over = RaisedAtEnd::of(&is_over);
-        let prover = scope.spawn(|| {
+        let reader = scope.spawn(|| {
             let (mut before, mut proofs) = (ledger.head(), 0_u64);
             while !is_over.load(Ordering::Relaxed) || proofs == 0 {
                 let head = ledger.head();
@@ -177,7 +177,7 @@ fn proofs_hold_at_every_head_of_a_ledger_that_grows() {
         let mut memory = Memory::default();
         (0..1_500).for_each(|number| drop(memory.append(&ledger, number).unwrap()));
         drop(over);
-        assert!(prover.join().unwrap() > 10);
+        assert!(reader.join().unwrap() > 10);
     });
     assert!(ledger.status().segments > 3);
 }

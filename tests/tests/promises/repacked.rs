@@ -42,17 +42,17 @@ pub(crate) fn repacked(archive: &[u8], state: Option<Vec<u8>>) -> Vec<u8> {
             .map(|line| ArchivedState { position: line.position, bytes: state.unwrap_or(own_state) }),
     };
     let plan = ArchivePlan { origin: manifest.origin.clone(), range: manifest.range };
-    let (mut packer, header) = ArchiveWriter::new(plan, ArchiveSecrets::generate(&mut |bytes| bytes.fill(9)));
+    let (mut writer, header) = ArchiveWriter::new(plan, ArchiveSecrets::generate(&mut |bytes| bytes.fill(9)));
     let mut made = header.to_vec();
     for entry in table.groups() {
         let rows = open_group(&key, entry, bytes_of(entry.range()), &mut zstd).unwrap();
         let mut collector = GroupCollector::new(Position::new(entry.position).unwrap());
         let full: Vec<_> = rows.iter().filter_map(|row| collector.push(row)).collect();
         for group in full.into_iter().chain(collector.take()) {
-            let sealed = seal_group(packer.key(), &group, 3).unwrap();
-            made.extend(packer.add(sealed).unwrap());
+            let sealed = seal_group(writer.key(), &group, 3).unwrap();
+            made.extend(writer.add(sealed).unwrap());
         }
     }
-    made.extend(packer.finish(facts, &keyring, &mut Compressor::new(3).unwrap()).unwrap().pieces.concat());
+    made.extend(writer.finish(facts, &keyring, &mut Compressor::new(3).unwrap()).unwrap().pieces.concat());
     made
 }

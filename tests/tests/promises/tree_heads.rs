@@ -108,8 +108,8 @@ fn no_head_is_signed_over_bytes_that_are_not_on_the_disk() {
     assert!(ledger.close().unwrap_err().to_string().contains("is not on the disk"));
     assert!(ledger.tree_head().is_none());
     assert_eq!(ledger.status().heads.failed, 1);
-    let remembered = fixture.anchor().recall(&"main".parse().unwrap()).unwrap().unwrap();
-    assert_eq!(UnverifiedTreeHead::parse(&remembered).unwrap().size(), 1, "what it began with");
+    let anchored = fixture.anchor().load(&"main".parse().unwrap()).unwrap().unwrap();
+    assert_eq!(UnverifiedTreeHead::parse(&anchored).unwrap().size(), 1, "what it began with");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn leaves_that_rotted_do_not_spoil_a_head() {
     ledger.close().unwrap();
 }
 
-/// An anchor that remembered nothing, and answers a move when it is told to.
+/// An anchor that anchored nothing, and answers a move when it is told to.
 #[derive(Debug, Default)]
 struct SlowAnchor {
     moves: AtomicUsize,
@@ -187,7 +187,7 @@ struct SlowAnchor {
 }
 
 impl Anchor for SlowAnchor {
-    fn recall(&self, _name: &LedgerName) -> Result<Option<String>, AnchorError> {
+    fn load(&self, _name: &LedgerName) -> Result<Option<String>, AnchorError> {
         Ok(None)
     }
 

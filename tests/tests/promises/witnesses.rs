@@ -227,10 +227,10 @@ fn an_older_copy_is_refused_by_a_witness_alone_and_left_as_it_is() {
     fixture.put_back(&copy);
     fixture.witnesses[0].set_behavior(WitnessBehavior::Unreachable);
     let refused = fixture.open().map(|_| ()).unwrap_err();
-    let OpenError::RolledBack(Rollback::Witnessed { witness, remembered, found }) = refused else {
+    let OpenError::RolledBack(Rollback::Witnessed { witness, known, found }) = refused else {
         panic!("{refused}")
     };
-    assert_eq!((witness.as_str(), remembered, found), ("w2.example", after, before));
+    assert_eq!((witness.as_str(), known, found), ("w2.example", after, before));
     assert_eq!(contents(&fixture.ledger()), contents(&copy));
     // Without the heads beside its segments too.
     for entry in fs::read_dir(fixture.ledger().join("tree")).unwrap().map(|entry| entry.unwrap().path()) {

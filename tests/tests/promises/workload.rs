@@ -54,7 +54,7 @@ pub(crate) fn event(number: u64) -> Event<'static> {
 
 /// Waits until the second segment to come is made too, so that only the live segment is written and synced from now on.
 /// For a fresh ledger at its first opening, after its first append.
-pub(crate) fn wait_for_supply(machine: &Simulation) {
+pub(crate) fn wait_for_preallocation(machine: &Simulation) {
     // The first segment and its leaf, the signing keys' note, the rewriting of both at opening, two tables, two segments made
     // ahead.
     const SYNCS: u64 = 9;

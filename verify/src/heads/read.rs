@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use bitacora_formats::limits::MAX_HEADS_BYTES;
 use bitacora_formats::{
     ChainHead, Commitment, Generation, HeadEntry, HeadStep, HeadsError, HeadsHeader, HeadsWalk, LedgerId,
-    Origin, Position, SegmentNumber, SigningChain, TreeHash, UnverifiedTreeHead, commitment,
+    LedgerOrigin, Position, SegmentNumber, SigningChain, TreeHash, UnverifiedTreeHead, commitment,
 };
 
 use super::{HeadFault, head_fault};
@@ -19,7 +19,7 @@ pub(crate) struct ReadHead {
     pub(super) offset: u64,
     /// The position of its event.
     pub(super) position: Position,
-    pub(super) origin: Origin,
+    pub(super) origin: LedgerOrigin,
     pub(super) size: u64,
     pub(super) root: TreeHash,
     /// The commitment from blind and record of the event.
@@ -63,7 +63,7 @@ impl ReadHeads {
     /// this generation, or is of a later generation.
     pub(crate) fn first_lost(&self, ledger: LedgerId, generation: Generation, last: u64) -> Option<Fault> {
         let is_lost = |head: &&ReadHead| {
-            let Origin { ledger: of, generation: in_generation, .. } = &head.origin;
+            let LedgerOrigin { ledger: of, generation: in_generation, .. } = &head.origin;
             *of == ledger && (*in_generation > generation || *in_generation == generation && head.size > last)
         };
         let head = self.heads.iter().find(is_lost)?;

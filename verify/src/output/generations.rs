@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{BegunGeneration, DeclaredLoss, LostHead, Report};
+use crate::{DeclaredLoss, GenerationStart, LostHead, Report};
 
 /// Describes the generations. Every one after the first begins with a declared loss.
 pub(super) fn lines(report: &Report) -> Vec<String> {
@@ -25,7 +25,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
 }
 
 /// Returns the generations that began with a loss.
-pub(super) fn after_losses(report: &Report) -> impl Iterator<Item = &BegunGeneration> {
+pub(super) fn after_losses(report: &Report) -> impl Iterator<Item = &GenerationStart> {
     report.generations.iter().filter(|begun| begun.follows_loss())
 }
 
@@ -44,9 +44,9 @@ fn loss_lines(loss: &DeclaredLoss) -> [String; 2] {
         }
         (Some(head), Some((first, last))) => format!(
             "lost before it: positions {first} to {last}, by {}; what was appended behind that head is lost too, and nothing here tells how much",
-            head_told(head)
+            head_text(head)
         ),
-        (Some(head), None) => format!("lost before it: another history, that of {}", head_told(head)),
+        (Some(head), None) => format!("lost before it: another history, that of {}", head_text(head)),
     };
     let retained = &loss.retained;
     let frames = if loss.in_other_frames { ", in frames that were made again since" } else { "" };
@@ -54,7 +54,7 @@ fn loss_lines(loss: &DeclaredLoss) -> [String; 2] {
     [lost, kept]
 }
 
-fn head_told(head: &LostHead) -> String {
+fn head_text(head: &LostHead) -> String {
     let mut told = format!("the tree head of size {}", head.size);
     if let Some(root) = head.root {
         told.push_str(&format!(" and root {root}"));
@@ -70,7 +70,7 @@ fn head_told(head: &LostHead) -> String {
 }
 
 pub(super) fn to_json(report: &Report) -> Vec<Value> {
-    let begun = |begun: &BegunGeneration| {
+    let begun = |begun: &GenerationStart| {
         json!({
             "generation": begun.generation.0,
             "firstPosition": begun.first_position.to_string(),

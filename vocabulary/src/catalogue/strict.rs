@@ -61,7 +61,7 @@ pub(super) struct ReadOptions<'w> {
 
 /// A reader, or a part of one, with the way to where it stands.
 #[derive(Clone, Copy)]
-pub(super) struct Strict<'w, T> {
+pub(super) struct StrictReader<'w, T> {
     inner: T,
     path: &'w ValuePath<'w>,
     options: ReadOptions<'w>,
@@ -69,17 +69,17 @@ pub(super) struct Strict<'w, T> {
     known: Option<&'static [&'static str]>,
 }
 
-impl<'w, T> Strict<'w, T> {
+impl<'w, T> StrictReader<'w, T> {
     pub(super) fn new(inner: T, options: ReadOptions<'w>) -> Self {
         Self { inner, path: &ValuePath::Start, options, known: None }
     }
 
-    fn with<U>(&self, inner: U) -> Strict<'w, U> {
-        Strict { inner, path: self.path, options: self.options, known: None }
+    fn with<U>(&self, inner: U) -> StrictReader<'w, U> {
+        StrictReader { inner, path: self.path, options: self.options, known: None }
     }
 
-    fn object<U>(&self, inner: U, known: &'static [&'static str]) -> Strict<'w, U> {
-        Strict { known: self.options.unknown.map(|_| known), ..self.with(inner) }
+    fn object<U>(&self, inner: U, known: &'static [&'static str]) -> StrictReader<'w, U> {
+        StrictReader { known: self.options.unknown.map(|_| known), ..self.with(inner) }
     }
 
     fn fault(&self) -> Option<&'w FaultPointer> {
@@ -108,7 +108,7 @@ macro_rules! read_as {
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictReader<'_, D> {
     type Error = D::Error;
 
     read_as! {
@@ -203,7 +203,7 @@ macro_rules! visit_plain {
     };
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<'_, V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for StrictReader<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,7 +245,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<'_, V> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<'_, S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for StrictReader<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<S::Value, D::Error> {
@@ -257,7 +257,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<'_, S> {
 }
 
 struct Elements<'w, A> {
-    reader: Strict<'w, A>,
+    reader: StrictReader<'w, A>,
     index: usize,
 }
 
@@ -267,13 +267,13 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         let path = ValuePath::Element(self.reader.path, self.index);
         self.index += 1;
-        let seed = Strict { path: &path, ..self.reader.with(seed) };
+        let seed = StrictReader { path: &path, ..self.reader.with(seed) };
         self.reader.inner.next_element_seed(seed)
     }
 }
 
 struct StrictMembers<'w, A> {
-    reader: Strict<'w, A>,
+    reader: StrictReader<'w, A>,
     known: Option<&'static [&'static str]>,
     /// Of the member whose value comes next; empty where no place is noted.
     name: String,
@@ -302,7 +302,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictMembers<'_, A> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
         let path = ValuePath::Member(self.reader.path, &self.name);
-        let seed = Strict { path: &path, ..self.reader.with(seed) };
+        let seed = StrictReader { path: &path, ..self.reader.with(seed) };
         self.reader.inner.next_value_seed(seed)
     }
 }
@@ -310,7 +310,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictMembers<'_, A> {
 /// Takes a word, or an object of one member.
 struct EnumVisitor<T>(T);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<Strict<'_, V>> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<StrictReader<'_, V>> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -331,7 +331,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for EnumVisitor<Strict<'_, V>> {
     }
 }
 
-impl<'de, 'w, A: MapAccess<'de>> EnumAccess<'de> for Strict<'w, A> {
+impl<'de, 'w, A: MapAccess<'de>> EnumAccess<'de> for StrictReader<'w, A> {
     type Error = A::Error;
     type Variant = OnlyMember<'w, A>;
 
@@ -349,14 +349,14 @@ impl<'de, 'w, A: MapAccess<'de>> EnumAccess<'de> for Strict<'w, A> {
 
 /// The value of an object's only member.
 pub(super) struct OnlyMember<'w, A> {
-    member: Strict<'w, A>,
+    member: StrictReader<'w, A>,
     name: String,
 }
 
 impl<'de, A: MapAccess<'de>> OnlyMember<'_, A> {
     fn read<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
         let path = ValuePath::Member(self.member.path, &self.name);
-        let seed = Strict { path: &path, ..self.member.with(seed) };
+        let seed = StrictReader { path: &path, ..self.member.with(seed) };
         let value = self.member.inner.next_value_seed(seed)?;
         match self.member.inner.next_key::<IgnoredAny>()? {
             None => Ok(value),

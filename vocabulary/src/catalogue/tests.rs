@@ -21,23 +21,23 @@ fn types_stand_in_order_each_once_and_are_found() {
 fn every_example_fits_its_type() {
     for listed in EVENT_TYPES {
         let fit = check_data(listed.kind, Some(listed.example.as_bytes()));
-        assert_eq!(fit, Ok(Fit::Listed), "{}", listed.kind);
+        assert_eq!(fit, Ok(SchemaMatch::Listed), "{}", listed.kind);
         assert!(bitacora_formats::check_json(listed.example.as_bytes()).is_ok(), "{}", listed.kind);
     }
 }
 
 #[test]
 fn what_the_vocabulary_does_not_have_is_free_by_its_prefix_or_for_the_caller_to_look_up() {
-    assert_eq!(check_data("x.anything", None), Ok(Fit::Free));
-    assert_eq!(check_data("x.anything", Some(b"[7]")), Ok(Fit::Free));
-    assert_eq!(check_data("ticket.opened", Some(b"{}")), Ok(Fit::Unlisted));
-    assert_eq!(check_data("x", None), Ok(Fit::Unlisted));
+    assert_eq!(check_data("x.anything", None), Ok(SchemaMatch::Free));
+    assert_eq!(check_data("x.anything", Some(b"[7]")), Ok(SchemaMatch::Free));
+    assert_eq!(check_data("ticket.opened", Some(b"{}")), Ok(SchemaMatch::Unlisted));
+    assert_eq!(check_data("x", None), Ok(SchemaMatch::Unlisted));
 }
 
 #[test]
 fn members_that_are_not_known_are_passed_over() {
     let data = br#"{"harness":"h","branch":[{"deep":{}}],"version":null,"assurance":"imported"}"#;
-    assert_eq!(check_data("session.started", Some(data)), Ok(Fit::Listed));
+    assert_eq!(check_data("session.started", Some(data)), Ok(SchemaMatch::Listed));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn what_is_said_to_be_wrong_is_short_whatever_was_sent() {
 
 #[test]
 fn pieces_of_checkpoints_are_bytes() {
-    assert_eq!(check_data(CHECKPOINT_BLOB, None), Ok(Fit::Free));
+    assert_eq!(check_data(CHECKPOINT_BLOB, None), Ok(SchemaMatch::Free));
     for data in ["{}", "null", r#"{"content":"AAAA"}"#] {
         assert_eq!(refused(CHECKPOINT_BLOB, data).problem, "has to be binary data for this type");
     }
@@ -178,7 +178,12 @@ fn a_type_that_governs_refuses_members_that_it_does_not_know() {
         assert_eq!(check_members(listed.kind, listed.example.as_bytes()), Ok(()), "{}", listed.kind);
         let data = with_member(listed, "", "something_else");
         // Recorded ones are read all the same.
-        assert_eq!(check_data(listed.kind, Some(data.as_bytes())), Ok(Fit::Listed), "{}", listed.kind);
+        assert_eq!(
+            check_data(listed.kind, Some(data.as_bytes())),
+            Ok(SchemaMatch::Listed),
+            "{}",
+            listed.kind
+        );
         let found = check_members(listed.kind, data.as_bytes());
         if !listed.governs || listed.example.contains("assurance") {
             assert_eq!(found, Ok(()), "{}", listed.kind);

@@ -4,7 +4,7 @@ use super::super::ColumnsError;
 use super::super::limits::{MAX_COLUMNS, MAX_NODE_DEPTH};
 use super::super::node::number;
 use super::super::varint::Input;
-use super::{GroupReader, Over, rows_of};
+use super::{GroupReader, NodeEntries, rows_of};
 
 impl GroupReader {
     /// Reads a node and makes its numbers, as many as there are entries. Sums wrap around at 64 bits. A caller that
@@ -12,7 +12,7 @@ impl GroupReader {
     pub(super) fn numbers(
         &mut self,
         node: &mut Input<'_>,
-        over: Over<'_>,
+        over: NodeEntries<'_>,
         depth: usize,
     ) -> Result<Vec<i64>, ColumnsError> {
         if depth > MAX_NODE_DEPTH {
@@ -37,7 +37,7 @@ impl GroupReader {
             }
             number::DELTA => {
                 let mut last = node.signed()?;
-                let rest = Over {
+                let rest = NodeEntries {
                     count: over.count.saturating_sub(1),
                     rows: over.rows.and_then(|rows| rows.get(1..)),
                 };
@@ -59,7 +59,7 @@ impl GroupReader {
                 let (classes, rows) = (self.classes(node)?, rows_of(over)?);
                 self.hold(classes.part_bytes(rows.len()))?;
                 let parts = classes.part(rows);
-                let table = self.numbers(node, Over::count(parts.rows.len()), depth)?;
+                let table = self.numbers(node, NodeEntries::count(parts.rows.len()), depth)?;
                 let value = |part: &u16| table.get(usize::from(*part)).copied().unwrap_or_default();
                 self.hold_numbers(rows.len())?;
                 let numbers = parts.of_entry.iter().map(value).collect();
@@ -100,7 +100,7 @@ impl GroupReader {
     }
 
     fn runs(&mut self, node: &mut Input<'_>, count: usize, depth: usize) -> Result<Vec<i64>, ColumnsError> {
-        let runs = Over::count(node.count(count, "runs")?);
+        let runs = NodeEntries::count(node.count(count, "runs")?);
         let values = self.numbers(node, runs, depth)?;
         let lengths = self.numbers(node, runs, depth)?;
         self.hold_numbers(count)?;
@@ -133,8 +133,8 @@ impl GroupReader {
             is_first.push(first);
             if first { first_rows.push(*row) } else { other_rows.push(*row) }
         }
-        let mut firsts = self.numbers(node, Over::rows(&first_rows), depth)?.into_iter();
-        let mut others = self.numbers(node, Over::rows(&other_rows), depth)?.into_iter();
+        let mut firsts = self.numbers(node, NodeEntries::rows(&first_rows), depth)?.into_iter();
+        let mut others = self.numbers(node, NodeEntries::rows(&other_rows), depth)?.into_iter();
         self.hold_numbers(rows.len())?;
         let mut last = vec![0_i64; classes.count];
         let mut numbers = Vec::with_capacity(rows.len());
@@ -161,7 +161,7 @@ impl GroupReader {
         let parts = classes.part(rows);
         let mut numbers = Vec::with_capacity(parts.rows.len());
         for rows in &parts.rows {
-            numbers.push(self.numbers(node, Over::rows(rows), depth)?.into_iter());
+            numbers.push(self.numbers(node, NodeEntries::rows(rows), depth)?.into_iter());
         }
         self.hold_numbers(rows.len())?;
         let next =
@@ -175,7 +175,7 @@ impl GroupReader {
     fn offset(
         &mut self,
         node: &mut Input<'_>,
-        over: Over<'_>,
+        over: NodeEntries<'_>,
         depth: usize,
     ) -> Result<Vec<i64>, ColumnsError> {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a reference to numbers" };

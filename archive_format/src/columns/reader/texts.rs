@@ -3,10 +3,10 @@
 use super::super::ColumnsError;
 use super::super::limits::{MAX_BLOCK_BYTES, MAX_COLUMNS, MAX_NODE_DEPTH, MAX_PIECES};
 use super::super::node::text;
-use super::super::texts::{Ends, Maker, TextRewrite, TextTable, Texts};
+use super::super::texts::{Ends, TextBuilder, TextRewrite, TextTable, Texts};
 use super::super::varint::Input;
 use super::super::written::{MAX_DIGITS, MAX_TIME_DIGITS};
-use super::{GroupReader, Over, rows_of};
+use super::{GroupReader, NodeEntries, rows_of};
 use crate::columns::MAX_GROUP_ROWS;
 
 /// A table is written out where each of its texts is used this often.
@@ -17,7 +17,7 @@ impl GroupReader {
     pub(super) fn texts(
         &mut self,
         node: &mut Input<'_>,
-        over: Over<'_>,
+        over: NodeEntries<'_>,
         depth: usize,
     ) -> Result<Texts, ColumnsError> {
         if depth > MAX_NODE_DEPTH {
@@ -70,7 +70,7 @@ impl GroupReader {
                 let (classes, rows) = (self.classes(node)?, rows_of(over)?);
                 self.hold(classes.part_bytes(rows.len()))?;
                 let parts = classes.part(rows);
-                let texts = Box::new(self.texts(node, Over::count(parts.rows.len()), depth)?);
+                let texts = Box::new(self.texts(node, NodeEntries::count(parts.rows.len()), depth)?);
                 self.let_go(classes.part_bytes(rows.len()));
                 self.hold(size_of_val(rows))?;
                 Ok(Texts::Mapped(TextTable { texts, of_entry: parts.of_entry }))
@@ -85,13 +85,18 @@ impl GroupReader {
         &mut self,
         rewriting: TextRewrite,
         node: &mut Input<'_>,
-        over: Over<'_>,
+        over: NodeEntries<'_>,
         depth: usize,
     ) -> Result<Texts, ColumnsError> {
         Ok(Texts::Rewritten(rewriting, Box::new(self.texts(node, over, depth)?)))
     }
 
-    fn raw(&mut self, node: &mut Input<'_>, over: Over<'_>, depth: usize) -> Result<Texts, ColumnsError> {
+    fn raw(
+        &mut self,
+        node: &mut Input<'_>,
+        over: NodeEntries<'_>,
+        depth: usize,
+    ) -> Result<Texts, ColumnsError> {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a text's length" };
         let lengths = self.numbers(node, over, depth)?;
         let (block, start, end) = self.streams.next()?;
@@ -112,12 +117,12 @@ impl GroupReader {
     fn dictionary(
         &mut self,
         node: &mut Input<'_>,
-        over: Over<'_>,
+        over: NodeEntries<'_>,
         depth: usize,
     ) -> Result<Texts, ColumnsError> {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "an entry of a dictionary" };
         let count = node.count(MAX_GROUP_ROWS, "a dictionary's length")?;
-        let mut texts = self.texts(node, Over::count(count), depth)?;
+        let mut texts = self.texts(node, NodeEntries::count(count), depth)?;
         if !texts.is_flat() && count * USES_OF_WRITTEN <= over.count {
             texts = self.written(&texts, count)?;
         }
@@ -149,7 +154,7 @@ impl GroupReader {
     fn prefixed(
         &mut self,
         node: &mut Input<'_>,
-        over: Over<'_>,
+        over: NodeEntries<'_>,
         depth: usize,
     ) -> Result<Texts, ColumnsError> {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a shared beginning" };
@@ -180,7 +185,7 @@ impl GroupReader {
         let split = classes.part(rows);
         let mut parts = Vec::with_capacity(split.rows.len());
         for rows in &split.rows {
-            parts.push(self.texts(node, Over::rows(rows), depth)?);
+            parts.push(self.texts(node, NodeEntries::rows(rows), depth)?);
         }
         self.hold(rows.len() * size_of::<(u16, u32)>())?;
         let places = places(split.of_entry.into_iter(), parts.len());
@@ -189,7 +194,12 @@ impl GroupReader {
     }
 
     /// One of several nodes for each entry, as numbers say.
-    fn chosen(&mut self, node: &mut Input<'_>, over: Over<'_>, depth: usize) -> Result<Texts, ColumnsError> {
+    fn chosen(
+        &mut self,
+        node: &mut Input<'_>,
+        over: NodeEntries<'_>,
+        depth: usize,
+    ) -> Result<Texts, ColumnsError> {
         const MALFORMED: ColumnsError = ColumnsError::Malformed { what: "a choice" };
         let count = node.count(MAX_PIECES, "choices")?;
         let choices = self.numbers(node, over, depth)?;
@@ -203,11 +213,11 @@ impl GroupReader {
                 Some(rows) => {
                     let chosen = rows.iter().zip(&choices).filter(|(_, choice)| is_chosen(choice));
                     let rows: Vec<u16> = chosen.map(|(row, _)| *row).collect();
-                    self.texts(node, Over::rows(&rows), depth)?
+                    self.texts(node, NodeEntries::rows(&rows), depth)?
                 }
                 None => {
                     let entries = choices.iter().filter(|choice| is_chosen(choice)).count();
-                    self.texts(node, Over::count(entries), depth)?
+                    self.texts(node, NodeEntries::count(entries), depth)?
                 }
             });
         }
@@ -227,10 +237,10 @@ impl GroupReader {
     fn write_all(
         &mut self,
         count: usize,
-        mut write: impl FnMut(&mut Maker<'_>, usize, &mut Vec<u8>) -> Result<(), ColumnsError>,
+        mut write: impl FnMut(&mut TextBuilder<'_>, usize, &mut Vec<u8>) -> Result<(), ColumnsError>,
     ) -> Result<Texts, ColumnsError> {
         self.hold(count * size_of::<u32>())?;
-        let mut maker = Maker::new(&self.columns, &self.streams, self.arena_left);
+        let mut maker = TextBuilder::new(&self.columns, &self.streams, self.arena_left);
         maker.steps_left = self.values_left;
         let (mut bytes, mut ends) = (Vec::new(), Ends::with_capacity(0, count));
         for entry in 0..count {

@@ -3,7 +3,7 @@
 use zstd::bulk;
 use zstd::zstd_safe::compress_bound;
 
-use crate::columns::blocks::{Nature, Stream};
+use crate::columns::blocks::{Stream, StreamKind};
 use crate::columns::varint::{put, put_bytes, put_signed};
 
 /// A node and all within it.
@@ -41,7 +41,7 @@ impl EncodedNode {
         self
     }
 
-    pub(super) fn stream(mut self, nature: Nature, bytes: Vec<u8>) -> Self {
+    pub(super) fn stream(mut self, nature: StreamKind, bytes: Vec<u8>) -> Self {
         self.streams.push(Stream { nature, bytes });
         self
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::GroupWriter;
 use super::encoded_node::EncodedNode;
-use crate::columns::blocks::Nature;
+use crate::columns::blocks::StreamKind;
 use crate::columns::node::number;
 use crate::columns::table::Classes;
 
@@ -294,5 +294,5 @@ fn plain(numbers: &[i64], least: i64, most: i64) -> EncodedNode {
         let byte = |number: &i64| (number.wrapping_sub(least).cast_unsigned() >> shift).to_le_bytes()[0];
         bytes.extend(numbers.iter().map(byte));
     }
-    EncodedNode::new(number::PLAIN, numbers.len()).signed(least).stream(Nature::Numbers, bytes)
+    EncodedNode::new(number::PLAIN, numbers.len()).signed(least).stream(StreamKind::Numbers, bytes)
 }

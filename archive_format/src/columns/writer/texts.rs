@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::GroupWriter;
 use super::compose::common_prefix;
 use super::encoded_node::EncodedNode;
-use crate::columns::blocks::Nature;
+use crate::columns::blocks::StreamKind;
 use crate::columns::limits::MAX_PIECES;
 use crate::columns::node::text;
 use crate::columns::written::{
@@ -26,17 +26,17 @@ const FEW: usize = 3;
 const MIN_ENCODED_BYTES: usize = 16;
 
 /// Different texts in the order in which they first come up, and which of them each is.
-pub(super) struct Different<'t> {
+pub(super) struct DistinctTexts<'t> {
     pub(super) texts: Vec<&'t [u8]>,
     pub(super) of_entry: Vec<u16>,
 }
 
 /// The different ones of texts; `None` where they are so many that naming them saves nothing.
-pub(super) fn different<'t>(texts: &[&'t [u8]]) -> Option<Different<'t>> {
+pub(super) fn different<'t>(texts: &[&'t [u8]]) -> Option<DistinctTexts<'t>> {
     /// Texts after which the final number of different texts is estimated.
     const PROBE: usize = 512;
     let mut numbers: HashMap<&[u8], u16> = HashMap::default();
-    let mut different = Different { texts: Vec::new(), of_entry: Vec::with_capacity(texts.len()) };
+    let mut different = DistinctTexts { texts: Vec::new(), of_entry: Vec::with_capacity(texts.len()) };
     for text in texts {
         let next = u16::try_from(different.texts.len()).ok()?;
         let number = *numbers.entry(text).or_insert(next);
@@ -60,7 +60,7 @@ impl GroupWriter<'_> {
             return EncodedNode::new(text::CONSTANT, texts.len()).bytes(first);
         }
         if steps == 0 || texts.len() < FEW {
-            return self.raw(texts, rows, Nature::Text);
+            return self.raw(texts, rows, StreamKind::Text);
         }
         if let Some((node, _)) = self.meaning(texts, rows) {
             return node;
@@ -84,7 +84,7 @@ impl GroupWriter<'_> {
 
     /// Writes the texts as they are, by their pattern, or by their common beginning with the text before, whichever is smallest.
     fn lightest(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, steps: usize) -> EncodedNode {
-        let mut best = self.raw(texts, rows, Nature::Text);
+        let mut best = self.raw(texts, rows, StreamKind::Text);
         let mut lightest = self.scale.weigh(&best);
         for node in [self.pattern(texts, rows, steps), self.prefixed(texts, rows)].into_iter().flatten() {
             let weight = self.scale.weigh(&node);
@@ -95,11 +95,11 @@ impl GroupWriter<'_> {
         best
     }
 
-    pub(super) fn raw(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, nature: Nature) -> EncodedNode {
+    pub(super) fn raw(&mut self, texts: &[&[u8]], rows: Option<&[u16]>, nature: StreamKind) -> EncodedNode {
         let lengths: Vec<i64> = texts.iter().filter_map(|text| i64::try_from(text.len()).ok()).collect();
         let lengths = self.numbers(&lengths, rows, 2);
         let bytes = texts.concat();
-        let nature = if self.scale.looks_random(&bytes) { Nature::Bytes } else { nature };
+        let nature = if self.scale.looks_random(&bytes) { StreamKind::Bytes } else { nature };
         EncodedNode::new(text::RAW, texts.len()).with(lengths).stream(nature, bytes)
     }
 
@@ -178,7 +178,7 @@ impl GroupWriter<'_> {
         let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
         match different(&bytes) {
             Some(found) => self.dictionary(found, rows, 0).0,
-            None => self.raw(&bytes, rows, Nature::Bytes),
+            None => self.raw(&bytes, rows, StreamKind::Bytes),
         }
     }
 
@@ -186,7 +186,7 @@ impl GroupWriter<'_> {
     /// of frequency, whichever is smaller; the numbers are returned as they were written.
     pub(super) fn dictionary(
         &mut self,
-        found: Different<'_>,
+        found: DistinctTexts<'_>,
         rows: Option<&[u16]>,
         steps: usize,
     ) -> (EncodedNode, Vec<u16>, usize) {
@@ -196,7 +196,7 @@ impl GroupWriter<'_> {
         let as_numbers =
             |of_entry: &[u16]| of_entry.iter().map(|number| i64::from(*number)).collect::<Vec<_>>();
         let mut numbers = self.numbers(&as_numbers(&found.of_entry), rows, NUMBER_STEPS);
-        let Different { mut texts, mut of_entry } = found;
+        let DistinctTexts { mut texts, mut of_entry } = found;
         if count > BYTE {
             let (by_rank, order) = by_frequency(&of_entry, count);
             let ranked = self.numbers(&as_numbers(&by_rank), rows, NUMBER_STEPS);
@@ -207,7 +207,7 @@ impl GroupWriter<'_> {
             }
         }
         let entries = match steps {
-            0 => self.raw(&texts, None, Nature::Bytes),
+            0 => self.raw(&texts, None, StreamKind::Bytes),
             _ => self.texts(&texts, None, steps - 1),
         };
         let node = EncodedNode::new(text::DICTIONARY, of_entry.len()).number(count as u64);
@@ -256,7 +256,7 @@ impl GroupWriter<'_> {
             return None;
         }
         let behind = texts.iter().zip(&shared).map(|(text, shared)| text.get(*shared..));
-        let behind = self.raw(&behind.collect::<Option<Vec<_>>>()?, rows, Nature::Text);
+        let behind = self.raw(&behind.collect::<Option<Vec<_>>>()?, rows, StreamKind::Text);
         let shared: Vec<i64> = shared.into_iter().filter_map(|shared| i64::try_from(shared).ok()).collect();
         let shared = self.numbers(&shared, rows, 2);
         Some(EncodedNode::new(text::PREFIXED, texts.len()).with(shared).with(behind))

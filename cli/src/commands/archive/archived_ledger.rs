@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_archive_format::{ArchiveError, SignedManifest};
-use bitacora_archiver::{KeptArchives, KeptError, Objects, StoredArchive, StoredError, kept_archives};
+use bitacora_archiver::{
+    KnownArchives, ManifestFolderError, Objects, StoredArchive, StoredError, known_archives,
+};
 use bitacora_data_folder::archive_store;
 use bitacora_formats::{LedgerId, Position, SigningChain, parse_signing_chain};
 use bitacora_ledger::{Environment, KnownSegments};
@@ -59,17 +61,17 @@ impl ArchivedLedger {
     }
 
     /// Returns the archives that the ledger knows.
-    pub(super) fn kept(&self) -> Result<KeptArchives, ArchiveFailure> {
+    pub(super) fn kept(&self) -> Result<KnownArchives, ArchiveFailure> {
         let store = (&self.objects, &*self.environment.disk);
-        Ok(kept_archives(store, &self.folder, self.ledger, &self.signers)?)
+        Ok(known_archives(store, &self.folder, self.ledger, &self.signers)?)
     }
 
     /// Returns the manifests of the archives that hold these positions. Without positions, returns all manifests, and the lost ranges.
     pub(super) fn kept_at(
         &self,
         positions: &[Position],
-    ) -> Result<(Vec<SignedManifest>, Vec<KeptError>), ArchiveFailure> {
-        let KeptArchives { archives, mut lost } = self.kept()?;
+    ) -> Result<(Vec<SignedManifest>, Vec<ManifestFolderError>), ArchiveFailure> {
+        let KnownArchives { archives, mut lost } = self.kept()?;
         let kept: Vec<SignedManifest> = archives.into_iter().map(|one| one.manifest).collect();
         if positions.is_empty() {
             return Ok((kept, lost));

@@ -1,7 +1,7 @@
 //! `archive list` and `archive show`: archives and their manifests.
 
 use bitacora_archive_format::{Manifest, SignedManifest};
-use bitacora_archiver::{ArchiveStoreError, KeptArchive, KeptArchives, KeptError, ManifestHome};
+use bitacora_archiver::{ArchiveStoreError, KnownArchive, KnownArchives, ManifestFolderError, ManifestHome};
 use bitacora_formats::{Position, format_time};
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ enum Presence {
 
 pub(super) fn list(global: &Global, output: &mut Output) -> Result<Exit, CommandError> {
     let place = OpenedLedger::for_reading(global)?;
-    let KeptArchives { archives: kept, lost } = place.known.kept()?;
+    let KnownArchives { archives: kept, lost } = place.known.kept()?;
     let found: Vec<Presence> = kept.iter().map(|one| presence(&place.known, &one.manifest)).collect();
     let is_whole = lost.is_empty() && found.iter().all(|presence| matches!(presence, Presence::Bytes(_)));
     if global.json {
@@ -75,17 +75,17 @@ fn said_of(home: ManifestHome) -> &'static str {
 }
 
 /// Returns a lost archive, which no store brings back, as JSON.
-pub(super) fn lost_json(lost: &KeptError) -> Value {
+pub(super) fn lost_json(lost: &ManifestFolderError) -> Value {
     let why = lost.to_string();
     match lost {
-        KeptError::Lost { first, last, .. } => {
+        ManifestFolderError::Lost { first, last, .. } => {
             json!({"first": first.to_string(), "last": last.to_string(), "why": why})
         }
         _ => json!({"why": why}),
     }
 }
 
-fn line_json(one: &KeptArchive, presence: &Presence) -> Value {
+fn line_json(one: &KnownArchive, presence: &Presence) -> Value {
     let home = match one.home {
         ManifestHome::Kept => "kept",
         ManifestHome::PutBack => "put-back",

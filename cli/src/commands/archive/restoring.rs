@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_archiver::{
-    ArchiveProgress, Reach, RestoreReport, UnusedArchive, archived_ledgers, restore as restore_ledger,
+    ArchiveProgress, RestoreReport, RestoreScope, UnusedArchive, archived_ledgers, restore as restore_ledger,
 };
 use bitacora_data_folder::archive_store;
 use bitacora_formats::LedgerId;
@@ -59,7 +59,8 @@ pub(super) fn restore(
     let path = folder.ledger(&global.ledger);
     let progress = Arc::new(ArchiveProgress::default());
     let told = Arc::clone(&progress);
-    let reach = if arguments.as_far_as_possible { Reach::AsFarAsPossible } else { Reach::Whole };
+    let reach =
+        if arguments.as_far_as_possible { RestoreScope::AsFarAsPossible } else { RestoreScope::Whole };
     let restored = interruptible(&progress, move || {
         Ok(restore_ledger(&environment, &objects, (id, reach), &keyring, &path, &told)?)
     })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_archiver::{
-    AcceptedArchive, ArchivePace, ArchiveRun, Archiver, Due, Outcome, Period, Release, Rules,
+    AcceptedArchive, ArchivePace, ArchiveRun, Archiver, DueRange, Outcome, Period, Release, Rules,
 };
 use bitacora_formats::Micros;
 use bitacora_ledger::ReleaseExtent;
@@ -117,7 +117,7 @@ pub(super) fn plan(
     Ok(Exit::Done)
 }
 
-fn due_json(due: &Due) -> Value {
+fn due_json(due: &DueRange) -> Value {
     json!({"first": due.first.to_string(), "last": due.last.to_string(), "events": due.events()})
 }
 

@@ -5,7 +5,7 @@ use bitacora_formats::{Data, Event, Json, Micros, format_time};
 use super::foreign::{Dialect, asked, told};
 use super::json_text::Object;
 use super::random::SplitMix;
-use super::tools::{Desk, GeneratedCall};
+use super::tools::{ArgumentSources, GeneratedCall};
 use super::words::Vocabulary;
 
 /// The events of one append and how many of them the client submitted; the rest were derived from those.
@@ -122,7 +122,8 @@ impl GeneratedSession {
     }
 
     fn tool_requested(&mut self, random: &mut SplitMix, mut events: Vec<Event<'static>>) -> Request {
-        let mut desk = Desk { random, words: self.words, folder: &self.folder, spaced: self.spaced };
+        let mut desk =
+            ArgumentSources { random, words: self.words, folder: &self.folder, spaced: self.spaced };
         let call = desk.call();
         self.calls += 1;
         let id = match self.harness.0 {

@@ -13,7 +13,7 @@ pub(crate) struct GeneratedCall {
 }
 
 /// The sources from which the arguments of a call are made.
-pub(crate) struct Desk<'a> {
+pub(crate) struct ArgumentSources<'a> {
     pub(crate) random: &'a mut SplitMix,
     pub(crate) words: Vocabulary,
     /// The project's folder.
@@ -21,7 +21,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) spaced: bool,
 }
 
-impl Desk<'_> {
+impl ArgumentSources<'_> {
     pub(crate) fn call(&mut self) -> GeneratedCall {
         match self.random.between(0, 99) {
             0..30 => self.shell(),

@@ -137,13 +137,13 @@ fn a_segment_that_does_not_go_on_from_the_one_before_is_corrupt() {
 }
 
 /// A writer that holds the segment's own key and can sign what it likes.
-struct Liar {
+struct Forger {
     bytes: Vec<u8>,
     key: SigningKey,
     tip: ChainTip,
 }
 
-impl Liar {
+impl Forger {
     /// Begins a segment of the sample ledger.
     fn new() -> Self {
         let mut ledger = SampleLedger::new(1);
@@ -245,7 +245,7 @@ fn a_signed_frame_that_lies_is_corrupt() {
         ),
     ];
     for (lie, mut kind) in lies {
-        let mut liar = Liar::new();
+        let mut liar = Forger::new();
         liar.frame(&liar.header(1));
         let mut header = liar.header(2);
         lie(&mut header);
@@ -262,7 +262,7 @@ fn a_signed_frame_that_lies_is_corrupt() {
 
 #[test]
 fn a_signed_footer_that_lies_is_corrupt() {
-    assert!(matches!(walk(&Liar::closed_with(|_| ()), None), (2, WalkEnd::Whole, _)));
+    assert!(matches!(walk(&Forger::closed_with(|_| ()), None), (2, WalkEnd::Whole, _)));
     let position = |number| Position::new(number).unwrap();
     let (right_root, other_root) = (TreeHash([7; 32]), TreeHash([6; 32]));
     let lies: [ForgedChange<SegmentFooter>; 7] = [
@@ -290,15 +290,15 @@ fn a_signed_footer_that_lies_is_corrupt() {
         ),
     ];
     for (lie, kind) in lies {
-        assert_eq!(corrupt(&Liar::closed_with(lie), None).kind, kind);
+        assert_eq!(corrupt(&Forger::closed_with(lie), None).kind, kind);
     }
-    let damage = corrupt(&Liar::closed_with(|footer| footer.previous = ChainHash([1; 32])), None);
+    let damage = corrupt(&Forger::closed_with(|footer| footer.previous = ChainHash([1; 32])), None);
     assert!(matches!(damage.kind, DamageKind::PreviousHash { .. }), "{damage}");
 }
 
 #[test]
 fn frames_of_another_key_are_found_by_the_last_signature_and_placed_by_every_one() {
-    let mut liar = Liar::new();
+    let mut liar = Forger::new();
     liar.frame(&liar.header(1));
     let own = liar.bytes.len() as u64;
     liar.key = SigningKey::from_bytes(&[1; 32]);
@@ -318,7 +318,7 @@ fn frames_of_another_key_are_found_by_the_last_signature_and_placed_by_every_one
 
 #[test]
 fn a_footer_of_another_key_is_corrupt() {
-    let mut liar = Liar::new();
+    let mut liar = Forger::new();
     liar.frame(&liar.header(1));
     liar.frame(&liar.header(2));
     let mut footer = liar.footer();
@@ -344,7 +344,7 @@ fn a_header_changed_after_its_certificate_is_corrupt_whatever_is_built_on_it() {
     let honest = |_: &mut SegmentHeader| {};
     let created = |header: &mut SegmentHeader| header.created.0 += 1;
     let key = move |header: &mut SegmentHeader| header.signing_public = other_key;
-    let liars = [Liar::behind(honest), Liar::behind(created), Liar::behind(key)];
+    let liars = [Forger::behind(honest), Forger::behind(created), Forger::behind(key)];
     for (mut liar, is_certified) in liars.into_iter().zip([true, false, false]) {
         liar.frame(&liar.header(1));
         if is_certified {

@@ -48,7 +48,7 @@ pub(super) fn ruled<'s>(
         return PolicyRuling::NoPolicy;
     }
     let Some(policy) = state.policy() else { return PolicyRuling::Unreadable };
-    let circumstances = Circumstances {
+    let circumstances = RuleContext {
         risk,
         time_of_day: state.time_of_day(facts, time),
         local,
@@ -66,7 +66,7 @@ impl State {
 
 /// The circumstances that rules look at and that the call itself does not say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct RuleContext<'a> {
     /// The risk that the registry gives the tool, where it knows the tool.
     pub(crate) risk: Option<Risk>,
     pub(crate) time_of_day: Micros,
@@ -82,7 +82,7 @@ pub(crate) fn rule_on<'p>(
     policy: &'p Policy,
     facts: &CallFacts,
     matches: &ArgumentMatches,
-    circumstances: &Circumstances<'_>,
+    circumstances: &RuleContext<'_>,
 ) -> RuleVerdict<'p> {
     let cwd = facts.cwd.as_deref().and_then(clean_folder);
     let judge = |context: CallPart<'_>| {

@@ -14,13 +14,13 @@ pub(crate) type CheckKey = (String, Name, Option<Name>);
 
 /// The conditions that do not hold before calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Unmet {
+pub(crate) struct FailedPreconditions {
     by_check: UndoMap<CheckKey, BrokenCondition>,
     leaving: UndoMap<(Micros, CheckKey), ()>,
     shares: PerAgentQuota,
 }
 
-impl Unmet {
+impl FailedPreconditions {
     pub(crate) fn is_empty(&self) -> bool {
         self.by_check.len() == 0
     }

@@ -54,16 +54,16 @@ fn the_first_few_violations_are_told_or_of_a_large_value_none() {
     let schema = compiled(&json!({"items": {"type": "string"}}));
     let check = |count: usize| schema.check(&json!(vec![7; count]), str::to_owned).unwrap_err();
     for count in [1, MAX_VIOLATIONS, MAX_VIOLATIONS + 1, 99] {
-        let Misfit::Told(told) = check(count) else { panic!("{count} are not told") };
+        let SchemaMismatch::Told(told) = check(count) else { panic!("{count} are not told") };
         let mut all: Vec<_> = (0..count).map(|at| format!("/{at}")).collect();
         all.sort();
         all.truncate(MAX_VIOLATIONS);
         assert_eq!(told.into_iter().map(|violation| violation.pointer).collect::<Vec<_>>(), all);
     }
     let most = usize::try_from(MAX_TOLD_STEPS / schema.steps).unwrap() - 1;
-    assert!(matches!(check(most), Misfit::Told(_)));
-    assert_eq!(check(most + 1), Misfit::Untold);
-    assert_eq!(check(most + 2), Misfit::Untold);
+    assert!(matches!(check(most), SchemaMismatch::Told(_)));
+    assert_eq!(check(most + 1), SchemaMismatch::Untold);
+    assert_eq!(check(most + 2), SchemaMismatch::Untold);
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn a_value_is_looked_at_up_to_the_last_step_that_there_may_be() {
     let mut schema = compiled(&json!({}));
     schema.steps = MAX_VALIDATION_STEPS / 10;
     assert_eq!(schema.check(&json!(vec![7; 9]), str::to_owned), Ok(()));
-    assert_eq!(schema.check(&json!(vec![7; 10]), str::to_owned), Err(Misfit::TooLarge));
+    assert_eq!(schema.check(&json!(vec![7; 10]), str::to_owned), Err(SchemaMismatch::TooLarge));
 }
 
 #[test]
 fn an_error_is_told_in_one_line_that_is_not_long() {
-    assert_eq!(told("one\ntwo\tthree"), "one two three");
+    assert_eq!(one_line("one\ntwo\tthree"), "one two three");
     let long = "é".repeat(MAX_TOLD_BYTES);
-    assert_eq!(told(&format!("x{long}")), format!("x{}", "é".repeat((MAX_TOLD_BYTES - 1) / 2)));
+    assert_eq!(one_line(&format!("x{long}")), format!("x{}", "é".repeat((MAX_TOLD_BYTES - 1) / 2)));
 }

@@ -1,5 +1,5 @@
 use bitacora_formats::{Data, Event, Json, Micros, Position, StreamVersion};
-use bitacora_vocabulary::Fit;
+use bitacora_vocabulary::SchemaMatch;
 use serde_json::json;
 
 use super::*;
@@ -103,15 +103,15 @@ fn data_is_held_to_the_newest_version_that_is_durable() {
     let governance = Governance::default();
     let check = |data: &Value| governance.check_registered("build.done", Some(data.to_string().as_bytes()));
     let (one, nothing) = (json!({"commit": "c1", "more": [1]}), json!({}));
-    assert_eq!(check(&one), Ok(Fit::Unlisted));
+    assert_eq!(check(&one), Ok(SchemaMatch::Unlisted));
 
     let first = event(&json!({"type": "build.done", "version": 1, "schema": build()}));
     let mut staged = governance.state().fork();
     staged.react(&placed(&first)).unwrap();
     staged.keep();
-    assert_eq!(check(&one), Ok(Fit::Unlisted), "what is staged can still be lost");
+    assert_eq!(check(&one), Ok(SchemaMatch::Unlisted), "what is staged can still be lost");
     governance.state().fold(&[placed(&first)]);
-    assert_eq!(check(&one), Ok(Fit::Registered));
+    assert_eq!(check(&one), Ok(SchemaMatch::Registered));
     let error = check(&nothing).unwrap_err();
     assert_eq!(error.pointer, "");
     assert_eq!(error.problem, "does not fit `required` in version 1 of `build.done`");
@@ -121,11 +121,11 @@ fn data_is_held_to_the_newest_version_that_is_durable() {
         let error = governance.check_registered("build.done", none).unwrap_err();
         assert_eq!(error.problem, "has to be JSON for this type");
     }
-    assert_eq!(governance.check_registered("build.begun", None), Ok(Fit::Unlisted));
+    assert_eq!(governance.check_registered("build.begun", None), Ok(SchemaMatch::Unlisted));
 
     let second = event(&json!({"type": "build.done", "version": 2, "schema": {"maxProperties": 0}}));
     governance.state().fold(&[placed(&second)]);
-    assert_eq!(check(&nothing), Ok(Fit::Registered));
+    assert_eq!(check(&nothing), Ok(SchemaMatch::Registered));
     assert!(check(&one).unwrap_err().problem.contains("version 2"));
 }
 

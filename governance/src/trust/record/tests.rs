@@ -89,7 +89,7 @@ fn what_happened_before_counts_as_if_it_had_been_observed_first() {
     let mut rng = SeededRng::new(51);
     for _ in 0..2_000 {
         let [mut before, mut own, mut both] = [TrustRecord::default(); 3];
-        // Few enough for streaks that go on, and more than are remembered one by one.
+        // Few enough for streaks that go on, and more than are stored one by one.
         let (first, all) = (rng.below(60), rng.below(120));
         let likely = rng.one_of(&[1, 4, 100]);
         for step in 0..all {
@@ -131,7 +131,7 @@ fn the_last_fifty_outcomes_are_those_of_a_plain_list() {
 }
 
 #[test]
-fn each_kind_of_outcome_is_remembered_apart() {
+fn each_kind_of_outcome_is_stored_apart() {
     let mut kinds = Vec::new();
     for outcome in OUTCOMES {
         for check in [None, Some(false)] {

@@ -3,13 +3,13 @@
 use bitacora_formats::Event;
 use serde_json::json;
 
-use super::RandomActs;
+use super::RandomRequests;
 use super::documents::AGENTS;
 
 /// Identical calls of one run: one more than it may have.
 const ROUNDS: usize = 4;
 
-impl RandomActs {
+impl RandomRequests {
     /// The same call of one run again and again: more often than it may be.
     pub(super) fn going_round(&mut self) -> Vec<Event<'static>> {
         (0..ROUNDS)

@@ -23,9 +23,9 @@ fn binding(first: u32, last: u32) -> IdTableBinding {
 }
 
 /// Keys and entries that follow from a seed.
-struct Draw(SeededRng);
+struct RandomEntries(SeededRng);
 
-impl Draw {
+impl RandomEntries {
     fn new(seed: u64) -> Self {
         Self(SeededRng::new(seed))
     }
@@ -48,7 +48,7 @@ impl Draw {
 }
 
 fn entries(seed: u64, count: usize) -> Vec<IdEntry> {
-    let mut draw = Draw::new(seed);
+    let mut draw = RandomEntries::new(seed);
     (0..count).map(|_| draw.entry()).collect()
 }
 
@@ -70,7 +70,7 @@ fn assert_holds(table: &IdTable, entries: &[IdEntry]) {
         assert_eq!(table.lookup(&entry.key).unwrap(), Some(known(entry)));
     }
     let held: HashMap<_, _> = entries.iter().map(|entry| (entry.key, known(entry))).collect();
-    let mut draw = Draw::new(0xab5e);
+    let mut draw = RandomEntries::new(0xab5e);
     for _ in 0..2_000 {
         let key = draw.key();
         assert_eq!(table.lookup(&key).unwrap(), held.get(&key).copied());

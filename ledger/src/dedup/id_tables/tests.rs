@@ -314,9 +314,9 @@ fn a_table_that_does_not_fit_the_log_covers_nothing() {
 }
 
 /// Ends the readers, also where the test fails.
-struct Done<'d>(&'d AtomicBool);
+struct StopOnDrop<'d>(&'d AtomicBool);
 
-impl Drop for Done<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
@@ -343,7 +343,7 @@ fn readers_never_miss_an_identity_while_tables_change() {
                 }
             });
         }
-        let _done = Done(&done);
+        let _done = StopOnDrop(&done);
         for number in 2..=60 {
             add_segments(&tables, number..=number);
             reached.store(number, Ordering::Release);

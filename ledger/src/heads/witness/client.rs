@@ -30,9 +30,9 @@ impl WitnessClient {
         witness: String,
         size: u64,
         (old, asked): (u64, u64),
-    ) -> Result<u64, NoCosignature> {
+    ) -> Result<u64, CosignFailure> {
         if size == old || size > asked {
-            return Err(NoCosignature::Nonsense { witness, size });
+            return Err(CosignFailure::Nonsense { witness, size });
         }
         self.is_due = true;
         Ok(size)
@@ -41,7 +41,7 @@ impl WitnessClient {
 
 /// The reasons for which a witness's answer holds no cosignature.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoCosignature {
+pub(crate) enum CosignFailure {
     #[error(transparent)]
     Witness(#[from] WitnessError),
     #[error("witness {witness}: {source}; its answer is not believed")]
@@ -63,7 +63,7 @@ pub(crate) fn contradiction(
 ) -> Option<Rollback> {
     let witness = witness.to_owned();
     if size > head.get() {
-        return Some(Rollback::Witnessed { witness, remembered: size, found: head.get() });
+        return Some(Rollback::Witnessed { witness, known: size, found: head.get() });
     }
     (size == old && size == asked).then_some(Rollback::WitnessedHistory { witness, size })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::Origin;
+use bitacora_formats::LedgerOrigin;
 
 use crate::heads::cosigned::CosignedFile;
 use crate::heads::signer_handle::PublishedHead;
@@ -54,7 +54,7 @@ pub(crate) struct State {
 pub(crate) struct WitnessPublisherStart {
     pub(crate) witnesses: Witnesses,
     /// The origin of the heads that are brought. An earlier generation is another log to a witness.
-    pub(crate) origin: Origin,
+    pub(crate) origin: LedgerOrigin,
     /// The cosigned head beside the newest segment that has one.
     pub(crate) kept: Option<CosignedFile>,
     /// The size that each witness said it cosigned last.

@@ -13,14 +13,14 @@ use crate::limits::WITNESS_OPENING_PATIENCE;
 
 /// The answers of the witnesses.
 #[derive(Default)]
-pub(crate) struct WitnessMemory {
+pub(crate) struct WitnessFindings {
     /// The number of events that each has cosigned; `None` where it is not known.
     pub(crate) sizes: Vec<Option<u64>>,
     /// The difference between the ledger and what one of them has cosigned.
     pub(crate) differs: Option<Rollback>,
 }
 
-impl WitnessMemory {
+impl WitnessFindings {
     /// Shows each witness a head that the ledger has, as if it had cosigned that one last: so nothing changes there, and a
     /// witness that has cosigned another says which. One that does not answer says nothing: what has to answer is the anchor.
     pub(crate) fn ask(witnesses: &Witnesses, (note, size): (&str, u64), head: Position) -> Self {
@@ -33,7 +33,7 @@ impl WitnessMemory {
         let answers = poll.gather(WITNESS_OPENING_PATIENCE);
         if answers.len() < witnesses.witnesses.len() {
             let silent = witnesses.witnesses.len() - answers.len();
-            tell_silent(silent, WITNESS_OPENING_PATIENCE);
+            report_silent_witnesses(silent, WITNESS_OPENING_PATIENCE);
         }
         for answer in answers {
             let said = match answer.outcome {
@@ -64,7 +64,7 @@ impl WitnessMemory {
     /// Of several contradictions the one of the largest head is told.
     fn remember(&mut self, rollback: Rollback) {
         let size = |rollback: &Rollback| match rollback {
-            Rollback::Witnessed { remembered, .. } => *remembered,
+            Rollback::Witnessed { known, .. } => *known,
             Rollback::WitnessedHistory { size, .. } => *size,
             _ => 0,
         };
@@ -74,7 +74,7 @@ impl WitnessMemory {
     }
 }
 
-fn tell_silent(silent: usize, patience: Duration) {
+fn report_silent_witnesses(silent: usize, patience: Duration) {
     tracing::warn!(
         silent,
         seconds = patience.as_secs(),

@@ -1,7 +1,7 @@
 //! The steps of an opening for writing that read the log and compare it. None of them changes a byte of the log, but the one that puts
 //! frames back.
 
-use crate::host::index_folder::{INDEX, TrialTables, remove_tables};
+use crate::host::index_folder::{INDEX, ScratchTables, remove_tables};
 use crate::loss::{DeclaredLoss, LossPolicy};
 use crate::open_error::OpenError;
 use crate::opening::for_writing::folder::{KeyedFolder, OpeningContext};
@@ -21,7 +21,7 @@ struct LogRead<'a> {
     context: OpeningContext<'a>,
     replayed: ReplayedLog,
     /// The tables of a replay that used none of the ledger's; kept until the next replay.
-    trial: Option<TrialTables>,
+    trial: Option<ScratchTables>,
 }
 
 /// The result of the first replay. It may have taken from tables what they cover.
@@ -66,7 +66,7 @@ impl<'a> DiskLog<'a> {
         let (disk, folder) = (context.disk(), context.folder);
         let unwritten = UnwrittenFrames::all(disk, folder, replayed.keys.index_key());
         if context.loss_policy == LossPolicy::Declare {
-            let tables = TrialTables::new(&context.environment.disk, folder)
+            let tables = ScratchTables::new(&context.environment.disk, folder)
                 .map_err(context.failed("trying the log"))?;
             *replayed = context.replay(Some(tables.folder()))?;
             refuse_unknown_end(&replayed.tail)?;
@@ -124,7 +124,7 @@ pub(super) struct ComparedLog<'a> {
 pub(super) struct ComparedParts<'a> {
     pub(super) context: OpeningContext<'a>,
     pub(super) replayed: ReplayedLog,
-    pub(super) trial: Option<TrialTables>,
+    pub(super) trial: Option<ScratchTables>,
     pub(super) known_heads: Option<KnownHeads>,
     pub(super) loss: Option<DeclaredLoss>,
 }

@@ -78,12 +78,12 @@ fn record_opening(shared: &SharedState, cuts: &[CutRecord], epoch: Epoch, reacto
 }
 
 /// A ledger that is open to the end, with the threads that sign its heads and bring them to witnesses.
-pub(super) struct HeadsBegun {
+pub(super) struct SigningLedger {
     ledger: OpenLedger,
     loss: Option<DeclaredLoss>,
 }
 
-impl HeadsBegun {
+impl SigningLedger {
     pub(super) fn start(RecordedOpening { running }: RecordedOpening) -> Result<Self, OpenError> {
         let RunningParts { ledger, loss, heads, is_damaged, .. } = running;
         let Some(start) = heads.filter(|_| !is_damaged) else { return Ok(Self { ledger, loss }) };

@@ -3,13 +3,13 @@
 use crate::heads::head_files;
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
+use crate::opening::events_behind_damage;
 use crate::opening::for_writing::folder::OpeningContext;
 use crate::opening::for_writing::log_read::{ComparedLog, ComparedParts};
 use crate::opening::loss_record;
 use crate::opening::recover;
 use crate::opening::released_files;
 use crate::opening::signing_keys;
-use crate::opening::whole_behind;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segments::quarantine::{self, CutRecord};
 use crate::signing::known_heads::KnownHeads;
@@ -71,7 +71,7 @@ impl<'a> RepairedFolder<'a> {
         let LogParts { context, replayed, loss, .. } = &mut log;
         let (disk, folder, keyring) = (context.disk(), context.folder, &context.keyring);
         if replayed.tail.is_corrupt() {
-            whole_behind::take_in(disk, folder, keyring, replayed)
+            events_behind_damage::take_in(disk, folder, keyring, replayed)
                 .map_err(context.failed("looking for what is whole"))?;
             return Ok(Self { log, cuts: Vec::new() });
         }

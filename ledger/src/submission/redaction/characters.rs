@@ -86,12 +86,12 @@ pub(super) fn begins(json: &[u8], at: usize, replaced: usize, joins: impl Fn(u8)
 
 /// The end of the string that was asked about last; a long string with many secrets is scanned once.
 #[derive(Debug, Default)]
-pub(super) struct StringAhead {
+pub(super) struct StringEnd {
     end: usize,
     is_value: bool,
 }
 
-impl StringAhead {
+impl StringEnd {
     /// Returns `true` if the string around `at` is a value and not the name of a member. `at` is the place of a character or the string's
     /// end; calls must come with rising `at`.
     pub(super) fn is_value(&mut self, json: &[u8], at: usize) -> bool {

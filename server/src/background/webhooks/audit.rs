@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bitacora_formats::{LedgerName, Micros};
 
-use super::webhook::{NotTaken, Notice, Webhook};
+use super::webhook::{DeliveryFailure, Notice, Webhook};
 use crate::json::JsonWriter;
 use crate::ledgers::readiness::why_slot_is_not_ready;
 use crate::ledgers::slot::Slot;
@@ -49,7 +49,7 @@ impl Audit {
             .retain(|name, known| slots.contains_key(name) && (known.why.is_some() || known.is_told));
         let mut over = Vec::new();
         for (name, known) in &mut self.impaired {
-            if known.tell(name, now, webhook).await {
+            if known.notify(name, now, webhook).await {
                 over.push(name.clone());
             }
         }
@@ -65,7 +65,7 @@ impl LedgerOutage {
     }
 
     /// Tells what there is to tell; whether that was the last word.
-    async fn tell(&mut self, name: &LedgerName, now: Micros, webhook: &Webhook) -> bool {
+    async fn notify(&mut self, name: &LedgerName, now: Micros, webhook: &Webhook) -> bool {
         let is_restored = self.why.is_none();
         let is_due =
             is_restored || (!self.is_told && now.0.saturating_sub(self.since.0) >= micros(IMPAIRED_PATIENCE));
@@ -74,16 +74,16 @@ impl LedgerOutage {
         }
         let notice = self.notice(name, now);
         let sent = webhook.send(&notice, now).await;
-        if let Err(unwanted @ NotTaken::Unwanted) = &sent {
+        if let Err(unwanted @ DeliveryFailure::Unwanted) = &sent {
             webhook.give_up(&notice, &unwanted.to_string());
         }
         match sent {
-            Ok(()) | Err(NotTaken::Unwanted) => {
+            Ok(()) | Err(DeliveryFailure::Unwanted) => {
                 self.is_told = true;
                 self.pause = MIN_NOTICE_PAUSE;
                 is_restored
             }
-            Err(NotTaken::Yet(error)) => {
+            Err(DeliveryFailure::Yet(error)) => {
                 tracing::warn!(notice = notice.id, %error, "a notice was not taken; it is sent again");
                 self.next_try = Micros(now.0.saturating_add(micros(self.pause)));
                 self.pause = (self.pause * 2).min(MAX_NOTICE_PAUSE);

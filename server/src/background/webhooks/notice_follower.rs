@@ -12,7 +12,7 @@ use bitacora_vocabulary::{
 use tokio::sync::watch;
 
 use super::cursor::Cursor;
-use super::webhook::{NotTaken, Notice, Webhook};
+use super::webhook::{DeliveryFailure, Notice, Webhook};
 use crate::api::Api;
 use crate::http::phase::Phase;
 use crate::json::JsonWriter;
@@ -63,7 +63,7 @@ impl NoticeFollower {
                 }
                 _ = self.phase.wait_for(|phase| *phase > Phase::Serving) => return,
             }
-            match self.tell(after).await {
+            match self.notify(after).await {
                 Ok(reached) => after = reached,
                 Err(ShutdownBegan) => return,
             }
@@ -71,7 +71,7 @@ impl NoticeFollower {
     }
 
     /// Tells of durable events behind `after`; returns the position that it came to.
-    async fn tell(&mut self, after: After) -> Result<After, ShutdownBegan> {
+    async fn notify(&mut self, after: After) -> Result<After, ShutdownBegan> {
         let mut from = ReadFrom::After(after);
         loop {
             let page = match self.read(from).await {
@@ -104,11 +104,11 @@ impl NoticeFollower {
             }
             let error = match self.webhook.send(notice, now).await {
                 Ok(()) => return Ok(()),
-                Err(unwanted @ NotTaken::Unwanted) => {
+                Err(unwanted @ DeliveryFailure::Unwanted) => {
                     self.webhook.give_up(notice, &unwanted.to_string());
                     return Ok(());
                 }
-                Err(NotTaken::Yet(error)) => error,
+                Err(DeliveryFailure::Yet(error)) => error,
             };
             tracing::warn!(notice = notice.id, %error, "a notice was not taken; it is sent again");
             self.pause(pause).await?;

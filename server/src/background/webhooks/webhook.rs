@@ -85,7 +85,7 @@ pub(crate) struct Notice {
 
 /// The reason for which a notice was not taken.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotTaken {
+pub(crate) enum DeliveryFailure {
     /// Not yet: it is sent again. Another status than 2xx may mean that it never will be; that is for the receiver's operator to see.
     #[error("{0}")]
     Yet(#[from] io::Error),
@@ -106,7 +106,7 @@ impl Webhook {
     }
 
     /// Sends it once. Returned `Ok` ⇒ it was taken.
-    pub(crate) async fn send(&self, notice: &Notice, now: Micros) -> Result<(), NotTaken> {
+    pub(crate) async fn send(&self, notice: &Notice, now: Micros) -> Result<(), DeliveryFailure> {
         let sent = self.try_send(notice, now).await;
         self.metrics.count_notice(if sent.is_ok() { "delivered" } else { "failed" });
         sent
@@ -118,7 +118,7 @@ impl Webhook {
         tracing::error!(notice = notice.id, why, "this notice is given up; nobody was told of it");
     }
 
-    async fn try_send(&self, notice: &Notice, now: Micros) -> Result<(), NotTaken> {
+    async fn try_send(&self, notice: &Notice, now: Micros) -> Result<(), DeliveryFailure> {
         let (body, timestamp) = (body_of(notice), (now.0 / MICROS_A_SECOND).to_string());
         let signature = signature(&self.target.secret, &notice.id, &timestamp, &body)?;
         let request = self
@@ -134,7 +134,7 @@ impl Webhook {
         let status = response.status();
         match status.as_u16() {
             200..=299 => Ok(()),
-            410 => Err(NotTaken::Unwanted),
+            410 => Err(DeliveryFailure::Unwanted),
             other => Err(io::Error::other(format!("status {other}")).into()),
         }
     }

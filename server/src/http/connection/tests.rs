@@ -7,7 +7,10 @@ use tokio::task::JoinHandle;
 use super::*;
 
 /// A connection to a router whose peer is the returned stream, with room for 64 bytes each way.
-fn connected(router: Router, patience: Patience) -> (DuplexStream, watch::Sender<Phase>, JoinHandle<()>) {
+fn connected(
+    router: Router,
+    patience: ConnectionTimeouts,
+) -> (DuplexStream, watch::Sender<Phase>, JoinHandle<()>) {
     let (peer, stream) = tokio::io::duplex(64);
     let (phase, seen) = watch::channel(Phase::Serving);
     let context = ConnectionContext { router, metrics: Arc::new(Metrics::new()), patience, phase: seen };
@@ -22,7 +25,7 @@ async fn a_panic_is_answered_as_a_problem_that_leaves_the_outcome_open() {
         panic!("a defect")
     }
     let (mut peer, _phase, connection) =
-        connected(Router::new().route("/", get(panics)), Patience::default());
+        connected(Router::new().route("/", get(panics)), ConnectionTimeouts::default());
     peer.write_all(REQUEST).await.unwrap();
     let mut answer = String::new();
     peer.read_to_string(&mut answer).await.unwrap();
@@ -70,7 +73,7 @@ async fn whatever_the_guard_admits_hyper_takes() {
             &field,
             b"\r\n\r\n",
         ];
-        let (mut peer, _phase, _connection) = connected(router.clone(), Patience::default());
+        let (mut peer, _phase, _connection) = connected(router.clone(), ConnectionTimeouts::default());
         peer.write_all(&head.concat()).await.unwrap();
         peer.shutdown().await.unwrap();
         let mut answer = String::new();
@@ -86,7 +89,8 @@ async fn whatever_the_guard_admits_hyper_takes() {
 #[tokio::test]
 async fn a_peer_that_takes_no_answer_is_given_up() {
     let router = Router::new().route("/", get(async || "x".repeat(100_000)));
-    let patience = Patience { write_pause: Duration::from_millis(100), ..Patience::default() };
+    let patience =
+        ConnectionTimeouts { write_pause: Duration::from_millis(100), ..ConnectionTimeouts::default() };
     let (mut peer, _phase, connection) = connected(router, patience);
     peer.write_all(REQUEST).await.unwrap();
     tokio::time::timeout(Duration::from_secs(5), connection).await.unwrap().unwrap();
@@ -96,7 +100,7 @@ async fn a_peer_that_takes_no_answer_is_given_up() {
 async fn a_slow_peer_that_takes_its_answer_is_not_given_up() {
     let router = Router::new().route("/", get(async || "x".repeat(2_000)));
     let (write_pause, answer_bytes_per_s) = (Duration::from_millis(200), 1_000);
-    let patience = Patience { write_pause, answer_bytes_per_s, ..Patience::default() };
+    let patience = ConnectionTimeouts { write_pause, answer_bytes_per_s, ..ConnectionTimeouts::default() };
     let (mut peer, _phase, _connection) = connected(router, patience);
     peer.write_all(REQUEST).await.unwrap();
     let mut taken = 0;
@@ -113,7 +117,8 @@ async fn a_slow_peer_that_takes_its_answer_is_not_given_up() {
 #[tokio::test]
 async fn a_peer_that_takes_its_answer_byte_by_byte_is_given_up() {
     let router = Router::new().route("/", get(async || "x".repeat(20_000)));
-    let patience = Patience { write_pause: Duration::from_millis(200), ..Patience::default() };
+    let patience =
+        ConnectionTimeouts { write_pause: Duration::from_millis(200), ..ConnectionTimeouts::default() };
     let (mut peer, _phase, connection) = connected(router, patience);
     peer.write_all(REQUEST).await.unwrap();
     let reading = tokio::spawn(async move {
@@ -127,7 +132,7 @@ async fn a_peer_that_takes_its_answer_byte_by_byte_is_given_up() {
 
 #[tokio::test]
 async fn a_peer_that_never_stops_sending_is_cut_after_a_refusal() {
-    let patience = Patience { linger: Duration::from_millis(100), ..Patience::default() };
+    let patience = ConnectionTimeouts { linger: Duration::from_millis(100), ..ConnectionTimeouts::default() };
     let (peer, _phase, connection) = connected(Router::new(), patience);
     let (mut reader, mut writer) = tokio::io::split(peer);
     let sending = tokio::spawn(async move {
@@ -144,7 +149,7 @@ async fn a_peer_that_never_stops_sending_is_cut_after_a_refusal() {
 #[tokio::test]
 async fn what_goes_on_past_the_grace_is_cut() {
     let router = Router::new().route("/", get(async || std::future::pending::<()>().await));
-    let (mut peer, phase, mut connection) = connected(router, Patience::default());
+    let (mut peer, phase, mut connection) = connected(router, ConnectionTimeouts::default());
     peer.write_all(REQUEST).await.unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     phase.send_replace(Phase::Draining);

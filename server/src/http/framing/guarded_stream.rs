@@ -16,7 +16,9 @@ use super::patience::PeerWait;
 use super::refusal::Refusal;
 use crate::http::lanes::Arrival;
 use crate::http::pool::PoolPart;
-use crate::limits::{CONNECTION_STALL, GIVING_WAY_LINGER, NAMELESS_STALL, Patience, READ_BUFFER_BYTES};
+use crate::limits::{
+    CONNECTION_STALL, ConnectionTimeouts, GIVING_WAY_LINGER, NAMELESS_STALL, READ_BUFFER_BYTES,
+};
 
 /// The request that hyper is given in place of a refused head. So the refusal is answered in its turn, after the answers to the requests
 /// before it. Only [`Verdict`] says which request it is: a client that sends the same bytes asks for `/` and nothing else.
@@ -62,7 +64,7 @@ impl LongBody {
 pub(crate) struct GuardedStream<S> {
     stream: S,
     framing: RequestFraming,
-    patience: Patience,
+    patience: ConnectionTimeouts,
     verdict: Verdict,
     long_bodies: LongBodies,
     buffer: Box<[u8]>,
@@ -103,7 +105,7 @@ enum CloseState {
 impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
     pub(crate) fn new(
         stream: S,
-        patience: Patience,
+        patience: ConnectionTimeouts,
         verdict: Verdict,
         long_bodies: LongBodies,
         place: Option<PoolPart>,
@@ -181,7 +183,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
 
     /// Ready when the peer has kept us waiting for too long, or another needs the place: with the refusal, or `None` between requests.
     fn poll_impatience(&mut self, cx: &mut Context<'_>) -> Poll<Option<Refusal>> {
-        let Patience { head, idle, body_pause, upload_pause, body_grace, .. } = self.patience;
+        let ConnectionTimeouts { head, idle, body_pause, upload_pause, body_grace, .. } = self.patience;
         let is_long = self.long_bodies.0.load(Ordering::Relaxed) == self.framing.heads();
         let (pause, total, refusal) = match self.framing.awaited() {
             RequestPart::Head if self.filled == 0 => (idle, idle, None),
@@ -212,7 +214,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
     fn poll_gives_way(&mut self, cx: &mut Context<'_>, due: Instant) -> Poll<()> {
         let Some(place) = &mut self.place else { return Poll::Pending };
         place.pace().waits_until(due);
-        ready!(place.poll_asked(cx));
+        ready!(place.poll_give_way(cx));
         self.gives_way = true;
         Poll::Ready(())
     }

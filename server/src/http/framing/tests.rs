@@ -15,7 +15,7 @@ async fn a_refusal_is_of_its_own_request_however_far_ahead_it_is_read() {
     let verdict = Verdict::default();
     let mut guarded = GuardedStream::new(
         stream,
-        crate::limits::Patience::default(),
+        crate::limits::ConnectionTimeouts::default(),
         verdict.clone(),
         LongBodies::default(),
         None,

@@ -39,18 +39,18 @@ impl PartPace {
     }
 
     /// The time from which it is behind, the latest possible one where it moves; `None` where it stays.
-    pub(super) fn due(&self) -> Option<Due> {
+    pub(super) fn due(&self) -> Option<PartDeadline> {
         match self.due.load(Ordering::Relaxed) {
             STAYS => None,
-            MOVES => Some(Due::Moves),
-            micros => Some(Due::At(self.base + Duration::from_micros(micros))),
+            MOVES => Some(PartDeadline::Moves),
+            micros => Some(PartDeadline::At(self.base + Duration::from_micros(micros))),
         }
     }
 }
 
 /// The time at which a part that may give way is behind; in the order in which parts are asked to give way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Due {
+pub(super) enum PartDeadline {
     At(Instant),
     Moves,
 }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::CallerKey;
-use super::part_pace::{Due, PartPace};
+use super::part_pace::{PartDeadline, PartPace};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -177,12 +177,12 @@ impl State {
                 break;
             }
             let Some(part) = self.parts.get(&other) else { continue };
-            let is_behind = matches!(due, Due::At(at) if at <= now);
+            let is_behind = matches!(due, PartDeadline::At(at) if at <= now);
             let is_past_share = part.caller != asking && is_below && self.held_by(&part.caller) > fair;
             if is_behind || is_past_share {
                 free += part.amount;
                 self.ask(other);
-            } else if let Due::At(at) = due {
+            } else if let PartDeadline::At(at) = due {
                 next_due = Some(next_due.map_or(at, |next: Instant| next.min(at)));
             }
         }

@@ -16,7 +16,7 @@ fn behind(part: PoolPart) -> PoolPart {
 /// Lets the part go as soon as it is asked to.
 fn leaves(mut part: PoolPart) {
     tokio::spawn(async move {
-        part.asked().await;
+        part.give_way_requested().await;
         drop(part);
     });
 }
@@ -29,7 +29,7 @@ async fn a_lone_caller_has_all_of_it_and_gives_it_back() {
     assert!(pool.try_take(&a, 41).is_none() && !one.try_grow_to(101) && one.try_grow_to(100));
     one.shrink_to(30);
     assert!(pool.try_take(&a, 70).is_some(), "and is given back with the drop");
-    assert_eq!(one.grow_to(101, LATE).await, Err(Full::NoRoom), "more than there is: at once");
+    assert_eq!(one.grow_to(101, LATE).await, Err(PoolRefusal::NoRoom), "more than there is: at once");
     assert_eq!(one.grow_to(100, LATE).await, Ok(()));
     drop(one);
     pool.emptied().await;
@@ -98,7 +98,7 @@ async fn who_waits_for_more_gives_way_too() {
     let waiting = tokio::spawn(async move { one.grow_to(60, LATE).await });
     tokio::task::yield_now().await;
     let of_b = pool.take(&b, 50, LATE).await.unwrap();
-    assert_eq!(waiting.await.unwrap(), Err(Full::GivesWay));
+    assert_eq!(waiting.await.unwrap(), Err(PoolRefusal::GivesWay));
     drop((of_b, other));
     pool.emptied().await;
 }
@@ -125,7 +125,7 @@ async fn no_more_are_asked_than_it_takes() {
     assert!(pool.take(&a, 3, SOON).await.is_err(), "nobody left");
     assert!(pool.take(&a, 3, SOON).await.is_err(), "those that were asked are waited for");
     let asked = parts.iter_mut().filter_map(|part| {
-        let poll = part.poll_asked(&mut Context::from_waker(std::task::Waker::noop()));
+        let poll = part.poll_give_way(&mut Context::from_waker(std::task::Waker::noop()));
         poll.is_ready().then_some(())
     });
     assert_eq!(asked.count(), 3);
@@ -141,7 +141,7 @@ async fn whoever_holds_most_past_its_share_makes_room_at_once_for_one_below() {
     assert!(pool.take_or_displace(&b, 1).is_none(), "has its share");
     let of_c = pool.take_or_displace(&c, 1).unwrap();
     for (at, part) in of_a.iter_mut().chain(&mut of_b).enumerate() {
-        let is_asked = tokio::time::timeout(Duration::ZERO, part.asked()).await.is_ok();
+        let is_asked = tokio::time::timeout(Duration::ZERO, part.give_way_requested()).await.is_ok();
         assert_eq!(is_asked, [3, 4, 5, 8].contains(&at), "{at}: the newest go first");
     }
     drop(of_a);

@@ -266,7 +266,7 @@ async fn resolved(
             changed = heads.changed() => if changed.is_err() { return Ok((approval, head)) },
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => (),
             // A caller that gives way is answered as if the time were over.
-            () = place.asked() => return Ok((approval, head)),
+            () = place.give_way_requested() => return Ok((approval, head)),
             () = tokio::time::sleep_until(until) => (),
         }
         // Many heads a second are one look.

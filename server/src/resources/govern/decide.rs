@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use self::decision_chain::{DecisionChain, DecisionLink};
 use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::http::body::HeldBody;
+use crate::http::body::BufferedBody;
 use crate::http::media::JSON;
 use crate::http::query::{Query, bad_query};
 use crate::json::JsonWriter;
@@ -116,7 +116,7 @@ struct DecideContext {
 
 impl DecideContext {
     /// With the body that says for which.
-    async fn of(mut act: Act) -> Result<(Self, HeldBody), Problem> {
+    async fn of(mut act: Act) -> Result<(Self, BufferedBody), Problem> {
         let received = act.api.ledgers.time_in(act.ledger.ledger());
         let explain = act.query(take_explain)?;
         let body = act.body().await?;
@@ -159,7 +159,7 @@ impl DecideContext {
 
 /// Reads a body where that may take as long as it takes.
 async fn read_aside<T: Send + 'static>(
-    body: HeldBody,
+    body: BufferedBody,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     if body.as_slice().len() <= INLINE_BODY_BYTES {

@@ -19,7 +19,7 @@ use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::{PageParams, page_answer};
-use crate::requests::read_model_query::come_where_asked;
+use crate::requests::read_model_query::wait_if_requested;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
@@ -56,7 +56,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let head = request.state(&api).await?;
     let copy = governance(&request.ledger)?.copy();
     if copy.state.imports().any(|(_, import)| import.accepted.is_some()) {
-        come_where_asked(&request, MODEL).await?;
+        wait_if_requested(&request, MODEL).await?;
     }
     let ledger = request.ledger.clone();
     let (bytes, is_whole) = api
@@ -103,7 +103,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let head = request.state(&api).await?;
     let copy = governance(&request.ledger)?.copy();
     if copy.state.import(&digest).is_some_and(|import| import.accepted.is_some()) {
-        come_where_asked(&request, MODEL).await?;
+        wait_if_requested(&request, MODEL).await?;
     }
     let ledger = request.ledger.clone();
     let (bytes, is_whole) = api

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::requests::act::Act;
 use crate::requests::read_request::json_answer;
 use crate::requests::service_event::{
-    CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance, said_by,
+    CallContext, DECIDE_SOURCE, ServiceEvent, call_id, derived_data, event_data, governance,
 };
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::govern::decision_json::breaker_name;
@@ -82,7 +82,7 @@ async fn add_effects(
     let Some(made) = appended.derived.iter().find(|derived| derived.kind == TrustObserved::KIND) else {
         return Ok(());
     };
-    let observed = said_by(made, DerivedValue::observation, api, ledger).await?;
+    let observed = derived_data(made, DerivedValue::observation, api, ledger).await?;
     let (standing, breaker) = governance(ledger)?.read(|state| {
         (state.standing(&observed.dimension, appended.head.time), state.breaker_of(&observed.dimension))
     });

@@ -111,6 +111,6 @@ fn take_executor(request: &ReadRequest) -> Result<Executor, Problem> {
     query.finish()?;
     let named =
         named.map(PlaceName::new).transpose().map_err(|error| bad_query("agent", &error.to_string()))?;
-    let agent = request.caller.agent_asked_for(named.as_deref())?.map(str::to_owned);
+    let agent = request.caller.requested_agent(named.as_deref())?.map(str::to_owned);
     Ok(Executor { agent, actor: request.caller.caller().to_owned() })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_vocabulary::{AgentName, AgentResumed, AgentSuspended, PanicEngaged, PanicReleased, Words};
+use bitacora_vocabulary::{AgentName, AgentResumed, AgentSuspended, FreeText, PanicEngaged, PanicReleased};
 
 use crate::api::Api;
 use crate::problem::{Code, Problem};
@@ -124,6 +124,6 @@ pub(crate) async fn change(mut act: Act) -> Result<Response, Problem> {
     recorded.answer()
 }
 
-pub(crate) async fn read_reason(act: &mut Act) -> Result<Words, Problem> {
+pub(crate) async fn read_reason(act: &mut Act) -> Result<FreeText, Problem> {
     act.read(|members| members.require("reason")).await
 }

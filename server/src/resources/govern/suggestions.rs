@@ -11,7 +11,7 @@ use bitacora_projector::{
     IndexedLedger, ModelError, ReadModels, Suggestion, SuggestionQuery, SuggestionState,
 };
 use bitacora_vocabulary::{
-    Dimension, DimensionPart, Name, Note, Rule, SuggestionAccepted, SuggestionRejected, Words,
+    Dimension, DimensionPart, FreeText, Name, Note, Rule, SuggestionAccepted, SuggestionRejected,
 };
 
 use crate::api::Api;
@@ -187,7 +187,7 @@ pub(crate) async fn answer(mut act: Act) -> Result<Response, Problem> {
     };
     let id = Name::new(id).map_err(|error| Problem::new(Code::NoSuchGoverned, error.to_string()))?;
     if !accepts {
-        let note: Option<Words> = act.note("note").await?;
+        let note: Option<FreeText> = act.note("note").await?;
         let _one_at_a_time = act.turn().await;
         let answers = format!("{id}#{}", open(&act.api, &act.ledger, &id).await?.position);
         let rejected = SuggestionRejected { suggestion: id, by: None, note };

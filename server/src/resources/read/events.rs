@@ -276,7 +276,7 @@ async fn first_page(
             // A caller that gives way is answered as if the time were over.
             let has_news = tokio::select! {
                 has_news = api.wait_for_head(ledger.ledger(), news, until) => has_news,
-                () = place.asked() => false,
+                () = place.give_way_requested() => false,
             };
             if !has_news {
                 return Ok(page);

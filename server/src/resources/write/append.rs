@@ -14,7 +14,7 @@ use bitacora_projector::IndexedLedger;
 
 use crate::access::caller::Caller;
 use crate::api::Api;
-use crate::http::body::HeldBody;
+use crate::http::body::BufferedBody;
 use crate::http::media::{JSON, media_type};
 use crate::http::path::PathNames;
 use crate::http::preconditions::{append_condition, expected_version, version_tag};
@@ -34,7 +34,7 @@ const RECEIPT_BYTES: usize = 220;
 struct Append {
     caller: Caller,
     ledger: IndexedLedger,
-    body: HeldBody,
+    body: BufferedBody,
     form: BodyForm,
     stream: Option<String>,
     expected: Option<ExpectedVersion>,

@@ -13,7 +13,7 @@ use bitacora_vocabulary::{
 };
 use serde_json::Value;
 
-use crate::api::asked_position;
+use crate::api::requested_position;
 use crate::http::media::JSON;
 use crate::json::json_of;
 use crate::problem::{Code, Problem};
@@ -385,7 +385,7 @@ async fn record<T: CheckpointEvent + Send + 'static>(
         Ok((body, data.with(blobs, &shares)?, contents, id, agent, session, run))
     });
     let (held, data, mut contents, id, agent, session, run) = read.await?;
-    match asked_position(&act.headers)? {
+    match requested_position(&act.headers)? {
         Some(position) => come_to(&act.ledger, MODEL, position).await?,
         None if contents.names_others() => come_to_head(&act.ledger, MODEL).await?,
         None => come_near_head(&act.ledger, MODEL).await?,

@@ -4,9 +4,9 @@
 use super::sed::has_plain_classes;
 use crate::action::Access::Reads;
 use crate::programs::arguments::{CommandArguments, unlisted};
-use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{Check, LOOKS, OperandMeaning, Operands, Program, Style, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::Text;
+use crate::programs::entry::{Check, LOOKS, OperandMeaning, Operands, Program, ProgramUse, Style, program};
+use crate::unreadable::UnreadableCommand;
 
 /// The names that a program may have: statements, variables that awk keeps, functions that only compute, and some of everybody's own.
 /// All others are refused, `getline`, `system` and `ENVIRON` among them.
@@ -24,7 +24,7 @@ const MARKS: &str = "{}$,;=!~+-*%()[]?:<";
 
 pub(super) const PROGRAMS: &[Program] = &[program(
     &["awk", "gawk", "mawk"],
-    &[Use {
+    &[ProgramUse {
         style: Style::Leading,
         values: &[&[("-F", Text(Check::Any)), ("-v", Text(Check::By(is_variable)))]],
         operands: Operands::By(prints, "a program that computes and prints, then files"),
@@ -32,7 +32,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     }],
 )];
 
-fn prints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn prints(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((program, files)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     args.text(*program, Check::By(is_listed))?;
     // A word with `=` sets a variable, and gawk opens connections for names in `/inet`.

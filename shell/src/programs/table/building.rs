@@ -4,15 +4,15 @@ use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, Operand, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Word};
-use crate::programs::entry::Takes::{self, File, Perhaps, Text};
-use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, is_word, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::{self, File, Perhaps, Text};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, ProgramUse, Style, is_word, program};
+use crate::unreadable::UnreadableCommand;
 
-const GO: Use = Use { style: Style::Single, ..ACTS };
+const GO: ProgramUse = ProgramUse { style: Style::Single, ..ACTS };
 /// Without those that name programs, other folders, or options for compilers and linkers: `-exec`, `-toolexec`, `-C`, `-overlay`,
 /// `-modfile`, `-ldflags` and their like.
 const GO_BUILD: &str = "-a -asan -cover -i -msan -n -race -trimpath -v -work -x";
-const GO_BUILD_VALUES: &[(&str, Takes)] = &[
+const GO_BUILD_VALUES: &[(&str, OptionValue)] = &[
     ("-p", Text(Number)),
     ("-tags -coverpkg", Text(Word)),
     // With `mod`, whatever module is named would be fetched.
@@ -21,7 +21,7 @@ const GO_BUILD_VALUES: &[(&str, Takes)] = &[
     ("-buildvcs", Text(Of("auto false true"))),
 ];
 const GO_TEST: &str = "-benchmem -c -cover -failfast -fullpath -json -race -short -v";
-const GO_TEST_VALUES: &[(&str, Takes)] = &[
+const GO_TEST_VALUES: &[(&str, OptionValue)] = &[
     ("-bench -fuzz -list -run -skip", Text(Any)),
     ("-benchtime -fuzztime -timeout", Text(Word)),
     ("-count -parallel", Text(Number)),
@@ -31,7 +31,7 @@ const GO_TEST_VALUES: &[(&str, Takes)] = &[
 ];
 const PACKAGES: Operands = Operands::By(packages, "packages");
 const GOLANGCI: &str = "-v --allow-parallel-runners --fast --fast-only --new --no-config --tests --verbose";
-const GOLANGCI_VALUES: &[(&str, Takes)] = &[
+const GOLANGCI_VALUES: &[(&str, OptionValue)] = &[
     ("-D -E --disable --enable --enable-only", Text(Word)),
     ("--new-from-rev --out-format --timeout --build-tags", Text(Word)),
     ("-j --concurrency --max-issues-per-linter --max-same-issues", Text(Number)),
@@ -39,7 +39,7 @@ const GOLANGCI_VALUES: &[(&str, Takes)] = &[
 /// Without `--config`, `-Z`, `-C`, `--manifest-path` and toolchains.
 const CARGO: &str = "-q -r -v -vv --all --all-features --all-targets --benches --bins --examples --frozen --keep-going \
     --lib --locked --message-format --no-default-features --offline --quiet --release --tests --verbose --workspace";
-const CARGO_VALUES: &[(&str, Takes)] = &[
+const CARGO_VALUES: &[(&str, OptionValue)] = &[
     ("-F -p --bench --bin --example --exclude --features --package --profile --target --test", Text(Word)),
     ("-j --jobs", Text(Number)),
     ("--color", Text(Of("always auto never"))),
@@ -49,8 +49,8 @@ const CARGO_VALUES: &[(&str, Takes)] = &[
 const LINTS: &str = "-A -D -F -W";
 const RUNS_TASK: &str = "a task, then words for it";
 
-const fn cargo(words: &'static str, flags: &'static [&'static str]) -> Use {
-    Use {
+const fn cargo(words: &'static str, flags: &'static [&'static str]) -> ProgramUse {
+    ProgramUse {
         words,
         style: Style::Mixed,
         flags,
@@ -60,27 +60,33 @@ const fn cargo(words: &'static str, flags: &'static [&'static str]) -> Use {
     }
 }
 
-const fn go(words: &'static str, flags: &'static [&'static str], operands: Operands) -> Use {
-    Use { words, flags, values: &[GO_BUILD_VALUES], operands, ..GO }
+const fn go(words: &'static str, flags: &'static [&'static str], operands: Operands) -> ProgramUse {
+    ProgramUse { words, flags, values: &[GO_BUILD_VALUES], operands, ..GO }
 }
 
-const fn golangci(flags: &'static [&'static str]) -> Use {
-    Use { words: "run", style: Style::Mixed, flags, values: &[GOLANGCI_VALUES], ..ACTS }
+const fn golangci(flags: &'static [&'static str]) -> ProgramUse {
+    ProgramUse { words: "run", style: Style::Mixed, flags, values: &[GOLANGCI_VALUES], ..ACTS }
 }
 
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["go"],
         &[
-            Use { values: &[GO_BUILD_VALUES, &[("-o", File(Writes))]], ..go("build", &[GO_BUILD], PACKAGES) },
-            Use { values: &[GO_BUILD_VALUES, GO_TEST_VALUES], ..go("test", &[GO_BUILD, GO_TEST], PACKAGES) },
-            Use {
+            ProgramUse {
+                values: &[GO_BUILD_VALUES, &[("-o", File(Writes))]],
+                ..go("build", &[GO_BUILD], PACKAGES)
+            },
+            ProgramUse {
+                values: &[GO_BUILD_VALUES, GO_TEST_VALUES],
+                ..go("test", &[GO_BUILD, GO_TEST], PACKAGES)
+            },
+            ProgramUse {
                 style: Style::SingleLeading,
                 ..go("run", &[GO_BUILD], Operands::By(run, "a package, then words for it"))
             },
             go("vet", &[GO_BUILD, "-json"], PACKAGES),
             go("install", &[GO_BUILD], PACKAGES),
-            Use {
+            ProgramUse {
                 part: Some("install module@version"),
                 ..go("install", &[GO_BUILD], Operands::By(modules, "packages of modules with versions"))
             },
@@ -90,7 +96,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             go("fix", &[], PACKAGES),
             go("clean", &["-cache -i -modcache -n -r -testcache -x"], PACKAGES),
             // Without `-u`, `-versions` and `-retracted`, which ask other machines.
-            Use {
+            ProgramUse {
                 values: &[GO_BUILD_VALUES, &[("-f", Text(Any))]],
                 ..go("list", &[GO_BUILD, "-compiled -deps -e -export -find -json -m -test"], PACKAGES)
             },
@@ -104,7 +110,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             go("mod graph", &[], Operands::None),
             go("mod why", &["-m -vendor"], Operands::Texts(Word)),
             go("mod init", &[], Operands::Texts(Word)),
-            Use {
+            ProgramUse {
                 values: &[&[("-func", File(Reads)), ("-o", File(Writes))]],
                 ..go("tool cover", &[], Operands::None)
             },
@@ -114,9 +120,13 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["gofmt", "goimports"],
         &[
-            Use { flags: &["-e -l -s"], needs: "-l", operands: Operands::Files(Reads), ..GO },
-            Use { flags: &["-d -e -l -s"], operands: Operands::By(printed, "files and folders"), ..GO },
-            Use {
+            ProgramUse { flags: &["-e -l -s"], needs: "-l", operands: Operands::Files(Reads), ..GO },
+            ProgramUse {
+                flags: &["-d -e -l -s"],
+                operands: Operands::By(printed, "files and folders"),
+                ..GO
+            },
+            ProgramUse {
                 part: Some("-w"),
                 flags: &["-d -e -l -s -w"],
                 needs: "-w",
@@ -128,51 +138,51 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["golangci-lint"],
         &[
-            Use { operands: Operands::Files(Reads), ..golangci(&[GOLANGCI]) },
-            Use {
+            ProgramUse { operands: Operands::Files(Reads), ..golangci(&[GOLANGCI]) },
+            ProgramUse {
                 part: Some("run --fix"),
                 needs: "--fix",
                 operands: Operands::FilesOrHere(Writes),
                 ..golangci(&[GOLANGCI, "--fix"])
             },
-            Use { words: "fmt", operands: Operands::FilesOrHere(Writes), ..ACTS },
-            Use { words: "linters", ..ACTS },
-            Use { words: "version", ..ACTS },
-            Use { words: "--version", ..ACTS },
+            ProgramUse { words: "fmt", operands: Operands::FilesOrHere(Writes), ..ACTS },
+            ProgramUse { words: "linters", ..ACTS },
+            ProgramUse { words: "version", ..ACTS },
+            ProgramUse { words: "--version", ..ACTS },
         ],
     ),
     Program {
         names: &["cargo"],
         before: "-q --frozen --locked --offline --quiet",
         uses: &[
-            Use { words: "--version", ..ACTS },
+            ProgramUse { words: "--version", ..ACTS },
             cargo("build", &[CARGO]),
             cargo("check", &[CARGO]),
             cargo("doc", &[CARGO, "--document-private-items --no-deps"]),
             cargo("bench", &[CARGO, "--no-run"]),
-            Use {
+            ProgramUse {
                 operands: Operands::By(tests, "a test's name, then words for the tests behind `--`"),
                 ..cargo("test", &[CARGO, "--doc --no-fail-fast --no-run"])
             },
-            Use {
+            ProgramUse {
                 operands: Operands::By(tests, "a test's name, then words for the tests behind `--`"),
                 ..cargo("nextest run", &[CARGO, "--no-capture --no-fail-fast --no-run"])
             },
-            Use {
+            ProgramUse {
                 operands: Operands::By(lints, "lints behind `--`"),
                 ..cargo("clippy", &[CARGO, "--no-deps"])
             },
-            Use {
+            ProgramUse {
                 part: Some("clippy --fix"),
                 needs: "--fix",
                 operands: Operands::By(lints, "lints behind `--`"),
                 ..cargo("clippy", &[CARGO, "--allow-dirty --allow-staged --fix --no-deps"])
             },
-            Use {
+            ProgramUse {
                 operands: Operands::By(tests, "words for the program behind `--`"),
                 ..cargo("run", &[CARGO])
             },
-            Use {
+            ProgramUse {
                 operands: Operands::By(nothing_else, "`--` and flags of rustfmt"),
                 ..cargo("fmt", &["-q --all --check --quiet"])
             },
@@ -191,21 +201,21 @@ pub(super) const PROGRAMS: &[Program] = &[
             cargo("install", &["-f --all-features --force --locked --no-default-features"]),
             cargo("search", &[]),
             // `audit fix` changes the manifest.
-            Use { operands: Operands::None, ..cargo("audit", &[]) },
+            ProgramUse { operands: Operands::None, ..cargo("audit", &[]) },
             cargo("deny check", &[]),
         ],
     },
     program(
         &["rustc", "rustup"],
         &[
-            Use { words: "--version", ..ACTS },
-            Use { words: "show", ..ACTS },
-            Use { words: "toolchain list", ..ACTS },
+            ProgramUse { words: "--version", ..ACTS },
+            ProgramUse { words: "show", ..ACTS },
+            ProgramUse { words: "toolchain list", ..ACTS },
         ],
     ),
     program(
         &["make", "gmake"],
-        &[Use {
+        &[ProgramUse {
             flags: &[
                 "-B -k -n -s --always-make --dry-run --just-print --keep-going --no-print-directory --quiet --silent",
             ],
@@ -217,9 +227,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["just"],
         &[
-            Use { words: "--list", ..ACTS },
-            Use { words: "-l", part: Some("--list"), ..ACTS },
-            Use {
+            ProgramUse { words: "--list", ..ACTS },
+            ProgramUse { words: "-l", part: Some("--list"), ..ACTS },
+            ProgramUse {
                 style: Style::Leading,
                 flags: &["-n -q --dry-run --quiet"],
                 operands: Operands::By(targets, "recipes with their words"),
@@ -230,8 +240,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["task"],
         &[
-            Use { words: "--list", ..ACTS },
-            Use {
+            ProgramUse { words: "--list", ..ACTS },
+            ProgramUse {
                 style: Style::Leading,
                 flags: &["-f -n -s --dry --force --silent"],
                 operands: Operands::By(targets, "tasks"),
@@ -242,7 +252,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["mise"],
         &[
-            Use {
+            ProgramUse {
                 words: "run",
                 style: Style::Leading,
                 flags: &["-f -q -r --force --quiet --raw"],
@@ -250,25 +260,25 @@ pub(super) const PROGRAMS: &[Program] = &[
                 operands: Operands::By(task, RUNS_TASK),
                 ..ACTS
             },
-            Use {
+            ProgramUse {
                 words: "r",
                 part: Some("run"),
                 style: Style::Leading,
                 operands: Operands::By(task, RUNS_TASK),
                 ..ACTS
             },
-            Use { words: "tasks", flags: &["--json --hidden"], ..ACTS },
-            Use { words: "tasks ls", part: Some("tasks"), flags: &["--json --hidden"], ..ACTS },
-            Use {
+            ProgramUse { words: "tasks", flags: &["--json --hidden"], ..ACTS },
+            ProgramUse { words: "tasks ls", part: Some("tasks"), flags: &["--json --hidden"], ..ACTS },
+            ProgramUse {
                 words: "ls",
                 flags: &["-c -i -l --current --installed --json --local"],
                 operands: Operands::Texts(Word),
                 ..ACTS
             },
-            Use { words: "current", operands: Operands::Texts(Word), ..ACTS },
-            Use { words: "which", operands: Operands::Texts(Word), ..ACTS },
-            Use { words: "install", operands: Operands::Texts(Word), ..ACTS },
-            Use { words: "--version", ..ACTS },
+            ProgramUse { words: "current", operands: Operands::Texts(Word), ..ACTS },
+            ProgramUse { words: "which", operands: Operands::Texts(Word), ..ACTS },
+            ProgramUse { words: "install", operands: Operands::Texts(Word), ..ACTS },
+            ProgramUse { words: "--version", ..ACTS },
         ],
     ),
 ];
@@ -280,7 +290,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Packages of the project and of the modules that it names: without a version, go fetches no other module.
-fn packages(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn packages(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match args.operands.iter().find(|operand| operand.word.text.contains('@')) {
         Some(odd) => Err(unlisted(odd.word.offset)),
         None => modules(args),
@@ -288,7 +298,7 @@ fn packages(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Packages, each with the version of its module behind `@`, which is fetched.
-fn modules(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn modules(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     // Names with a dot as their first step are folders.
     let files = args.files(&args.operands, Lists)?;
     for operand in &args.operands {
@@ -298,7 +308,7 @@ fn modules(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Sources of Go, printed as a whole or where they change. Of a folder, every source below it.
-fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut files = args.files(&args.operands, ReadsTree)?;
     for file in files.iter_mut().filter(|file| file.path.ends_with(".go")) {
         file.access = Reads;
@@ -307,7 +317,7 @@ fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// A package or files, and then words that it reads as it likes.
-fn run(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn run(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((package, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     // A version would be fetched.
     args.text(*package, By(|text| is_word(text) && !text.contains('@')))?;
@@ -317,12 +327,12 @@ fn run(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Words for a program of the project, each of which may name a file.
-fn words(operands: &[Operand<'_>]) -> Result<Vec<FileUse>, Unreadable> {
+fn words(operands: &[Operand<'_>]) -> Result<Vec<FileUse>, UnreadableCommand> {
     let words: Vec<_> = operands.iter().map(|operand| operand.word.clone()).collect();
     crate::programs::unknown::possible_files(&words)
 }
 
-fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     for operand in args.operands.iter().filter(|operand| !operand.is_behind_dashes) {
         args.text(*operand, Word)?;
     }
@@ -331,7 +341,7 @@ fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Lints with how they are taken: all other options behind `--` are the compiler's.
-fn lints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn lints(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let is_lint = |text: &str| {
         text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:".contains(c)) && !text.starts_with('-')
     };
@@ -345,7 +355,7 @@ fn lints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     Ok(OperandMeaning::default())
 }
 
-fn nothing_else(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn nothing_else(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match args.operands.iter().find(|operand| operand.word.text != "--check" || !operand.is_behind_dashes) {
         Some(odd) => Err(unlisted(odd.word.offset)),
         None => Ok(OperandMeaning::default()),
@@ -353,7 +363,7 @@ fn nothing_else(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadabl
 }
 
 /// A part for each target: trust in one is not trust in another. Without any it is the program alone.
-fn targets(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn targets(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let is_target = |text: &str| {
         is_word(text)
             && !text.contains(['=', '+', '%', '^', '~', '#'])
@@ -368,7 +378,7 @@ fn targets(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// A task and words for it, which the runner may put into a text for a shell.
-pub(super) fn task(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn task(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((task, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     let name = args.text(*task, Word)?;
     let part = format!("{} {} {name}", args.name, args.used.part.unwrap_or(args.used.words));
@@ -382,7 +392,7 @@ pub(super) fn task(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unread
 pub(super) fn words_for_task(
     args: &CommandArguments<'_>,
     operands: &[Operand<'_>],
-) -> Result<Vec<FileUse>, Unreadable> {
+) -> Result<Vec<FileUse>, UnreadableCommand> {
     let mut is_behind_dashes = args.name != "npm";
     for operand in operands {
         let text = operand.word.text.as_str();

@@ -4,28 +4,34 @@
 use crate::action::Access::{Enters, Lists};
 use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{By, Prose, Word};
-use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, Style, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::Text;
+use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, ProgramUse, Style, program};
+use crate::unreadable::UnreadableCommand;
 
 pub(super) const PROGRAMS: &[Program] = &[
-    program(&["echo", "printf"], &[Use { style: Style::Words, operands: Operands::Texts(Prose), ..LOOKS }]),
+    program(
+        &["echo", "printf"],
+        &[ProgramUse { style: Style::Words, operands: Operands::Texts(Prose), ..LOOKS }],
+    ),
     program(&["true", "false", "pwd"], &[LOOKS]),
-    program(&["sleep"], &[Use { operands: Operands::Texts(By(is_duration)), ..LOOKS }]),
+    program(&["sleep"], &[ProgramUse { operands: Operands::Texts(By(is_duration)), ..LOOKS }]),
     program(
         &["test"],
-        &[Use {
+        &[ProgramUse {
             style: Style::Words,
             operands: Operands::By(test, "a test of a file, or a comparison"),
             ..LOOKS
         }],
     ),
-    program(&["which", "type"], &[Use { flags: &["-a"], operands: Operands::Texts(Word), ..LOOKS }]),
-    program(&["command"], &[Use { words: "-v", part: Some("-v"), operands: Operands::Texts(Word), ..LOOKS }]),
-    program(&["cd"], &[Use { operands: Operands::By(enter, "a folder"), ..LOOKS }]),
+    program(&["which", "type"], &[ProgramUse { flags: &["-a"], operands: Operands::Texts(Word), ..LOOKS }]),
+    program(
+        &["command"],
+        &[ProgramUse { words: "-v", part: Some("-v"), operands: Operands::Texts(Word), ..LOOKS }],
+    ),
+    program(&["cd"], &[ProgramUse { operands: Operands::By(enter, "a folder"), ..LOOKS }]),
     program(
         &["kill"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-9 -15 -HUP -INT -KILL -TERM"],
             values: &[&[("-s", Text(Word))]],
             operands: Operands::Texts(By(|text| text.bytes().all(|byte| byte.is_ascii_digit()))),
@@ -35,7 +41,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// The word behind a test of a file is a file. The grammar has no others than these, and comparisons.
-fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((first, rest)) = args.operands.split_first() else { return Ok(OperandMeaning::default()) };
     let is_of_file =
         matches!(first.word.text.as_str(), "-d" | "-e" | "-f" | "-h" | "-L" | "-r" | "-s" | "-w" | "-x");
@@ -51,7 +57,7 @@ fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// One folder. Without one it would go home, with a dash to where it was before, and with a sign zsh goes back in its list.
-fn enter(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn enter(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let [folder] = args.operands.as_slice() else { return Err(unlisted(args.offset)) };
     let path = folder.word.text.as_str();
     // A shell takes the step before `..` away, the system goes up from where a link leads.

@@ -4,9 +4,9 @@ use crate::action::Access::{self, Lists, Reads, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, Operand, unlisted};
 use crate::programs::entry::Check::{By, Word};
-use crate::programs::entry::Takes::{File, Text};
-use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::{File, Text};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, ProgramUse, program};
+use crate::unreadable::UnreadableCommand;
 
 /// Without `--parents`, which makes the folders of files again where they go.
 const COPY: &str = "-H -L -P -R -T -a -f -i -l -n -p -r -s -u -v -x --archive --force --interactive --no-clobber --no-target-directory \
@@ -18,15 +18,15 @@ const TAKEN_AWAY: &str = "-X -r -s -t -w -x";
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["mkdir"],
-        &[Use { flags: &["-p -v --parents --verbose"], operands: Operands::Files(Writes), ..ACTS }],
+        &[ProgramUse { flags: &["-p -v --parents --verbose"], operands: Operands::Files(Writes), ..ACTS }],
     ),
     program(
         &["rmdir"],
-        &[Use { flags: &["-p -v --parents --verbose"], operands: Operands::Files(Writes), ..ACTS }],
+        &[ProgramUse { flags: &["-p -v --parents --verbose"], operands: Operands::Files(Writes), ..ACTS }],
     ),
     program(
         &["touch"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-a -c -h -m --no-create --no-dereference"],
             values: &[&[("-d --date -t", Text(Word)), ("-r --reference", File(Lists))]],
             operands: Operands::Files(Writes),
@@ -35,7 +35,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["rm"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-I -R -d -f -i -r -v --dir --force --interactive --recursive --verbose"],
             operands: Operands::Files(Writes),
             ..ACTS
@@ -43,7 +43,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["cp"],
-        &[Use {
+        &[ProgramUse {
             flags: &[COPY],
             values: &[&[("-t --target-directory", File(Writes))]],
             operands: Operands::By(copied, "files, then where they go"),
@@ -52,7 +52,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["mv"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-T -f -i -n -u -v --force --interactive --no-clobber --update --verbose"],
             values: &[&[("-t --target-directory", File(Writes))]],
             operands: Operands::By(moved, "files, then where they go"),
@@ -61,7 +61,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["ln"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-T -f -i -n -r -s -v --force --no-dereference --relative --symbolic --verbose"],
             operands: Operands::By(linked, "files, then where they go"),
             ..ACTS
@@ -69,7 +69,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["chmod"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-R -c -f -v --changes --quiet --recursive --verbose", TAKEN_AWAY],
             operands: Operands::By(mode_changed, "a mode, then files"),
             ..ACTS
@@ -77,12 +77,16 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["tee"],
-        &[Use { flags: &["-a -i --append --ignore-interrupts"], operands: Operands::Files(Writes), ..ACTS }],
+        &[ProgramUse {
+            flags: &["-a -i --append --ignore-interrupts"],
+            operands: Operands::Files(Writes),
+            ..ACTS
+        }],
     ),
 ];
 
 /// All but the last one are read, with everything below them.
-fn copied(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn copied(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let is_recursive = args.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
     // The target of every link below a folder would be copied.
     if is_recursive && args.has(&["-L"]) {
@@ -92,12 +96,12 @@ fn copied(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// All but the last one are taken away, and the last one is written.
-fn moved(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn moved(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     placed(args, Writes)
 }
 
 /// All but the last one are linked to. A single one is linked to in the working folder.
-fn linked(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn linked(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match args.operands.as_slice() {
         [from] => {
             let mut files = args.files(&[*from], Reads)?;
@@ -109,7 +113,7 @@ fn linked(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Files, and where they go.
-fn placed(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, Unreadable> {
+fn placed(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, UnreadableCommand> {
     let mut folders: Vec<&str> = args
         .options
         .iter()
@@ -135,7 +139,7 @@ fn below(folder: &str, operand: Operand<'_>) -> FileUse {
     FileUse { path, access: Writes, is_pattern: operand.word.is_glob }
 }
 
-fn mode_changed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn mode_changed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let taken_away: Vec<&str> = TAKEN_AWAY.split_whitespace().collect();
     if args.has(&taken_away) {
         return Ok(OperandMeaning::of(args.files(&args.operands, Writes)?));

@@ -5,17 +5,17 @@ use crate::action::Access::{Lists, Reads, ReadsTree, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Of, Word};
-use crate::programs::entry::Takes::{self, File, Perhaps, Text};
-use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::{self, File, Perhaps, Text};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, ProgramUse, Style, program};
+use crate::unreadable::UnreadableCommand;
 
-const CHECK: Use = Use { style: Style::Mixed, operands: Operands::Files(Reads), ..ACTS };
+const CHECK: ProgramUse = ProgramUse { style: Style::Mixed, operands: Operands::Files(Reads), ..ACTS };
 /// A program that reads further arguments from files such as `@file`.
-const CHECK_WITH_ARGUMENT_FILES: Use = Use { has_argument_files: true, ..CHECK };
+const CHECK_WITH_ARGUMENT_FILES: ProgramUse = ProgramUse { has_argument_files: true, ..CHECK };
 /// Without `-c`, `-p`, `-o`, `--rootdir`, `--confcutdir`: they name modules to load and folders to run.
 const PYTEST: &str = "-l -q -qq -s -v -vv -vvv -x --cache-clear --co --collect-only --exitfirst --failed-first --ff --last-failed --lf \
     --new-first --nf --no-header --no-summary --quiet --showlocals --stepwise --sw --verbose";
-const PYTEST_VALUES: &[(&str, Takes)] = &[
+const PYTEST_VALUES: &[(&str, OptionValue)] = &[
     ("-k -m", Text(Any)),
     ("-n --numprocesses", Text(Of("0 1 2 3 4 6 8 12 16 auto"))),
     ("--durations --maxfail --timeout", Text(Number)),
@@ -29,19 +29,19 @@ const PYTEST_VALUES: &[(&str, Takes)] = &[
 ];
 const JEST: &str = "-b -i -o -u --bail --ci --clearCache --colors --coverage --detectOpenHandles --forceExit --json --listTests \
     --no-cache --no-coverage --onlyChanged --passWithNoTests --runInBand --silent --update --updateSnapshot --verbose --watchAll";
-const JEST_VALUES: &[(&str, Takes)] = &[
+const JEST_VALUES: &[(&str, OptionValue)] = &[
     ("-t --testNamePattern --testPathPattern --testPathIgnorePatterns", Text(Any)),
     ("-w --maxWorkers --testTimeout --bail", Text(Word)),
     ("--watchAll --coverage", Perhaps(Of("false true"))),
 ];
 const VITEST: &str = "-u --allowOnly --bail --coverage --no-color --passWithNoTests --run --silent --typecheck --update --watch";
-const VITEST_VALUES: &[(&str, Takes)] = &[
+const VITEST_VALUES: &[(&str, OptionValue)] = &[
     ("-t --testNamePattern", Text(Any)),
     ("--reporter --project --bail --testTimeout --pool", Text(Word)),
     ("--coverage --watch", Perhaps(Of("false true"))),
 ];
 const ESLINT: &str = "--cache --color --debug --no-color --no-error-on-unmatched-pattern --no-ignore --no-warn-ignored --quiet";
-const ESLINT_VALUES: &[(&str, Takes)] = &[
+const ESLINT_VALUES: &[(&str, OptionValue)] = &[
     ("--ext --rule", Text(Any)),
     ("--max-warnings", Text(Number)),
     ("-f --format", Text(Of("compact html json stylish unix"))),
@@ -49,14 +49,14 @@ const ESLINT_VALUES: &[(&str, Takes)] = &[
 ];
 const TSC: &str = "-b -v -w --build --clean --declaration --emitDeclarationOnly --force --incremental --listFiles --noEmit --noUnusedLocals \
     --noUnusedParameters --pretty --skipLibCheck --strict --verbose --version --watch --allowJs --checkJs --esModuleInterop --dry";
-const TSC_VALUES: &[(&str, Takes)] = &[
+const TSC_VALUES: &[(&str, OptionValue)] = &[
     ("-p --project", File(Reads)),
     ("--outDir --outFile --declarationDir --tsBuildInfoFile", File(Writes)),
     ("-t --target -m --module --jsx --lib --moduleResolution", Text(Word)),
     ("--pretty --incremental --noEmit", Perhaps(Of("false true"))),
 ];
 const RUFF: &str = "-e -q -s -v --diff --exit-zero --isolated --no-cache --preview --quiet --show-files --silent --statistics --verbose";
-const RUFF_VALUES: &[(&str, Takes)] = &[
+const RUFF_VALUES: &[(&str, OptionValue)] = &[
     ("--extend-select --ignore --line-length --output-format --select --target-version", Text(Word)),
     ("--exclude --extend-exclude", Text(Any)),
 ];
@@ -64,24 +64,24 @@ const RUFF_VALUES: &[(&str, Takes)] = &[
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["pytest", "py.test"],
-        &[Use {
+        &[ProgramUse {
             flags: &[PYTEST],
             values: &[PYTEST_VALUES],
             operands: Operands::By(tests, "files, each with a test's name"),
             ..CHECK_WITH_ARGUMENT_FILES
         }],
     ),
-    program(&["jest"], &[Use { flags: &[JEST], values: &[JEST_VALUES], ..CHECK }]),
+    program(&["jest"], &[ProgramUse { flags: &[JEST], values: &[JEST_VALUES], ..CHECK }]),
     program(
         &["vitest"],
         &[
-            Use { flags: &[VITEST], values: &[VITEST_VALUES], ..CHECK },
-            Use { words: "run", flags: &[VITEST], values: &[VITEST_VALUES], ..CHECK },
+            ProgramUse { flags: &[VITEST], values: &[VITEST_VALUES], ..CHECK },
+            ProgramUse { words: "run", flags: &[VITEST], values: &[VITEST_VALUES], ..CHECK },
         ],
     ),
     program(
         &["playwright"],
-        &[Use {
+        &[ProgramUse {
             words: "test",
             flags: &["--headed --list --quiet -x -u"],
             values: &[&[
@@ -94,8 +94,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["eslint"],
         &[
-            Use { flags: &[ESLINT], values: &[ESLINT_VALUES], ..CHECK },
-            Use {
+            ProgramUse { flags: &[ESLINT], values: &[ESLINT_VALUES], ..CHECK },
+            ProgramUse {
                 part: Some("--fix"),
                 flags: &[ESLINT, "--fix"],
                 needs: "--fix",
@@ -108,7 +108,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["prettier"],
         &[
-            Use {
+            ProgramUse {
                 flags: &[
                     "-c -l -u --check --ignore-unknown --list-different --no-color --no-error-on-unmatched-pattern",
                 ],
@@ -117,7 +117,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 operands: Operands::Files(Reads),
                 ..CHECK
             },
-            Use {
+            ProgramUse {
                 part: Some("--write"),
                 flags: &[
                     "-l -u -w --ignore-unknown --list-different --no-color --no-error-on-unmatched-pattern --write",
@@ -127,7 +127,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 operands: Operands::Files(Writes),
                 ..CHECK
             },
-            Use {
+            ProgramUse {
                 part: Some("print"),
                 flags: &["-u --ignore-unknown --no-color --no-error-on-unmatched-pattern"],
                 values: &[&[("--log-level --loglevel", Text(Word))]],
@@ -136,10 +136,10 @@ pub(super) const PROGRAMS: &[Program] = &[
             },
         ],
     ),
-    program(&["tsc"], &[Use { flags: &[TSC], values: &[TSC_VALUES], ..CHECK_WITH_ARGUMENT_FILES }]),
+    program(&["tsc"], &[ProgramUse { flags: &[TSC], values: &[TSC_VALUES], ..CHECK_WITH_ARGUMENT_FILES }]),
     program(
         &["mypy", "pyright"],
-        &[Use {
+        &[ProgramUse {
             flags: &[
                 "--check-untyped-defs --ignore-missing-imports --namespace-packages --no-error-summary --pretty --show-error-codes \
                 --strict --verbose --version -v",
@@ -154,14 +154,14 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["ruff"],
         &[
-            Use {
+            ProgramUse {
                 words: "check",
                 flags: &[RUFF],
                 values: &[RUFF_VALUES],
                 operands: Operands::By(checked, "files and folders"),
                 ..CHECK_WITH_ARGUMENT_FILES
             },
-            Use {
+            ProgramUse {
                 words: "check",
                 part: Some("check --fix"),
                 flags: &[RUFF, "--fix --unsafe-fixes"],
@@ -170,7 +170,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 operands: Operands::FilesOrHere(Writes),
                 ..CHECK_WITH_ARGUMENT_FILES
             },
-            Use {
+            ProgramUse {
                 words: "format",
                 part: Some("format --check"),
                 flags: &["-q --check --diff --quiet"],
@@ -179,27 +179,27 @@ pub(super) const PROGRAMS: &[Program] = &[
                 operands: Operands::Files(Reads),
                 ..CHECK_WITH_ARGUMENT_FILES
             },
-            Use {
+            ProgramUse {
                 words: "format",
                 flags: &["-q --quiet"],
                 values: &[RUFF_VALUES],
                 operands: Operands::FilesOrHere(Writes),
                 ..CHECK_WITH_ARGUMENT_FILES
             },
-            Use { words: "--version", ..ACTS },
+            ProgramUse { words: "--version", ..ACTS },
         ],
     ),
     program(
         &["black"],
         &[
-            Use {
+            ProgramUse {
                 part: Some("--check"),
                 flags: &["-q -v --check --diff --quiet --verbose"],
                 needs: "--check --diff",
                 values: &[&[("-l --line-length", Text(Number))]],
                 ..CHECK
             },
-            Use {
+            ProgramUse {
                 flags: &["-q -v --quiet --verbose"],
                 values: &[&[("-l --line-length", Text(Number))]],
                 operands: Operands::Files(Writes),
@@ -209,7 +209,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["flake8", "pylint"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-v --count --statistics --show-source"],
             values: &[&[("--disable --enable --exclude --ignore --max-line-length --select", Text(Any))]],
             ..CHECK
@@ -217,7 +217,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["shellcheck"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-a -x --color"],
             values: &[&[("-e -f -s -S --exclude --format --severity --shell", Text(Word))]],
             ..CHECK
@@ -226,7 +226,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// Files, each with the name of a test behind two colons, and the reports that are written beside them.
-fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut files: Vec<FileUse> = args.files(&args.operands, Reads)?;
     for file in &mut files {
         if let Some((path, _)) = file.path.split_once("::") {
@@ -245,7 +245,7 @@ fn tests(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Files and folders whose contents are printed. Prettier looks for the names that a glob in quotes matches.
-fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let has_wildcard = |text: &str| text.contains(['*', '?', '[', '{', '(', '!']);
     match args.operands.iter().find(|operand| has_wildcard(&operand.word.text)) {
         Some(odd) => Err(unlisted(odd.word.offset)),
@@ -253,7 +253,7 @@ fn printed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
     }
 }
 
-fn checked(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn checked(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     // They print what they find wrong in sources, not the files of a tree.
     let files = args.files(&args.operands, Reads)?;
     Ok(OperandMeaning::of(if files.is_empty() { vec![here(Lists)] } else { files }))

@@ -4,15 +4,17 @@ use crate::action::Access::{Lists, Writes};
 use crate::action::{Access, Effect, FileUse};
 use crate::programs::arguments::{CommandArguments, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of};
-use crate::programs::entry::Takes::{File, Pattern, Text};
-use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::{File, Pattern, Text};
+use crate::programs::entry::{
+    ACTS, LOOKS, OperandMeaning, Operands, OptionValue, Program, ProgramUse, Style, program,
+};
+use crate::unreadable::UnreadableCommand;
 
 /// Predicates and operators without a value.
 const FLAGS: &str = "( ) ! , -a -and -daystart -depth -d -empty -executable -false -ls -mount -nogroup -not -nouser -noleaf -o \
     -or -print -print0 -prune -quit -readable -true -writable -x -xdev";
 /// Predicates with a value.
-const VALUES: &[(&str, Takes)] = &[
+const VALUES: &[(&str, OptionValue)] = &[
     ("-name -iname -path -ipath -wholename -iwholename -lname -ilname", Pattern(Lists)),
     ("-regex -iregex", Text(Any)),
     ("-regextype", Text(Of("awk egrep emacs grep posix-awk posix-basic posix-egrep posix-extended sed"))),
@@ -26,14 +28,14 @@ const VALUES: &[(&str, Takes)] = &[
 pub(super) const PROGRAMS: &[Program] = &[program(
     &["find"],
     &[
-        Use {
+        ProgramUse {
             style: Style::Words,
             flags: &[FLAGS],
             values: &[VALUES],
             operands: Operands::By(looks, "folders, then predicates"),
             ..LOOKS
         },
-        Use {
+        ProgramUse {
             part: Some("-delete"),
             effect: Effect::Acts,
             style: Style::Words,
@@ -45,16 +47,16 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     ],
 )];
 
-fn looks(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn looks(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     Ok(OperandMeaning::of(searched(args, Lists)?))
 }
 
-fn deletes(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn deletes(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     Ok(OperandMeaning::of(searched(args, Writes)?))
 }
 
 /// Returns the folders before the first predicate, and the files that predicates name.
-fn searched(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+fn searched(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, UnreadableCommand> {
     let is_predicate = |operand: &&Operand<'_>| {
         operand.word.text.starts_with('-') || matches!(operand.word.text.as_str(), "(" | ")" | "!" | ",")
     };
@@ -81,9 +83,13 @@ fn searched(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>,
     Ok(files)
 }
 
-fn valued(used: &'static Use, predicate: &Operand<'_>, value: &str) -> Result<Option<FileUse>, Unreadable> {
+fn valued(
+    used: &'static ProgramUse,
+    predicate: &Operand<'_>,
+    value: &str,
+) -> Result<Option<FileUse>, UnreadableCommand> {
     let word = predicate.word;
-    let named = |(names, _): &&(&str, Takes)| names.split_whitespace().any(|name| name == word.text);
+    let named = |(names, _): &&(&str, OptionValue)| names.split_whitespace().any(|name| name == word.text);
     let listed = used.values.iter().flat_map(|values| values.iter()).find(named);
     let path = value.to_owned();
     match listed {

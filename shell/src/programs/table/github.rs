@@ -4,22 +4,22 @@ use crate::action::Access::{Reads, Writes};
 use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{self, File, Text};
-use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::OptionValue::{self, File, Text};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, ProgramUse, Style, program};
 use crate::programs::filter;
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
-const GH: Use = Use { style: Style::Mixed, ..ACTS };
+const GH: ProgramUse = ProgramUse { style: Style::Mixed, ..ACTS };
 /// The options for the output. A filter could show the environment, with its tokens.
-const SHOWN: &[(&str, Takes)] = &[
+const SHOWN: &[(&str, OptionValue)] = &[
     ("--json", Text(Word)),
     ("-q --jq", Text(By(filter::is_listed))),
     ("-t --template", Text(Any)),
     ("-R --repo", Text(By(is_repository))),
 ];
-const REPO: &[(&str, Takes)] = &[("-R --repo", Text(By(is_repository)))];
+const REPO: &[(&str, OptionValue)] = &[("-R --repo", Text(By(is_repository)))];
 /// The options that select issues and pull requests.
-const LISTED: &[(&str, Takes)] = &[
+const LISTED: &[(&str, OptionValue)] = &[
     ("-L --limit", Text(Number)),
     ("-s --state", Text(Of("open closed merged all"))),
     (
@@ -27,30 +27,30 @@ const LISTED: &[(&str, Takes)] = &[
         Text(Any),
     ),
 ];
-const TEXTS: &[(&str, Takes)] = &[
+const TEXTS: &[(&str, OptionValue)] = &[
     ("-b --body -t --title", Text(Prose)),
     ("-F --body-file", File(Reads)),
     ("-R --repo", Text(By(is_repository))),
 ];
-const PEOPLE: &[(&str, Takes)] = &[
+const PEOPLE: &[(&str, OptionValue)] = &[
     ("-B -H -a -l -m -p -r --assignee --base --head --label --milestone --project --reviewer", Text(Any)),
     ("--add-assignee --add-label --add-project --add-reviewer", Text(Any)),
     ("--remove-assignee --remove-label --remove-project --remove-reviewer", Text(Any)),
 ];
 const API: &str = "-i --include --paginate --silent --slurp --verbose";
-const API_VALUES: &[(&str, Takes)] = &[
+const API_VALUES: &[(&str, OptionValue)] = &[
     ("-q --jq", Text(By(filter::is_listed))),
     ("-t --template", Text(Any)),
     ("-H --header", Text(By(is_harmless_header))),
     ("--cache", Text(Word)),
 ];
 
-const fn views(words: &'static str, flags: &'static [&'static str]) -> Use {
-    Use { words, flags, values: &[SHOWN], operands: Operands::Texts(By(is_target)), ..GH }
+const fn views(words: &'static str, flags: &'static [&'static str]) -> ProgramUse {
+    ProgramUse { words, flags, values: &[SHOWN], operands: Operands::Texts(By(is_target)), ..GH }
 }
 
-const fn lists(words: &'static str) -> Use {
-    Use {
+const fn lists(words: &'static str) -> ProgramUse {
+    ProgramUse {
         words,
         flags: &["--no-archived --source --fork --archived"],
         values: &[SHOWN, LISTED],
@@ -59,35 +59,35 @@ const fn lists(words: &'static str) -> Use {
     }
 }
 
-const fn acts(words: &'static str, flags: &'static [&'static str]) -> Use {
-    Use { words, flags, values: &[TEXTS, PEOPLE], operands: Operands::Texts(By(is_target)), ..GH }
+const fn acts(words: &'static str, flags: &'static [&'static str]) -> ProgramUse {
+    ProgramUse { words, flags, values: &[TEXTS, PEOPLE], operands: Operands::Texts(By(is_target)), ..GH }
 }
 
 pub(super) const PROGRAMS: &[Program] = &[program(
     &["gh"],
     &[
-        Use { words: "--version", ..GH },
-        Use { words: "version", ..GH },
+        ProgramUse { words: "--version", ..GH },
+        ProgramUse { words: "version", ..GH },
         views("pr view", &["-c --comments"]),
-        Use {
+        ProgramUse {
             values: &[REPO, &[("--color", Text(Of("always auto never")))]],
             operands: Operands::By(compared, "a pull request, then paths behind `--`"),
             ..views("pr diff", &["--name-only --patch"])
         },
-        Use {
+        ProgramUse {
             values: &[SHOWN, &[("-i --interval", Text(Number))]],
             ..views("pr checks", &["--fail-fast --required --watch"])
         },
         views("pr status", &["-c --conflict-status"]),
-        Use { flags: &["-d --draft"], ..lists("pr list") },
+        ProgramUse { flags: &["-d --draft"], ..lists("pr list") },
         views("issue view", &["-c --comments"]),
         views("issue status", &[]),
         lists("issue list"),
-        Use {
+        ProgramUse {
             values: &[SHOWN, &[("-a --attempt", Text(Number)), ("-j --job", Text(Number))]],
             ..views("run view", &["-v --exit-status --log --log-failed --verbose"])
         },
-        Use {
+        ProgramUse {
             values: &[
                 SHOWN,
                 &[
@@ -100,37 +100,40 @@ pub(super) const PROGRAMS: &[Program] = &[program(
             ],
             ..views("run list", &["-a --all"])
         },
-        Use {
+        ProgramUse {
             values: &[REPO, &[("-i --interval", Text(Number))]],
             ..views("run watch", &["--compact --exit-status"])
         },
-        Use {
+        ProgramUse {
             values: &[REPO, &[("-D --dir", File(Writes)), ("-n -p --name --pattern", Text(Any))]],
             ..views("run download", &[])
         },
-        Use {
+        ProgramUse {
             values: &[SHOWN, &[("-b --branch", Text(Word))]],
             operands: Operands::Texts(By(is_repository)),
             ..views("repo view", &[])
         },
-        Use {
+        ProgramUse {
             values: &[SHOWN, LISTED, &[("-l --language --topic --visibility", Text(Any))]],
             ..lists("repo list")
         },
-        Use {
+        ProgramUse {
             flags: &["--exclude-drafts --exclude-pre-releases"],
             values: &[SHOWN, LISTED, &[("-O --order", Text(Word))]],
             ..lists("release list")
         },
         views("release view", &[]),
-        Use {
+        ProgramUse {
             flags: &["-y --yaml"],
             values: &[SHOWN, &[("-r --ref", Text(Word))]],
             ..views("workflow view", &[])
         },
-        Use { flags: &["-a --all"], ..lists("workflow list") },
+        ProgramUse { flags: &["-a --all"], ..lists("workflow list") },
         lists("label list"),
-        Use { values: &[REPO, &[("-n --name", Text(Word))]], ..views("auth status", &["-a --active"]) },
+        ProgramUse {
+            values: &[REPO, &[("-n --name", Text(Word))]],
+            ..views("auth status", &["-a --active"])
+        },
         lists("search prs"),
         lists("search issues"),
         lists("search code"),
@@ -140,35 +143,38 @@ pub(super) const PROGRAMS: &[Program] = &[program(
         acts("pr edit", &[]),
         acts("pr comment", &["--edit-last"]),
         acts("pr review", &["-a -c --approve --comment --request-changes"]),
-        Use {
+        ProgramUse {
             values: &[TEXTS, &[("-A --author-email --match-head-commit --subject", Text(Any))]],
             ..acts(
                 "pr merge",
                 &["-d -m -r -s --admin --auto --delete-branch --disable-auto --merge --rebase --squash"],
             )
         },
-        Use {
+        ProgramUse {
             values: &[REPO, &[("-c --comment", Text(Prose))]],
             ..acts("pr close", &["-d --delete-branch"])
         },
-        Use { values: &[REPO, &[("-c --comment", Text(Prose))]], ..acts("pr reopen", &[]) },
+        ProgramUse { values: &[REPO, &[("-c --comment", Text(Prose))]], ..acts("pr reopen", &[]) },
         acts("pr ready", &["--undo"]),
         acts("pr update-branch", &["--rebase"]),
-        Use {
+        ProgramUse {
             values: &[REPO, &[("-b --branch", Text(Word))]],
             ..acts("pr checkout", &["-f --detach --force --recurse-submodules"])
         },
         acts("issue create", &[]),
         acts("issue edit", &[]),
         acts("issue comment", &["--edit-last"]),
-        Use {
+        ProgramUse {
             values: &[REPO, &[("-c --comment", Text(Prose)), ("-r --reason", Text(Any))]],
             ..acts("issue close", &[])
         },
-        Use { values: &[REPO, &[("-c --comment", Text(Prose))]], ..acts("issue reopen", &[]) },
-        Use { values: &[REPO, &[("-j --job", Text(Number))]], ..acts("run rerun", &["-d --debug --failed"]) },
+        ProgramUse { values: &[REPO, &[("-c --comment", Text(Prose))]], ..acts("issue reopen", &[]) },
+        ProgramUse {
+            values: &[REPO, &[("-j --job", Text(Number))]],
+            ..acts("run rerun", &["-d --debug --failed"])
+        },
         acts("run cancel", &[]),
-        Use {
+        ProgramUse {
             words: "api",
             part: Some("api get"),
             flags: &[API],
@@ -176,7 +182,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
             operands: Operands::By(endpoint, "an endpoint"),
             ..GH
         },
-        Use {
+        ProgramUse {
             words: "api",
             flags: &[API],
             values: &[
@@ -194,7 +200,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
 )];
 
 /// A path of GitHub's interface, or `graphql`. A whole address would name another machine.
-fn endpoint(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn endpoint(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let [endpoint] = args.operands.as_slice() else { return Err(unlisted(args.offset)) };
     let text = endpoint.word.text.as_str();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./?&=%+{}:@,~".contains(c);
@@ -240,7 +246,7 @@ fn is_harmless_header(text: &str) -> bool {
 }
 
 /// A pull request. The operands behind `--` are its files.
-fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     for operand in args.operands.iter().filter(|operand| !operand.is_behind_dashes) {
         args.text(*operand, By(is_target))?;
     }

@@ -4,21 +4,23 @@ use crate::action::Access::Reads;
 use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, Operand, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Prose};
-use crate::programs::entry::Takes::{File, Text};
-use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::OptionValue::{File, Text};
+use crate::programs::entry::{
+    LOOKS, OperandMeaning, Operands, OptionValue, Program, ProgramUse, Style, program,
+};
 use crate::programs::filter;
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// Without `-f`, `-L` and `--args`, which read filters and modules from files, or change the meaning of the operands.
 const FLAGS: &str = "-C -M -R -S -a -c -e -j -n -r -s --ascii-output --color-output --compact-output --exit-status \
     --join-output --monochrome-output --null-input --raw-input --raw-output --seq --slurp --sort-keys --stream --tab";
 /// The values behind the name of a variable, except for that of `--indent`.
-const VALUES: &[(&str, Takes)] =
+const VALUES: &[(&str, OptionValue)] =
     &[("--arg --argjson", Text(Prose)), ("--rawfile --slurpfile", File(Reads)), ("--indent", Text(Number))];
 
 pub(super) const PROGRAMS: &[Program] = &[program(
     &["jq"],
-    &[Use {
+    &[ProgramUse {
         style: Style::Words,
         flags: &[FLAGS],
         values: &[VALUES],
@@ -27,7 +29,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     }],
 )];
 
-fn filters(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn filters(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut rest = args.operands.as_slice();
     let mut files = Vec::new();
     let mut has_filter = false;
@@ -59,7 +61,7 @@ fn taken<'g, 'w>(
     option: &Operand<'w>,
     rest: &'g [Operand<'w>],
     count: usize,
-) -> Result<(&'g [Operand<'w>], &'g [Operand<'w>]), Unreadable> {
+) -> Result<(&'g [Operand<'w>], &'g [Operand<'w>]), UnreadableCommand> {
     let (taken, rest) = rest.split_at_checked(count).ok_or_else(|| unlisted(option.word.offset))?;
     for value in taken {
         args.text(*value, if count == 1 { Number } else { Prose })?;
@@ -73,7 +75,7 @@ fn named<'g, 'w>(
     option: &Operand<'w>,
     rest: &'g [Operand<'w>],
     files: &mut Vec<FileUse>,
-) -> Result<&'g [Operand<'w>], Unreadable> {
+) -> Result<&'g [Operand<'w>], UnreadableCommand> {
     let (taken, rest) = taken(args, option, rest, 2)?;
     if let [_, value] = taken
         && matches!(option.word.text.as_str(), "--rawfile" | "--slurpfile")
@@ -84,7 +86,7 @@ fn named<'g, 'w>(
     Ok(rest)
 }
 
-fn check_flag(operand: &Operand<'_>) -> Result<(), Unreadable> {
+fn check_flag(operand: &Operand<'_>) -> Result<(), UnreadableCommand> {
     let text = operand.word.text.as_str();
     let is_listed = |flag: &str| FLAGS.split_whitespace().any(|listed| listed == flag);
     let are_listed = |letters: &str| letters.chars().all(|letter| is_listed(&format!("-{letter}")));

@@ -3,23 +3,23 @@
 use super::building::{task, words_for_task};
 use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{By, Number, Of, Word};
-use crate::programs::entry::Takes::{self, Text};
-use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::{self, Text};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, ProgramUse, Style, program};
+use crate::unreadable::UnreadableCommand;
 
 const PLAIN: &str = "-s --if-present --silent --workspaces";
-const WORKSPACE: &[(&str, Takes)] = &[("-F -w --filter --workspace", Text(Word))];
+const WORKSPACE: &[(&str, OptionValue)] = &[("-F -w --filter --workspace", Text(Word))];
 const INSTALL: &str = "-D -E -O -P -f -g --dev --exact --force --frozen-lockfile --global --ignore-scripts --immutable --legacy-peer-deps \
     --no-audit --no-fund --no-optional --no-save --offline --omit --only --optional --peer --prefer-offline --production --save --save-dev \
     --save-exact --silent --verbose";
 const LOOKED_UP: &str = "-a -g -l --all --depth --global --json --long --parseable --production";
 
-const fn tasks(words: &'static str, operands: Operands) -> Use {
-    Use { words, style: Style::Leading, flags: &[PLAIN], values: &[WORKSPACE], operands, ..ACTS }
+const fn tasks(words: &'static str, operands: Operands) -> ProgramUse {
+    ProgramUse { words, style: Style::Leading, flags: &[PLAIN], values: &[WORKSPACE], operands, ..ACTS }
 }
 
-const fn installs(words: &'static str) -> Use {
-    Use {
+const fn installs(words: &'static str) -> ProgramUse {
+    ProgramUse {
         words,
         style: Style::Mixed,
         flags: &[INSTALL],
@@ -29,8 +29,8 @@ const fn installs(words: &'static str) -> Use {
     }
 }
 
-const fn looks_up(words: &'static str) -> Use {
-    Use {
+const fn looks_up(words: &'static str) -> ProgramUse {
+    ProgramUse {
         words,
         style: Style::Mixed,
         flags: &[LOOKED_UP],
@@ -47,8 +47,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["npm", "pnpm", "yarn", "bun"],
         &[
-            Use { words: "--version", ..ACTS },
-            Use { words: "-v", part: Some("--version"), ..ACTS },
+            ProgramUse { words: "--version", ..ACTS },
+            ProgramUse { words: "-v", part: Some("--version"), ..ACTS },
             tasks("run", RUN),
             tasks("run-script", RUN),
             tasks("test", TEST),
@@ -70,23 +70,23 @@ pub(super) const PROGRAMS: &[Program] = &[
             looks_up("why"),
             looks_up("explain"),
             // A word behind it, `fix`, would install packages.
-            Use { operands: Operands::None, ..looks_up("audit") },
+            ProgramUse { operands: Operands::None, ..looks_up("audit") },
             installs("audit fix"),
-            Use { words: "pack", flags: &["--dry-run --json"], ..ACTS },
-            Use {
+            ProgramUse { words: "pack", flags: &["--dry-run --json"], ..ACTS },
+            ProgramUse {
                 words: "publish",
                 style: Style::Mixed,
                 flags: &["--dry-run --provenance"],
                 values: &[&[("--access --tag", Text(Word))]],
                 ..ACTS
             },
-            Use { words: "version", operands: Operands::Texts(Word), ..ACTS },
-            Use { words: "init", flags: &["-y --yes"], ..ACTS },
+            ProgramUse { words: "version", operands: Operands::Texts(Word), ..ACTS },
+            ProgramUse { words: "init", flags: &["-y --yes"], ..ACTS },
         ],
     ),
     program(
         &["yarn", "pnpm"],
-        &[Use {
+        &[ProgramUse {
             style: Style::Leading,
             flags: &["-s --silent"],
             operands: Operands::By(named_task, "a task, then words for it"),
@@ -96,16 +96,16 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["pip", "pip3"],
         &[
-            Use { words: "--version", ..ACTS },
-            Use {
+            ProgramUse { words: "--version", ..ACTS },
+            ProgramUse {
                 words: "list",
                 flags: &["-o -v --outdated --user"],
                 values: &[&[("--format", Text(Word))]],
                 ..ACTS
             },
-            Use { words: "show", flags: &["-f -v"], operands: Operands::Texts(Word), ..ACTS },
-            Use { words: "freeze", flags: &["-l --local --user"], ..ACTS },
-            Use { words: "check", ..ACTS },
+            ProgramUse { words: "show", flags: &["-f -v"], operands: Operands::Texts(Word), ..ACTS },
+            ProgramUse { words: "freeze", flags: &["-l --local --user"], ..ACTS },
+            ProgramUse { words: "check", ..ACTS },
         ],
     ),
 ];
@@ -118,12 +118,12 @@ fn is_package(text: &str) -> bool {
 }
 
 /// Words for the one task that the verb names.
-fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn test(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     Ok(OperandMeaning::of(words_for_task(args, &args.operands)?))
 }
 
 /// A task without a verb. A command with a verb is another use.
-fn named_task(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn named_task(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((task, rest)) = args.operands.split_first() else { return Ok(OperandMeaning::default()) };
     let verbs =
         ["exec", "dlx", "node", "config", "link", "set", "plugin", "create", "env", "import", "patch", "x"];

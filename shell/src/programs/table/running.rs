@@ -5,17 +5,19 @@ use crate::action::{Effect, FileUse, ShellAction};
 use crate::line::ShellWord;
 use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{self, By};
-use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{ACTS, LOOKS, OperandMeaning, Operands, Program, Style, Use, is_word, program};
+use crate::programs::entry::OptionValue::Text;
+use crate::programs::entry::{
+    ACTS, LOOKS, OperandMeaning, Operands, Program, ProgramUse, Style, is_word, program,
+};
 use crate::programs::{ProgramCall, unknown};
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// A script, with nothing before it: options could be a script themselves.
-const SCRIPT: Use =
-    Use { style: Style::Words, operands: Operands::By(script, "a file, then words for it"), ..ACTS };
+const SCRIPT: ProgramUse =
+    ProgramUse { style: Style::Words, operands: Operands::By(script, "a file, then words for it"), ..ACTS };
 
-const fn module(words: &'static str) -> Use {
-    Use { words, ..ACTS }
+const fn module(words: &'static str) -> ProgramUse {
+    ProgramUse { words, ..ACTS }
 }
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -24,12 +26,12 @@ pub(super) const PROGRAMS: &[Program] = &[
         &[
             module("--version"),
             module("-V"),
-            Use {
+            ProgramUse {
                 operands: Operands::By(runs_pytest, "what pytest takes"),
                 style: Style::Words,
                 ..module("-m pytest")
             },
-            Use { operands: Operands::Files(Reads), ..module("-m py_compile") },
+            ProgramUse { operands: Operands::Files(Reads), ..module("-m py_compile") },
             module("-m json.tool"),
             SCRIPT,
         ],
@@ -39,7 +41,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &[
             module("--version"),
             module("-v"),
-            Use { operands: Operands::Files(Reads), ..module("--check") },
+            ProgramUse { operands: Operands::Files(Reads), ..module("--check") },
             SCRIPT,
         ],
     ),
@@ -48,7 +50,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &[
             module("--version"),
             module("-v"),
-            Use { operands: Operands::Files(Reads), ..module("-c") },
+            ProgramUse { operands: Operands::Files(Reads), ..module("-c") },
             SCRIPT,
         ],
     ),
@@ -58,7 +60,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             module("--version"),
             module("-v"),
             // `-c` names a configuration, and the file behind it would run.
-            Use { operands: Operands::Files(Reads), ..module("-l") },
+            ProgramUse { operands: Operands::Files(Reads), ..module("-l") },
             SCRIPT,
         ],
     ),
@@ -67,13 +69,13 @@ pub(super) const PROGRAMS: &[Program] = &[
         &["bash", "sh", "zsh", "dash"],
         &[
             module("--version"),
-            Use { operands: Operands::By(parsed, "files"), ..module("-n") },
-            Use { operands: Operands::By(shell_script, "a file, then words for it"), ..SCRIPT },
+            ProgramUse { operands: Operands::By(parsed, "files"), ..module("-n") },
+            ProgramUse { operands: Operands::By(shell_script, "a file, then words for it"), ..SCRIPT },
         ],
     ),
     program(
         &["timeout", "gtimeout"],
-        &[Use {
+        &[ProgramUse {
             style: Style::Leading,
             flags: &["--foreground --preserve-status"],
             values: &[&[("-k --kill-after", Text(By(is_duration))), ("-s --signal", Text(Check::Word))]],
@@ -83,7 +85,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["npx", "bunx"],
-        &[Use {
+        &[ProgramUse {
             style: Style::Leading,
             flags: &["--no-install"],
             operands: Operands::By(packaged, "a program of the table with its arguments"),
@@ -92,7 +94,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["uv", "poetry", "pipenv", "pdm"],
-        &[Use {
+        &[ProgramUse {
             words: "run",
             style: Style::Leading,
             operands: Operands::By(packaged, "a program of the table with its arguments"),
@@ -102,7 +104,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// A file of the interpreter's language. Nobody knows its use of the words.
-fn script(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn script(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((file, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     let path = args.text(*file, Check::Word)?;
     if path.starts_with("/dev/") || path.starts_with("/proc/") {
@@ -115,18 +117,18 @@ fn script(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// A script of a shell. Before it, a word that begins with `+` is an option: `+c` runs the next word.
-fn shell_script(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn shell_script(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     refuse_plus(args)?;
     script(args)
 }
 
 /// Scripts that a shell only parses. `+n` would take that back.
-fn parsed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn parsed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     refuse_plus(args)?;
     Ok(OperandMeaning::of(args.files(&args.operands, Reads)?))
 }
 
-fn refuse_plus(args: &CommandArguments<'_>) -> Result<(), Unreadable> {
+fn refuse_plus(args: &CommandArguments<'_>) -> Result<(), UnreadableCommand> {
     let first = args.operands.first();
     match first.filter(|operand| operand.word.is_glob || operand.word.text.starts_with('+')) {
         Some(odd) => Err(unlisted(odd.word.offset)),
@@ -139,7 +141,7 @@ fn refuse_plus(args: &CommandArguments<'_>) -> Result<(), Unreadable> {
 const BUILTINS: [&str; 6] = ["cd", "command", "kill", "printf", "test", "type"];
 
 /// Returns the actions of the program that the words from here on call.
-fn inner(args: &CommandArguments<'_>, skipped: usize) -> Result<Vec<ShellAction>, Unreadable> {
+fn inner(args: &CommandArguments<'_>, skipped: usize) -> Result<Vec<ShellAction>, UnreadableCommand> {
     let words: Vec<_> = args.operands.iter().skip(skipped).map(|operand| operand.word.clone()).collect();
     let Some((program, behind)) = words.split_first() else { return Err(unlisted(args.offset)) };
     if !is_word(&program.text) || BUILTINS.contains(&program.text.as_str()) || program.text == args.name {
@@ -156,14 +158,14 @@ fn inner(args: &CommandArguments<'_>, skipped: usize) -> Result<Vec<ShellAction>
 }
 
 /// A time, and a program with its arguments.
-fn timed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn timed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some(time) = args.operands.first() else { return Err(unlisted(args.offset)) };
     args.text(*time, By(is_duration))?;
     Ok(OperandMeaning { runs: inner(args, 1)?, ..OperandMeaning::default() })
 }
 
 /// A program that is installed with the project's packages, or fetched: it acts, with any name.
-fn packaged(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn packaged(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut runs = inner(args, 0)?;
     let before = if args.used.words.is_empty() {
         args.name.to_owned()
@@ -178,7 +180,7 @@ fn packaged(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// The tests of the project, as the module of an interpreter.
-fn runs_pytest(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn runs_pytest(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let program =
         ShellWord { text: "pytest".to_owned(), is_glob: false, is_quoted: false, offset: args.offset };
     let words: Vec<_> = args.operands.iter().map(|operand| operand.word.clone()).collect();

@@ -4,10 +4,12 @@ use crate::action::Access::{self, Lists, Reads, ReadsTree};
 use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{File, Perhaps, Text};
-use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
+use crate::programs::entry::OptionValue::{File, Perhaps, Text};
+use crate::programs::entry::{
+    LOOKS, OperandMeaning, Operands, OptionValue, Program, ProgramUse, Style, program,
+};
 use crate::programs::globs::{as_glob, of_grep, of_ripgrep};
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// Without `-R`, which follows links out of the folder, and without `-z`, which opens packed files under BSD.
 const GREP: &str = "-# -E -F -G -H -I -L -P -T -a -b -c -h -i -l -n -o -q -r -s -v -w -x -y --basic-regexp \
@@ -15,7 +17,7 @@ const GREP: &str = "-# -E -F -G -H -I -L -P -T -a -b -c -h -i -l -n -o -q -r -s 
     --ignore-case --initial-tab --invert-match --line-buffered --line-number --line-regexp --no-filename \
     --no-ignore-case --no-messages --null --only-matching --perl-regexp --quiet --recursive --silent --text \
     --with-filename --word-regexp";
-const GREP_VALUES: &[(&str, Takes)] = &[
+const GREP_VALUES: &[(&str, OptionValue)] = &[
     ("-A -B -C -m --after-context --before-context --context --max-count", Text(Number)),
     ("-e --regexp", Text(Prose)),
     ("-f --file", File(Reads)),
@@ -31,7 +33,7 @@ const RG: &str = "-. -0 -F -H -I -N -P -S -U -a -c -h -i -l -n -o -p -q -s -u -v
     --multiline --multiline-dotall --no-config --no-filename --no-heading --no-ignore --no-ignore-vcs \
     --no-line-number --no-messages --null --only-matching --passthru --pcre2 --pretty --quiet --smart-case \
     --stats --text --trim --unrestricted --vimgrep --with-filename --word-regexp";
-const RG_VALUES: &[(&str, Takes)] = &[
+const RG_VALUES: &[(&str, OptionValue)] = &[
     (
         "-A -B -C -M -d -j -m --after-context --before-context --context --max-columns --max-count",
         Text(Number),
@@ -80,7 +82,7 @@ const PATTERNS_OF_TYPES: [(&str, &str); 21] = [
 /// Without `-l`, `-x` and `-X`, which run programs, and `-L`, which follows links.
 const FD: &str = "-0 -1 -F -H -I -a -g -i -p -q -s -u --absolute-path --case-sensitive --fixed-strings \
     --full-path --glob --hidden --ignore-case --no-ignore --no-ignore-vcs --print0 --quiet --unrestricted";
-const FD_VALUES: &[(&str, Takes)] = &[
+const FD_VALUES: &[(&str, OptionValue)] = &[
     ("-E -e --exclude --extension --changed-before --changed-within", Text(Any)),
     ("-d --max-depth --min-depth --max-results", Text(Number)),
     ("-t --type", Text(Of("f d l e x s p file directory symlink executable empty socket pipe"))),
@@ -90,7 +92,7 @@ const FD_VALUES: &[(&str, Takes)] = &[
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["grep", "egrep", "fgrep"],
-        &[Use {
+        &[ProgramUse {
             flags: &[GREP],
             values: &[GREP_VALUES],
             operands: Operands::By(grep, "a regular expression, then files"),
@@ -100,7 +102,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["rg"],
         &[
-            Use {
+            ProgramUse {
                 words: "--files",
                 part: Some(""),
                 style: Style::Mixed,
@@ -109,7 +111,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 operands: Operands::By(listed_by_ripgrep, "files or folders"),
                 ..LOOKS
             },
-            Use {
+            ProgramUse {
                 style: Style::Mixed,
                 flags: &[RG],
                 values: &[RG_VALUES],
@@ -120,7 +122,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["fd", "fdfind"],
-        &[Use {
+        &[ProgramUse {
             style: Style::Mixed,
             flags: &[FD],
             values: &[FD_VALUES],
@@ -134,7 +136,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 fn behind_text<'g, 'w>(
     args: &'g CommandArguments<'w>,
     options: &[&str],
-) -> Result<&'g [Operand<'w>], Unreadable> {
+) -> Result<&'g [Operand<'w>], UnreadableCommand> {
     if args.has(options) {
         return Ok(&args.operands);
     }
@@ -144,7 +146,7 @@ fn behind_text<'g, 'w>(
     }
 }
 
-fn grep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn grep(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let operands = behind_text(args, &["-e", "--regexp", "-f", "--file"])?;
     let included = args.options.iter().filter(|option| option.name == "--include");
     let patterns = included.filter_map(|option| of_grep(option.value.as_deref()?));
@@ -171,7 +173,7 @@ fn is_glob_of_ripgrep(text: &str) -> bool {
     of_ripgrep(glob.trim_start_matches('/')).is_some() && of_ripgrep(glob).is_some()
 }
 
-fn ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let operands = behind_text(args, &["-e", "--regexp", "-f", "--file"])?;
     let mut files = patterns_of_ripgrep(args, Reads)?;
     let is_bounded = !files.is_empty();
@@ -184,7 +186,10 @@ fn ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
 }
 
 /// Returns the names that ripgrep searches in folders, where options say which: globs first, types only without globs.
-fn patterns_of_ripgrep(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+fn patterns_of_ripgrep(
+    args: &CommandArguments<'_>,
+    access: Access,
+) -> Result<Vec<FileUse>, UnreadableCommand> {
     let values = |names: &'static [&'static str]| {
         args.options
             .iter()
@@ -209,14 +214,14 @@ fn patterns_of_ripgrep(args: &CommandArguments<'_>, access: Access) -> Result<Ve
 }
 
 /// `rg --files`: folders, and the names that options say.
-fn listed_by_ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn listed_by_ripgrep(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut files = patterns_of_ripgrep(args, Lists)?;
     let folders = args.files(&args.operands, Lists)?;
     files.extend(if folders.is_empty() { vec![here(Lists)] } else { folders });
     Ok(OperandMeaning::of(files))
 }
 
-fn found_by_fd(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn found_by_fd(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let folders = behind_text(args, &[])?;
     let mut files = args.files(folders, Lists)?;
     if files.is_empty() {

@@ -3,23 +3,25 @@
 
 use crate::action::Access::{self, Reads, Writes};
 use crate::programs::arguments::{CommandArguments, unlisted};
-use crate::programs::entry::Takes::Text;
-use crate::programs::entry::{ACTS, Check, LOOKS, OperandMeaning, Operands, Program, Takes, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::Text;
+use crate::programs::entry::{
+    ACTS, Check, LOOKS, OperandMeaning, Operands, OptionValue, Program, ProgramUse, program,
+};
+use crate::unreadable::UnreadableCommand;
 
 const FLAGS: &str = "-E -n -r -s -u -z --quiet --regexp-extended --silent";
-const VALUES: &[(&str, Takes)] = &[("-e --expression", Text(Check::By(is_listed)))];
+const VALUES: &[(&str, OptionValue)] = &[("-e --expression", Text(Check::By(is_listed)))];
 
 pub(super) const PROGRAMS: &[Program] = &[program(
     &["sed", "gsed"],
     &[
-        Use {
+        ProgramUse {
             flags: &[FLAGS],
             values: &[VALUES],
             operands: Operands::By(prints, "a script, then files"),
             ..LOOKS
         },
-        Use {
+        ProgramUse {
             part: Some("-i"),
             flags: &[FLAGS, "-i --in-place"],
             values: &[VALUES],
@@ -29,12 +31,12 @@ pub(super) const PROGRAMS: &[Program] = &[program(
     ],
 )];
 
-fn prints(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn prints(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     script_and_files(args, 0, Reads)
 }
 
 /// BSD wants a suffix behind `-i`, which is an empty word where there is none. GNU takes that word for the script, and prints.
-fn edits(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn edits(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let has_suffix = args.operands.first().is_some_and(|first| first.word.text.is_empty());
     script_and_files(args, usize::from(has_suffix), Writes)
 }
@@ -43,7 +45,7 @@ fn script_and_files(
     args: &CommandArguments<'_>,
     skipped: usize,
     access: Access,
-) -> Result<OperandMeaning, Unreadable> {
+) -> Result<OperandMeaning, UnreadableCommand> {
     let operands = args.operands.get(skipped..).unwrap_or_default();
     if args.has(&["-e", "--expression"]) {
         return Ok(OperandMeaning::of(args.files(operands, access)?));

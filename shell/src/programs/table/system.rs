@@ -3,9 +3,9 @@
 
 use crate::action::Effect;
 use crate::programs::arguments::{CommandArguments, unlisted};
-use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, Style, Use, program};
+use crate::programs::entry::{ACTS, OperandMeaning, Operands, Program, ProgramUse, Style, program};
 use crate::programs::unknown;
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// The longest word that is a verb, in bytes.
 const MAX_VERB_BYTES: usize = 40;
@@ -34,7 +34,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
         "vercel",
         "wrangler",
     ],
-    &[Use {
+    &[ProgramUse {
         effect: Effect::Unknown,
         style: Style::Words,
         operands: Operands::By(verb, "a verb, then any words"),
@@ -43,7 +43,7 @@ pub(super) const PROGRAMS: &[Program] = &[program(
 )];
 
 /// The first word names the action. Every other one may name a file.
-fn verb(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn verb(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((verb, rest)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     let text = verb.word.text.as_str();
     let is_verb = text.starts_with(|c: char| c.is_ascii_lowercase())

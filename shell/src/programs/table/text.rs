@@ -3,29 +3,31 @@
 use crate::action::Access::Reads;
 use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{Perhaps, Text};
-use crate::programs::entry::{LOOKS, OperandMeaning, Operands, Program, Style, Takes, Use, program};
-use crate::unreadable::Unreadable;
+use crate::programs::entry::OptionValue::{Perhaps, Text};
+use crate::programs::entry::{
+    LOOKS, OperandMeaning, Operands, OptionValue, Program, ProgramUse, Style, program,
+};
+use crate::unreadable::UnreadableCommand;
 
 /// Without `-o` and `--compress-program`, and without `-T`, the folder for data that does not fit into memory. Such data goes to
 /// files of its own in the system's folder for them. So does the copy that `-m` keeps of a file that is its output too.
 const SORT: &str = "-C -M -V -b -c -d -f -g -h -i -m -n -r -s -u -z --check --dictionary-order --general-numeric-sort \
     --human-numeric-sort --ignore-case --ignore-leading-blanks --ignore-nonprinting --merge --month-sort \
     --numeric-sort --reverse --stable --unique --version-sort --zero-terminated";
-const SORT_VALUES: &[(&str, Takes)] = &[
+const SORT_VALUES: &[(&str, OptionValue)] = &[
     ("-k --key", Text(By(is_key))),
     ("-t --field-separator", Text(Any)),
     ("--check", Perhaps(Of("quiet silent diagnose-first"))),
 ];
-const CUT_VALUES: &[(&str, Takes)] = &[
+const CUT_VALUES: &[(&str, OptionValue)] = &[
     ("-b -c -f --bytes --characters --fields", Text(By(is_list))),
     ("-d --delimiter --output-delimiter", Text(Prose)),
 ];
-const NL_VALUES: &[(&str, Takes)] = &[
+const NL_VALUES: &[(&str, OptionValue)] = &[
     ("-b -d -f -h -n -s --body-numbering --header-numbering --number-format --number-separator", Text(Any)),
     ("-i -l -v -w --line-increment --number-width --starting-line-number", Text(Number)),
 ];
-const COLUMN_VALUES: &[(&str, Takes)] = &[
+const COLUMN_VALUES: &[(&str, OptionValue)] = &[
     ("-N -R -o -s --output-separator --separator --table-columns --table-right", Text(Any)),
     ("-c --output-width", Text(Number)),
 ];
@@ -33,11 +35,11 @@ const COLUMN_VALUES: &[(&str, Takes)] = &[
 pub(super) const PROGRAMS: &[Program] = &[
     program(
         &["sort"],
-        &[Use { flags: &[SORT], values: &[SORT_VALUES], operands: Operands::Files(Reads), ..LOOKS }],
+        &[ProgramUse { flags: &[SORT], values: &[SORT_VALUES], operands: Operands::Files(Reads), ..LOOKS }],
     ),
     program(
         &["uniq"],
-        &[Use {
+        &[ProgramUse {
             // Behind a file, what looks like an option is the file that BSD writes.
             style: Style::Leading,
             flags: &[
@@ -50,7 +52,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["cut"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-n -s -z --complement --only-delimited --zero-terminated"],
             values: &[CUT_VALUES],
             operands: Operands::Files(Reads),
@@ -59,7 +61,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["tr"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1"],
             operands: Operands::Texts(Prose),
             ..LOOKS
@@ -67,7 +69,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["paste"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-s -z --serial --zero-terminated"],
             values: &[&[("-d --delimiters", Text(Any))]],
             operands: Operands::Files(Reads),
@@ -76,7 +78,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["fold"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-b -s --bytes --spaces"],
             values: &[&[("-w --width", Text(Number))]],
             operands: Operands::Files(Reads),
@@ -85,17 +87,17 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["nl"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-p --no-renumber"],
             values: &[NL_VALUES],
             operands: Operands::Files(Reads),
             ..LOOKS
         }],
     ),
-    program(&["rev"], &[Use { operands: Operands::Files(Reads), ..LOOKS }]),
+    program(&["rev"], &[ProgramUse { operands: Operands::Files(Reads), ..LOOKS }]),
     program(
         &["tac"],
-        &[Use {
+        &[ProgramUse {
             // Of a pipe it keeps a copy in a file without a name, as `sort` does.
             flags: &["-b --before"],
             values: &[&[("-s --separator", Text(Any))]],
@@ -105,7 +107,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["column"],
-        &[Use {
+        &[ProgramUse {
             flags: &["-J -L -e -n -t -x --fillrows --json --table"],
             values: &[COLUMN_VALUES],
             operands: Operands::Files(Reads),
@@ -114,7 +116,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["strings"],
-        &[Use {
+        &[ProgramUse {
             has_argument_files: true,
             flags: &["-a -f --all --print-file-name"],
             values: &[&[("-n --bytes", Text(Number)), ("-t --radix", Text(Of("d o x")))]],
@@ -124,7 +126,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         &["seq"],
-        &[Use {
+        &[ProgramUse {
             style: Style::Leading,
             flags: &["-w --equal-width"],
             values: &[&[("-s --separator", Text(Any))]],
@@ -135,7 +137,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 /// One file: a second one would be written.
-fn one_file(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+fn one_file(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match args.operands.as_slice() {
         [] => Ok(OperandMeaning::default()),
         [file] if !file.word.is_glob => Ok(OperandMeaning::of(args.files(&[*file], Reads)?)),

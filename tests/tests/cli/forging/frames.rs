@@ -3,7 +3,7 @@
 use std::fs;
 
 use bitacora_formats::{DamageKind, FRAME_HEADER_BYTES, FrameHeader, SegmentHeader};
-use bitacora_verify::{FaultKind, Patience, Report, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{FaultKind, Report, TailRetries, Verdict, VerifyOptions, verify_ledger};
 
 use super::{Forger, begun};
 use crate::sample::{Sample, event, shown};
@@ -39,7 +39,7 @@ fn found_unended(forger: Forger) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let keyring = forger.write_unended(folder.path());
     let [keyless, keyed] = [None, Some(&keyring)].map(|keyring| {
-        let options = VerifyOptions { keyring, patience: Patience::NONE, ..Default::default() };
+        let options = VerifyOptions { keyring, patience: TailRetries::NONE, ..Default::default() };
         verify_ledger(folder.path(), &options)
     });
     assert_eq!(keyless.fault, keyed.fault);

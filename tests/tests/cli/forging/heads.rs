@@ -5,9 +5,12 @@ use std::num::NonZero;
 
 use bitacora_formats::{
     BodyWriter, ChainHash, ChainHead, Codec, Data, Event, Generation, HEADED_KIND, HEADED_STREAM, HeadEntry,
-    HeadsHeader, Json, LedgerKeys, Origin, Position, SegmentNumber, StreamVersion, TreeHead, service_source,
+    HeadsHeader, Json, LedgerKeys, LedgerOrigin, Position, SegmentNumber, StreamVersion, TreeHead,
+    service_source,
 };
-use bitacora_verify::{FaultKind, HeadFault, HeadsChecked, Patience, Verdict, VerifyOptions, verify_ledger};
+use bitacora_verify::{
+    FaultKind, HeadFault, HeadsChecked, TailRetries, Verdict, VerifyOptions, verify_ledger,
+};
 
 use super::{Forger, begun, record_of};
 use crate::sample::{event, shown_heads};
@@ -28,8 +31,11 @@ impl Forger {
         event.data = Data::Json(Json::check(headed.to_json().into_bytes()).unwrap());
         let record = record_of(event.clone());
         self.honest(event, version);
-        let origin =
-            Origin { name: "main".parse().unwrap(), ledger: self.ledger, generation: Generation::FIRST };
+        let origin = LedgerOrigin {
+            name: "main".parse().unwrap(),
+            ledger: self.ledger,
+            generation: Generation::FIRST,
+        };
         let head = TreeHead { origin, size: self.frontier.size(), root: self.frontier.root() };
         let blind = LedgerKeys::new(&self.keyring, self.ledger).blind(&source, &id);
         HeadEntry { position, blind, record, note: head.sign(&self.keyring) }
@@ -46,7 +52,8 @@ impl Forger {
         fs::write(folder.path().join(shown_heads(number)), heads).unwrap();
         let [one, four] = [1, 4].map(|threads| {
             let (keyring, threads) = (Some(&keyring), NonZero::new(threads));
-            let options = VerifyOptions { keyring, threads, patience: Patience::NONE, ..Default::default() };
+            let options =
+                VerifyOptions { keyring, threads, patience: TailRetries::NONE, ..Default::default() };
             verify_ledger(folder.path(), &options)
         });
         assert_eq!(one.fault, four.fault, "by one thread and by four");

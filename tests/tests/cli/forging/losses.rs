@@ -1,6 +1,6 @@
 //! Forged beginnings of a generation: the declaration of a loss contradicts the log before it.
 
-use bitacora_formats::{Data, Event, Generation, Json, Origin, TreeHead};
+use bitacora_formats::{Data, Event, Generation, Json, LedgerOrigin, TreeHead};
 use bitacora_verify::{FaultKind, Verdict};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn recovered(forge: impl FnOnce(&mut Value)) -> Forger {
     forger.generation = Generation(2);
     let mut forger = forger.roll();
     let origin =
-        Origin { name: "main".parse().unwrap(), ledger: forger.ledger, generation: Generation::FIRST };
+        LedgerOrigin { name: "main".parse().unwrap(), ledger: forger.ledger, generation: Generation::FIRST };
     let note = TreeHead { origin, size: 5, root }.sign(&forger.keyring);
     let mut data = json!({
         "generation": 2,
@@ -97,7 +97,7 @@ fn a_note_of_another_ledger_is_no_lost_note() {
     let mut forger = begun();
     forger.ledger.0[0] ^= 1;
     let origin =
-        Origin { name: "main".parse().unwrap(), ledger: forger.ledger, generation: Generation::FIRST };
+        LedgerOrigin { name: "main".parse().unwrap(), ledger: forger.ledger, generation: Generation::FIRST };
     let root = forger.frontier.root();
     let (note, text) = (TreeHead { origin, size: 5, root }.sign(&forger.keyring), root.to_string());
     let lying = recovered(|data| {

@@ -22,7 +22,7 @@ const PERMISSION_BITS: u32 = 0o777;
 
 /// Metadata of an entry or of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct EntryMetadata {
     pub(super) identity: FileIdentity,
     pub(super) is_regular_file: bool,
     pub(super) is_folder: bool,
@@ -33,7 +33,7 @@ pub(super) struct Look {
 /// An open file.
 ///
 /// Syscalls: `statx` of the file itself.
-pub(super) fn of_file(file: &File) -> io::Result<Look> {
+pub(super) fn of_file(file: &File) -> io::Result<EntryMetadata> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     match ask(file, Path::new(""), AtFlags::EMPTY_PATH) {
         Err(error) if is_not_there(&error) => {}
@@ -45,7 +45,7 @@ pub(super) fn of_file(file: &File) -> io::Result<Look> {
 /// Returns the metadata behind a path below this folder; links are followed.
 ///
 /// Syscalls: `statx`.
-pub(super) fn of_path(folder: BorrowedFd<'_>, path: &Path) -> io::Result<Look> {
+pub(super) fn of_path(folder: BorrowedFd<'_>, path: &Path) -> io::Result<EntryMetadata> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     match ask(folder, path, AtFlags::empty()) {
         Err(error) if is_not_there(&error) => {}
@@ -56,11 +56,11 @@ pub(super) fn of_path(folder: BorrowedFd<'_>, path: &Path) -> io::Result<Look> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn ask(folder: impl std::os::fd::AsFd, path: &Path, flags: AtFlags) -> io::Result<Look> {
+fn ask(folder: impl std::os::fd::AsFd, path: &Path, flags: AtFlags) -> io::Result<EntryMetadata> {
     let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::SIZE;
     let found = statx(folder, path, flags, wanted)?;
     let kind = FileType::from_raw_mode(found.stx_mode.into());
-    Ok(Look {
+    Ok(EntryMetadata {
         identity: FileIdentity {
             device: makedev(found.stx_dev_major, found.stx_dev_minor),
             inode: found.stx_ino,
@@ -79,9 +79,9 @@ fn is_not_there(error: &io::Error) -> bool {
 }
 
 /// Asks for the times too, where there is no other way.
-fn with_times(file: &File) -> io::Result<Look> {
+fn with_times(file: &File) -> io::Result<EntryMetadata> {
     let metadata = file.metadata()?;
-    Ok(Look {
+    Ok(EntryMetadata {
         identity: FileIdentity { device: metadata.dev(), inode: metadata.ino(), bytes: metadata.len() },
         is_regular_file: metadata.is_file(),
         is_folder: metadata.is_dir(),

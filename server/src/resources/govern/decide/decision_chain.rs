@@ -46,7 +46,7 @@ use bitacora_vocabulary::{DecisionMade, EventData, Milliseconds, ReasonCode, Ver
 
 use super::DecideContext;
 use crate::problem::{Code, Problem};
-use crate::requests::service_event::{ServiceEvent, said_by};
+use crate::requests::service_event::{ServiceEvent, derived_data};
 
 /// The most derived requests of one request, whoever sends it.
 const MAX_LINKS: usize = 32;
@@ -97,7 +97,7 @@ impl<'a> DecisionChain<'a> {
         };
         let made = decision_in(&appended)?;
         let DerivedReceipt { position, time, .. } = *made;
-        let decision = said_by(made, DerivedValue::decision, api, ledger).await?.into_owned();
+        let decision = derived_data(made, DerivedValue::decision, api, ledger).await?.into_owned();
         Ok(DecisionLink {
             head: appended.head,
             is_duplicate: appended.only_duplicates(),

@@ -6,10 +6,10 @@ use super::revisions::is_no_stash;
 use super::settings::{set, set_setting};
 use crate::action::Access::Reads;
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{self, File, Perhaps, Text};
-use crate::programs::entry::{ACTS, Operands, Program, Style, Use};
+use crate::programs::entry::OptionValue::{self, File, Perhaps, Text};
+use crate::programs::entry::{ACTS, Operands, Program, ProgramUse, Style};
 
-const GIT: Use = Use { style: Style::Mixed, ..ACTS };
+const GIT: ProgramUse = ProgramUse { style: Style::Mixed, ..ACTS };
 /// Without stashes: `stash pop` and `stash apply` take back the contents of one, and it gets no other name.
 const REVISION: Operands = Operands::Texts(By(is_no_stash));
 const PATHS: &str = "paths";
@@ -18,7 +18,7 @@ const ADD: &str = "-A -N -n -u -v --all --dry-run --ignore-errors --intent-to-ad
     --verbose";
 const COMMIT: &str = "-a -q -s -v --all --allow-empty --allow-empty-message --amend --dry-run --no-edit --no-gpg-sign \
     --no-signoff --no-status --porcelain --quiet --reset-author --short --signoff --status --verbose";
-const COMMIT_VALUES: &[(&str, Takes)] = &[
+const COMMIT_VALUES: &[(&str, OptionValue)] = &[
     ("-m -am --message --author --date", Text(Prose)),
     ("-C --fixup --reuse-message --squash", Text(Word)),
     ("-F --file", File(Reads)),
@@ -29,7 +29,7 @@ const CHECKOUT: &str = "-d -f -q -t --detach --force --guess --ignore-other-work
     --overlay --no-overlay --quiet --theirs --track";
 const MERGE: &str = "-q -v --abort --allow-unrelated-histories --commit --continue --ff --ff-only --no-commit --no-edit --no-ff \
     --no-squash --no-stat --quiet --quit --skip --squash --stat --verbose";
-const MERGE_VALUES: &[(&str, Takes)] = &[
+const MERGE_VALUES: &[(&str, OptionValue)] = &[
     ("-m", Text(Prose)),
     ("-s --strategy", Text(Of(STRATEGIES))),
     ("-X --strategy-option --into-name", Text(Word)),
@@ -43,7 +43,7 @@ const PICK: &str = "-n -x --abort --allow-empty --continue --ff --keep-redundant
 const FETCH: &str = "-4 -6 -a -f -k -n -p -q -t -v --all --append --atomic --dry-run --force --keep --multiple --no-auto-gc \
     --no-progress --no-recurse-submodules --no-tags --porcelain --progress --prune --prune-tags --quiet --tags --unshallow \
     --update-shallow --verbose";
-const FETCH_VALUES: &[(&str, Takes)] = &[
+const FETCH_VALUES: &[(&str, OptionValue)] = &[
     ("--deepen --depth -j --jobs", Text(Number)),
     ("--shallow-exclude --shallow-since", Text(Any)),
     ("--filter", Text(Word)),
@@ -56,9 +56,9 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
     names: &["git"],
     before: BEFORE,
     uses: &[
-        Use { words: "add", flags: &[ADD], operands: Operands::By(added, PATHS), ..GIT },
+        ProgramUse { words: "add", flags: &[ADD], operands: Operands::By(added, PATHS), ..GIT },
         // Files that `.gitignore` leaves out become part of those that git shows.
-        Use {
+        ProgramUse {
             words: "add",
             part: Some("add --force"),
             flags: &[ADD, "-f --force"],
@@ -66,21 +66,21 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(added_by_force, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "commit",
             flags: &[COMMIT],
             values: &[COMMIT_VALUES],
             operands: Operands::By(committed, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "push",
             flags: &[PUSH],
             values: &[&[("-o --push-option", Text(Any))]],
             operands: Operands::By(pushed, REMOTE),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "push",
             part: Some("push --force"),
             flags: &[PUSH, FORCE],
@@ -88,54 +88,54 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(remote_first, REMOTE),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "fetch",
             flags: &[FETCH],
             values: &[FETCH_VALUES],
             operands: Operands::By(remote_first, REMOTE),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "pull",
             flags: &[FETCH, MERGE, "--autostash --no-autostash --no-rebase -r"],
             values: &[FETCH_VALUES, MERGE_VALUES, &[("--rebase", Perhaps(Of("false merges true")))]],
             operands: Operands::By(remote_first, REMOTE),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "remote show",
             part: Some("remote"),
             flags: &["-n"],
             operands: Operands::By(remote_first, REMOTE),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "remote",
             operands: Operands::By(set, "a verb with its words"),
             flags: &["-f -m -t --push --add --delete --prune --tags --no-tags"],
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "ls-remote",
             flags: &["-h -q -t --branches --exit-code --get-url --heads --quiet --refs --symref --tags"],
             operands: Operands::By(remote_first, REMOTE),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "checkout",
             flags: &[CHECKOUT],
             values: &[&[("-b -B --orphan", Text(Word)), ("--conflict", Text(Word))]],
             operands: Operands::By(revised, "revisions and paths"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "switch",
             flags: &[CHECKOUT, "--discard-changes"],
             values: &[&[("-c -C --create --force-create --orphan", Text(Word))]],
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "restore",
             flags: &[
                 "-S -W -q --ignore-unmerged --merge --no-overlay --ours --overlay --progress --quiet --staged --theirs --worktree",
@@ -144,27 +144,27 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(written, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "reset",
             flags: &["-N -q --intent-to-add --keep --merge --mixed --no-refresh --quiet --refresh --soft"],
             operands: Operands::By(revised, "revisions and paths"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "reset",
             part: Some("reset --hard"),
             flags: &["-q --hard --quiet"],
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "merge",
             flags: &[MERGE],
             values: &[MERGE_VALUES, &[("-F --file", File(Reads))]],
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "rebase",
             flags: &[REBASE],
             values: &[&[
@@ -174,7 +174,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "cherry-pick",
             flags: &[PICK],
             values: &[&[
@@ -185,7 +185,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "revert",
             flags: &[PICK],
             values: &[&[
@@ -196,7 +196,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "branch",
             flags: &[
                 "-C -D -M -c -d -f -m -q -r -t --copy --delete --force --move --no-track --quiet --remotes --track --unset-upstream",
@@ -205,21 +205,21 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "tag",
             flags: &["-a -d -f --annotate --delete --force --no-sign"],
             values: &[&[("-m -am --message", Text(Prose)), ("-F --file", File(Reads))]],
             operands: REVISION,
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "stash",
             flags: &[
                 "-S -a -k -q -u --all --include-untracked --keep-index --no-keep-index --quiet --staged",
             ],
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "stash push",
             part: Some("stash"),
             flags: &[
@@ -229,37 +229,37 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(written, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "stash save",
             part: Some("stash"),
             flags: &["-a -k -q -u --include-untracked --keep-index --quiet"],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "stash pop",
             part: Some("stash"),
             flags: &["-q --index --quiet"],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "stash apply",
             part: Some("stash"),
             flags: &["-q --index --quiet"],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "stash drop",
             part: Some("stash"),
             flags: &["-q --quiet"],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use { words: "stash clear", part: Some("stash"), ..GIT },
-        Use { words: "stash branch", part: Some("stash"), operands: Operands::Texts(Any), ..GIT },
-        Use {
+        ProgramUse { words: "stash clear", part: Some("stash"), ..GIT },
+        ProgramUse { words: "stash branch", part: Some("stash"), operands: Operands::Texts(Any), ..GIT },
+        ProgramUse {
             words: "worktree add",
             part: Some("worktree"),
             flags: &[
@@ -269,22 +269,27 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(revised, "a folder, then a revision"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "worktree remove",
             part: Some("worktree"),
             flags: &["-f --force"],
             operands: Operands::By(written, "a folder"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "worktree move",
             part: Some("worktree"),
             flags: &["-f --force"],
             operands: Operands::By(written, "two folders"),
             ..GIT
         },
-        Use { words: "worktree prune", part: Some("worktree"), flags: &["-n -v --dry-run --verbose"], ..GIT },
-        Use {
+        ProgramUse {
+            words: "worktree prune",
+            part: Some("worktree"),
+            flags: &["-n -v --dry-run --verbose"],
+            ..GIT
+        },
+        ProgramUse {
             words: "clone",
             flags: &[
                 "-l -n -q -v --bare --mirror --no-checkout --no-single-branch --no-tags --progress --quiet --single-branch --sparse --verbose",
@@ -293,56 +298,56 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(cloned, "an address, then a folder"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "init",
             flags: &["-q --bare --quiet"],
             values: &[&[("-b --initial-branch", Text(Word))]],
             operands: Operands::By(written, "a folder"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "mv",
             flags: &["-f -k -n -v --dry-run --force --verbose"],
             operands: Operands::By(written, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "rm",
             flags: &["-f -n -q -r --cached --dry-run --force --ignore-unmatch --quiet"],
             operands: Operands::By(written, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "clean",
             flags: &["-X -d -f -n -q -x --dry-run --force --quiet"],
             values: &[&[("-e --exclude", Text(Any))]],
             operands: Operands::By(written, PATHS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "config",
             flags: &["--add --bool --global --int --local --replace-all --system --unset --unset-all"],
             operands: Operands::By(set_setting, "a setting and its value"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "config set",
             part: Some("config"),
             flags: &["--all --append --global --local"],
             operands: Operands::By(set_setting, "a setting and its value"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "config unset",
             part: Some("config"),
             flags: &["--all --global --local"],
             operands: Operands::By(set_setting, "a setting"),
             ..GIT
         },
-        Use { words: "gc", flags: &["-q --auto --prune --quiet"], ..GIT },
-        Use { words: "prune", flags: &["-n -v --dry-run --verbose"], ..GIT },
-        Use { words: "update-ref", flags: &["-d --no-deref"], operands: REVISION, ..GIT },
-        Use { words: "read-tree", flags: &["-m -u --empty --reset"], operands: REVISION, ..GIT },
-        Use { words: "symbolic-ref", flags: &["-d --delete"], operands: REVISION, ..GIT },
+        ProgramUse { words: "gc", flags: &["-q --auto --prune --quiet"], ..GIT },
+        ProgramUse { words: "prune", flags: &["-n -v --dry-run --verbose"], ..GIT },
+        ProgramUse { words: "update-ref", flags: &["-d --no-deref"], operands: REVISION, ..GIT },
+        ProgramUse { words: "read-tree", flags: &["-m -u --empty --reset"], operands: REVISION, ..GIT },
+        ProgramUse { words: "symbolic-ref", flags: &["-d --delete"], operands: REVISION, ..GIT },
     ],
 }];

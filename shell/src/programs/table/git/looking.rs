@@ -8,16 +8,16 @@ use super::operands::{
 use super::options::{CONTENTS, CONTENTS_VALUES, LOG, LOG_VALUES, NAMES, NAMES_VALUES, PATCH};
 use super::settings::{is_open, setting};
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{self, Perhaps, Text, UnlessLast};
-use crate::programs::entry::{LOOKS, Operands, Program, Style, Use};
+use crate::programs::entry::OptionValue::{self, Perhaps, Text, UnlessLast};
+use crate::programs::entry::{LOOKS, Operands, Program, ProgramUse, Style};
 
-const GIT: Use = Use { style: Style::Mixed, ..LOOKS };
+const GIT: ProgramUse = ProgramUse { style: Style::Mixed, ..LOOKS };
 const REVISIONS: &str = "revisions, then paths";
 const SETTING: &str = "the name of a setting that holds no secret";
 const ALL_OPTIONS: &[&str] = &[LOG, NAMES, CONTENTS, PATCH];
-const ALL_VALUES: &[&[(&str, Takes)]] = &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES];
+const ALL_VALUES: &[&[(&str, OptionValue)]] = &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES];
 /// Lists of branches and tags. Without `--column`, which runs another part of git.
-const REFS_VALUES: &[(&str, Takes)] = &[
+const REFS_VALUES: &[(&str, OptionValue)] = &[
     ("--contains --no-contains --merged --no-merged --points-at", UnlessLast(Any)),
     ("--sort", Text(By(is_sort_key))),
     ("--format", Text(By(is_format))),
@@ -28,7 +28,7 @@ const GREP: &str = "-# -E -F -G -H -I -L -P -W -a -c -h -i -l -n -o -p -q -s -v 
     --function-context --heading --ignore-case --invert-match --line-number --name-only --no-color --not --null \
     --only-matching --or --perl-regexp --quiet --show-function --text --untracked --word-regexp";
 /// Without `-f`, whose file some versions look for in the root of the repository.
-const GREP_VALUES: &[(&str, Takes)] = &[
+const GREP_VALUES: &[(&str, OptionValue)] = &[
     (
         "-A -B -C -m --after-context --before-context --context --max-depth --max-count --threads",
         Text(Number),
@@ -46,17 +46,23 @@ const LS_FILES: &str = "-c -d -f -i -k -m -o -s -t -u -v -z --cached --deduplica
     --error-unmatch --exclude-standard --full-name --ignored --killed --modified --no-empty-directory --others --stage \
     --unmerged";
 
-const fn logs(words: &'static str) -> Use {
-    Use { words, flags: ALL_OPTIONS, values: ALL_VALUES, operands: Operands::By(logged, REVISIONS), ..GIT }
+const fn logs(words: &'static str) -> ProgramUse {
+    ProgramUse {
+        words,
+        flags: ALL_OPTIONS,
+        values: ALL_VALUES,
+        operands: Operands::By(logged, REVISIONS),
+        ..GIT
+    }
 }
 
 pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
     names: &["git"],
     before: BEFORE,
     uses: &[
-        Use { words: "--version", ..GIT },
-        Use { words: "version", ..GIT },
-        Use {
+        ProgramUse { words: "--version", ..GIT },
+        ProgramUse { words: "version", ..GIT },
+        ProgramUse {
             words: "status",
             flags: &[
                 "-b -s -v -z --ahead-behind --branch --long --no-ahead-behind --no-renames --renames --short --show-stash --verbose",
@@ -69,54 +75,54 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(status, "paths"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             values: &[LOG_VALUES, NAMES_VALUES, CONTENTS_VALUES, &[("-L", Text(By(is_range)))]],
             ..logs("log")
         },
         logs("rev-list"),
         logs("reflog show"),
-        Use { part: Some("reflog show"), operands: Operands::By(reflog, "nothing"), ..logs("reflog") },
+        ProgramUse { part: Some("reflog show"), operands: Operands::By(reflog, "nothing"), ..logs("reflog") },
         logs("whatchanged"),
-        Use {
+        ProgramUse {
             words: "shortlog",
             flags: &[LOG, "-c -e -n -s --committer --email --numbered --summary"],
             values: &[LOG_VALUES, &[("--group", Text(By(is_group)))]],
             operands: Operands::By(logged, REVISIONS),
             ..GIT
         },
-        Use { operands: Operands::By(objects, REVISIONS), ..logs("show") },
-        Use {
+        ProgramUse { operands: Operands::By(objects, REVISIONS), ..logs("show") },
+        ProgramUse {
             words: "diff",
             flags: &[NAMES, CONTENTS, PATCH, "--cached --merge-base --no-color --staged"],
             values: &[NAMES_VALUES, CONTENTS_VALUES, &[("--color --abbrev --relative", Perhaps(Word))]],
             operands: Operands::By(compared, REVISIONS),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "diff-tree",
             flags: &[LOG, NAMES, CONTENTS, PATCH, "-r -t --no-commit-id --root"],
             ..logs("")
         },
-        Use {
+        ProgramUse {
             words: "diff-index",
             flags: &[NAMES, CONTENTS, PATCH, "-r --cached --merge-base"],
             values: &[NAMES_VALUES, CONTENTS_VALUES],
             ..logs("")
         },
-        Use {
+        ProgramUse {
             words: "diff-files",
             flags: &[NAMES, CONTENTS, PATCH, "-r"],
             values: &[NAMES_VALUES, CONTENTS_VALUES],
             ..logs("")
         },
-        Use {
+        ProgramUse {
             words: "grep",
             flags: &[GREP],
             values: &[GREP_VALUES],
             operands: Operands::By(searched, "a text, then revisions, then paths behind `--`"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "blame",
             flags: &[
                 "-M -C -b -c -e -f -l -n -p -s -t -w --first-parent --line-porcelain --no-progress --porcelain \
@@ -126,27 +132,27 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(blamed, "a revision, then a file"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "rev-parse",
             flags: &[REV_PARSE],
             values: &[&[("--abbrev-ref --short", Perhaps(Word)), ("--git-path", Text(Word))]],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "merge-base",
             flags: &["-a --all --fork-point --independent --is-ancestor --octopus"],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "ls-files",
             flags: &[LS_FILES],
             values: &[&[("-x --exclude", Text(Any)), ("--abbrev", Perhaps(Number))]],
             operands: Operands::By(listed, "paths"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "ls-tree",
             flags: &["-d -l -r -t -z --full-name --full-tree --long --name-only --name-status --object-only"],
             values: &[&[("--abbrev", Perhaps(Number))]],
@@ -154,21 +160,21 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             ..GIT
         },
         // Without a flag, the first operand would be a type, and the second one an object to print.
-        Use {
+        ProgramUse {
             words: "cat-file",
             flags: &["-e -s -t"],
             needs: "-e -s -t",
             operands: Operands::By(one_object, "an object"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "cat-file",
             flags: &["-p"],
             needs: "-p",
             operands: Operands::By(named_object, "a file of a revision, or `HEAD`"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "describe",
             flags: &["--all --always --contains --debug --exact-match --first-parent --long --tags"],
             values: &[&[
@@ -179,48 +185,48 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "name-rev",
             flags: &["--all --always --name-only --no-undefined --tags"],
             values: &[&[("--exclude --refs", Text(Any))]],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "for-each-ref",
             flags: &["--ignore-case --omit-empty"],
             values: &[REFS_VALUES, &[("--count", Text(Number))]],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "show-ref",
             flags: &["-d -q -s --dereference --head --heads --quiet --tags --verify --branches"],
             values: &[&[("--abbrev --hash", Perhaps(Number))]],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "symbolic-ref",
             flags: &["-q --quiet --short"],
             operands: Operands::By(one_name, "a name"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "check-ignore",
             flags: &["-n -q -v -z --no-index --non-matching --quiet --verbose"],
             operands: Operands::By(listed, "paths"),
             ..GIT
         },
-        Use { words: "count-objects", flags: &["-H -v --human-readable --verbose"], ..GIT },
-        Use {
+        ProgramUse { words: "count-objects", flags: &["-H -v --human-readable --verbose"], ..GIT },
+        ProgramUse {
             words: "cherry",
             flags: &["-v"],
             values: &[&[("--abbrev", Perhaps(Number))]],
             operands: Operands::Texts(Any),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "fsck",
             flags: &[
                 "--connectivity-only --dangling --full --name-objects --no-dangling --no-progress --no-reflogs --strict \
@@ -229,9 +235,9 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             ..GIT
         },
         // Without what shows contents: with `--all` or `-m`, other stashes and what they keep of untracked files.
-        Use { words: "stash list", flags: &[LOG, NAMES], values: &[LOG_VALUES, NAMES_VALUES], ..GIT },
+        ProgramUse { words: "stash list", flags: &[LOG, NAMES], values: &[LOG_VALUES, NAMES_VALUES], ..GIT },
         // Without `-u`, `--include-untracked` and `--only-untracked`.
-        Use {
+        ProgramUse {
             words: "stash show",
             part: Some("stash list"),
             flags: &[NAMES, CONTENTS],
@@ -239,7 +245,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(stash_shown, "a stash"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "branch",
             part: Some("branch list"),
             flags: &[
@@ -249,7 +255,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(names_if_listing, "with `--list`, names"),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "tag",
             part: Some("tag list"),
             flags: &["-i -l --ignore-case --list --no-column --omit-empty"],
@@ -257,17 +263,17 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(names_if_listing, "with `--list`, names"),
             ..GIT
         },
-        Use { words: "remote", part: Some("remote list"), flags: &["-v --verbose"], ..GIT },
-        Use {
+        ProgramUse { words: "remote", part: Some("remote list"), flags: &["-v --verbose"], ..GIT },
+        ProgramUse {
             words: "remote get-url",
             part: Some("remote list"),
             flags: &["--all --push"],
             operands: Operands::Texts(Word),
             ..GIT
         },
-        Use { words: "worktree list", flags: &["-v -z --porcelain --verbose"], ..GIT },
+        ProgramUse { words: "worktree list", flags: &["-v -z --porcelain --verbose"], ..GIT },
         // Without what lists settings or takes a pattern for their names.
-        Use {
+        ProgramUse {
             words: "config",
             part: Some("config list"),
             flags: &[
@@ -277,7 +283,7 @@ pub(in crate::programs) const PROGRAMS: &[Program] = &[Program {
             operands: Operands::By(setting, SETTING),
             ..GIT
         },
-        Use {
+        ProgramUse {
             words: "config get",
             part: Some("config list"),
             flags: &["--all --global --local --show-origin --show-scope"],

@@ -8,7 +8,7 @@ use crate::programs::arguments::{CommandArguments, Operand, here, unlisted};
 use crate::programs::entry::Check::{Any, Number, Word};
 use crate::programs::entry::OperandMeaning;
 use crate::programs::globs::{has_wildcards, over_folders};
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// The characters that may stand behind `%` in a format, besides a colour and parentheses. `G` would run gpg.
 const PLACEHOLDERS: &str = "HhTtPpacseBbdDfgnNSCwx%<>|+- ";
@@ -63,7 +63,7 @@ pub(super) fn is_format(text: &str) -> bool {
 }
 
 /// Checks a word of git's: a revision, or something in the working folder. Long pathspecs begin with a colon and are refused.
-fn checked<'w>(args: &CommandArguments<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
+fn checked<'w>(args: &CommandArguments<'w>, operand: Operand<'w>) -> Result<&'w str, UnreadableCommand> {
     let text = args.text(operand, Any)?;
     if text.is_empty() || text.starts_with(':') && !is_of_index(text) {
         return Err(unlisted(operand.word.offset));
@@ -72,7 +72,10 @@ fn checked<'w>(args: &CommandArguments<'w>, operand: Operand<'w>) -> Result<&'w 
 }
 
 /// Does the same where contents are shown. The files in a stash may be untracked.
-fn checked_to_show<'w>(args: &CommandArguments<'w>, operand: Operand<'w>) -> Result<&'w str, Unreadable> {
+fn checked_to_show<'w>(
+    args: &CommandArguments<'w>,
+    operand: Operand<'w>,
+) -> Result<&'w str, UnreadableCommand> {
     let text = checked(args, operand)?;
     if !operand.is_behind_dashes && (has_stash(text) || is_range_of_files(text)) {
         return Err(unlisted(operand.word.offset));
@@ -150,7 +153,7 @@ fn any_revision(args: &CommandArguments<'_>, holds: fn(&str) -> bool) -> bool {
 }
 
 /// Files that a difference shows: those that are named, or any one that git tracks. A hash and `--all` may lead to a stash.
-fn shown(args: &CommandArguments<'_>) -> Result<Vec<FileUse>, Unreadable> {
+fn shown(args: &CommandArguments<'_>) -> Result<Vec<FileUse>, UnreadableCommand> {
     let (is_bounded, has_every_reference) = (has_paths(args), args.has(&EVERY_REFERENCE));
     if has_every_reference && !is_bounded {
         return Err(unlisted(args.offset));
@@ -165,7 +168,7 @@ fn shown(args: &CommandArguments<'_>) -> Result<Vec<FileUse>, Unreadable> {
 }
 
 /// Returns the files of revisions and pathspecs.
-fn named(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Unreadable> {
+fn named(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, UnreadableCommand> {
     let mut files = Vec::new();
     for operand in &args.operands {
         if operand.word.is_glob {
@@ -183,7 +186,7 @@ fn named(args: &CommandArguments<'_>, access: Access) -> Result<Vec<FileUse>, Un
 }
 
 /// `log` and its like: contents are shown only if an option says so.
-pub(super) fn logged(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn logged(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let ranges = args.options.iter().filter(|option| option.name == "-L");
     let mut files: Vec<FileUse> =
         ranges.filter_map(|range| range.value.as_deref()).flat_map(files_of_range).collect();
@@ -204,7 +207,7 @@ fn files_of_range(range: &str) -> Vec<FileUse> {
 }
 
 /// `reflog` without an operand, which could be another verb.
-pub(super) fn reflog(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn reflog(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match args.operands.first() {
         Some(odd) => Err(unlisted(odd.word.offset)),
         None => logged(args),
@@ -217,7 +220,7 @@ pub(super) fn is_range(text: &str) -> bool {
 }
 
 /// `diff`: contents are shown unless an option says otherwise. Two operands may be files that git does not track.
-pub(super) fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let shows = shows_contents(args) || !args.has(&ONLY_NAMES);
     let mut files = if shows { shown(args)? } else { named(args, Lists)? };
     if let [one, other] = args.operands.as_slice() {
@@ -238,7 +241,7 @@ pub(super) fn compared(args: &CommandArguments<'_>) -> Result<OperandMeaning, Un
 }
 
 /// `show`: files of revisions by their names, or any one that git tracks. A hash may be that of any file.
-pub(super) fn objects(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn objects(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     if args.has(&EVERY_REFERENCE) {
         return Err(unlisted(args.offset));
     }
@@ -266,7 +269,7 @@ pub(super) fn objects(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unr
 }
 
 /// `cat-file -p`: a file of a revision by its name, or the commit that `HEAD` is.
-pub(super) fn named_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn named_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let [operand] = args.operands.as_slice() else { return Err(unlisted(args.offset)) };
     let text = checked_to_show(args, *operand)?;
     match of_revision(text, ReadsTracked) {
@@ -277,7 +280,7 @@ pub(super) fn named_object(args: &CommandArguments<'_>) -> Result<OperandMeaning
 }
 
 /// `cat-file` with the one flag that asks for a property of one object.
-pub(super) fn one_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn one_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match (args.operands.as_slice(), args.options.as_slice()) {
         ([object], [_]) => args.text(*object, Any).map(|_| OperandMeaning::default()),
         _ => Err(unlisted(args.offset)),
@@ -285,7 +288,7 @@ pub(super) fn one_object(args: &CommandArguments<'_>) -> Result<OperandMeaning, 
 }
 
 /// `grep`: a text, revisions, and paths behind `--`.
-pub(super) fn searched(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn searched(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let behind_text = match args.operands.split_first() {
         Some((text, rest)) if !args.has(&["-e"]) => {
             args.text(*text, Any)?;
@@ -318,7 +321,7 @@ pub(super) fn searched(args: &CommandArguments<'_>) -> Result<OperandMeaning, Un
 }
 
 /// `blame`: a revision, if need be, and a file.
-pub(super) fn blamed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn blamed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     if any_revision(args, has_stash) {
         return Err(unlisted(args.offset));
     }
@@ -326,7 +329,7 @@ pub(super) fn blamed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unre
 }
 
 /// `ls-files` and its like: only names.
-pub(super) fn listed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn listed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut files = Vec::new();
     for operand in &args.operands {
         if operand.word.is_glob {
@@ -339,7 +342,7 @@ pub(super) fn listed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unre
 }
 
 /// `status -v` shows differences.
-pub(super) fn status(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn status(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut meaning = listed(args)?;
     if args.has(&["-v", "--verbose"]) {
         meaning.files.push(here(ShowsTracked));
@@ -349,7 +352,7 @@ pub(super) fn status(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unre
 
 /// `stash show`: contents unless an option says otherwise. Any option that does not makes a difference of the counts. Of the files
 /// in the stash, only those are shown that git tracked.
-pub(super) fn stash_shown(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn stash_shown(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     for operand in &args.operands {
         let text = args.text(*operand, Any)?;
         if !Number.takes(text) && !has_stash(text) {
@@ -361,7 +364,7 @@ pub(super) fn stash_shown(args: &CommandArguments<'_>) -> Result<OperandMeaning,
 }
 
 /// Names of branches and tags only where an option makes patterns of them; without one, a name would be made.
-pub(super) fn names_if_listing(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn names_if_listing(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let listing = ["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
     if let Some(first) = args.operands.first()
         && !args.has(&listing)
@@ -375,7 +378,7 @@ pub(super) fn names_if_listing(args: &CommandArguments<'_>) -> Result<OperandMea
 }
 
 /// One name: with a second one it would be changed.
-pub(super) fn one_name(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn one_name(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     match args.operands.as_slice() {
         [name] => args.text(*name, Word).map(|_| OperandMeaning::default()),
         _ => Err(unlisted(args.offset)),
@@ -383,7 +386,7 @@ pub(super) fn one_name(args: &CommandArguments<'_>) -> Result<OperandMeaning, Un
 }
 
 /// The name of a remote, then revisions. A path or an address would be another repository.
-pub(super) fn remote_first(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn remote_first(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     if let Some((remote, refs)) = args.operands.split_first() {
         let text = args.text(*remote, Word)?;
         if text.contains(['/', ':']) || text.starts_with('.') {
@@ -399,7 +402,7 @@ pub(super) fn remote_first(args: &CommandArguments<'_>) -> Result<OperandMeaning
 }
 
 /// The same of a push that neither forces nor deletes.
-pub(super) fn pushed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn pushed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let refs = args.operands.get(1..).unwrap_or_default();
     let is_odd = |operand: &&Operand<'_>| operand.word.text.starts_with(['+', ':']);
     match refs.iter().find(is_odd) {
@@ -409,26 +412,26 @@ pub(super) fn pushed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unre
 }
 
 /// Pathspecs that are written.
-pub(super) fn written(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn written(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     paths(args, Writes)
 }
 
 /// Revisions and pathspecs that are written.
-pub(super) fn revised(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn revised(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     if any_revision(args, has_stash) { Err(unlisted(args.offset)) } else { written(args) }
 }
 
 /// Pathspecs that git tracks from here on, and shows later; without one, the whole repository. Names in `.gitignore` are left out.
-pub(super) fn added(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn added(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     tracked(args, ShowsTracked)
 }
 
 /// The same with the names in `.gitignore`.
-pub(super) fn added_by_force(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn added_by_force(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     tracked(args, ReadsTree)
 }
 
-fn tracked(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, Unreadable> {
+fn tracked(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, UnreadableCommand> {
     let mut meaning = paths(args, access)?;
     if meaning.files.is_empty() {
         meaning.files.push(here(access));
@@ -437,7 +440,7 @@ fn tracked(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning
 }
 
 /// Pathspecs whose contents become part of history; without one, all files that git tracks.
-pub(super) fn committed(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn committed(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let mut meaning = paths(args, Reads)?;
     if args.has(&["-v", "--verbose"]) {
         meaning.files.push(here(ShowsTracked));
@@ -447,7 +450,7 @@ pub(super) fn committed(args: &CommandArguments<'_>) -> Result<OperandMeaning, U
     Ok(meaning)
 }
 
-fn paths(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, Unreadable> {
+fn paths(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, UnreadableCommand> {
     let mut files = Vec::new();
     for operand in &args.operands {
         if operand.word.is_glob {
@@ -460,7 +463,7 @@ fn paths(args: &CommandArguments<'_>, access: Access) -> Result<OperandMeaning, 
 }
 
 /// The source that a repository is copied from, and the folder to make.
-pub(super) fn cloned(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn cloned(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let Some((from, to)) = args.operands.split_first() else { return Err(unlisted(args.offset)) };
     let text = args.text(*from, Word)?;
     if !["https://", "ssh://", "git@"].iter().any(|scheme| text.starts_with(scheme)) {

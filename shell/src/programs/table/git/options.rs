@@ -2,7 +2,7 @@
 
 use super::operands::is_format;
 use crate::programs::entry::Check::{Any, By, Number, Of, Prose, Word};
-use crate::programs::entry::Takes::{self, Perhaps, Text};
+use crate::programs::entry::OptionValue::{self, Perhaps, Text};
 
 /// Options that select commits, and their form. Without those that run gpg.
 pub(super) const LOG: &str = "-# -E -F -P -g -i --abbrev-commit --all --all-match --ancestry-path --author-date-order \
@@ -12,7 +12,7 @@ pub(super) const LOG: &str = "-# -E -F -P -g -i --abbrev-commit --all --all-matc
     --no-decorate --no-mailmap --no-merges --no-notes --no-walk --notes --oneline --parents --perl-regexp --pretty --quiet \
     --regexp-ignore-case --relative-date --remotes --reverse --right-only --show-pulls --simplify-by-decoration \
     --simplify-merges --source --sparse --tags --topo-order --use-mailmap --walk-reflogs";
-pub(super) const LOG_VALUES: &[(&str, Takes)] = &[
+pub(super) const LOG_VALUES: &[(&str, OptionValue)] = &[
     ("-n --max-count --skip --min-parents --max-parents", Text(Number)),
     ("--after --author --before --committer --grep --since --until --exclude --glob", Text(Any)),
     ("--branches --remotes --tags --decorate-refs --decorate-refs-exclude", Perhaps(Any)),
@@ -26,7 +26,7 @@ pub(super) const LOG_VALUES: &[(&str, Takes)] = &[
 pub(super) const NAMES: &str = "-s -z --compact-summary --cumulative --dirstat --exit-code --find-copies-harder \
     --ita-invisible-in-index --name-only --name-status --no-ext-diff --no-patch --no-renames --no-textconv --numstat --quiet --raw \
     --shortstat --stat --summary";
-pub(super) const NAMES_VALUES: &[(&str, Takes)] = &[
+pub(super) const NAMES_VALUES: &[(&str, OptionValue)] = &[
     ("-M --find-renames --find-copies --stat --stat-width --dirstat", Perhaps(Word)),
     ("-l --diff-filter", Text(Word)),
     ("--ignore-submodules", Perhaps(Of("all dirty none untracked"))),
@@ -39,7 +39,7 @@ pub(super) const CONTENTS: &str = "-R -W -a -b -c -m -p -w --binary --cc --check
     --pickaxe-all --pickaxe-regex --text --word-diff";
 /// The same as `-p`, except of `stash show`, which shows the files with it that git does not track.
 pub(super) const PATCH: &str = "-u";
-pub(super) const CONTENTS_VALUES: &[(&str, Takes)] = &[
+pub(super) const CONTENTS_VALUES: &[(&str, OptionValue)] = &[
     ("-S -G", Text(Prose)),
     ("-U --unified --inter-hunk-context", Text(Number)),
     ("--color-moved --color-words --word-diff --word-diff-regex", Perhaps(Any)),

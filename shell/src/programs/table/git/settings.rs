@@ -8,7 +8,7 @@ use crate::action::FileUse;
 use crate::programs::arguments::{CommandArguments, unlisted};
 use crate::programs::entry::Check::{Any, Word};
 use crate::programs::entry::OperandMeaning;
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableCommand;
 
 /// The file that `git config` writes.
 const CONFIG: &str = ".git/config";
@@ -37,7 +37,7 @@ pub(super) fn is_open(name: &str) -> bool {
 }
 
 /// The name of one setting that holds no secret.
-pub(super) fn setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     if let Some(second) = args.operands.get(1) {
         return Err(unlisted(second.word.offset));
     }
@@ -54,7 +54,7 @@ pub(super) fn setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unr
 }
 
 /// A setting and its value, or a setting to remove. A name by itself would be shown.
-pub(super) fn set_setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn set_setting(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     let removes = args.has(&["--unset", "--unset-all"]) || args.used.words == "config unset";
     match args.operands.as_slice() {
         [name, value, ..] if name.word.text.contains('.') || removes => {
@@ -67,7 +67,7 @@ pub(super) fn set_setting(args: &CommandArguments<'_>) -> Result<OperandMeaning,
 }
 
 /// A verb with its words, which may change the configuration.
-pub(super) fn set(args: &CommandArguments<'_>) -> Result<OperandMeaning, Unreadable> {
+pub(super) fn set(args: &CommandArguments<'_>) -> Result<OperandMeaning, UnreadableCommand> {
     for operand in &args.operands {
         args.text(*operand, Any)?;
     }

@@ -19,7 +19,7 @@ use crate::read_error::ReadError;
 
 /// The progress of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptReplay {
+pub struct ReplayProgress {
     /// The last event that is folded in the state.
     pub position: Position,
     /// The state, as its reactor wrote it.
@@ -28,7 +28,7 @@ pub struct KeptReplay {
 
 /// The reasons for which a replay cannot be kept, or continued.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptReplayError {
+pub enum ReplayProgressError {
     /// The log could not be read.
     #[error(transparent)]
     Ledger(#[from] ReadError),
@@ -58,14 +58,14 @@ impl Ledger {
     /// that was there is replaced whole or not at all.
     ///
     /// # Errors
-    /// [`KeptReplayError`].
-    pub fn keep_replay(
+    /// [`ReplayProgressError`].
+    pub fn save_replay(
         &self,
         file: &Path,
         reactor: u32,
         position: Position,
         state: &[u8],
-    ) -> Result<(), KeptReplayError> {
+    ) -> Result<(), ReplayProgressError> {
         let shared = self.shared();
         let header = self.replay_header(reactor, position, state.len() as u64)?;
         let unfit = |error: &dyn std::fmt::Display| unfit(file, error);
@@ -81,8 +81,12 @@ impl Ledger {
     /// Returns the replay kept in this file; `None` if there is no file.
     ///
     /// # Errors
-    /// [`KeptReplayError`]: on any doubt nothing of it is given out.
-    pub fn kept_replay(&self, file: &Path, reactor: u32) -> Result<Option<KeptReplay>, KeptReplayError> {
+    /// [`ReplayProgressError`]: on any doubt nothing of it is given out.
+    pub fn saved_replay(
+        &self,
+        file: &Path,
+        reactor: u32,
+    ) -> Result<Option<ReplayProgress>, ReplayProgressError> {
         let shared = self.shared();
         let opened = match shared.anywhere.open(file, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -109,14 +113,14 @@ impl Ledger {
         if header != self.replay_header(reactor, position, header.state_bytes)? {
             return Err(unfit(file, &"it is of another log or by other rules"));
         }
-        Ok(Some(KeptReplay { position, state }))
+        Ok(Some(ReplayProgress { position, state }))
     }
 
     /// Takes away what was kept.
     ///
     /// # Errors
-    /// [`KeptReplayError::Disk`].
-    pub fn forget_replay(&self, file: &Path) -> Result<(), KeptReplayError> {
+    /// [`ReplayProgressError::Disk`].
+    pub fn remove_replay(&self, file: &Path) -> Result<(), ReplayProgressError> {
         match self.shared().anywhere.remove_file(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed.map_err(|source| disk_error(file, source)),
@@ -130,11 +134,11 @@ impl Ledger {
         reactor: u32,
         position: Position,
         state_bytes: u64,
-    ) -> Result<StateSnapshotHeader, KeptReplayError> {
+    ) -> Result<StateSnapshotHeader, ReplayProgressError> {
         let mut reader = LogReader::new(self.shared());
         let frame = reader.frame_with(position)?;
         if frame.place.header.last_position() != position {
-            return Err(KeptReplayError::WithinFrame(position));
+            return Err(ReplayProgressError::WithinFrame(position));
         }
         Ok(StateSnapshotHeader {
             reactor,
@@ -147,10 +151,10 @@ impl Ledger {
     }
 }
 
-fn disk_error(file: &Path, source: io::Error) -> KeptReplayError {
-    KeptReplayError::Disk { file: file.display().to_string(), source }
+fn disk_error(file: &Path, source: io::Error) -> ReplayProgressError {
+    ReplayProgressError::Disk { file: file.display().to_string(), source }
 }
 
-fn unfit(file: &Path, why: &dyn std::fmt::Display) -> KeptReplayError {
-    KeptReplayError::Unfit { file: file.display().to_string(), why: why.to_string() }
+fn unfit(file: &Path, why: &dyn std::fmt::Display) -> ReplayProgressError {
+    ReplayProgressError::Unfit { file: file.display().to_string(), why: why.to_string() }
 }

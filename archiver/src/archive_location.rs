@@ -8,7 +8,7 @@ use crate::store_url::{StoreUrl, StoreUrlError};
 
 /// A folder, or a place in an object store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArchivePlace {
+pub enum ArchiveLocation {
     /// A folder of this machine; made when the first archive is written.
     Folder(PathBuf),
     /// A prefix in a bucket.
@@ -17,7 +17,7 @@ pub enum ArchivePlace {
 
 /// A text that is no such place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ArchivePlaceError {
+pub enum ArchiveLocationError {
     /// Nothing.
     #[error("a folder, or the URL of an object store")]
     Nothing,
@@ -26,25 +26,25 @@ pub enum ArchivePlaceError {
     Url(#[from] StoreUrlError),
 }
 
-impl FromStr for ArchivePlace {
-    type Err = ArchivePlaceError;
+impl FromStr for ArchiveLocation {
+    type Err = ArchiveLocationError;
 
-    fn from_str(text: &str) -> Result<Self, ArchivePlaceError> {
+    fn from_str(text: &str) -> Result<Self, ArchiveLocationError> {
         match text {
-            "" => Err(ArchivePlaceError::Nothing),
-            url if StoreUrl::is_meant_by(url) => Ok(Self::Store(url.parse()?)),
+            "" => Err(ArchiveLocationError::Nothing),
+            url if StoreUrl::is_store_url(url) => Ok(Self::Store(url.parse()?)),
             folder => Ok(Self::Folder(folder.into())),
         }
     }
 }
 
-impl From<PathBuf> for ArchivePlace {
+impl From<PathBuf> for ArchiveLocation {
     fn from(folder: PathBuf) -> Self {
         Self::Folder(folder)
     }
 }
 
-impl fmt::Display for ArchivePlace {
+impl fmt::Display for ArchiveLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(folder) => folder.display().fmt(formatter),
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_url_is_never_taken_for_a_folder() {
-        assert_eq!("/x".parse(), Ok(ArchivePlace::Folder("/x".into())));
-        assert_eq!("s3://b/x".parse(), Ok(ArchivePlace::Store("s3://b/x".parse().unwrap())));
-        assert_eq!("".parse::<ArchivePlace>(), Err(ArchivePlaceError::Nothing));
-        assert!(matches!("ftp://b/x".parse::<ArchivePlace>(), Err(ArchivePlaceError::Url(_))));
+        assert_eq!("/x".parse(), Ok(ArchiveLocation::Folder("/x".into())));
+        assert_eq!("s3://b/x".parse(), Ok(ArchiveLocation::Store("s3://b/x".parse().unwrap())));
+        assert_eq!("".parse::<ArchiveLocation>(), Err(ArchiveLocationError::Nothing));
+        assert!(matches!("ftp://b/x".parse::<ArchiveLocation>(), Err(ArchiveLocationError::Url(_))));
     }
 }

@@ -12,12 +12,12 @@ pub(crate) const DAY: u64 = 24 * 3_600 * 1_000_000;
 
 /// The dimensions begun on the last day on which there were any.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct DimensionsBegun {
+pub(crate) struct NewDimensions {
     pub(crate) day: CowCell<u64>,
     pub(crate) begun: PerAgentQuota,
 }
 
-impl DimensionsBegun {
+impl NewDimensions {
     /// Returns `true` if this agent has begun all that it may on the day of this time.
     pub(crate) fn is_full(&self, agent: Option<&str>, time: Micros) -> bool {
         *self.day.get() == day_of(time) && self.begun.held(agent) >= MAX_NEW_DIMENSIONS_OF_AGENT

@@ -10,7 +10,7 @@ use bitacora_formats::{
     SegmentHeader, SegmentNumber, Signature, StoredFrame, TreeHash, is_all_zeros,
 };
 
-use crate::archive_tier::ColdTier;
+use crate::archive_tier::ArchiveTier;
 use crate::heads::head_files;
 use crate::host::disk::{Disk, DiskFile, OpenMode, is_no_file};
 use crate::log_fault::LogFault;
@@ -28,7 +28,7 @@ use crate::segments::{
 const SIGNATURE_BEFORE: usize = size_of::<Signature>() + size_of::<u32>();
 
 /// A damaged ledger, as far as it is whole.
-pub(crate) struct WholeBehind {
+pub(crate) struct EventsBehindDamage {
     /// Those that are whole, and between them what is lost.
     pub(crate) segments: Vec<Arc<Segment>>,
     /// The header of the last one.
@@ -72,7 +72,7 @@ pub(crate) fn take_in(
     Ok(())
 }
 
-impl WholeBehind {
+impl EventsBehindDamage {
     pub(crate) fn head(&self) -> Option<Head> {
         let position = Position::new(self.end.next_position.get() - 1)?;
         Some(Head { position, hash: self.end.tip.hash, time: self.end.time, tree_root: self.end.tree_root })
@@ -85,8 +85,8 @@ impl DamagedLedger<'_> {
     pub(crate) fn whole(
         &self,
         ledger: Option<LedgerId>,
-        tier: impl Fn(LedgerId) -> Arc<dyn ColdTier>,
-    ) -> io::Result<Option<WholeBehind>> {
+        tier: impl Fn(LedgerId) -> Arc<dyn ArchiveTier>,
+    ) -> io::Result<Option<EventsBehindDamage>> {
         let (mut certified, left_over) = self.certified(ledger)?;
         let Some(id) = certified.first().map(|first| first.indexed.header.ledger) else { return Ok(None) };
         let tier = tier(id);
@@ -105,7 +105,7 @@ impl DamagedLedger<'_> {
         }
         let list = SegmentList::read(self.disk, &segments_folder(self.folder)).map_err(io::Error::other)?;
         let lost_end = lost_end.or_else(|| list.missing_end(&end)).or_else(|| self.lost_by_heads(&end));
-        Ok(Some(WholeBehind { segments, header, end, lost_end }))
+        Ok(Some(EventsBehindDamage { segments, header, end, lost_end }))
     }
 
     /// The segments with certified headers that go on from each other, and the numbers of files that are written and are none.
@@ -139,7 +139,7 @@ impl DamagedLedger<'_> {
         &self,
         certified: Vec<CertifiedSegment>,
         end: &SegmentEnd,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> io::Result<Vec<Arc<Segment>>> {
         let (mut segments, mut next) = (Vec::new(), Position::FIRST);
         let mut lost_from = SegmentNumber::FIRST;
@@ -173,7 +173,7 @@ impl DamagedLedger<'_> {
         number: SegmentNumber,
         (first, before): (Position, Position),
         root: TreeHash,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> Arc<Segment> {
         let last = Position::new(before.get() - 1).unwrap_or(first);
         let archived = Segment::archived(number, (first, last), root, Arc::clone(tier));
@@ -281,7 +281,7 @@ impl CertifiedSegment {
         known: Option<Position>,
         is_joined: bool,
         root: Option<TreeHash>,
-        tier: &Arc<dyn ColdTier>,
+        tier: &Arc<dyn ArchiveTier>,
     ) -> io::Result<Option<(Segment, Position)>> {
         let joined_end = self.indexed.frames_end().filter(|_| is_joined);
         let IndexedSegment { header, frames, .. } = self.indexed;
