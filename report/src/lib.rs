@@ -1,4 +1,4 @@
-//! What the answers of a service say, for people: sums of costs, and the report of what a ledger learned.
+//! The meaning of a service's answers, for people: sums of costs, and the report of what a ledger learned.
 //!
 //! Everything here is a pure function of answers and of a list of prices. The caller asks for the answers and prints.
 
