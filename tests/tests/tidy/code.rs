@@ -35,6 +35,20 @@ fn code_lines(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
+/// The most lines of `cli/src`: the command line is flags, tables and exit codes.
+const MAX_COMMAND_LINE_LINES: usize = 18_000;
+
+#[test]
+fn the_command_line_is_small() {
+    let all = files(".rs");
+    let own = all.iter().filter(|file| file.path.starts_with("cli/src/"));
+    let lines: usize = own.map(|file| file.text.lines().count()).sum();
+    assert!(
+        lines <= MAX_COMMAND_LINE_LINES,
+        "cli/src: found {lines} lines, expected at most {MAX_COMMAND_LINE_LINES}; move what is no flag, table or exit code into another room"
+    );
+}
+
 #[test]
 fn files_are_short() {
     let mut problems = Vec::new();
