@@ -77,6 +77,12 @@ impl CallRequest {
         }
     }
 
+    /// Returns the call's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.call
+    }
+
     /// Sets the arguments: a JSON text that is kept as it is.
     ///
     /// # Errors

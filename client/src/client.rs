@@ -87,9 +87,11 @@ impl Client {
     /// answer was lost.
     ///
     /// # Errors
-    /// [`ClientError`]: the call may not begin.
+    /// [`ClientError`]: the call may not begin. [`ClientError::Strange`] if the answer is about another call, as a
+    /// cache between client and service may return one.
     pub async fn decide(&self, call: &CallRequest) -> Result<Decision, ClientError> {
-        self.post(&self.path(paths::DECIDE, &[]), JSON, self.json(call)?).await
+        let decision: Decision = self.post(&self.path(paths::DECIDE, &[]), JSON, self.json(call)?).await?;
+        if decision.call == call.id() { Ok(decision) } else { Err(self.pool.take().strange()) }
     }
 
     /// Reports how a call ended. Returned `Ok` ⇒ it is durable.

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::files::document::{Document, WithArgs};
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
-use crate::ledger_access::service::ServiceUse;
+use crate::ledger_access::service::{ServiceFailure, ServiceUse};
 
 #[derive(Debug, Args)]
 pub(crate) struct DecideArguments {
@@ -79,6 +79,10 @@ pub(crate) fn run(arguments: DecideArguments, context: &mut CommandContext) -> R
     let request = arguments.request()?;
     let answer = context.asking(ServiceUse::Agent).send(&Method::POST, &path, Some(&request))?;
     let decision: DecisionAnswer = answer.read()?;
+    // A cache between client and service may return the decision about another call.
+    if decision.call != request.rest.call {
+        return Err(ServiceFailure::Strange.into());
+    }
     context.answer(&answer, text::write)?;
     // Every other verdict is a no.
     Ok(if decision.verdict == "allow" { Exit::Done } else { Exit::Refused })

@@ -20,6 +20,9 @@ pub enum PassphraseError {
     /// The second answer differs from the first.
     #[error("the two passphrases differ; nothing was changed")]
     Differ,
+    /// The terminal sent bytes that are not UTF-8; several would be read as the same character.
+    #[error("found typed characters that are not utf-8; use a utf-8 terminal, or set {VARIABLE}")]
+    TypedNotText,
     /// Nobody can be asked.
     #[error("a passphrase is needed and there is no terminal to ask on; set {VARIABLE}")]
     NoTerminal,
@@ -91,7 +94,7 @@ impl PassphraseSource {
     fn ask(self, question: PassphraseQuestion) -> Result<Passphrase, PassphraseError> {
         match self {
             Self::User(prompt) => {
-                prompt(question).map_err(|_| PassphraseError::NoTerminal).and_then(not_empty)
+                prompt(question).map_err(|_| PassphraseError::NoTerminal).and_then(text).and_then(not_empty)
             }
             #[cfg(test)]
             Self::Given(_) => Err(PassphraseError::NoTerminal),
@@ -99,7 +102,29 @@ impl PassphraseSource {
     }
 }
 
+/// Refuses what a terminal's reader writes for bytes that are not UTF-8.
+fn text(typed: String) -> Result<String, PassphraseError> {
+    let typed = Zeroizing::new(typed);
+    if typed.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(PassphraseError::TypedNotText);
+    }
+    Ok(typed.as_str().to_owned())
+}
+
 fn not_empty(passphrase: String) -> Result<Passphrase, PassphraseError> {
     let passphrase = Zeroizing::new(passphrase);
     if passphrase.is_empty() { Err(PassphraseError::Empty) } else { Ok(Passphrase(passphrase)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_bytes_that_are_no_text_are_refused() {
+        let typed = |answer: PassphrasePrompt| PassphraseSource::User(answer).ask(PassphraseQuestion::Current);
+        assert!(matches!(typed(|_| Ok("caf\u{fffd}".to_owned())), Err(PassphraseError::TypedNotText)));
+        assert!(matches!(typed(|_| Ok(String::new())), Err(PassphraseError::Empty)));
+        assert_eq!(typed(|_| Ok("caf\u{e9}".to_owned())).unwrap().expose(), "caf\u{e9}");
+    }
 }

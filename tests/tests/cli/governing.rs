@@ -1,6 +1,8 @@
 //! Tests of governing agents on the command line: each command through a service and in a folder.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Output;
 
@@ -453,4 +455,38 @@ fn who_has_the_folder_needs_no_token_and_nobody_else_passes_without_one() {
         let output = in_folder(arguments);
         assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// Relays to a service, and writes the name of another call into what comes back.
+fn mixing_relay(service: std::net::SocketAddr) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = TcpStream::connect(service).unwrap();
+            let (mut requests, mut to_service) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut requests, &mut to_service));
+            let (mut answers, mut to_client, mut bytes) = (far, near, vec![0; 65_536]);
+            while let Ok(read @ 1..) = answers.read(&mut bytes) {
+                let text =
+                    String::from_utf8_lossy(&bytes[..read]).replace("\"call\":\"c1\"", "\"call\":\"c2\"");
+                if to_client.write_all(text.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_decision_about_another_call_is_no_allow() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = ServiceFolder::new(PROGRAM, folder.path()).start().unwrap();
+    let decide =
+        |url: &str| command(&["decide", "--call", "c1", "--tool", "Bash", "--url", url]).output().unwrap();
+    assert_eq!(code(&decide(&format!("http://{}", service.address))), 3);
+    let mixed = decide(&format!("http://{}", mixing_relay(service.address)));
+    assert_eq!(code(&mixed), 1, "{}", why(&mixed));
+    assert!(mixed.stdout.is_empty());
 }
