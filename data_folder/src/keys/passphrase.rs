@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn typed_bytes_that_are_no_text_are_refused() {
-        let typed = |answer: PassphrasePrompt| PassphraseSource::User(answer).ask(PassphraseQuestion::Current);
+        let typed =
+            |answer: PassphrasePrompt| PassphraseSource::User(answer).ask(PassphraseQuestion::Current);
         assert!(matches!(typed(|_| Ok("caf\u{fffd}".to_owned())), Err(PassphraseError::TypedNotText)));
         assert!(matches!(typed(|_| Ok(String::new())), Err(PassphraseError::Empty)));
         assert_eq!(typed(|_| Ok("caf\u{e9}".to_owned())).unwrap().expose(), "caf\u{e9}");
