@@ -65,9 +65,20 @@ pub fn html_text(text: &str) -> String {
     escaped
 }
 
-/// Returns `true` if the character would control a terminal, or the text around it, instead of being shown.
+/// Returns `true` if the character would control a terminal or the text around it, or be invisible, instead of being
+/// shown.
 fn controls_terminal(character: char) -> bool {
-    character.is_control() || is_bidi_control(character)
+    character.is_control() || is_bidi_control(character) || is_invisible(character)
+}
+
+/// Returns `true` for separators of lines, and for characters that a terminal may show as nothing: Unicode's property
+/// `Default_Ignorable_Code_Point`. A person who reads `push` must not approve another word.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -83,6 +94,12 @@ mod tests {
             "{\"a\\u009b\":\"\\u202e\\u007f\u{e9}\"}"
         );
         assert!(matches!(printable_json("{\"\u{e9}\":1}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn no_character_is_invisible() {
+        assert_eq!(printable("git pu\u{200b}sh\u{2028}\u{e0041}"), "git pu\\u{200b}sh\\u{2028}\\u{e0041}");
+        assert_eq!(printable_json("[\"\u{ad}\u{e0041}\"]"), "[\"\\u00ad\\udb40\\udc41\"]");
     }
 
     #[test]
