@@ -18,16 +18,26 @@ pub fn main() -> ExitCode {
     match CommandLine::read() {
         Ok(arguments) => run(arguments).into(),
         Err(error) => {
-            let fails = error.use_stderr();
-            // Help and usage go where clap sends them; if nobody listens there, there is nobody to tell.
-            let _unheard = if fails && std::env::args_os().any(|argument| argument == "--json") {
-                writeln!(io::stderr(), "{}", usage_problem(&error.to_string())).is_err()
-            } else {
-                error.print().is_err()
-            };
-            if fails { Exit::Usage.into() } else { Exit::Done.into() }
+            if !error.use_stderr() {
+                return match error.print() {
+                    // A pipe that is closed has been read as far as was wanted.
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Failed.into(),
+                    Ok(()) | Err(_) => Exit::Done.into(),
+                };
+            }
+            let text = error.to_string();
+            let is_json = std::env::args_os().any(|argument| argument == "--json");
+            let shown = if is_json { usage_problem(&text) } else { printable_lines(&text) };
+            // If nobody listens there, there is nobody to tell.
+            let _unheard = writeln!(io::stderr(), "{}", shown.trim_end()).is_err();
+            Exit::Usage.into()
         }
     }
+}
+
+/// Returns the lines of a text that holds arguments, which may come from elsewhere.
+fn printable_lines(text: &str) -> String {
+    text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
 fn run(CommandLine { global, command }: CommandLine) -> Exit {

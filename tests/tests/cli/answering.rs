@@ -231,3 +231,23 @@ fn whoever_answers_is_named_and_whoever_has_no_token_is_told_where_it_goes() {
         );
     }
 }
+
+#[test]
+fn a_usage_error_shows_no_argument_as_it_is() {
+    for arguments in [
+        &["read", "--since", "\u{1b}]0;x\u{7}"][..],
+        &["\u{202e}\u{1b}[2J"],
+        &["read", "--ledger", "\u{1b}[2J"],
+    ] {
+        let output = command(arguments).output().unwrap();
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+    }
+}
+
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert_eq!(command(&["--help"]).stdout(full).status().unwrap().code(), Some(1));
+}
