@@ -60,7 +60,8 @@ fn an_archive_that_is_gone_or_damaged_is_named_by_its_positions() {
     let (name, range) = (&outcome.archived[0].name, outcome.archived[0].range);
     let path = fixture.folder.path().join("cold").join(name);
     let whole = std::fs::read(&path).unwrap();
-    for (bytes, kind) in [(None, "archive-unavailable"), (Some(whole.len() / 3), "archive-damaged")] {
+    // The damage lies among the first events; the last ones of an archive may be here too.
+    for (bytes, kind) in [(None, "archive-unavailable"), (Some(200), "archive-damaged")] {
         match bytes {
             None => std::fs::remove_file(&path).unwrap(),
             Some(at) => {

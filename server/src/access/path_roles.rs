@@ -223,9 +223,10 @@ mod tests {
     #[test]
     fn every_route_stands_in_the_table() {
         let source = include_str!("../router.rs");
-        let routes = source.split_once("Router::new()").unwrap().1.split_once(".route_layer").unwrap().0;
         let mut routed = Vec::new();
-        for route in routes.split(".route(").skip(1) {
+        for route in source.split(".route(").skip(1) {
+            // The last route of a group ends with its function.
+            let route = route.split("\n}").next().unwrap();
             let (_, rest) = route.split_once("paths::").unwrap();
             let (name, handlers) = rest.split_once(',').unwrap();
             let path = paths::ALL.iter().find(|(of, _)| *of == name).unwrap().1;
