@@ -50,11 +50,13 @@ fn bodies_that_drip_keep_nobody_from_anything() {
     ] {
         all.extend(drip(&service, target, connections, bytes));
     }
-    // The first that found no room has heard it; the others have waited as long as it takes to be behind.
     let began = Instant::now();
     while !all.iter_mut().any(gave_way_now) {
         assert!(began.elapsed() < Duration::from_secs(30), "nobody gave way");
+        thread::sleep(Duration::from_millis(5));
     }
+    // Real time has to pass until the others are behind too: nothing of the service tells that they are.
+    thread::sleep(Duration::from_millis(2_500));
     let began = Instant::now();
     service.post(panic, "application/json", r#"{"reason":"now"}"#).expect(200);
     assert!(began.elapsed() < Duration::from_secs(1), "at once: {:?}", began.elapsed());
