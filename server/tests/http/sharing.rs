@@ -50,6 +50,7 @@ fn bodies_that_drip_keep_nobody_from_anything() {
     ] {
         all.extend(drip(&service, target, connections, bytes));
     }
+    // Those that find no room hear why.
     let began = Instant::now();
     while !all.iter_mut().any(gave_way_now) {
         assert!(began.elapsed() < Duration::from_secs(30), "nobody gave way");
@@ -67,7 +68,6 @@ fn bodies_that_drip_keep_nobody_from_anything() {
     service.append(large_body("large")).expect(201);
     service.post("/v1/ledgers", "application/json", r#"{"name":"another"}"#).expect(201);
     assert!(began.elapsed() < 2 * IN_TIME, "{:?}", began.elapsed());
-    assert!(all.iter_mut().any(gave_way_now), "they hear why");
 }
 
 /// Returns `true` if the client was asked to come again by now.
