@@ -124,7 +124,7 @@ impl QuickstartSummary<'_> {
             (
                 "decided",
                 format!(
-                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied ({} of tools that nobody registered)",
+                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied; {} in all were of tools that nobody registered",
                     decided.allowed, decided.reviewed, decided.denied, decided.unregistered,
                 ),
             ),
