@@ -248,6 +248,6 @@ fn a_usage_error_shows_no_argument_as_it_is() {
 
 #[test]
 fn help_that_cannot_be_written_is_an_error() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     assert_eq!(command(&["--help"]).stdout(full).status().unwrap().code(), Some(1));
 }
