@@ -4,7 +4,7 @@
 #![no_main]
 
 use bitacora_shell::{
-    CommandLine, CommandConnector, RedirectionKind, ShellWord, SimpleCommand, UnreadableCommand, parse, read,
+    CommandConnector, CommandLine, RedirectionKind, ShellWord, SimpleCommand, UnreadableCommand, parse, read,
 };
 use libfuzzer_sys::fuzz_target;
 
