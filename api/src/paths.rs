@@ -46,6 +46,7 @@ templates! {
         TREE_CHECKPOINT = "/checkpoint";
         DECIDE = "/decide";
         DECIDE_BATCH = "/decide:batch";
+        HOOK = "/hooks/{harness}";
         OUTCOME = "/outcome";
         APPROVALS = "/approvals";
         APPROVAL = "/approvals/{approval}";

@@ -16,11 +16,14 @@ use crate::commands::calls::CallsArguments;
 use crate::commands::checkpoints::CheckpointsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
+use crate::commands::connect::{ConnectArguments, DisconnectArguments};
 use crate::commands::contracts::ContractsArguments;
 use crate::commands::costs::CostsArguments;
 use crate::commands::decide::DecideArguments;
+use crate::commands::doctor::DoctorArguments;
 use crate::commands::gaps::GapsArguments;
 use crate::commands::grants::GrantsArguments;
+use crate::commands::hook::HookCommandArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::imports::ImportsArguments;
 use crate::commands::keys::KeysCommand;
@@ -161,6 +164,14 @@ pub(crate) enum ProgramCommand {
     Replay(ReplayArguments),
     /// Show which ledger answers, its state, and what is pending.
     Status(StatusArguments),
+    /// Connect a coding agent: its harness asks this ledger before each tool call.
+    Connect(Box<ConnectArguments>),
+    /// Disconnect a coding agent: restore its settings and revoke its token.
+    Disconnect(DisconnectArguments),
+    /// Check connected coding agents, and say how to mend what fails.
+    Doctor(DoctorArguments),
+    /// Run as the hook of a harness, as `connect` sets it up.
+    Hook(HookCommandArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
     /// Show the newest events and follow, as lines of text or JSON.

@@ -150,6 +150,14 @@ const GROUPS: [CommandGroup; 5] = [
     CommandGroup {
         name: "Operate",
         commands: &[
+            command(
+                "connect",
+                &["url", "token_file", "ledger"],
+                "bitacora connect claude\nbitacora connect claude --enforce",
+            ),
+            command("disconnect", &["url", "token_file", "ledger"], "bitacora disconnect claude"),
+            command("doctor", &["wide"], "bitacora doctor\nbitacora doctor claude"),
+            command("hook", &[], "bitacora hook claude --connection claude.json"),
             command("status", REMOTE, "bitacora status\nbitacora status --json"),
             command("quickstart", &["ledger"], "bitacora quickstart"),
             command("serve", SERVING, "bitacora serve --data ./data --keyring ./keyring --create main"),

@@ -14,4 +14,4 @@ mod options;
 mod program;
 mod terminal;
 
-pub use program::main;
+pub use program::{hook_main, main};

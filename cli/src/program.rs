@@ -16,6 +16,7 @@ use crate::terminal::problem::{problem, usage_problem};
 #[must_use]
 pub fn main() -> ExitCode {
     match CommandLine::read() {
+        Ok(CommandLine { command: ProgramCommand::Hook(hook), .. }) => commands::hook::run(&hook),
         Ok(arguments) => run(arguments).into(),
         Err(error) => {
             if !error.use_stderr() {
@@ -80,6 +81,13 @@ fn exit_in_doubt(reads_events: bool, exit: Exit) -> Exit {
     }
 }
 
+/// Runs the binary `bitacora-hook` on this process's arguments and standard streams.
+#[must_use]
+pub fn hook_main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    commands::hook::run_as_hook(&arguments)
+}
+
 fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exit, CommandError> {
     use ProgramCommand as Command;
     // Commands on a service take the whole context, those on files the options and stdout.
@@ -110,6 +118,11 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Panic(panic) => commands::panic::run(panic, context),
         Command::Agents(agents) => commands::panic::run_agents(agents, context),
         Command::Status(status) => commands::status::run(&status, context),
+        Command::Connect(connect) => commands::connect::run(&connect, context),
+        Command::Disconnect(disconnect) => commands::connect::disconnect(&disconnect, context),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor, context),
+        // Its exit codes are the harness's, so it ran before anything of this.
+        Command::Hook(_) => Ok(Exit::Done),
         Command::Imports(imports) => commands::imports::run(imports, context),
         Command::Append(append) => commands::append::run(&append, &context.global, &mut context.output),
         Command::Read(read) => commands::read::run(&read, &context.global, &mut context.output),

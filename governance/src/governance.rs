@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use bitacora_formats::{Event, Position};
+use bitacora_formats::{Event, Micros, Position};
 use bitacora_vocabulary::{
     ApprovalResolved, EventData, EventDataError, Name, PolicyPublished, SchemaMatch, SchemaRegistered,
     ToolDocument, ToolRequested,
 };
 
 use crate::command::Command;
+use crate::decide::ladder::claim;
 use crate::decide::precheck::{CompiledTools, Precheck};
 use crate::policy::Policy;
 use crate::reactor::derived_event::DerivedEvent;
@@ -88,6 +89,24 @@ impl Governance {
         // The parts of the old copy that nobody else holds are freed here, where nobody waits.
         drop(before);
         copy
+    }
+
+    /// Returns an approval for the very action that a request asks for, which a person gave and no call has used.
+    ///
+    /// An agent that was refused until somebody approves makes its call again under a new id. With this approval the new request is
+    /// decided like the first one asked for again; nothing is decided here.
+    #[must_use]
+    pub fn unused_approval(&self, request: &Event<'_>, now: Micros) -> Option<Name> {
+        let is_known = self.read(|state| state.approvals().has_any_of(request.agent.as_deref()));
+        if !is_known {
+            return None;
+        }
+        let (registry, policies) = self.read(|state| (state.registry.share(), state.policies.share()));
+        let precheck = Precheck { registry: &registry, policies: &policies, compiled: &self.compiled };
+        let facts = precheck.call(request).ok()?;
+        let copy = self.copy();
+        let claim = claim(&facts, copy.state.policy_version());
+        copy.state.approvals().unused_for(&claim, now).map(|approval| approval.request.approval.clone())
     }
 }
 

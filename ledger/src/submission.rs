@@ -6,5 +6,4 @@ pub(crate) mod event_types;
 pub(crate) mod inbox;
 pub(crate) mod messages;
 pub(crate) mod prepare;
-pub(crate) mod redaction;
 pub(crate) mod request;

@@ -14,7 +14,7 @@ use bitacora_api::paths;
 use crate::api::Api;
 use crate::problem::{Code, Problem};
 use crate::resources::govern::{
-    approvals, breakers, budgets, clock, contracts, decide, decisions, grants, imports, mode, outcome,
+    approvals, breakers, budgets, clock, contracts, decide, decisions, grants, hooks, imports, mode, outcome,
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
@@ -102,6 +102,7 @@ fn govern_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::DECIDE, post(decide::decide))
         .route(paths::DECIDE_BATCH, post(decide::decide_batch))
         .route(paths::OUTCOME, post(outcome::report))
+        .route(paths::HOOK, post(hooks::run))
         .route(paths::APPROVALS, get(approvals::list))
         .route(paths::APPROVAL, get(approvals::show).post(approvals::resolve))
         .route(paths::DECISION, get(decisions::show))

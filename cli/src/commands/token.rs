@@ -28,7 +28,7 @@ use crate::options::global::Global;
 use crate::options::time::EndTime;
 use crate::terminal::output::{Output, printable};
 use crate::terminal::table::{TextTable, to_the_second};
-use bitacora_client::{ClientError, Connection, Refusal};
+use bitacora_client::{ClientError, Connection, Refusal, Token};
 use bitacora_import::EventDraft;
 
 /// The source of these events.
@@ -129,15 +129,13 @@ pub(crate) fn run(
         TokenCommand::Create { role, agent, name, expires } => {
             close_output_to_others().map_err(TokenFailure::Output)?;
             let token = generate_token().map_err(TokenFailure::Random)?;
-            let created = PrincipalCreated {
-                principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
+            let holder = NewHolder {
                 role: role.role(),
-                name: name.as_deref().map(|name| text("--name", name)).transpose()?,
-                agent: agent.as_deref().map(|agent| text("--agent", agent)).transpose()?,
-                token_hash: token_hash(&token),
+                name: name.as_deref(),
+                agent: agent.as_deref(),
                 expires: expires.map(|end| end.0.0),
             };
-            append(global, &created)?;
+            let created = create(global, &token, &holder)?;
             if global.json {
                 output.json(&json!({"principal": created.principal, "actor": created.actor(), "token": token.reveal()}))?;
             } else {
@@ -145,9 +143,7 @@ pub(crate) fn run(
             }
         }
         TokenCommand::Revoke { principal, note } => {
-            let note = note.as_deref().map(|note| text("--note", note)).transpose()?;
-            let position =
-                append(global, &PrincipalRevoked { principal: text("the principal", principal)?, note })?;
+            let position = revoke(global, principal, note.as_deref())?;
             if global.json {
                 output.json(&json!({"position": position}))?;
             } else {
@@ -157,6 +153,39 @@ pub(crate) fn run(
         TokenCommand::List => list(global, output)?,
     }
     Ok(Exit::Done)
+}
+
+/// The holder of a new token.
+pub(crate) struct NewHolder<'a> {
+    pub(crate) role: Role,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) agent: Option<&'a str>,
+    /// The end of the token's life, microseconds since 1970.
+    pub(crate) expires: Option<u64>,
+}
+
+/// Records the holder of a token.
+pub(crate) fn create(
+    global: &Global,
+    token: &Token,
+    holder: &NewHolder<'_>,
+) -> Result<PrincipalCreated, CommandError> {
+    let created = PrincipalCreated {
+        principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
+        role: holder.role,
+        name: holder.name.map(|name| text("--name", name)).transpose()?,
+        agent: holder.agent.map(|agent| text("--agent", agent)).transpose()?,
+        token_hash: token_hash(token),
+        expires: holder.expires,
+    };
+    append(global, &created)?;
+    Ok(created)
+}
+
+/// Revokes the tokens of a holder; returns the position of the record.
+pub(crate) fn revoke(global: &Global, principal: &str, note: Option<&str>) -> Result<String, CommandError> {
+    let note = note.map(|note| text("--note", note)).transpose()?;
+    append(global, &PrincipalRevoked { principal: text("the principal", principal)?, note })
 }
 
 /// Restricts the file behind a shell's `>` to its owner, before a token is written into it: a shell lets others read it.

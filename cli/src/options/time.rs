@@ -1,6 +1,7 @@
 //! Times on the command line: `24h`, `7d`, `yesterday`, `today`, a date, or RFC 3339. Days are those of UTC.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use bitacora_formats::{Micros, format_time, parse_time};
 use bitacora_ledger::{Clock, SystemClock};
@@ -51,6 +52,22 @@ fn span(text: &str) -> Option<Micros> {
 fn start_of_day(time: Micros) -> Option<Micros> {
     let date: String = format_time(time).chars().take(DATE_CHARACTERS).collect();
     parse_time(&format!("{date}T00:00:00Z")).ok()
+}
+
+/// A duration; `0` is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wait(pub(crate) Duration);
+
+impl FromStr for Wait {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let span = if text == "0" { Some(Micros(0)) } else { span(text) };
+        let micros = span.and_then(|span| u64::try_from(span.0).ok());
+        micros
+            .map(|micros| Self(Duration::from_micros(micros)))
+            .ok_or_else(|| "expected a duration: 30s, 5m, 1h or 0".to_owned())
+    }
 }
 
 /// A time that bounds a list: a duration counts back from now.

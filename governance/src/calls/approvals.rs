@@ -235,6 +235,16 @@ impl Approvals {
             .find(|approval| approval.is_judged_alike(claim) && approval.has_all_reasons(claim))
     }
 
+    /// Returns `true` if this agent has asked for any that are remembered.
+    pub(crate) fn has_any_of(&self, agent: Option<&str>) -> bool {
+        self.shares.held(agent) > 0
+    }
+
+    /// Returns an approval that allows this very action and that no call has used. It looks at every approval, so the state is a copy.
+    pub(crate) fn unused_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
+        self.iter().find(|approval| approval.objection(claim, time).is_none())
+    }
+
     /// Returns the approval by which a person said no to this very action, as long as a yes would have held.
     pub(crate) fn rejected_for(&self, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
         let answered = |approval: &&Approval| match &approval.status {

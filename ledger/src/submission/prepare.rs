@@ -12,13 +12,13 @@ use bitacora_formats::{
 use bitacora_vocabulary::{EventDataError, SchemaMatch};
 
 use bitacora_governance::{APPROVAL_ID_BYTES, Examination, Reactor, RefusalCode};
+use bitacora_redaction::Redactor;
 
 use crate::dedup::id_tables::IdLookup;
 use crate::host::entropy::Entropy;
 use crate::subjects::Subjects;
 use crate::submission::append_error::AppendError;
 use crate::submission::event_types::{check_known, check_registered, check_type, is_reserved};
-use crate::submission::redaction::Redactor;
 use crate::submission::request::{AppendCondition, AppendRequest, ExpectedVersion};
 
 /// Types and tags one append condition may name in all.

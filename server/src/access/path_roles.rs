@@ -35,7 +35,7 @@ const ADMINISTER_ONE: Access = Access::Named(Role::Admin);
 /// Paths that stop agents, and let them go on.
 const STOPS: &[&str] = &[paths::PANIC, paths::AGENT];
 /// Paths on which calls wait.
-const DECISIONS: &[&str] = &[paths::DECIDE, paths::DECIDE_BATCH, paths::OUTCOME];
+const DECISIONS: &[&str] = &[paths::DECIDE, paths::DECIDE_BATCH, paths::OUTCOME, paths::HOOK];
 
 /// Every path of the interface, as the router names it.
 const PATHS: &[(&str, &str, Access)] = &[
@@ -64,6 +64,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("POST", paths::DECIDE, WRITE),
     ("POST", paths::DECIDE_BATCH, WRITE),
     ("POST", paths::OUTCOME, WRITE),
+    ("POST", paths::HOOK, WRITE),
     ("GET", paths::APPROVALS, READ),
     ("GET", paths::APPROVAL, READ),
     ("POST", paths::APPROVAL, GOVERN),

@@ -103,7 +103,7 @@ impl ServiceEvent {
         })
     }
 
-    fn event(&self) -> Event<'_> {
+    pub(crate) fn event(&self) -> Event<'_> {
         let mut event = Event::new(&*self.id, self.source, self.kind, &*self.stream);
         event.actor = Some(self.actor.as_str().into());
         event.call = self.about.call.as_deref().map(Into::into);

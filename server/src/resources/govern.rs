@@ -9,6 +9,7 @@ pub(crate) mod decide;
 pub(crate) mod decision_json;
 pub(crate) mod decisions;
 pub(crate) mod grants;
+pub(crate) mod hooks;
 pub(crate) mod imports;
 pub(crate) mod mode;
 pub(crate) mod outcome;

@@ -29,6 +29,7 @@ mod event_stream;
 mod following;
 mod framing;
 mod governed;
+mod hooks;
 mod identities;
 mod imports;
 mod ingesting;

@@ -14,10 +14,11 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 9] = [
+const GUIDES: [Guide; 10] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
+    Guide { page: "connect.md", before: "" },
     Guide {
         page: "evidence.md",
         before: "bitacora append sample.json && sleep 1.2 \

@@ -8,22 +8,35 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
     ("bitacora-http-guard", &[]),
     ("bitacora-shell", &[]),
+    ("bitacora-harness", &["api"]),
+    ("bitacora-redaction", &["formats"]),
     ("bitacora-governance", &["formats", "vocabulary", "shell"]),
-    ("bitacora-ledger", &["formats", "vocabulary", "governance"]),
+    ("bitacora-ledger", &["formats", "vocabulary", "governance", "redaction"]),
     ("bitacora-projector", &["api", "formats", "vocabulary", "ledger"]),
     ("bitacora-archiver", &["formats", "vocabulary", "archive-format", "ledger"]),
     ("bitacora-api", &["vocabulary"]),
     (
         "bitacora-server",
-        &["api", "http-guard", "formats", "vocabulary", "governance", "ledger", "projector", "archiver"],
+        &[
+            "api",
+            "http-guard",
+            "harness",
+            "formats",
+            "vocabulary",
+            "governance",
+            "ledger",
+            "projector",
+            "archiver",
+        ],
     ),
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
+    ("bitacora-connect", &["api", "client", "harness", "redaction"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
@@ -48,6 +61,8 @@ const ROOMS: [(&str, &[&str]); 21] = [
         &[
             "api",
             "client",
+            "connect",
+            "harness",
             "verify",
             "import",
             "replay",
@@ -111,6 +126,7 @@ const WALLED: [(&str, &[&str]); 12] = [
             "bitacora-archiver",
             "bitacora-server",
             "bitacora-client",
+            "bitacora-connect",
             "bitacora-import",
             "bitacora-bench",
             "bitacora-cli",

@@ -237,14 +237,14 @@ async fn edited_digest(
 }
 
 /// An approval, and a head that it is not older than.
-fn found(ledger: &IndexedLedger, id: &Name) -> Result<(Approval, Head), Problem> {
+pub(super) fn found(ledger: &IndexedLedger, id: &Name) -> Result<(Approval, Head), Problem> {
     let head = ledger.head();
     let approval = governance(ledger)?.read(|state| state.approval(id).cloned());
     approval.map(|approval| (approval, head)).ok_or_else(|| no_such_approval(id))
 }
 
 /// Waits until somebody has answered, or the time is over, or the service ends.
-async fn resolved(
+pub(super) async fn resolved(
     api: &Api,
     caller: &Caller,
     ledger: &IndexedLedger,

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use axum::response::Response;
 use bitacora_formats::Micros;
 use bitacora_governance::{Governance, take_call};
-use bitacora_ledger::Head;
+use bitacora_ledger::{AppendReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
     DecisionMade, EventData, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
 };
 use serde_json::value::RawValue;
 
-use self::decision_chain::{DecisionChain, DecisionLink};
+use self::decision_chain::DecisionChain;
+pub(super) use self::decision_chain::DecisionLink;
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::body::BufferedBody;
@@ -105,10 +106,10 @@ pub(crate) async fn decide_batch(act: Act) -> Result<Response, Problem> {
 }
 
 /// The sender of requests for calls, and the ledger.
-struct DecideContext {
-    api: Arc<Api>,
-    caller: Caller,
-    ledger: IndexedLedger,
+pub(super) struct DecideContext {
+    pub(super) api: Arc<Api>,
+    pub(super) caller: Caller,
+    pub(super) ledger: IndexedLedger,
     explain: bool,
     /// The time at which the request began to come: a call's time passes while its request waits.
     received: Micros,
@@ -117,24 +118,47 @@ struct DecideContext {
 impl DecideContext {
     /// With the body that says for which.
     async fn of(mut act: Act) -> Result<(Self, BufferedBody), Problem> {
-        let received = act.api.ledgers.time_in(act.ledger.ledger());
         let explain = act.query(take_explain)?;
-        let body = act.body().await?;
-        let Act { api, caller, ledger, .. } = act;
-        Ok((Self { api, caller, ledger, explain, received }, body))
+        let (context, body) = Self::without_explanation(act).await?;
+        Ok((Self { explain, ..context }, body))
     }
 
-    /// Has a request decided, and writes the decision as it is answered. A caller asks no more once its token has ended: while the body
-    /// came, or while others of a batch were decided.
+    /// With the body of a request that asks in other words.
+    pub(super) async fn without_explanation(mut act: Act) -> Result<(Self, BufferedBody), Problem> {
+        let received = act.api.ledgers.time_in(act.ledger.ledger());
+        let body = act.body().await?;
+        let Act { api, caller, ledger, .. } = act;
+        Ok((Self { api, caller, ledger, explain: false, received }, body))
+    }
+
+    /// Has a request decided, and writes the decision as it is answered.
     async fn answer_to(&self, request: ServiceEvent) -> Result<(Head, Vec<u8>), Problem> {
+        let governance = governance(&self.ledger)?;
+        let DecisionLink { head, position, time, decision, .. } = self.decided(request).await?;
+        let rules = governance.read(|state| rules_of(&decision, state));
+        let answer = DecisionAnswer { decision: &decision, position, time, rules, explain: self.explain };
+        Ok((head, answer.to_json()))
+    }
+
+    /// Has a request decided. A caller asks no more once its token has ended: while the body came, or while others of a batch were
+    /// decided.
+    pub(super) async fn decided(&self, request: ServiceEvent) -> Result<DecisionLink, Problem> {
         let governance = governance(&self.ledger)?;
         self.caller.still_holds(&self.api.authenticator)?;
         let mut last = DecisionChain::new(self, governance, request).last().await?;
         self.take_back_if_over(&mut last, governance);
-        let DecisionLink { head, position, time, decision, .. } = last;
-        let rules = governance.read(|state| rules_of(&decision, state));
-        let answer = DecisionAnswer { decision: &decision, position, time, rules, explain: self.explain };
-        Ok((head, answer.to_json()))
+        Ok(last)
+    }
+
+    /// Returns the approval that a person gave to the very action of a request, if no call has used it.
+    pub(super) fn unused_approval(&self, request: &ServiceEvent) -> Result<Option<Name>, Problem> {
+        Ok(governance(&self.ledger)?.unused_approval(&request.event(), self.now()))
+    }
+
+    /// Appends an event of the caller's, whose token still holds.
+    pub(super) async fn append(&self, event: ServiceEvent) -> Result<AppendReceipt, Problem> {
+        self.caller.still_holds(&self.api.authenticator)?;
+        event.append(&self.api, &self.ledger).await
     }
 
     /// Takes back an allow that no call may begin on any more. The recorded decision stays as it is.
@@ -152,13 +176,13 @@ impl DecideContext {
     }
 
     /// Returns the time in the ledger.
-    fn now(&self) -> Micros {
+    pub(super) fn now(&self) -> Micros {
         self.api.ledgers.time_in(self.ledger.ledger())
     }
 }
 
 /// Reads a body where that may take as long as it takes.
-async fn read_aside<T: Send + 'static>(
+pub(super) async fn read_aside<T: Send + 'static>(
     body: BufferedBody,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -219,7 +243,7 @@ fn read_batch(body: &[u8], caller: &Caller) -> Result<Vec<Result<ServiceEvent, P
 }
 
 /// A request as the event that it becomes.
-fn read_request(mut members: ObjectMembers<'_>, caller: &Caller) -> Result<ServiceEvent, Problem> {
+pub(super) fn read_request(mut members: ObjectMembers<'_>, caller: &Caller) -> Result<ServiceEvent, Problem> {
     let call: Name = members.require("call")?;
     let approval: Option<Name> = members.take("approval")?;
     let id = match &approval {

@@ -154,7 +154,7 @@ impl Status {
     }
 }
 
-fn read_outcome(body: &[u8], caller: &Caller) -> Result<ServiceEvent, Problem> {
+pub(super) fn read_outcome(body: &[u8], caller: &Caller) -> Result<ServiceEvent, Problem> {
     let mut members = ObjectMembers::of_body(body)?;
     let call: Name = members.require("call")?;
     let id = call_id(&members, format!("{call}#outcome"))?;

@@ -17,7 +17,7 @@ use utoipa::{Modify, OpenApi};
 
 use self::stream_twins::StreamTwins;
 use crate::resources::govern::{
-    approvals, breakers, budgets, clock, contracts, decide, decisions, grants, imports, mode, outcome,
+    approvals, breakers, budgets, clock, contracts, decide, decisions, grants, hooks, imports, mode, outcome,
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
@@ -75,6 +75,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         receipts::show,
         decide::decide,
         decide::decide_batch,
+        hooks::run,
         outcome::report,
         approvals::list,
         approvals::show,

@@ -60,16 +60,16 @@ pub(super) struct DecisionChain<'a> {
 }
 
 /// One request of a chain as it was recorded, with its decision.
-pub(super) struct DecisionLink {
+pub(in crate::resources::govern) struct DecisionLink {
     /// The ledger's head when the request was accepted, or found recorded.
-    pub(super) head: Head,
+    pub(in crate::resources::govern) head: Head,
     /// `true` if the request was recorded before.
-    pub(super) is_duplicate: bool,
+    pub(in crate::resources::govern) is_duplicate: bool,
     /// The position of the decision.
-    pub(super) position: Position,
+    pub(in crate::resources::govern) position: Position,
     /// The time of the decision's frame.
-    pub(super) time: Micros,
-    pub(super) decision: DecisionMade,
+    pub(in crate::resources::govern) time: Micros,
+    pub(in crate::resources::govern) decision: DecisionMade,
 }
 
 impl<'a> DecisionChain<'a> {

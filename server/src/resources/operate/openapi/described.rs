@@ -146,6 +146,7 @@ const SUMMARIES: &[(&str, &str)] = &[
     ("listToolUsage", "Sum the use of tools"),
     ("decide", "Decide about a call"),
     ("decideBatch", "Decide about several calls"),
+    ("runHook", "Answer the hook of a coding agent"),
     ("showDecision", "Show a decision"),
     ("readEvents", "Read or follow events"),
     ("append", "Append events"),

@@ -25,13 +25,21 @@ const ALL_REDACTED: &[u8] = b"\"[redacted]\"";
 
 /// Finds and replaces secrets. Made once, used by all callers at the same time.
 #[derive(Debug)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// The beginnings of all secrets, or of the words that give them away: most events hold none and are only scanned.
     literals: AhoCorasick,
 }
 
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Redactor {
-    pub(crate) fn new() -> Self {
+    /// Compiles the list of secrets.
+    #[must_use]
+    pub fn new() -> Self {
         // Leftmost matches are what the vector search behind this needs.
         let mut builder = AhoCorasick::builder();
         let built =
@@ -46,7 +54,7 @@ impl Redactor {
 
     /// Replaces recognised secrets in the event's JSON data, and says how many. Without any, the data stays the bytes it
     /// was given as.
-    pub(crate) fn redact(&self, event: &mut Event<'_>) -> u32 {
+    pub fn redact(&self, event: &mut Event<'_>) -> u32 {
         let redacted = match &event.data {
             Data::Json(json) => self.redact_json(json),
             Data::None | Data::Binary(_) => None,
@@ -60,13 +68,15 @@ impl Redactor {
     }
 
     /// Returns `true` if a text holds a secret.
-    pub(crate) fn finds_in(&self, text: &str) -> bool {
+    #[must_use]
+    pub fn finds_in(&self, text: &str) -> bool {
         self.literals.is_match(text)
             && serde_json::to_vec(text).is_ok_and(|json| self.redact_json(&json).is_some())
     }
 
-    /// The same JSON with secrets replaced, and how many; `None` where there is none.
-    fn redact_json(&self, json: &[u8]) -> Option<(Vec<u8>, u32)> {
+    /// Returns the same JSON with secrets replaced, and their number; `None` where there is none.
+    #[must_use]
+    pub fn redact_json(&self, json: &[u8]) -> Option<(Vec<u8>, u32)> {
         let mut output = RedactedJson::of(json);
         let mut string = StringEnd::default();
         let mut from = 0;

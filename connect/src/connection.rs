@@ -1,0 +1,136 @@
+//! The record of a connection: the service, the token, and the settings that were changed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use bitacora_client::{ServiceUrl, Token};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ConnectionError;
+use crate::limits::MAX_CONNECTION_BYTES;
+
+/// The version of the file's form that is written.
+const FORM: u32 = 1;
+/// Permissions of the group and of others; a file with a token has none.
+const OTHERS: u32 = 0o077;
+
+/// A connection, as its file holds it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Connection {
+    /// The version of this form.
+    pub form: u32,
+    /// Its name.
+    pub name: String,
+    /// The harness, by its dialect's name.
+    pub harness: String,
+    /// The settings file that names the hook.
+    pub settings: PathBuf,
+    /// The bytes of the settings before, as text; `None` where there was no file.
+    pub original: Option<String>,
+    /// The settings as they were written.
+    pub written: String,
+    /// The service's address.
+    pub url: String,
+    /// The ledger.
+    pub ledger: String,
+    /// The agent's token.
+    pub token: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The id of the token's holder, by which the token is revoked.
+    pub principal: String,
+    /// `true` if a call that cannot be decided is blocked.
+    pub enforce: bool,
+    /// How long a call that needs an approval is held where its user cannot be asked, seconds.
+    pub wait_s: u64,
+    /// The folder of its spool, and of calls that wait for their end.
+    pub state: PathBuf,
+}
+
+impl Connection {
+    /// Returns the version of the form that is written.
+    #[must_use]
+    pub fn form() -> u32 {
+        FORM
+    }
+
+    /// Reads a connection. Its file belongs to its user alone, because its token may ask for calls.
+    ///
+    /// # Errors
+    /// There is none, or it is not one.
+    pub fn load(path: &Path) -> Result<Self, ConnectionError> {
+        let unusable = |source| ConnectionError::File { path: path.to_owned(), source };
+        let file = File::open(path).map_err(unusable)?;
+        let mode = file.metadata().map_err(unusable)?.mode();
+        if mode & OTHERS != 0 {
+            return Err(ConnectionError::Exposed { path: path.to_owned(), mode: mode & 0o777 });
+        }
+        let mut text = String::new();
+        file.take(MAX_CONNECTION_BYTES).read_to_string(&mut text).map_err(unusable)?;
+        let read: Self = serde_json::from_str(&text)
+            .map_err(|error| ConnectionError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
+        if read.form != FORM {
+            let why = format!("found form {}, expected {FORM}", read.form);
+            return Err(ConnectionError::Unreadable { path: path.to_owned(), why });
+        }
+        Ok(read)
+    }
+
+    /// Writes a connection: the file is there whole, or as it was.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), ConnectionError> {
+        let unusable = |source| ConnectionError::File { path: path.to_owned(), source };
+        let text = serde_json::to_vec_pretty(self).map_err(|error| unusable(io::Error::other(error)))?;
+        if let Some(folder) = path.parent() {
+            make_private_folder(folder).map_err(unusable)?;
+        }
+        write_private(path, &text).map_err(unusable)
+    }
+
+    /// Returns the service's address.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn service(&self) -> Result<ServiceUrl, ConnectionError> {
+        Ok(self.url.parse()?)
+    }
+
+    /// Returns the agent's token.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn token(&self) -> Result<Token, ConnectionError> {
+        Ok(self.token.parse()?)
+    }
+}
+
+/// Makes a folder, and those above it, that only its user may enter.
+pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Writes a file that only its user may read, beside its place first, so that no reader sees half of it.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}", hex::encode(random)));
+    let beside = path.with_file_name(name);
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        // The fault is told; the half-written file is of no use.
+        let _removed = fs::remove_file(&beside);
+    }
+    placed
+}

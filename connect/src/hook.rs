@@ -1,0 +1,243 @@
+//! The hook process: reads the harness's input, asks the service, and says what the harness is to do.
+//!
+//! A harness waits for this process before each tool call, so it starts nothing that it does not need. What it does on a
+//! failure depends on one flag of its command line, which is read before anything can fail:
+//!
+//! - **enforce**: a call that nobody decided is blocked (exit code 2), whatever the reason.
+//! - **observe**: the call runs. The input goes into the spool and is delivered later, once.
+//!
+//! The process ends before the harness's own timeout, because some harnesses run a call whose hook was too slow.
+
+mod arguments;
+mod delivery;
+mod open_calls;
+mod transcript;
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use bitacora_api::paths::percent_encoded;
+use bitacora_client::{ClientError, Connection as ServiceConnection, Token};
+use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict, NO_OPINION};
+use tokio::time::timeout;
+
+pub use self::arguments::HookArguments;
+use self::delivery::deliver_before;
+use self::open_calls::OpenCalls;
+use crate::connection::Connection;
+use crate::error::HookFailure;
+use crate::limits::{DECISION_PATIENCE, MAX_HOLD, MAX_INPUT_BYTES, REPORT_PATIENCE};
+use crate::spool::Spool;
+
+/// The type of what is posted.
+const JSON: &str = "application/json";
+/// The exit code that blocks a call in every harness.
+const BLOCKED: u8 = 2;
+
+/// What the process prints, and its exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookExit {
+    /// For the harness.
+    pub stdout: String,
+    /// For the agent, if the exit code blocks the call; else for people.
+    pub stderr: String,
+    /// The exit code: 0, or 2 for a call that is blocked.
+    pub code: u8,
+}
+
+impl HookExit {
+    fn passed(stdout: String) -> Self {
+        Self { stdout, stderr: String::new(), code: 0 }
+    }
+}
+
+/// Runs a hook of a harness: `claude --connection FILE [--enforce]`, with the harness's input.
+#[must_use]
+pub fn run_hook(
+    arguments: &[OsString],
+    input: impl Read,
+    variable: impl Fn(&str) -> Option<String>,
+) -> HookExit {
+    let enforce = arguments.iter().any(|argument| argument == HookArguments::ENFORCE);
+    let failed = |failure: HookFailure| {
+        let stderr = format!("bitacora: {failure}");
+        if enforce {
+            return HookExit { stdout: String::new(), stderr, code: BLOCKED };
+        }
+        HookExit { stdout: NO_OPINION.to_owned(), stderr, code: 0 }
+    };
+    match HookRun::prepare(arguments, input, &variable) {
+        Ok(run) => run.finish(),
+        Err(failure) => failed(failure),
+    }
+}
+
+/// A hook whose input and connection are read.
+struct HookRun {
+    dialect: Dialect,
+    enforce: bool,
+    connection: Connection,
+    token: Token,
+    /// The input as the harness wrote it.
+    body: Vec<u8>,
+    input: HookInput,
+    /// The call's id, where the harness names none.
+    call: Option<String>,
+    model: Option<String>,
+    /// `true` if the harness's user is there to be asked.
+    interactive: bool,
+    /// An id of this run, under which its events are recorded once.
+    delivery: String,
+}
+
+impl HookRun {
+    fn prepare(
+        arguments: &[OsString],
+        input: impl Read,
+        variable: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, HookFailure> {
+        let arguments = HookArguments::parse(arguments)?;
+        let mut body = Vec::new();
+        let most = MAX_INPUT_BYTES.saturating_add(1);
+        let read = input.take(most).read_to_end(&mut body)?;
+        if u64::try_from(read).unwrap_or(u64::MAX) > MAX_INPUT_BYTES {
+            return Err(HookFailure::InputTooLong(MAX_INPUT_BYTES));
+        }
+        let connection = Connection::load(&arguments.connection)?;
+        let token = connection.token()?;
+        let dialect = arguments.dialect;
+        let input = dialect.read(&body)?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| HookFailure::Process(error.to_string()))?;
+        Ok(Self {
+            enforce: arguments.enforce,
+            call: OpenCalls::of(&connection.state).id_for(&input),
+            model: input.transcript.as_deref().and_then(transcript::model).filter(|_| input.model.is_none()),
+            interactive: is_interactive(dialect, variable),
+            delivery: hex::encode(random),
+            dialect,
+            connection,
+            token,
+            body,
+            input,
+        })
+    }
+
+    fn finish(self) -> HookExit {
+        let answered = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| HookFailure::Process(error.to_string()))
+            .and_then(|runtime| runtime.block_on(self.ask()));
+        match answered {
+            Ok(output) => HookExit::passed(output),
+            Err(failure) => self.without_answer(&failure),
+        }
+    }
+
+    /// Says what the harness is to do without an answer. Only a call that waits for a verdict is ever blocked.
+    fn without_answer(&self, failure: &HookFailure) -> HookExit {
+        let is_gate = matches!(self.input.event, HookEvent::BeforeTool(_));
+        if is_gate && self.enforce {
+            let stderr =
+                format!("Bitacora blocked this call, because nobody could decide about it: {failure}");
+            return HookExit { stdout: String::new(), stderr, code: BLOCKED };
+        }
+        let kept = match failure {
+            // The service will not take it later either.
+            HookFailure::Client(ClientError::Refused(refusal)) if is_final(refusal.problem.status) => Ok(()),
+            _ => self.spool().keep(&self.path(Duration::ZERO), &self.body),
+        };
+        let stderr = match kept {
+            Ok(()) => format!("bitacora: {failure}; the event is delivered later"),
+            Err(lost) => format!("bitacora: {failure}; the event is lost: {lost}"),
+        };
+        let stdout = if is_gate { self.dialect.answer(&HookVerdict::Allow) } else { NO_OPINION.to_owned() };
+        HookExit { stdout, stderr, code: 0 }
+    }
+
+    fn spool(&self) -> Spool {
+        Spool::of(&self.connection.state, &self.token)
+    }
+
+    /// Asks the service, and asks again while a person is waited for.
+    async fn ask(&self) -> Result<String, HookFailure> {
+        let mut service = ServiceConnection::new(self.connection.service()?, Some(self.token.clone()));
+        deliver_before(&self.spool(), &mut service).await;
+        let mut left = self.longest_hold();
+        loop {
+            let hold = left.min(MAX_HOLD);
+            let patience = match self.input.event {
+                HookEvent::BeforeTool(_) => hold.saturating_add(DECISION_PATIENCE),
+                _ => REPORT_PATIENCE,
+            };
+            let began = Instant::now();
+            let output = self.post(&mut service, hold, patience).await?;
+            left = left.saturating_sub(hold);
+            // The service answers a held call as soon as a person does. Only a call that was held to the end is asked for again.
+            if left.is_zero() || began.elapsed() < hold {
+                return Ok(output);
+            }
+        }
+    }
+
+    /// Returns the longest time that a call is held for a person. Where the harness asks its own user, it is not held.
+    fn longest_hold(&self) -> Duration {
+        let is_gate = matches!(self.input.event, HookEvent::BeforeTool(_));
+        let asks_itself = self.interactive && self.dialect.can_ask();
+        if is_gate && !asks_itself { Duration::from_secs(self.connection.wait_s) } else { Duration::ZERO }
+    }
+
+    async fn post(
+        &self,
+        service: &mut ServiceConnection,
+        hold: Duration,
+        patience: Duration,
+    ) -> Result<String, HookFailure> {
+        let path = self.path(hold);
+        let body = self.body.clone().into();
+        let asked = service.post(&path, JSON, body);
+        let answered =
+            timeout(patience, asked).await.map_err(|_| HookFailure::Late(patience.as_secs()))??;
+        let output = String::from_utf8(answered.into()).map_err(|_| HookFailure::Answer)?;
+        // Whatever answers there, a harness takes only an object.
+        let is_object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&output).is_ok();
+        if is_object { Ok(output) } else { Err(HookFailure::Answer) }
+    }
+
+    fn path(&self, hold: Duration) -> String {
+        let mut path = format!(
+            "/v1/ledgers/{}/hooks/{}?delivery={}&interactive={}",
+            self.connection.ledger,
+            self.dialect.name(),
+            self.delivery,
+            self.interactive
+        );
+        for (name, value) in [("call", &self.call), ("model", &self.model)] {
+            if let Some(value) = value {
+                path.push_str(&format!("&{name}={}", percent_encoded(value)));
+            }
+        }
+        if !hold.is_zero() {
+            path.push_str(&format!("&wait={}s", hold.as_secs()));
+        }
+        path
+    }
+}
+
+/// Returns `true` if the harness says that a person sits before it.
+fn is_interactive(dialect: Dialect, variable: &impl Fn(&str) -> Option<String>) -> bool {
+    match dialect {
+        // `cli` is the terminal; `sdk-cli` and others have nobody to ask.
+        Dialect::Claude => variable("CLAUDE_CODE_ENTRYPOINT").as_deref() == Some("cli"),
+        Dialect::Cursor => true,
+        Dialect::Codex | Dialect::Gemini => false,
+    }
+}
+
+/// Returns `true` if the same request would be refused at any later time.
+fn is_final(status: u16) -> bool {
+    (400..500).contains(&status) && !matches!(status, 401 | 403 | 404 | 408 | 425 | 429)
+}

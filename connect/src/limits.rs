@@ -1,0 +1,30 @@
+//! Limits of the hook process: times, sizes, numbers.
+
+use std::time::Duration;
+
+/// The most bytes that a hook reads from its harness. The service takes fewer; what lies between is answered as too large.
+pub(crate) const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
+/// The time in which a decision has to come, besides the wait for an approval.
+pub(crate) const DECISION_PATIENCE: Duration = Duration::from_secs(5);
+/// The time in which the service has to take what asks for nothing.
+pub(crate) const REPORT_PATIENCE: Duration = Duration::from_secs(2);
+/// The longest hold of one request by the service: its own limit of `wait`.
+pub(crate) const MAX_HOLD: Duration = Duration::from_secs(50);
+/// The time by which a harness's timeout of the hook lies above the hook's own, so that the hook always ends first.
+pub(crate) const HARNESS_MARGIN: Duration = Duration::from_secs(10);
+
+/// The most files in a spool.
+pub(crate) const MAX_SPOOL_FILES: usize = 10_000;
+/// The most bytes in a spool.
+pub(crate) const MAX_SPOOL_BYTES: u64 = 64 * 1024 * 1024;
+/// The most spooled inputs that one hook delivers before its own.
+pub(crate) const DELIVERIES_OF_A_HOOK: usize = 64;
+/// The time that a hook spends on delivering what was spooled.
+pub(crate) const DELIVERY_TIME: Duration = Duration::from_millis(500);
+
+/// The bytes at a transcript's end in which the model's name is looked for.
+pub(crate) const TRANSCRIPT_TAIL_BYTES: u64 = 64 * 1024;
+/// The most bytes of a connection's file.
+pub(crate) const MAX_CONNECTION_BYTES: u64 = 4 * 1024 * 1024;
+/// The most bytes of a settings file.
+pub(crate) const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;

@@ -1,0 +1,92 @@
+"""The three harnesses that run without a window, started on a scripted model."""
+
+import json
+import subprocess
+
+PATIENCE_S = 120
+
+
+class Harness:
+    """One coding agent. `settings` is the file that `connect` writes, below the home folder."""
+
+    name = None
+    settings = None
+
+    def __init__(self, bitacora, model):
+        self.bitacora, self.model = bitacora, model
+        self.prepare()
+
+    def prepare(self):
+        pass
+
+    def command(self):
+        raise NotImplementedError
+
+    def variables(self):
+        raise NotImplementedError
+
+    def start(self, folder=None):
+        return subprocess.Popen(
+            self.command(), env=self.bitacora.environment(**self.variables()), cwd=folder or self.bitacora.project,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+
+    def run(self):
+        process = self.start()
+        try:
+            output, _ = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError(f"{self.name} hangs: {process.communicate()[0]}") from None
+        return output
+
+
+class Claude(Harness):
+    name, settings = "claude", ".claude/settings.json"
+
+    def command(self):
+        return ["claude", "-p", "go", "--allowedTools", "Bash", "--output-format", "json"]
+
+    def variables(self):
+        return {
+            "ANTHROPIC_BASE_URL": self.model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+
+
+class Codex(Harness):
+    name, settings = "codex", ".codex/hooks.json"
+
+    def prepare(self):
+        folder = self.bitacora.home / ".codex"
+        folder.mkdir(exist_ok=True)
+        (folder / "config.toml").write_text(
+            'model = "gpt-5"\nmodel_provider = "scripted"\napproval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\n'
+            f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{self.model.url}/v1"\n'
+            'wire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
+        )
+
+    def command(self):
+        # Codex runs new hooks after its user has looked at them; this flag stands for the look.
+        return ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"]
+
+    def variables(self):
+        return {"SCRIPTED_KEY": "none"}
+
+
+class Gemini(Harness):
+    name, settings = "gemini", ".gemini/settings.json"
+
+    def prepare(self):
+        file = self.bitacora.home / self.settings
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}, indent=2))
+
+    def command(self):
+        return ["gemini", "-m", "gemini-2.5-flash", "-p", "go", "--yolo"]
+
+    def variables(self):
+        return {
+            "GOOGLE_GEMINI_BASE_URL": self.model.url, "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
