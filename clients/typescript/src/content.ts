@@ -63,7 +63,9 @@ export class OutgoingContent {
 
   /** Returns it within the request. */
   within(): GivenContent {
-    return "json" in this.#content ? { json: this.#content.json } : { base64: toBase64(this.#content.bytes), ...this.#encoding };
+    // In a request a member that is `null` is absent, so that value goes as its bytes.
+    if ("json" in this.#content && this.#json !== "null") return { json: this.#content.json };
+    return { base64: toBase64(this.bytes), ...this.#encoding };
   }
 
   /** Returns it as pieces that were sent ahead. */

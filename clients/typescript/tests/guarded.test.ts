@@ -62,7 +62,7 @@ test("an allowed tool runs once, and its outcome is recorded", async () => {
   assert.deepEqual(runs, [{ path: "src/a.ts" }]);
   const types = await eventsOf(call);
   assert.ok(types.includes("tool.requested") && types.includes("decision.made") && types.includes("tool.completed"), String(types));
-  assert.equal((await lastData(call))["cost_micros"], 2_300);
+  assert.equal((await lastData(call))["cost_micro_usd"], 2_300);
   await assert.rejects(tool({ path: "src/a.ts" }, { call }), { name: "Denied", reasonCode: "repeated" });
   assert.equal(runs.length, 1);
 });
