@@ -2,7 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -37,7 +37,7 @@ const POLICY = {
   ],
 };
 
-/** A running service. Dispose of it after the test. */
+/** A running service. `end` it after the test. */
 export class RealService {
   readonly folder: string;
   readonly #serveOptions: readonly string[];
@@ -50,21 +50,24 @@ export class RealService {
     this.#serveOptions = serveOptions;
   }
 
+  /** Starts a service with the tests' tools, policy and agent. */
   static async start(...serveOptions: string[]): Promise<RealService> {
-    const service = new RealService(await mkdtemp(join(tmpdir(), "bitacora-ts-")), serveOptions);
-    await service.resume();
+    const service = await RealService.empty(...serveOptions);
     service.agentToken = (await service.run("token", "create", "--role", "agent", "--agent", "coder")).trim();
     await service.run("tools", "register", await service.file("tool.json", TOOL));
     await service.run("policy", "publish", await service.file("policy.json", POLICY), "--activate");
     return service;
   }
 
-  get url(): string {
-    return this.#url;
+  /** Starts a service with nothing but its first admin. */
+  static async empty(...serveOptions: string[]): Promise<RealService> {
+    const service = new RealService(await mkdtemp(join(tmpdir(), "bitacora-ts-")), serveOptions);
+    await service.resume();
+    return service;
   }
 
-  async adminToken(): Promise<string> {
-    return (await readFile(join(this.folder, "keyring.admin-token"), "utf8")).trim();
+  get url(): string {
+    return this.#url;
   }
 
   client(options: Partial<ClientOptions> = {}): Client {
