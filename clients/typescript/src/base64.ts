@@ -13,7 +13,7 @@ export function toBase64(bytes: Uint8Array): string {
 }
 
 /** Returns the bytes of a base64 text; `undefined` if it is none. */
-export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+export function fromBase64(text: string): Uint8Array | undefined {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   } catch {

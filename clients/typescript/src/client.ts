@@ -98,7 +98,7 @@ export class Client {
   /** Returns an approval; with `waitS`, once it is answered or this many seconds, up to 60, have passed. */
   approval(id: string, options: RequestOptions & { waitS?: number } = {}): Promise<Approval> {
     const query = { wait: options.waitS === undefined ? undefined : options.waitS === 0 ? "0" : `${options.waitS}s` };
-    const request = { method: "GET", path: this.#service.path`/approvals/${id}`, query } as const;
+    const request = { method: "GET", path: this.#service.path`/approvals/${id}`, query, heldMs: (options.waitS ?? 0) * 1_000 } as const;
     return this.#service.ask(request, (answer) => withTexts<Approval>(answer, "id", "status", "call", "position"), options);
   }
 

@@ -10,7 +10,7 @@ export type Content = { json: unknown } | { bytes: Uint8Array; encoding?: string
 /** The retrieved state of a content. */
 export type ContentState =
   | { kind: "json"; json: unknown }
-  | { kind: "bytes"; bytes: Uint8Array<ArrayBuffer>; encoding: string | undefined }
+  | { kind: "bytes"; bytes: Uint8Array; encoding: string | undefined }
   /** Larger than an answer: `Checkpoints.read` gets it. */
   | LargeContent
   /** Sealed under the key of a data subject, which is gone. */

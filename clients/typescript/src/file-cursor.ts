@@ -12,6 +12,7 @@ const MAX_CURSOR_BYTES = 4_096;
 /** A cursor that survives crashes of the process and the machine. Its file has the format of the Rust client's. */
 export class FileCursor implements CursorStore {
   readonly #path: string;
+  #saving: Promise<void> = Promise.resolve();
 
   /** The file need not exist yet; its folder must. */
   constructor(path: string) {
@@ -38,7 +39,14 @@ export class FileCursor implements CursorStore {
   }
 
   /** Resolved ⇒ durable. System calls: `unlink`, `open`, `write`, `fsync`, `rename`, `fsync` of the folder. */
-  async save(cursor: Cursor): Promise<void> {
+  save(cursor: Cursor): Promise<void> {
+    // One after the other: each one makes the same new file.
+    const saved = this.#saving.then(() => this.#write(cursor));
+    this.#saving = saved.catch(() => undefined);
+    return saved;
+  }
+
+  async #write(cursor: Cursor): Promise<void> {
     const fresh = `${this.#path}.new`;
     // Made anew: the name may be a link to another file.
     await rm(fresh, { force: true });
@@ -50,6 +58,8 @@ export class FileCursor implements CursorStore {
       await file.close();
     }
     await rename(fresh, this.#path);
+    // Windows opens no folders.
+    if (process.platform === "win32") return;
     const folder = await open(dirname(this.#path), "r");
     try {
       await folder.sync();

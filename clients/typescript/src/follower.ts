@@ -208,7 +208,7 @@ export class Follower implements AsyncIterable<FollowedEvent> {
 
   #failed(data: string | undefined): Error {
     try {
-      const details: unknown = JSON.parse(data ?? "");
+      const details: unknown = JSON.parse(this.#service.transport.redact(data ?? ""));
       if (isProblemDetails(details)) return new Problem(details.status, details);
     } catch {
       // Refused below.

@@ -57,15 +57,20 @@ export type GuardedTool<A, R> = (args: A, options?: CallOptions) => Promise<R>;
 /**
  * Returns a tool that runs only if the ledger allows it, and whose outcome is recorded. It throws {@link Denied} if nothing allows
  * the call, and {@link ReviewPending} if a person did not answer in time; in both cases `fn` did not begin. Errors of `fn` are thrown
- * as they are.
+ * as they are. `fn` gets the arguments that were decided about: the JSON of those given when the call was made.
  */
 export function guarded<A, R>(tool: string, fn: (args: A, context: CallContext) => R | Promise<R>, options: GuardOptions<R>): GuardedTool<A, R> {
   return async (args, callOptions = {}) => {
     const { call = uuidv7(), approval, signal, ...details } = callOptions;
-    const request: CallRequest = { ...detailsOf(options), ...details, call, tool, args, ...(approval === undefined ? {} : { approval }) };
+    const request: CallRequest = { ...detailsOf(options), ...details, call, tool, args: snapshot(args), ...(approval === undefined ? {} : { approval }) };
     const decided = await allowed(request, options, signal);
     return run(fn, decided, options, signal);
   };
+}
+
+/** Returns arguments as the ledger judges them: JSON, which the caller cannot change during the wait. */
+function snapshot(args: unknown): unknown {
+  return JSON.parse(JSON.stringify(args ?? {}) ?? "{}") as unknown;
 }
 
 /** An allowed call with its arguments, which a person may have edited. */
@@ -170,7 +175,8 @@ function undecided(call: string, error: unknown, signal: AbortSignal | undefined
 
 /** Returns an obligation that the tool does not keep; one that this version does not know is among them. */
 function unmetObligation(obligations: Obligations, options: GuardOptions<never>): string | undefined {
-  const { timeoutMs: _bounds, retry: _once, excludeSecretFiles, ...unknown } = obligations;
+  const { timeoutMs, retry: _once, excludeSecretFiles, ...unknown } = obligations;
+  if (timeoutMs !== undefined && timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs >= 0)) return "timeoutMs";
   if (excludeSecretFiles === true && options.excludesSecretFiles !== true) return "excludeSecretFiles";
   return Object.entries(unknown).find(([, value]) => value !== null && value !== false)?.[0];
 }

@@ -13,7 +13,7 @@ export const MAX_RETRIES = 10;
 
 /** The longest wait for a person's answer to an approval. */
 export const APPROVAL_WAIT_MS = 300_000;
-/** The time for which the service holds one question about an approval; shorter than `ANSWER_TIMEOUT_MS`. */
+/** The time for which the service holds one question about an approval. */
 export const APPROVAL_POLL_S = 20;
 /** The longest run of a guarded tool whose registration sets no timeout. */
 export const CALL_TIMEOUT_MS = 600_000;

@@ -53,21 +53,23 @@ export class Service {
    * JSON, which `read` turns into a result; `undefined` marks an answer that no Bitacora service gives.
    */
   async ask<T>(request: Request, read: (answer: unknown) => T | undefined, options: RequestOptions = {}): Promise<T> {
-    const whole = new Deadline(options.timeoutMs ?? this.#requestMs, options.signal);
+    const held = request.heldMs ?? 0;
+    const whole = new Deadline(options.timeoutMs ?? this.#requestMs + held, options.signal);
     const backoff = new Backoff(this.#retries);
     let last: unknown;
     let mayHaveActed = false;
     try {
       for (;;) {
         try {
-          const result = read(await this.transport.exchange(request, this.#answerMs, whole.signal));
+          const result = read(await this.transport.exchange(request, this.#answerMs + held, whole.signal));
           if (result === undefined) throw this.transport.strange("the answer lacks members of this request's answer");
           return result;
         } catch (error) {
-          if (whole.signal.aborted) throw error;
-          last = error;
-          if (mayHaveActed && error instanceof BitacoraError) error.noteUnknownEffects();
+          // A try that was cut short may have had an effect, like a lost answer.
           mayHaveActed ||= !(error instanceof BitacoraError) || error.sideEffects !== "none";
+          if (!whole.signal.aborted) last = error;
+          if (mayHaveActed && last instanceof BitacoraError) last.noteUnknownEffects();
+          if (whole.signal.aborted) throw error;
         }
         const pause = isRetryable(last) ? backoff.pause(last instanceof Problem ? last.retryAfterMs : 0) : undefined;
         if (pause === undefined) throw last;

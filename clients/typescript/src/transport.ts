@@ -11,8 +11,10 @@ export interface Request {
   path: string;
   query?: Query;
   headers?: Record<string, string>;
-  body?: string | Uint8Array<ArrayBuffer>;
+  body?: string | Uint8Array;
   contentType?: string;
+  /** The time for which the service may hold the answer back, besides the usual bounds. */
+  heldMs?: number;
   /** The statuses of success; 200 alone by default. */
   success?: readonly number[];
 }
@@ -61,7 +63,7 @@ export class Transport {
       response = await fetch(this.#address + request.path + queryText(request.query), {
         method: request.method,
         headers,
-        body: request.body ?? null,
+        body: (request.body as BodyInit | undefined) ?? null,
         signal: deadline.signal,
         // A redirection would hand the token to another host.
         redirect: "error",
@@ -89,6 +91,11 @@ export class Transport {
     return new NoAnswer(`${this.#address}: the connection broke, or was not made`, "connection-broken");
   }
 
+  /** Returns a text of the service without the token. */
+  redact(text: string): string {
+    return this.#token?.redact(text) ?? text;
+  }
+
   /** Returns the error for an answer that is not one of this service. */
   strange(fault: string, retryable = false): StrangeAnswer {
     return new StrangeAnswer(`${this.#address}: ${fault}; check the address`, retryable);
@@ -98,7 +105,7 @@ export class Transport {
     const text = await this.#text(response, deadline);
     let details: unknown;
     try {
-      details = JSON.parse(this.#token?.redact(text) ?? text);
+      details = JSON.parse(this.redact(text));
     } catch {
       details = undefined;
     }

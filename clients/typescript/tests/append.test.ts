@@ -137,4 +137,8 @@ test("an error after a lost answer does not claim that nothing was kept", async 
   });
   const client = new Client({ url: stub.url, retries: 1 });
   await assert.rejects(client.append(event("unknown")), { code: "queue-full", sideEffects: "unknown" });
+  const hanging = await startStub(t, (_, response, turn) => {
+    if (turn === 0) answerJson(response, 503, { code: "queue-full", detail: "full", retryable: true, sideEffects: "none" });
+  });
+  await assert.rejects(new Client({ url: hanging.url }).append(event("unknown"), { timeoutMs: 300 }), { code: "queue-full", sideEffects: "unknown" });
 });

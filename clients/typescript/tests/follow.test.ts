@@ -73,6 +73,9 @@ test("a file that holds no cursor is refused, and a link in the way of a new one
   await symlink(join(service.folder, "victim"), `${path}.new`);
   await new FileCursor(path).save({ ledger: "a", after: "18446744073709551615" });
   assert.deepEqual(await new FileCursor(path).load(), { ledger: "a", after: "18446744073709551615" });
+  const shared = new FileCursor(path);
+  await Promise.all(["7", "8", "9"].map((after) => shared.save({ ledger: "a", after })));
+  assert.deepEqual(await shared.load(), { ledger: "a", after: "9" });
   await assert.rejects(new FileCursor(join(service.folder, "victim")).load().then((found) => assert.ok(found)), assert.AssertionError);
 });
 

@@ -85,6 +85,28 @@ test("a reviewed tool waits and runs once a person approves", async () => {
   assert.equal(runs.length, 1);
 });
 
+test("arguments that change during the wait change nothing", async () => {
+  const { tool, runs } = counted();
+  const call = uuidv7();
+  const args = { path: "docs/same.md" };
+  const running = tool(args, { call });
+  const approval = await pendingApproval(call);
+  args.path = "secrets/key";
+  await service.run("approvals", "approve", approval);
+  await running;
+  assert.deepEqual(runs, [{ path: "docs/same.md" }]);
+});
+
+test("an approval is found by a client with short bounds", async () => {
+  const { tool } = counted({ client: service.client({ answerMs: 300, requestMs: 900 }) });
+  const call = uuidv7();
+  const running = tool({ path: "docs/short.md" }, { call });
+  const approval = await pendingApproval(call);
+  await pause(600);
+  await service.run("approvals", "approve", approval);
+  assert.equal(await running, "wrote docs/short.md");
+});
+
 test("a tool that a person rejects does not run", async () => {
   const { tool, runs } = counted();
   const call = uuidv7();
@@ -178,11 +200,11 @@ test("a lost outcome does not hide the result", async () => {
 });
 
 test("an obligation that the tool does not keep blocks the call", async (t) => {
-  for (const obligation of ["excludeSecretFiles", "somethingNew"]) {
+  for (const [obligation, value] of Object.entries({ excludeSecretFiles: true, somethingNew: true, timeoutMs: "soon" })) {
     const stub = await startStub(t, (request, response, turn) => {
       const { call } = JSON.parse(stub.requests[turn]?.body ?? "{}");
       if (request.url?.endsWith("/outcome")) answerJson(response, 200, { call, type: "tool.blocked", position: "8" });
-      else answerJson(response, 200, { call, verdict: "allow", reasonCode: "allowed", reason: "r", mode: "enforce", position: "7", obligations: { [obligation]: true, timeoutMs: 50 } });
+      else answerJson(response, 200, { call, verdict: "allow", reasonCode: "allowed", reason: "r", mode: "enforce", position: "7", obligations: { timeoutMs: 50, [obligation]: value } });
     });
     const client = new Client({ url: stub.url });
     const { tool, runs } = counted({ client });
