@@ -12,7 +12,11 @@ export function guardTools<T extends ToolSet>(tools: T, options: GuardOptions): 
     const { execute } = tool;
     if (execute === undefined) return [name, tool] as const;
     const guardedExecute = (input: unknown, call: Parameters<typeof execute>[1]): Promise<unknown> => {
-      const run = guarded(name, (args: unknown, { signal }) => execute(args, { ...call, abortSignal: signal }), options);
+      const run = guarded(
+        name,
+        (args: unknown, { signal }) => execute(args, { ...call, abortSignal: signal }),
+        options,
+      );
       // Ids of calls are chosen by the model's provider and may come again in another session: the ledger's own are unique.
       return run(input, { signal: call.abortSignal });
     };

@@ -13,6 +13,8 @@ export function membersOf(value: unknown): Members | undefined {
 /** Returns the answer if it is an object whose named members are strings, and whose `position`, if named, is one. */
 export function withTexts<T>(value: unknown, ...names: (keyof T & string)[]): T | undefined {
   const members = membersOf(value);
-  const fits = members !== undefined && names.every((name) => (name === "position" ? isPosition(members[name]) : typeof members[name] === "string"));
+  const fits =
+    members !== undefined &&
+    names.every((name) => (name === "position" ? isPosition(members[name]) : typeof members[name] === "string"));
   return fits ? (members as T) : undefined;
 }

@@ -24,7 +24,13 @@ interface QueuedEvent {
 }
 
 /** Codes of refusals that have nothing to do with any single event. */
-const OF_THE_REQUEST: ReadonlySet<string> = new Set(["unauthorized", "ledger-not-found", "method-not-allowed", "cross-site", "misdirected-host"]);
+const OF_THE_REQUEST: ReadonlySet<string> = new Set([
+  "unauthorized",
+  "ledger-not-found",
+  "method-not-allowed",
+  "cross-site",
+  "misdirected-host",
+]);
 
 /** Appends the events of many callers in the order in which they were given, one request after the other. */
 export class Appender {
@@ -127,7 +133,10 @@ export class Appender {
     const parts = [batch];
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
       try {
-        const { results } = await this.#client.appendLines(part.map(({ line }) => line), { timeoutMs: this.#timeoutMs });
+        const { results } = await this.#client.appendLines(
+          part.map(({ line }) => line),
+          { timeoutMs: this.#timeoutMs },
+        );
         part.forEach(({ resolve }, index) => resolve(results[index] as Receipt));
       } catch (error) {
         if (part.length > 1 && error instanceof Problem && !error.retryable && !OF_THE_REQUEST.has(error.code)) {

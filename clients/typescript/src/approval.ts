@@ -30,7 +30,11 @@ export async function waitForApproval(client: Client, id: string, options: Appro
     do {
       const waitS = Math.min(APPROVAL_POLL_S, Math.max(1, Math.ceil((ends - Date.now()) / 1_000)));
       try {
-        approval = await client.approval(id, { waitS: approval === undefined ? 0 : waitS, signal: whole.signal, timeoutMs: Infinity });
+        approval = await client.approval(id, {
+          waitS: approval === undefined ? 0 : waitS,
+          signal: whole.signal,
+          timeoutMs: Infinity,
+        });
       } catch (error) {
         const passes = whole.signal.aborted || (error instanceof BitacoraError && error.retryable);
         if (!passes) throw error;

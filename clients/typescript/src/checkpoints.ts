@@ -1,99 +1,37 @@
 /** Threads of work: their state, saved step by step, found again, copied, forked and deleted. */
 
-import { membersOf, withTexts } from "./answer.js";
+import { membersOf } from "./answer.js";
 import { fromBase64 } from "./base64.js";
-import { chooseAhead, type Content, type ContentState, type GivenContent, type LargeContent, OutgoingContent, readContent } from "./content.js";
+import {
+  type CheckpointActAnswer,
+  type CheckpointContext,
+  type CheckpointFilter,
+  type CheckpointPage,
+  type CheckpointSelector,
+  type DeleteSelection,
+  type FoundCheckpoint,
+  type NewCheckpoint,
+  readAct,
+  readFound,
+  readList,
+  type SavedCheckpoint,
+  type TaskWrites,
+} from "./checkpoint.js";
+import {
+  chooseAhead,
+  type Content,
+  type ContentState,
+  type GivenContent,
+  type LargeContent,
+  OutgoingContent,
+} from "./content.js";
 import { BitacoraError, Problem } from "./error.js";
 import { CONTENT_PART_BYTES, MAX_CONTENT_BYTES, MAX_REQUEST_BYTES } from "./limits.js";
-import type { components } from "./openapi.js";
-import { comparePositions, type Position } from "./position.js";
 import { isStoredEvent } from "./pages.js";
+import { comparePositions, type Position } from "./position.js";
 import type { RequestOptions, Service } from "./service.js";
 import type { Query } from "./transport.js";
 import { uuidv7 } from "./uuid.js";
-
-type Schemas = components["schemas"];
-
-/** The agent, session and run that something saved belongs to, and the person whose data it is. */
-export interface CheckpointContext {
-  /** Seals the contents under this person's key; without the key they are lost. */
-  datasubject?: string;
-  agent?: string;
-  session?: string;
-  run?: string;
-}
-
-/** The state of a thread behind one step. */
-export interface NewCheckpoint extends CheckpointContext {
-  /** Its id. Ids sort by the time at which they were made. */
-  checkpoint: string;
-  /** The subgraph; the outermost one by default. */
-  namespace?: string;
-  /** The checkpoint before it. */
-  parent?: string;
-  /** The step that it follows; -1 is the input before the first. */
-  step: number;
-  source: Schemas["CheckpointSource"];
-  /** Members that lists are filtered by. */
-  metadata?: Record<string, unknown>;
-  /** The rest of the state. */
-  document?: Record<string, unknown>;
-  /** The version of each channel. A channel without a value has its parent's, if the version is the same. */
-  channelVersions?: Record<string, number | string>;
-  values?: Record<string, Content>;
-  /** The writes of tasks behind the parent that led here. */
-  writes?: readonly TaskWrites[];
-}
-
-/** The writes of one task. */
-export interface TaskWrites {
-  task: string;
-  /** The task's path in the graph; writes are read in its order. */
-  path?: string;
-  /** `true` if the writes replace those at their indexes; otherwise the first one stays. */
-  replace?: boolean;
-  writes: readonly { channel: string; index?: number; value: Content }[];
-}
-
-/** A choice of one checkpoint: the newest without an id. */
-export interface CheckpointSelector {
-  namespace?: string;
-  checkpoint?: string;
-}
-
-/** The part of a thread that is deleted: all of it, all but the newest of each subgraph, or one checkpoint. */
-export type DeleteSelection = "thread" | "all-but-newest" | { checkpoint: string; namespace?: string };
-
-/** A choice of checkpoints. */
-export interface CheckpointFilter {
-  /** Those of this thread, the greatest id first; without it of all threads, the last saved first. */
-  thread?: string;
-  namespace?: string;
-  /** Those with a smaller id. */
-  before?: string;
-  /** Those whose metadata has these members. */
-  metadata?: Record<string, unknown>;
-  /** Checkpoints of one page, up to 1,000. */
-  limit?: number;
-}
-
-/** A checkpoint without its contents. */
-export type SavedCheckpoint = Schemas["SavedCheckpoint"];
-/** The answer to an act: its position, and `repeated` if it was done before. */
-export type CheckpointActAnswer = Schemas["CheckpointActAnswer"];
-
-/** A recorded write of a task. */
-export type RecordedWrite = Omit<Schemas["CheckpointWriteAnswer"], "value"> & { value: ContentState };
-
-/** A checkpoint with all that belongs to it. */
-export type FoundCheckpoint = SavedCheckpoint & {
-  /** Of a checkpoint with a parent: `true` if the parent is recorded. */
-  parentFound?: boolean | null;
-  document?: Record<string, unknown> | null;
-  values: Record<string, ContentState>;
-  /** The writes of tasks behind it, by path, task and index. */
-  writes: RecordedWrite[];
-};
 
 /**
  * The checkpoints of a ledger. Reads wait for everything that this object recorded. Every act has an id of its own: it is sent
@@ -114,35 +52,72 @@ export class Checkpoints {
     const contents = [...Object.values(values), ...writes.flatMap((task) => task.writes.map(({ value }) => value))];
     const given = await this.#given(contents, checkpoint, byteLength(rest) + byteLength(Object.keys(values)), options);
     const names = Object.keys(values).map((name) => [name, given.shift()] as const);
-    const body = { ...rest, values: Object.fromEntries(names), ...(writes.length > 0 ? { writes: writes.map((task) => withContents(task, given)) } : {}) };
+    const body = {
+      ...rest,
+      values: Object.fromEntries(names),
+      ...(writes.length > 0 ? { writes: writes.map((task) => withContents(task, given)) } : {}),
+    };
     return this.#act("save", thread, body, options);
   }
 
   /** Saves what a task wrote behind a checkpoint, which may still be on its way. */
-  async write(thread: string, behind: { checkpoint: string; namespace?: string } & CheckpointContext, task: TaskWrites, options: RequestOptions = {}): Promise<CheckpointActAnswer> {
-    const given = await this.#given(task.writes.map(({ value }) => value), behind, 0, options);
+  async write(
+    thread: string,
+    behind: { checkpoint: string; namespace?: string } & CheckpointContext,
+    task: TaskWrites,
+    options: RequestOptions = {},
+  ): Promise<CheckpointActAnswer> {
+    const given = await this.#given(
+      task.writes.map(({ value }) => value),
+      behind,
+      0,
+      options,
+    );
     return this.#act("writes", thread, { ...behind, ...withContents(task, given) }, options);
   }
 
   /** Copies a thread, one subgraph of it, or what led to one checkpoint, to a thread that holds nothing yet. */
-  copy(thread: string, to: string, what: CheckpointSelector = {}, options: RequestOptions = {}): Promise<CheckpointActAnswer> {
+  copy(
+    thread: string,
+    to: string,
+    what: CheckpointSelector = {},
+    options: RequestOptions = {},
+  ): Promise<CheckpointActAnswer> {
     return this.#act("copy", thread, { to, ...what }, options);
   }
 
   /** Saves a new checkpoint that has another one as its parent and holds all that it holds. */
-  fork(thread: string, as: string, from: CheckpointSelector & { metadata?: Record<string, unknown> } = {}, options: RequestOptions = {}): Promise<CheckpointActAnswer> {
+  fork(
+    thread: string,
+    as: string,
+    from: CheckpointSelector & { metadata?: Record<string, unknown> } = {},
+    options: RequestOptions = {},
+  ): Promise<CheckpointActAnswer> {
     return this.#act("fork", thread, { as, ...from }, options);
   }
 
   /** Hides checkpoints from reads. The log keeps them. */
   async delete(thread: string, what: DeleteSelection, options: RequestOptions = {}): Promise<CheckpointActAnswer> {
-    const part = what === "thread" ? {} : what === "all-but-newest" ? { keep: "newest" } : { namespace: what.namespace ?? "", checkpoint: what.checkpoint };
-    const request = { method: "DELETE", path: this.#service.path`/checkpoints/${thread}`, query: { id: uuidv7(), ...part } } as const;
+    const part =
+      what === "thread"
+        ? {}
+        : what === "all-but-newest"
+          ? { keep: "newest" }
+          : { namespace: what.namespace ?? "", checkpoint: what.checkpoint };
+    const request = {
+      method: "DELETE",
+      path: this.#service.path`/checkpoints/${thread}`,
+      query: { id: uuidv7(), ...part },
+    } as const;
     return this.#noted(await this.#service.ask(request, readAct, options));
   }
 
   /** Returns the newest checkpoint of a thread, or another one; `undefined` if there is none. */
-  async get(thread: string, which: CheckpointSelector = {}, options: RequestOptions = {}): Promise<FoundCheckpoint | undefined> {
+  async get(
+    thread: string,
+    which: CheckpointSelector = {},
+    options: RequestOptions = {},
+  ): Promise<FoundCheckpoint | undefined> {
     try {
       return await this.#read(this.#service.path`/checkpoints/${thread}`, { ...which }, readFound, options);
     } catch (error) {
@@ -152,13 +127,17 @@ export class Checkpoints {
   }
 
   /** Lists checkpoints, without the contents of their channels. */
-  async *list(filter: CheckpointFilter = {}, options: RequestOptions = {}): AsyncGenerator<SavedCheckpoint, void, void> {
+  async *list(
+    filter: CheckpointFilter = {},
+    options: RequestOptions = {},
+  ): AsyncGenerator<SavedCheckpoint, void, void> {
     const { metadata, ...rest } = filter;
     let after: string | undefined;
     do {
       const query = { ...rest, filter: metadata === undefined ? undefined : JSON.stringify(metadata), after };
-      const page: Schemas["CheckpointList"] = await this.#read(this.#service.path`/checkpoints`, query, readList, options);
-      if (page.next !== undefined && page.next === after) throw this.#service.transport.strange("a page of checkpoints leads to itself");
+      const page: CheckpointPage = await this.#read(this.#service.path`/checkpoints`, query, readList, options);
+      if (page.next !== undefined && page.next === after)
+        throw this.#service.transport.strange("a page of checkpoints leads to itself");
       yield* page.checkpoints;
       after = page.next ?? undefined;
     } while (after !== undefined);
@@ -166,15 +145,21 @@ export class Checkpoints {
 
   /** Reads a content that is larger than an answer. Its state is `erased` if it was erased meanwhile. */
   async read(large: LargeContent, options: RequestOptions = {}): Promise<ContentState> {
-    if (large.size > MAX_CONTENT_BYTES) throw this.#service.transport.strange("a content is larger than the service keeps");
+    if (large.size > MAX_CONTENT_BYTES)
+      throw this.#service.transport.strange("a content is larger than the service keeps");
     const bytes = new Uint8Array(large.size);
     let begin = 0;
     for (const position of large.positions) {
       const request = { method: "GET", path: this.#service.path`/events/${position}` } as const;
-      const stored = await this.#service.ask(request, (answer) => (isStoredEvent(answer) ? answer : undefined), options);
+      const stored = await this.#service.ask(
+        request,
+        (answer) => (isStoredEvent(answer) ? answer : undefined),
+        options,
+      );
       if (stored.erased === true) return { kind: "erased" };
       const piece = fromBase64(String(stored.event.data_base64));
-      if (piece === undefined || begin + piece.length > bytes.length) throw this.#service.transport.strange("a content's pieces do not add up to it");
+      if (piece === undefined || begin + piece.length > bytes.length)
+        throw this.#service.transport.strange("a content's pieces do not add up to it");
       bytes.set(piece, begin);
       begin += piece.length;
     }
@@ -207,19 +192,33 @@ export class Checkpoints {
   }
 
   /** Returns contents as a request names them. Those that go ahead are durable before the request is sent. */
-  async #given(contents: readonly Content[], context: CheckpointContext, beside: number, options: RequestOptions): Promise<GivenContent[]> {
+  async #given(
+    contents: readonly Content[],
+    context: CheckpointContext,
+    beside: number,
+    options: RequestOptions,
+  ): Promise<GivenContent[]> {
     const outgoing = contents.map((content) => new OutgoingContent(content));
     const ahead = chooseAhead(outgoing, MAX_REQUEST_BYTES - beside);
     const given: GivenContent[] = [];
     for (const content of outgoing) {
-      given.push(ahead.has(content) ? content.named(await this.#sendAhead(content.bytes, context.datasubject, options)) : content.within());
+      given.push(
+        ahead.has(content)
+          ? content.named(await this.#sendAhead(content.bytes, context.datasubject, options))
+          : content.within(),
+      );
     }
     return given;
   }
 
   async #sendAhead(bytes: Uint8Array, datasubject: string | undefined, options: RequestOptions): Promise<string[]> {
     if (bytes.length > MAX_CONTENT_BYTES) {
-      throw new BitacoraError(`found a content of ${bytes.length} bytes, expected at most ${MAX_CONTENT_BYTES}`, "content-too-large", false, "none");
+      throw new BitacoraError(
+        `found a content of ${bytes.length} bytes, expected at most ${MAX_CONTENT_BYTES}`,
+        "content-too-large",
+        false,
+        "none",
+      );
     }
     const pieces: string[] = [];
     for (let begin = 0; begin < bytes.length; begin += CONTENT_PART_BYTES) {
@@ -244,26 +243,7 @@ function byteLength(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length;
 }
 
-function readAct(answer: unknown): CheckpointActAnswer | undefined {
-  return withTexts<CheckpointActAnswer>(answer, "position");
-}
-
 function readPieces(answer: unknown): string[] | undefined {
   const pieces = membersOf(answer)?.["pieces"];
   return Array.isArray(pieces) && pieces.every((piece) => typeof piece === "string") ? pieces : undefined;
-}
-
-function readList(answer: unknown): Schemas["CheckpointList"] | undefined {
-  const { checkpoints, next } = membersOf(answer) ?? {};
-  const isList = Array.isArray(checkpoints) && checkpoints.every((one) => withTexts(one, "thread", "checkpoint", "position") !== undefined);
-  return isList && (next === undefined || next === null || typeof next === "string") ? (answer as Schemas["CheckpointList"]) : undefined;
-}
-
-function readFound(answer: unknown): FoundCheckpoint | undefined {
-  const saved = withTexts<Schemas["CheckpointAnswer"]>(answer, "thread", "checkpoint", "position");
-  if (saved === undefined || membersOf(saved.values) === undefined || !Array.isArray(saved.writes)) return undefined;
-  const values = Object.entries(saved.values).map(([name, value]) => [name, readContent(value)] as const);
-  const writes = saved.writes.map((write) => ({ ...write, value: readContent(write.value) }));
-  const isWhole = values.every(([, value]) => value !== undefined) && writes.every(({ value }) => value !== undefined);
-  return isWhole ? ({ ...saved, values: Object.fromEntries(values), writes } as FoundCheckpoint) : undefined;
 }

@@ -59,7 +59,10 @@ export class Client {
    */
   append(events: CloudEvent | readonly CloudEvent[], options: AppendOptions = {}): Promise<AppendAnswer> {
     const list = Array.isArray(events) ? (events as readonly CloudEvent[]) : [events as CloudEvent];
-    return this.appendLines(list.map((event) => JSON.stringify(event)), options);
+    return this.appendLines(
+      list.map((event) => JSON.stringify(event)),
+      options,
+    );
   }
 
   /** Appends events that are lines of NDJSON already. */
@@ -92,14 +95,27 @@ export class Client {
   /** Reports how a call ended. Resolved ⇒ durable. A repeated report counts once. */
   outcome(report: OutcomeReport, options: RequestOptions = {}): Promise<OutcomeAnswer> {
     const request = { method: "POST", path: this.#service.path`/outcome`, ...json(report) } as const;
-    return this.#service.ask(request, (answer) => withTexts<OutcomeAnswer>(answer, "call", "type", "position"), options);
+    return this.#service.ask(
+      request,
+      (answer) => withTexts<OutcomeAnswer>(answer, "call", "type", "position"),
+      options,
+    );
   }
 
   /** Returns an approval; with `waitS`, once it is answered or this many seconds, up to 60, have passed. */
   approval(id: string, options: RequestOptions & { waitS?: number } = {}): Promise<Approval> {
     const query = { wait: options.waitS === undefined ? undefined : options.waitS === 0 ? "0" : `${options.waitS}s` };
-    const request = { method: "GET", path: this.#service.path`/approvals/${id}`, query, heldMs: (options.waitS ?? 0) * 1_000 } as const;
-    return this.#service.ask(request, (answer) => withTexts<Approval>(answer, "id", "status", "call", "position"), options);
+    const request = {
+      method: "GET",
+      path: this.#service.path`/approvals/${id}`,
+      query,
+      heldMs: (options.waitS ?? 0) * 1_000,
+    } as const;
+    return this.#service.ask(
+      request,
+      (answer) => withTexts<Approval>(answer, "id", "status", "call", "position"),
+      options,
+    );
   }
 
   /** Waits for a person's answer. Returns the approval, whose `status` is still `pending` if the wait's bound passed first. */
@@ -147,11 +163,17 @@ function conditionHeaders(condition: AppendCondition | undefined): Record<string
 
 /** Returns JSON whose other characters than ASCII are escaped, as headers hold no others. */
 function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function readAppendAnswer(answer: unknown, events: number): AppendAnswer | undefined {
   const results = membersOf(answer)?.["results"];
-  const isWhole = Array.isArray(results) && results.length === events && results.every((one) => withTexts(one, "id", "position", "status") !== undefined);
+  const isWhole =
+    Array.isArray(results) &&
+    results.length === events &&
+    results.every((one) => withTexts(one, "id", "position", "status") !== undefined);
   return isWhole ? withTexts<AppendAnswer>(answer, "first", "last") : undefined;
 }

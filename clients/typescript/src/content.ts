@@ -27,7 +27,8 @@ export interface LargeContent {
 }
 
 /** A content within a request. */
-export type GivenContent = { json: unknown } | { base64: string; encoding?: string } | { pieces: string[]; bytes: number; encoding?: string };
+export type GivenContent =
+  { json: unknown } | { base64: string; encoding?: string } | { pieces: string[]; bytes: number; encoding?: string };
 
 type ContentValue = components["schemas"]["ContentValue"];
 
@@ -92,7 +93,9 @@ export function readContent(value: ContentValue): ContentState | undefined {
   if ([base64, json, positions].filter((member) => member !== undefined).length !== 1) return undefined;
   if (json !== undefined) return { kind: "json", json };
   if (positions !== undefined) {
-    return positions.every(isPosition) && typeof bytes === "number" ? { kind: "large", size: bytes, encoding, positions } : undefined;
+    return positions.every(isPosition) && typeof bytes === "number"
+      ? { kind: "large", size: bytes, encoding, positions }
+      : undefined;
   }
   const decoded = typeof base64 === "string" ? fromBase64(base64) : undefined;
   return decoded === undefined ? undefined : { kind: "bytes", bytes: decoded, encoding };

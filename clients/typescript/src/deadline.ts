@@ -14,7 +14,8 @@ export class Deadline {
 
   /** Begins now. `Infinity` sets no time limit. */
   constructor(limitMs: number, caller?: AbortSignal) {
-    if (Number.isNaN(limitMs) || limitMs < 0) throw new RangeError(`found ${limitMs} ms, expected a time of 0 ms or more`);
+    if (Number.isNaN(limitMs) || limitMs < 0)
+      throw new RangeError(`found ${limitMs} ms, expected a time of 0 ms or more`);
     this.#limitMs = limitMs;
     this.#caller = caller;
     if (caller?.aborted) this.#onAbort();
@@ -35,10 +36,13 @@ export class Deadline {
   restart(): void {
     this.pause();
     if (this.#limitMs === Infinity || this.signal.aborted) return;
-    this.#timer = setTimeout(() => {
-      this.#expired = true;
-      this.#controller.abort(new DOMException(`nothing came for ${this.#limitMs} ms`, "TimeoutError"));
-    }, Math.min(this.#limitMs, MAX_TIMER_MS));
+    this.#timer = setTimeout(
+      () => {
+        this.#expired = true;
+        this.#controller.abort(new DOMException(`nothing came for ${this.#limitMs} ms`, "TimeoutError"));
+      },
+      Math.min(this.#limitMs, MAX_TIMER_MS),
+    );
   }
 
   /** Stops the time until {@link restart}. */

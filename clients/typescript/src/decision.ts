@@ -32,11 +32,24 @@ export type Obligations = Schemas["ObligationsAnswer"];
 
 /** Reads the decision about this call; `undefined` if the answer is about another one, or lacks a required member. */
 export function readDecision(answer: unknown, call: string): Decision | undefined {
-  const told = withTexts<Schemas["DecisionAnswer"]>(answer, "call", "verdict", "reasonCode", "reason", "mode", "position");
+  const told = withTexts<Schemas["DecisionAnswer"]>(
+    answer,
+    "call",
+    "verdict",
+    "reasonCode",
+    "reason",
+    "mode",
+    "position",
+  );
   if (told === undefined || told.call !== call) return undefined;
   const { wouldBe, ...rest } = told;
   const verdict = readVerdict(told.verdict);
-  return { ...rest, verdict, allowed: verdict === "allow", ...(typeof wouldBe === "string" ? { wouldBe: readVerdict(wouldBe) } : {}) };
+  return {
+    ...rest,
+    verdict,
+    allowed: verdict === "allow",
+    ...(typeof wouldBe === "string" ? { wouldBe: readVerdict(wouldBe) } : {}),
+  };
 }
 
 function readVerdict(word: string): Verdict {

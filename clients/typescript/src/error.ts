@@ -73,7 +73,12 @@ export class StrangeAnswer extends BitacoraError {
 /** A text that is no token. The text is not shown: it may be nearly one. */
 export class TokenFormatError extends BitacoraError {
   constructor() {
-    super("found a text that is not a token, expected `bt_` and 43 characters, as `bitacora token create` shows it", "bad-token", false, "none");
+    super(
+      "found a text that is not a token, expected `bt_` and 43 characters, as `bitacora token create` shows it",
+      "bad-token",
+      false,
+      "none",
+    );
   }
 }
 
@@ -81,7 +86,12 @@ export class TokenFormatError extends BitacoraError {
 export function isProblemDetails(value: unknown): value is ProblemDetails {
   if (typeof value !== "object" || value === null) return false;
   const { code, detail, retryable, errors } = value as Record<string, unknown>;
-  return typeof code === "string" && typeof detail === "string" && typeof retryable === "boolean" && (errors === undefined || Array.isArray(errors));
+  return (
+    typeof code === "string" &&
+    typeof detail === "string" &&
+    typeof retryable === "boolean" &&
+    (errors === undefined || Array.isArray(errors))
+  );
 }
 
 function isSideEffects(value: unknown): value is SideEffects {
@@ -90,5 +100,8 @@ function isSideEffects(value: unknown): value is SideEffects {
 
 /** Escapes control characters, so that a terminal only shows the text. */
 function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

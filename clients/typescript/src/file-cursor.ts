@@ -31,7 +31,8 @@ export class FileCursor implements CursorStore {
     try {
       const stat = await file.stat();
       const cursor = stat.isFile() && stat.size <= MAX_CURSOR_BYTES ? parse(await file.readFile("utf8")) : undefined;
-      if (cursor === undefined) throw new CursorError(`${this.#path}: not a cursor; remove it to begin anew`, "bad-cursor");
+      if (cursor === undefined)
+        throw new CursorError(`${this.#path}: not a cursor; remove it to begin anew`, "bad-cursor");
       return cursor;
     } finally {
       await file.close();

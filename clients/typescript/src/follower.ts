@@ -29,9 +29,7 @@ export interface FollowOptions extends EventFilter {
 
 /** A change of a follower's state. */
 export type FollowState =
-  | { state: "caught-up"; position: Position }
-  | { state: "away"; reason: string }
-  | { state: "back" };
+  { state: "caught-up"; position: Position } | { state: "away"; reason: string } | { state: "back" };
 
 /** An event that is followed. */
 export interface FollowedEvent extends StoredEvent {
@@ -92,9 +90,11 @@ export class Follower implements AsyncIterable<FollowedEvent> {
           yield* this.#events(body, silence);
         } catch (error) {
           this.#options.signal?.throwIfAborted();
-          if (this.#away.expired && !(error instanceof BitacoraError)) throw new NoAnswer("the service was away for too long", "timeout");
+          if (this.#away.expired && !(error instanceof BitacoraError))
+            throw new NoAnswer("the service was away for too long", "timeout");
           // Before the first answer nobody knows whether there is such a service at all.
-          const passes = this.#ledger !== undefined && error instanceof BitacoraError && error.retryable && !this.#away.expired;
+          const passes =
+            this.#ledger !== undefined && error instanceof BitacoraError && error.retryable && !this.#away.expired;
           if (!passes) throw error;
           if (!isAway) {
             this.#away.restart();
@@ -115,7 +115,8 @@ export class Follower implements AsyncIterable<FollowedEvent> {
     const kept: Cursor | undefined = await this.#options.cursor?.load();
     if (kept === undefined) return;
     const cursor = readCursor(kept);
-    if (cursor === undefined) throw new CursorError("the store's cursor is malformed; remove it to begin anew", "bad-cursor");
+    if (cursor === undefined)
+      throw new CursorError("the store's cursor is malformed; remove it to begin anew", "bad-cursor");
     this.#ledger = cursor.ledger;
     this.#seen = cursor.after;
   }
@@ -134,7 +135,10 @@ export class Follower implements AsyncIterable<FollowedEvent> {
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (this.#ledger !== undefined) headers["last-event-id"] = `${this.#ledger}:${this.#seen}`;
     const query = { ...filterQuery(this.#options), after: this.#seen };
-    const response = await transport.open({ method: "GET", path: this.#service.path`/events`, query, headers }, silence);
+    const response = await transport.open(
+      { method: "GET", path: this.#service.path`/events`, query, headers },
+      silence,
+    );
     const ledger = response.headers.get("ledger-id");
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
     if (ledger === null || !isStream || response.body === null) {
@@ -143,7 +147,10 @@ export class Follower implements AsyncIterable<FollowedEvent> {
     }
     if (this.#ledger !== undefined && this.#ledger !== ledger) {
       await response.body.cancel();
-      throw new CursorError(`found a cursor of ledger ${this.#ledger}, expected one of ${ledger}; remove it to begin anew`, "other-ledger");
+      throw new CursorError(
+        `found a cursor of ledger ${this.#ledger}, expected one of ${ledger}; remove it to begin anew`,
+        "other-ledger",
+      );
     }
     this.#ledger = ledger;
     this.#away.pause();
@@ -194,9 +201,11 @@ export class Follower implements AsyncIterable<FollowedEvent> {
 
   #event(id: Position, line: string): FollowedEvent {
     const stored = parseEvent(line);
-    if (stored === undefined || stored.position !== id) throw this.#service.transport.strange("a message is not the event of its id");
+    if (stored === undefined || stored.position !== id)
+      throw this.#service.transport.strange("a message is not the event of its id");
     // Never twice, and never back, whatever the service says.
-    if (comparePositions(id, this.#seen) <= 0) throw this.#service.transport.strange(`event ${id} came again, after ${this.#seen}`);
+    if (comparePositions(id, this.#seen) <= 0)
+      throw this.#service.transport.strange(`event ${id} came again, after ${this.#seen}`);
     this.#hasComeTo(id);
     return { ...stored, line };
   }

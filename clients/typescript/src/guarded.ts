@@ -59,10 +59,21 @@ export type GuardedTool<A, R> = (args: A, options?: CallOptions) => Promise<R>;
  * the call, and {@link ReviewPending} if a person did not answer in time; in both cases `fn` did not begin. Errors of `fn` are thrown
  * as they are. `fn` gets the arguments that were decided about: the JSON of those given when the call was made.
  */
-export function guarded<A, R>(tool: string, fn: (args: A, context: CallContext) => R | Promise<R>, options: GuardOptions<R>): GuardedTool<A, R> {
+export function guarded<A, R>(
+  tool: string,
+  fn: (args: A, context: CallContext) => R | Promise<R>,
+  options: GuardOptions<R>,
+): GuardedTool<A, R> {
   return async (args, callOptions = {}) => {
     const { call = uuidv7(), approval, signal, ...details } = callOptions;
-    const request: CallRequest = { ...detailsOf(options), ...details, call, tool, args: snapshot(args), ...(approval === undefined ? {} : { approval }) };
+    const request: CallRequest = {
+      ...detailsOf(options),
+      ...details,
+      call,
+      tool,
+      args: snapshot(args),
+      ...(approval === undefined ? {} : { approval }),
+    };
     const decided = await allowed(request, options, signal);
     return run(fn, decided, options, signal);
   };
@@ -80,7 +91,11 @@ interface AllowedCall {
 }
 
 /** Asks until the call is allowed, and waits for a person where one is asked. */
-async function allowed(request: CallRequest, options: GuardOptions<never>, signal: AbortSignal | undefined): Promise<AllowedCall> {
+async function allowed(
+  request: CallRequest,
+  options: GuardOptions<never>,
+  signal: AbortSignal | undefined,
+): Promise<AllowedCall> {
   const { client, approvalWaitMs = APPROVAL_WAIT_MS } = options;
   const ends = Date.now() + approvalWaitMs;
   for (;;) {
@@ -96,7 +111,8 @@ async function allowed(request: CallRequest, options: GuardOptions<never>, signa
     if (waitMs <= 0) throw new ReviewPending(approval, decision);
     const answered = await client.waitForApproval(approval, { signal, waitMs }).catch((error: unknown) => {
       // The approval waits on, whether or not the service is there.
-      if (!signal?.aborted && error instanceof BitacoraError && error.retryable) throw new ReviewPending(approval, decision);
+      if (!signal?.aborted && error instanceof BitacoraError && error.retryable)
+        throw new ReviewPending(approval, decision);
       throw undecided(request.call, error, signal);
     });
     if (answered.status === "pending") throw new ReviewPending(approval, decision);
@@ -105,7 +121,12 @@ async function allowed(request: CallRequest, options: GuardOptions<never>, signa
     const edited = answered.status === "edited" ? answered.resolution : undefined;
     if (edited === undefined || edited === null) continue;
     if (options.acceptEdits !== true) {
-      throw new Denied(request.call, "approval-edited", `a person approved other arguments in approval ${approval}; call with those`, decision);
+      throw new Denied(
+        request.call,
+        "approval-edited",
+        `a person approved other arguments in approval ${approval}; call with those`,
+        decision,
+      );
     }
     request = { ...request, args: edited.args, ...(typeof edited.cwd === "string" ? { cwd: edited.cwd } : {}) };
   }
@@ -123,14 +144,20 @@ async function run<A, R>(
   if (unmet !== undefined || signal?.aborted) {
     await report(request, "blocked", {}, options);
     signal?.throwIfAborted();
-    throw new Denied(request.call, "obligation-unmet", `the call is allowed only under ${unmet}, which this tool does not keep`, decision);
+    throw new Denied(
+      request.call,
+      "obligation-unmet",
+      `the call is allowed only under ${unmet}, which this tool does not keep`,
+      decision,
+    );
   }
   const timeoutMs = obligations.timeoutMs ?? CALL_TIMEOUT_MS;
   const deadline = new Deadline(timeoutMs, signal);
   const context = { call: request.call, decision, obligations, signal: deadline.signal };
   const begun = performance.now();
   const end = await ended(async () => fn(request.args as A, context), deadline.signal);
-  const status = "result" in end ? "ok" : deadline.expired ? "timeout" : deadline.signal.aborted ? "interrupted" : "error";
+  const status =
+    "result" in end ? "ok" : deadline.expired ? "timeout" : deadline.signal.aborted ? "interrupted" : "error";
   deadline.end();
   await report(request, status, { durationMs: Math.round(performance.now() - begun), end }, options);
   if ("result" in end) return end.result;
@@ -162,7 +189,10 @@ async function report<R>(
     await options.client.outcome(told, { timeoutMs: OUTCOME_TIMEOUT_MS });
   } catch (error) {
     if (options.onUnrecorded !== undefined) options.onUnrecorded(error, told);
-    else console.warn(`bitacora: the outcome ${status} of call ${call} was not recorded: ${error instanceof Error ? error.message : typeof error}`);
+    else
+      console.warn(
+        `bitacora: the outcome ${status} of call ${call} was not recorded: ${error instanceof Error ? error.message : typeof error}`,
+      );
   }
 }
 
@@ -176,7 +206,8 @@ function undecided(call: string, error: unknown, signal: AbortSignal | undefined
 /** Returns an obligation that the tool does not keep; one that this version does not know is among them. */
 function unmetObligation(obligations: Obligations, options: GuardOptions<never>): string | undefined {
   const { timeoutMs, retry: _once, excludeSecretFiles, ...unknown } = obligations;
-  if (timeoutMs !== undefined && timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs >= 0)) return "timeoutMs";
+  if (timeoutMs !== undefined && timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs >= 0))
+    return "timeoutMs";
   if (excludeSecretFiles === true && options.excludesSecretFiles !== true) return "excludeSecretFiles";
   return Object.entries(unknown).find(([, value]) => value !== null && value !== false)?.[0];
 }
@@ -188,6 +219,14 @@ function errorType(error: unknown): string {
 }
 
 function detailsOf(options: GuardOptions<never>): CallDetails {
-  const { client: _client, approvalWaitMs: _wait, acceptEdits: _edits, excludesSecretFiles: _files, outcome: _outcome, onUnrecorded: _lost, ...details } = options;
+  const {
+    client: _client,
+    approvalWaitMs: _wait,
+    acceptEdits: _edits,
+    excludesSecretFiles: _files,
+    outcome: _outcome,
+    onUnrecorded: _lost,
+    ...details
+  } = options;
   return details;
 }

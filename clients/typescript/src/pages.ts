@@ -55,7 +55,13 @@ export async function* readPages(service: Service, options: ReadOptions): AsyncG
   let after = options.after === undefined ? undefined : toPosition(options.after);
   let until = options.until === undefined ? undefined : toPosition(options.until);
   for (;;) {
-    const query = { ...filterQuery(options), after, until, limit: options.limit, dir: backward ? "backward" : undefined };
+    const query = {
+      ...filterQuery(options),
+      after,
+      until,
+      limit: options.limit,
+      dir: backward ? "backward" : undefined,
+    };
     const page = await service.ask({ method: "GET", path: service.path`/events`, query }, readPage, options);
     const { next } = page;
     const begin = backward ? until : after;
@@ -72,7 +78,8 @@ export async function* readPages(service: Service, options: ReadOptions): AsyncG
 
 function readPage(answer: unknown): Page | undefined {
   const { events, next, head } = membersOf(answer) ?? {};
-  const isPage = Array.isArray(events) && events.every(isStoredEvent) && withTexts(head, "position", "hash") !== undefined;
+  const isPage =
+    Array.isArray(events) && events.every(isStoredEvent) && withTexts(head, "position", "hash") !== undefined;
   if (!isPage || !(next === undefined || next === null || isPosition(next))) return undefined;
   return { events, head: head as Page["head"], ...(next === undefined || next === null ? {} : { next }) };
 }

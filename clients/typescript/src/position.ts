@@ -20,7 +20,9 @@ export function isPosition(value: unknown): value is Position {
 export function toPosition(value: Position | bigint): Position {
   const text: unknown = typeof value === "bigint" ? value.toString() : value;
   if (!isPosition(text)) {
-    throw new TypeError(`found ${typeof value} ${String(value)}, expected a position: a decimal string or a bigint from 0 to 2^64 - 1`);
+    throw new TypeError(
+      `found ${typeof value} ${String(value)}, expected a position: a decimal string or a bigint from 0 to 2^64 - 1`,
+    );
   }
   return text;
 }

@@ -84,7 +84,8 @@ export class Transport {
     if (deadline.expired) return new NoAnswer(`${this.#address}: nothing came in time`, "timeout");
     if (deadline.signal.aborted) return deadline.signal.reason;
     const cause = (error as { cause?: { code?: unknown; message?: unknown } } | undefined)?.cause;
-    if (cause?.message === "unexpected redirect") return this.strange("the answer is a redirection, which is not followed");
+    if (cause?.message === "unexpected redirect")
+      return this.strange("the answer is a redirection, which is not followed");
     if (typeof cause?.code === "string" && UNREACHABLE.has(cause.code)) {
       return new NoAnswer(`${this.#address}: ${cause.code}; is the service running?`, "unreachable");
     }
@@ -110,7 +111,10 @@ export class Transport {
       details = undefined;
     }
     if (response.ok || !isProblemDetails(details)) {
-      return this.strange(`found HTTP ${response.status} without a problem of a Bitacora service`, GATEWAY_STATUSES.has(response.status));
+      return this.strange(
+        `found HTTP ${response.status} without a problem of a Bitacora service`,
+        GATEWAY_STATUSES.has(response.status),
+      );
     }
     const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
     return new Problem(response.status, details, Number.isFinite(seconds) ? seconds * 1_000 : undefined);
@@ -141,14 +145,22 @@ export class Transport {
 }
 
 /** Node's codes for a connection that was never made: nothing was sent. Browsers do not tell. */
-const UNREACHABLE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
 /** Statuses that a proxy answers while the service behind it is gone. */
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** Returns the address of a service without its final slash. */
 function serviceAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  const isAddress = parsed !== undefined && (parsed.protocol === "http:" || parsed.protocol === "https:") && parsed.pathname === "/";
+  const isAddress =
+    parsed !== undefined && (parsed.protocol === "http:" || parsed.protocol === "https:") && parsed.pathname === "/";
   if (!isAddress || parsed.username + parsed.password + parsed.search + parsed.hash !== "") {
     // The text is not shown: it may hold a password.
     throw new TypeError("the url is not the address of a service: http://HOST:PORT or https://HOST:PORT");

@@ -31,7 +31,8 @@ test("one event and several are appended, and come back in pages", async () => {
   const expected = Array.from({ length: 21 }, (_, index) => index);
   assert.deepEqual(await streamData(client, "pages"), expected);
   const backward: unknown[] = [];
-  for await (const stored of client.events({ stream: "pages", limit: 6, backward: true })) backward.push(stored.event.data);
+  for await (const stored of client.events({ stream: "pages", limit: 6, backward: true }))
+    backward.push(stored.event.data);
   assert.deepEqual(backward, expected.reverse());
 });
 
@@ -44,14 +45,19 @@ test("a repeated event has its first receipt, and other contents under its id ar
   assert.equal(second.first, first.first);
   const refusal = await client.append({ ...repeated, data: "other" }).catch((error: unknown) => error);
   assert.ok(refusal instanceof Problem);
-  assert.deepEqual([refusal.code, refusal.status, refusal.retryable, refusal.sideEffects], ["id-reused", 409, false, "none"]);
+  assert.deepEqual(
+    [refusal.code, refusal.status, refusal.retryable, refusal.sideEffects],
+    ["id-reused", 409, false, "none"],
+  );
 });
 
 test("a condition that does not hold appends nothing, and a retry of one that held is a repetition", async () => {
   const client = service.client();
   const first = event("conditions");
   await client.append(first, { condition: { streamIsNew: true } });
-  await assert.rejects(client.append(event("conditions"), { condition: { streamIsNew: true } }), { code: "condition-failed" });
+  await assert.rejects(client.append(event("conditions"), { condition: { streamIsNew: true } }), {
+    code: "condition-failed",
+  });
   const second = event("conditions");
   await client.append(second, { condition: { streamVersion: "1" } });
   const again = await client.append(second, { condition: { streamVersion: "1" } });
@@ -73,7 +79,10 @@ test("an appender gives each caller its own receipt, and a refused event fails a
     if (events[index] === bad) assert.equal((receipt as PromiseRejectedResult).reason.code, "reserved-type");
     else assert.equal((receipt as PromiseFulfilledResult<{ id: string }>).value.id, events[index]?.id);
   });
-  assert.deepEqual(await streamData(service.client(), "appender"), Array.from({ length: 50 }, (_, index) => index));
+  assert.deepEqual(
+    await streamData(service.client(), "appender"),
+    Array.from({ length: 50 }, (_, index) => index),
+  );
   await assert.rejects(appender.append(event("appender")), { code: "appender-closed" });
 });
 
@@ -103,16 +112,30 @@ test("a service that is killed and started again has each event once, in order",
   }
   const positions = (await Promise.all(receipts)).map(({ position }) => BigInt(position));
   await appender.close();
-  assert.deepEqual(positions, [...positions].sort((a, b) => (a < b ? -1 : 1)));
-  assert.deepEqual(await streamData(service.client(), "killed"), Array.from({ length: 200 }, (_, index) => index));
+  assert.deepEqual(
+    positions,
+    [...positions].sort((a, b) => (a < b ? -1 : 1)),
+  );
+  assert.deepEqual(
+    await streamData(service.client(), "killed"),
+    Array.from({ length: 200 }, (_, index) => index),
+  );
 });
 
 test("a lost answer is asked for again with the same bytes", async (t) => {
   const receipt = { id: "e1", position: "7", streamVersion: "1", commitment: "00", status: "created" };
   const stub = await startStub(t, (_, response, turn) => {
     if (turn === 0) response.destroy();
-    else if (turn === 1) answerJson(response, 503, { code: "queue-full", detail: "full", retryable: true, sideEffects: "none" });
-    else answerJson(response, 201, { first: "7", last: "7", results: [receipt], derived: [], head: { position: "7", hash: "00" } });
+    else if (turn === 1)
+      answerJson(response, 503, { code: "queue-full", detail: "full", retryable: true, sideEffects: "none" });
+    else
+      answerJson(response, 201, {
+        first: "7",
+        last: "7",
+        results: [receipt],
+        derived: [],
+        head: { position: "7", hash: "00" },
+      });
   });
   const answer = await new Client({ url: stub.url, token: TOKEN }).append(event("lost"));
   assert.equal(answer.first, "7");
@@ -122,7 +145,10 @@ test("a lost answer is asked for again with the same bytes", async (t) => {
 
 test("retries are bounded, and an answer without all receipts is refused", async (t) => {
   const stub = await startStub(t, (_, response) => answerJson(response, 201, { first: "7", last: "7", results: [] }));
-  await assert.rejects(new Client({ url: stub.url }).append(event("short")), { code: "strange-answer", sideEffects: "unknown" });
+  await assert.rejects(new Client({ url: stub.url }).append(event("short")), {
+    code: "strange-answer",
+    sideEffects: "unknown",
+  });
   assert.equal(stub.requests.length, 1);
   const gone = new Client({ url: await closedAddress(), retries: 2 });
   const error = await gone.append(event("gone")).catch((one: unknown) => one);
@@ -138,7 +164,11 @@ test("an error after a lost answer does not claim that nothing was kept", async 
   const client = new Client({ url: stub.url, retries: 1 });
   await assert.rejects(client.append(event("unknown")), { code: "queue-full", sideEffects: "unknown" });
   const hanging = await startStub(t, (_, response, turn) => {
-    if (turn === 0) answerJson(response, 503, { code: "queue-full", detail: "full", retryable: true, sideEffects: "none" });
+    if (turn === 0)
+      answerJson(response, 503, { code: "queue-full", detail: "full", retryable: true, sideEffects: "none" });
   });
-  await assert.rejects(new Client({ url: hanging.url }).append(event("unknown"), { timeoutMs: 300 }), { code: "queue-full", sideEffects: "unknown" });
+  await assert.rejects(new Client({ url: hanging.url }).append(event("unknown"), { timeoutMs: 300 }), {
+    code: "queue-full",
+    sideEffects: "unknown",
+  });
 });

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { Client, type SavedCheckpoint } from "bitacora";
 
 import { RealService } from "./service.js";
-import { startStub } from "./stub.js";
+import { closedAddress, startStub } from "./stub.js";
 
 let service: RealService;
 before(async () => void (service = await RealService.start()));
@@ -27,21 +27,42 @@ test("a thread is saved step by step, found after a crash, forked, copied, liste
     metadata: { run_id: "r1" },
     document: { v: 4 },
     channelVersions: { plan: 1, messages: 1, bytes: "1.a" },
-    values: { plan: { json: ["read", "test"] }, messages: { json: null }, bytes: { bytes: new Uint8Array([0, 255, 10]), encoding: "msgpack" } },
+    values: {
+      plan: { json: ["read", "test"] },
+      messages: { json: null },
+      bytes: { bytes: new Uint8Array([0, 255, 10]), encoding: "msgpack" },
+    },
   });
   assert.equal(first.repeated, false);
-  await threads.write("t/1 ñ", { checkpoint: "c1" }, { task: "a", writes: [{ channel: "messages", value: { json: "done" } }] });
-  await threads.save("t/1 ñ", { checkpoint: "c2", parent: "c1", step: 0, source: "loop", channelVersions: { plan: 1, messages: 2 }, values: { messages: { json: [1] } } });
+  await threads.write(
+    "t/1 ñ",
+    { checkpoint: "c1" },
+    { task: "a", writes: [{ channel: "messages", value: { json: "done" } }] },
+  );
+  await threads.save("t/1 ñ", {
+    checkpoint: "c2",
+    parent: "c1",
+    step: 0,
+    source: "loop",
+    channelVersions: { plan: 1, messages: 2 },
+    values: { messages: { json: [1] } },
+  });
   await service.kill();
   await service.resume();
   const newest = await threads.get("t/1 ñ");
   assert.equal(newest?.checkpoint, "c2");
-  assert.deepEqual(newest?.values, { plan: { kind: "json", json: ["read", "test"] }, messages: { kind: "json", json: [1] } });
+  assert.deepEqual(newest?.values, {
+    plan: { kind: "json", json: ["read", "test"] },
+    messages: { kind: "json", json: [1] },
+  });
   assert.equal(newest?.parentFound, true);
   const older = await threads.get("t/1 ñ", { checkpoint: "c1" });
   assert.deepEqual(older?.values["bytes"], { kind: "bytes", bytes: new Uint8Array([0, 255, 10]), encoding: "msgpack" });
   assert.deepEqual(older?.document, { v: 4 });
-  assert.deepEqual(older?.writes.map(({ task, channel, value }) => [task, channel, value]), [["a", "messages", { kind: "json", json: "done" }]]);
+  assert.deepEqual(
+    older?.writes.map(({ task, channel, value }) => [task, channel, value]),
+    [["a", "messages", { kind: "json", json: "done" }]],
+  );
   await threads.fork("t/1 ñ", "c3", { checkpoint: "c1", metadata: { run_id: "r2" } });
   await threads.copy("t/1 ñ", "t2", { checkpoint: "c2" });
   assert.deepEqual(await all(threads.list({ thread: "t/1 ñ", limit: 1 })), ["t/1 ñ/c3", "t/1 ñ/c2", "t/1 ñ/c1"]);
@@ -72,7 +93,29 @@ test("contents larger than a request go ahead, and are read back in pieces", asy
   const read = await threads.read(text);
   assert.ok(read.kind === "bytes" && read.encoding === "application/json");
   assert.equal(JSON.parse(new TextDecoder().decode(read.bytes)), "é".repeat(2_500_000));
-  await assert.rejects(threads.save("large", { checkpoint: "c2", step: 1, source: "loop", channelVersions: { big: 2 }, values: { big: { bytes: new Uint8Array(64 * 1024 * 1024 + 1) } } }), { code: "content-too-large", sideEffects: "none" });
+});
+
+test("bytes within a request come back as they were", async () => {
+  const threads = service.client().checkpoints();
+  const bytes = new Uint8Array(20_001).map((_, index) => (index * 2_654_435_761) >>> 13);
+  const checkpoint = { checkpoint: "c1", step: 0, source: "loop", channelVersions: { a: 1, b: 1 } } as const;
+  await threads.save("bytes", { ...checkpoint, values: { a: { bytes }, b: { bytes: new Uint8Array() } } });
+  const { a, b } = (await threads.get("bytes"))?.values ?? {};
+  assert.deepEqual(a, { kind: "bytes", bytes, encoding: undefined });
+  assert.deepEqual(b, { kind: "bytes", bytes: new Uint8Array(), encoding: undefined });
+});
+
+test("a content that is too large is refused before anything is sent", async () => {
+  const threads = new Client({ url: await closedAddress() }).checkpoints();
+  const values = { big: { bytes: new Uint8Array(64 * 1024 * 1024 + 1) } };
+  const saved = threads.save("large", {
+    checkpoint: "c1",
+    step: 1,
+    source: "loop",
+    channelVersions: { big: 2 },
+    values,
+  });
+  await assert.rejects(saved, { code: "content-too-large", sideEffects: "none" });
 });
 
 test("an act that lost its answer is sent again under its id, and done once", async (t) => {
@@ -80,7 +123,11 @@ test("an act that lost its answer is sent again under its id, and done once", as
   const stub = await startStub(t, async (request, response, turn) => {
     const { body, headers, method, url } = stub.requests[turn] ?? assert.fail();
     proxied.push(JSON.parse(body).id);
-    const answer = await fetch(service.url + url, { method, body, headers: { "content-type": "application/json", authorization: headers.authorization ?? "" } });
+    const answer = await fetch(service.url + url, {
+      method,
+      body,
+      headers: { "content-type": "application/json", authorization: headers.authorization ?? "" },
+    });
     const text = await answer.text();
     if (turn === 0) response.destroy();
     else response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
@@ -90,5 +137,6 @@ test("an act that lost its answer is sent again under its id, and done once", as
   const answer = await threads.save("lost", { checkpoint: "c1", step: 0, source: "loop" });
   assert.equal(answer.repeated, true);
   assert.equal(proxied.length, 2);
+  assert.match(proxied[0] ?? "", /^[0-9a-f-]{36}$/);
   assert.equal(proxied[0], proxied[1]);
 });

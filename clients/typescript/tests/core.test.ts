@@ -62,7 +62,9 @@ await fetch("/seen", { method: "POST", body: JSON.stringify(seen) });
 
 function chromium(): string | undefined {
   const names = ["chromium", "chromium-headless-shell", "google-chrome"];
-  const paths = (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
+  const paths = (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)));
   return [process.env["CHROMIUM"] ?? "", ...paths].find((path) => {
     try {
       accessSync(path);
@@ -100,26 +102,44 @@ async function servePage(t: TestContext, config: () => unknown): Promise<{ origi
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
 }
 
-test("a page of an allowed origin uses the client in headless Chromium", { skip: chromium() === undefined && "no chromium on the PATH; set CHROMIUM" }, async (t) => {
-  let service: RealService | undefined;
-  const { origin, seen } = await servePage(t, () => ({ url: service?.url, token: service?.agentToken }));
-  service = await RealService.start("--allow-origin", origin);
-  t.after(() => service?.end());
-  const profile = await mkdtemp(join(tmpdir(), "bitacora-chromium-"));
-  const args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", `--user-data-dir=${profile}`, `${origin}/`];
-  // A group of its own: the browser's other processes end with it.
-  const browser = spawn(chromium() ?? "", args, { stdio: "ignore", detached: true, env: { ...process.env, HOME: profile } });
-  t.after(async () => {
-    if (browser.pid !== undefined) process.kill(-browser.pid, "SIGKILL");
-    await rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-  });
-  const timeout = new Promise((_, reject) => setTimeout(() => reject(new Error("the page did not report in time")), BROWSER_TIMEOUT_MS).unref());
-  assert.deepEqual(await Promise.race([seen, timeout]), {
-    appended: "created",
-    followed: { text: "ñ" },
-    allowed: "wrote src/a",
-    denied: "policy-deny",
-    checkpoint: [0, 255],
-    wrong: "unauthorized",
-  });
-});
+test(
+  "a page of an allowed origin uses the client in headless Chromium",
+  { skip: chromium() === undefined && "no chromium on the PATH; set CHROMIUM" },
+  async (t) => {
+    let service: RealService | undefined;
+    const { origin, seen } = await servePage(t, () => ({ url: service?.url, token: service?.agentToken }));
+    service = await RealService.start("--allow-origin", origin);
+    t.after(() => service?.end());
+    const profile = await mkdtemp(join(tmpdir(), "bitacora-chromium-"));
+    const args = [
+      "--headless=new",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      "--no-first-run",
+      `--user-data-dir=${profile}`,
+      `${origin}/`,
+    ];
+    // A group of its own: the browser's other processes end with it.
+    const browser = spawn(chromium() ?? "", args, {
+      stdio: "ignore",
+      detached: true,
+      env: { ...process.env, HOME: profile },
+    });
+    t.after(async () => {
+      if (browser.pid !== undefined) process.kill(-browser.pid, "SIGKILL");
+      await rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    });
+    const timeout = new Promise((_, reject) =>
+      setTimeout(() => reject(new Error("the page did not report in time")), BROWSER_TIMEOUT_MS).unref(),
+    );
+    assert.deepEqual(await Promise.race([seen, timeout]), {
+      appended: "created",
+      followed: { text: "ñ" },
+      allowed: "wrote src/a",
+      denied: "policy-deny",
+      checkpoint: [0, 255],
+      wrong: "unauthorized",
+    });
+  },
+);

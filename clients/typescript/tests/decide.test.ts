@@ -32,7 +32,10 @@ test("in mode observe everything is allowed, and the real verdict stands beside 
   await service.run("mode", "observe");
   try {
     const decision = await service.client().decide({ call: uuidv7(), tool: "fs.write", args: { path: "secrets/key" } });
-    assert.deepEqual([decision.verdict, decision.allowed, decision.mode, decision.wouldBe], ["allow", true, "observe", "deny"]);
+    assert.deepEqual(
+      [decision.verdict, decision.allowed, decision.mode, decision.wouldBe],
+      ["allow", true, "observe", "deny"],
+    );
   } finally {
     await service.run("mode", "enforce");
   }
@@ -43,16 +46,29 @@ test("a wrong token is refused, and stands in no error", async () => {
   const error = await client.decide({ call: uuidv7(), tool: "fs.write", args: {} }).catch((one: unknown) => one);
   assert.ok(error instanceof Problem);
   assert.deepEqual([error.code, error.status], ["unauthorized", 401]);
-  for (const shown of [String(error), JSON.stringify(error), error.stack, JSON.stringify(client), (await import("node:util")).inspect(client, { depth: 9, showHidden: true })]) {
+  for (const shown of [
+    String(error),
+    JSON.stringify(error),
+    error.stack,
+    JSON.stringify(client),
+    (await import("node:util")).inspect(client, { depth: 9, showHidden: true }),
+  ]) {
     assert.ok(!shown?.includes(TOKEN), shown);
   }
 });
 
 test("a malformed token is refused without being shown", () => {
   const nearly = `${TOKEN}\nx`;
-  assert.throws(() => new Client({ url: "http://localhost", token: nearly }), (error: Error) => !error.message.includes(TOKEN));
+  assert.throws(
+    () => new Client({ url: "http://localhost", token: nearly }),
+    (error: Error) => !error.message.includes(TOKEN),
+  );
   for (const url of ["ftp://x", "http://user:secret@x", "http://x/y", "http://x?y", "x", ""]) {
-    assert.throws(() => new Client({ url }), (error: Error) => error instanceof TypeError && !error.message.includes("secret"), url);
+    assert.throws(
+      () => new Client({ url }),
+      (error: Error) => error instanceof TypeError && !error.message.includes("secret"),
+      url,
+    );
   }
 });
 
@@ -76,7 +92,7 @@ const NONSENSE: Record<string, (response: ServerResponse, call: string) => void>
   },
   "a page": (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<html>allow</html>"),
   "an array": (response, call) => answerJson(response, 200, [{ ...ALLOW, call }]),
-  "null": (response) => answerJson(response, 200, null),
+  null: (response) => answerJson(response, 200, null),
   "an endless body": (response) => {
     response.writeHead(200);
     const piece = " ".repeat(1 << 20);
@@ -86,18 +102,33 @@ const NONSENSE: Record<string, (response: ServerResponse, call: string) => void>
   "an answer that does not come": () => undefined,
   "a body that does not end": (response) => void response.writeHead(200).write("{"),
 };
-const ALLOW = { verdict: "allow", reasonCode: "allowed", reason: "may run", mode: "enforce", breaker: "closed", deadline: "x", trust: {}, position: "7" };
+const ALLOW = {
+  verdict: "allow",
+  reasonCode: "allowed",
+  reason: "may run",
+  mode: "enforce",
+  breaker: "closed",
+  deadline: "x",
+  trust: {},
+  position: "7",
+};
 
 test("nothing but a whole allow about this call lets it begin", async (t) => {
-  for (const [name, answer] of Object.entries({ ...NONSENSE, "a whole allow": (response: ServerResponse, call: string) => answerJson(response, 200, { ...ALLOW, call }) })) {
+  for (const [name, answer] of Object.entries({
+    ...NONSENSE,
+    "a whole allow": (response: ServerResponse, call: string) => answerJson(response, 200, { ...ALLOW, call }),
+  })) {
     await t.test(name, async (t) => {
       const stub = await startStub(t, (request, response) => {
-        if (request.url?.endsWith("/outcome")) answerJson(response, 200, { call: "c", type: "tool.completed", position: "8" });
+        if (request.url?.endsWith("/outcome"))
+          answerJson(response, 200, { call: "c", type: "tool.completed", position: "8" });
         else answer(response, call);
       });
       const call = uuidv7();
       let runs = 0;
-      const tool = guarded("fs.write", () => (runs += 1), { client: new Client({ url: stub.url, token: TOKEN, retries: 1, answerMs: 300, requestMs: 900 }) });
+      const tool = guarded("fs.write", () => (runs += 1), {
+        client: new Client({ url: stub.url, token: TOKEN, retries: 1, answerMs: 300, requestMs: 900 }),
+      });
       if (name === "a whole allow") assert.equal(await tool({}, { call }), 1);
       else await assert.rejects(tool({}, { call }), Denied);
       assert.equal(runs, name === "a whole allow" ? 1 : 0);
@@ -105,9 +136,16 @@ test("nothing but a whole allow about this call lets it begin", async (t) => {
   }
 });
 
+test("an endless answer is given up", async (t) => {
+  const stub = await startStub(t, (_, response) => NONSENSE["an endless body"]?.(response, ""));
+  await assert.rejects(new Client({ url: stub.url }).head(), { code: "strange-answer" });
+});
+
 test("a missing service denies", async () => {
   let runs = 0;
-  const tool = guarded("fs.write", () => (runs += 1), { client: new Client({ url: await closedAddress(), retries: 1 }) });
+  const tool = guarded("fs.write", () => (runs += 1), {
+    client: new Client({ url: await closedAddress(), retries: 1 }),
+  });
   await assert.rejects(tool({}), { name: "Denied", reasonCode: "undecided" });
   assert.equal(runs, 0);
 });
@@ -115,7 +153,10 @@ test("a missing service denies", async () => {
 test("a redirection is not followed, so the token reaches no other host", async (t) => {
   const other = await startStub(t, (_, response) => answerJson(response, 200, { ...ALLOW, call: "c" }));
   for (const status of [301, 302, 303, 307, 308]) {
-    const stub = await startStub(t, (_, response) => void response.writeHead(status, { location: `${other.url}/v1/ledgers/main/decide` }).end());
+    const stub = await startStub(
+      t,
+      (_, response) => void response.writeHead(status, { location: `${other.url}/v1/ledgers/main/decide` }).end(),
+    );
     const client = new Client({ url: stub.url, token: TOKEN });
     await assert.rejects(client.decide({ call: "c", tool: "t", args: {} }), { code: "strange-answer" });
     assert.equal(stub.requests[0]?.headers.authorization, `Bearer ${TOKEN}`);
@@ -125,7 +166,12 @@ test("a redirection is not followed, so the token reaches no other host", async 
 
 test("a server that repeats the token in its refusal does not bring it into the error", async (t) => {
   const stub = await startStub(t, (request, response) => {
-    answerJson(response, 400, { code: "bad-header", detail: `\u001b[31m${request.headers.authorization}`, retryable: false, sideEffects: "none" });
+    answerJson(response, 400, {
+      code: "bad-header",
+      detail: `\u001b[31m${request.headers.authorization}`,
+      retryable: false,
+      sideEffects: "none",
+    });
   });
   const error = await new Client({ url: stub.url, token: TOKEN }).head().catch((one: unknown) => one as Problem);
   assert.ok(error instanceof Problem && error.code === "bad-header");

@@ -18,7 +18,10 @@ interface Args {
 }
 
 /** Returns a tool that counts its runs. */
-function counted(options: Partial<GuardOptions<string>> = {}, body: (args: Args, signal: AbortSignal) => unknown = () => undefined) {
+function counted(
+  options: Partial<GuardOptions<string>> = {},
+  body: (args: Args, signal: AbortSignal) => unknown = () => undefined,
+) {
   const runs: Args[] = [];
   const tool = guarded<Args, string>(
     "fs.write",
@@ -42,14 +45,18 @@ async function eventsOf(call: string): Promise<string[]> {
 /** Returns the data of a call's last event. */
 async function lastData(call: string): Promise<Record<string, unknown>> {
   let data: unknown;
-  for await (const { event } of service.client().events({ call, type: ["tool.completed", "tool.failed", "tool.blocked"] })) data = event.data;
+  for await (const { event } of service
+    .client()
+    .events({ call, type: ["tool.completed", "tool.failed", "tool.blocked"] }))
+    data = event.data;
   return data as Record<string, unknown>;
 }
 
 /** Waits for the approval of a call to be asked for, and returns its id. */
 async function pendingApproval(call: string): Promise<string> {
   for (let tries = 0; tries < 100; tries += 1) {
-    for (const { id, call: asked } of JSON.parse(await service.run("--json", "approvals")).approvals) if (asked === call) return id;
+    for (const { id, call: asked } of JSON.parse(await service.run("--json", "approvals")).approvals)
+      if (asked === call) return id;
     await pause(50);
   }
   throw new Error(`no approval of ${call}`);
@@ -61,7 +68,10 @@ test("an allowed tool runs once, and its outcome is recorded", async () => {
   assert.equal(await tool({ path: "src/a.ts" }, { call }), "wrote src/a.ts");
   assert.deepEqual(runs, [{ path: "src/a.ts" }]);
   const types = await eventsOf(call);
-  assert.ok(types.includes("tool.requested") && types.includes("decision.made") && types.includes("tool.completed"), String(types));
+  assert.ok(
+    types.includes("tool.requested") && types.includes("decision.made") && types.includes("tool.completed"),
+    String(types),
+  );
   assert.equal((await lastData(call))["cost_micro_usd"], 2_300);
   await assert.rejects(tool({ path: "src/a.ts" }, { call }), { name: "Denied", reasonCode: "repeated" });
   assert.equal(runs.length, 1);
@@ -71,7 +81,10 @@ test("a denied tool does not run", async () => {
   const { tool, runs } = counted();
   const error = await tool({ path: "secrets/key" }).catch((one: unknown) => one);
   assert.ok(error instanceof Denied);
-  assert.deepEqual([error.code, error.reasonCode, error.sideEffects, runs.length], ["denied", "policy-deny", "none", 0]);
+  assert.deepEqual(
+    [error.code, error.reasonCode, error.sideEffects, runs.length],
+    ["denied", "policy-deny", "none", 0],
+  );
 });
 
 test("a reviewed tool waits and runs once a person approves", async () => {
@@ -105,6 +118,20 @@ test("an approval is found by a client with short bounds", async () => {
   await pause(600);
   await service.run("approvals", "approve", approval);
   assert.equal(await running, "wrote docs/short.md");
+});
+
+test("a question that the service holds is not asked again", async (t) => {
+  const stub = await startStub(t, (_, response, turn) => {
+    const answer = (status: string) => answerJson(response, 200, { id: "a1", status, call: "c", position: "7" });
+    if (turn === 0) answer("pending");
+    else setTimeout(answer, 500, "approved");
+  });
+  const client = new Client({ url: stub.url, answerMs: 100, requestMs: 100 });
+  assert.equal((await client.waitForApproval("a1")).status, "approved");
+  assert.deepEqual(
+    stub.requests.map(({ url }) => url),
+    ["/v1/ledgers/main/approvals/a1?wait=0", "/v1/ledgers/main/approvals/a1?wait=20s"],
+  );
 });
 
 test("a tool that a person rejects does not run", async () => {
@@ -157,7 +184,10 @@ test("a caller that gives up during the wait gets its reason, and nothing runs",
   const call = uuidv7();
   const controller = new AbortController();
   const running = tool({ path: "docs/h.md" }, { call, signal: controller.signal });
-  await Promise.all([assert.rejects(running, /given up/), pendingApproval(call).then(() => controller.abort(new Error("given up")))]);
+  await Promise.all([
+    assert.rejects(running, /given up/),
+    pendingApproval(call).then(() => controller.abort(new Error("given up"))),
+  ]);
   assert.equal(runs.length, 0);
 });
 
@@ -200,11 +230,24 @@ test("a lost outcome does not hide the result", async () => {
 });
 
 test("an obligation that the tool does not keep blocks the call", async (t) => {
-  for (const [obligation, value] of Object.entries({ excludeSecretFiles: true, somethingNew: true, timeoutMs: "soon" })) {
+  for (const [obligation, value] of Object.entries({
+    excludeSecretFiles: true,
+    somethingNew: true,
+    timeoutMs: "soon",
+  })) {
     const stub = await startStub(t, (request, response, turn) => {
       const { call } = JSON.parse(stub.requests[turn]?.body ?? "{}");
       if (request.url?.endsWith("/outcome")) answerJson(response, 200, { call, type: "tool.blocked", position: "8" });
-      else answerJson(response, 200, { call, verdict: "allow", reasonCode: "allowed", reason: "r", mode: "enforce", position: "7", obligations: { timeoutMs: 50, [obligation]: value } });
+      else
+        answerJson(response, 200, {
+          call,
+          verdict: "allow",
+          reasonCode: "allowed",
+          reason: "r",
+          mode: "enforce",
+          position: "7",
+          obligations: { timeoutMs: 50, [obligation]: value },
+        });
     });
     const client = new Client({ url: stub.url });
     const { tool, runs } = counted({ client });

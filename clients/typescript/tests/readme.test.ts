@@ -33,12 +33,17 @@ function blocksOf(language: string): string[] {
 }
 
 test("the packed package holds the built modules, the README and the licence alone", async () => {
-  const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", service.folder], { cwd: PACKAGE });
+  const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", service.folder], {
+    cwd: PACKAGE,
+  });
   const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
   const others = packed?.files.map(({ path }) => path).filter((path) => !/^dist\/[a-z0-9-]+\.(js|d\.ts)$/.test(path));
   assert.deepEqual(others?.sort(), ["LICENSE", "README.md", "package.json"]);
   const manifest = JSON.parse(await readFile(join(PACKAGE, "package.json"), "utf8"));
-  assert.deepEqual([manifest.dependencies, manifest.peerDependencies, manifest.optionalDependencies], [undefined, undefined, undefined]);
+  assert.deepEqual(
+    [manifest.dependencies, manifest.peerDependencies, manifest.optionalDependencies],
+    [undefined, undefined, undefined],
+  );
   tarball = join(service.folder, packed?.filename ?? "");
 });
 
@@ -47,16 +52,27 @@ test("the first page works when pasted", async () => {
   assert.match(serve, /^bitacora serve --create main /);
   await mkdir(join(service.folder, "bin"));
   await symlink(process.env["BITACORA_PROGRAM"] ?? "", join(service.folder, "bin", "bitacora"));
-  const env = { ...process.env, PATH: `${join(service.folder, "bin")}:${process.env["PATH"]}`, BITACORA_URL: service.url, BITACORA_KEYRING: "keyring" };
+  const env = {
+    ...process.env,
+    PATH: `${join(service.folder, "bin")}:${process.env["PATH"]}`,
+    BITACORA_URL: service.url,
+    BITACORA_KEYRING: "keyring",
+  };
   const paste = (command: string) => run("bash", ["-ec", command], { cwd: service.folder, env });
   await paste(prepare.replace("npm install bitacora", `npm install --offline --no-audit --no-fund ${tarball}`));
   const [agent = ""] = blocksOf("js");
-  await writeFile(join(service.folder, "agent.mjs"), agent.replace("http://127.0.0.1:7717", service.url).replace("process.cwd()", HOME_FOLDER));
+  await writeFile(
+    join(service.folder, "agent.mjs"),
+    agent.replace("http://127.0.0.1:7717", service.url).replace("process.cwd()", HOME_FOLDER),
+  );
   const [shown = ""] = blocksOf("console");
   const [command = "", ...expected] = shown.trimEnd().split("\n");
   const { stdout } = await paste(command.replace(/^\$ /, ""));
   const approvalIds = /approval \w+ /g;
-  const found = stdout.trimEnd().split("\n").map((line) => line.replace(approvalIds, "approval … "));
+  const found = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.replace(approvalIds, "approval … "));
   assert.equal(found.length, expected.length);
   expected.forEach((line, index) => {
     const begin = line.replace(approvalIds, "approval … ").replace(/…$/, "");
@@ -79,9 +95,16 @@ test("every snippet has correct types and runs", async () => {
       return file;
     }),
   );
-  const config = { extends: "../../tsconfig.tests.json", compilerOptions: { rootDir: ".", outDir: ".", noUnusedLocals: false, noUnusedParameters: false }, include: ["*.ts"], exclude: [] };
+  const config = {
+    extends: "../../tsconfig.tests.json",
+    compilerOptions: { rootDir: ".", outDir: ".", noUnusedLocals: false, noUnusedParameters: false },
+    include: ["*.ts"],
+    exclude: [],
+  };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
-  await run(process.execPath, [join(PACKAGE, "node_modules/typescript/bin/tsc"), "--project", folder]).catch(({ stdout }) => assert.fail(stdout));
+  await run(process.execPath, [join(PACKAGE, "node_modules/typescript/bin/tsc"), "--project", folder]).catch(
+    ({ stdout }) => assert.fail(stdout),
+  );
   const env = { ...process.env, BITACORA_URL: service.url, BITACORA_TOKEN: token };
   for (const file of files) await run(process.execPath, [file.replace(/ts$/, "js")], { env, timeout: 20_000 });
 });

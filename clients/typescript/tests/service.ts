@@ -31,7 +31,12 @@ const TOOL = {
 
 const POLICY = {
   rules: [
-    { id: "secrets", match: { tool: "fs.*", context: "secrets" }, action: "deny", reason: "secrets are not for agents" },
+    {
+      id: "secrets",
+      match: { tool: "fs.*", context: "secrets" },
+      action: "deny",
+      reason: "secrets are not for agents",
+    },
     { id: "docs", match: { tool: "fs.*", context: "docs" }, action: "review", reason: "a person looks at documents" },
     { id: "sources", match: { tool: "fs.*" }, action: "allow", reason: "agents work on the sources", trust: "ignore" },
   ],
@@ -93,7 +98,18 @@ export class RealService {
   /** Starts the service, again at the same address. */
   async resume(): Promise<void> {
     const listen = this.#url === "" ? "127.0.0.1:0" : new URL(this.#url).host;
-    const args = ["serve", "--create", "main", "--data", "data", "--keyring", "keyring", "--listen", listen, ...this.#serveOptions];
+    const args = [
+      "serve",
+      "--create",
+      "main",
+      "--data",
+      "data",
+      "--keyring",
+      "keyring",
+      "--listen",
+      listen,
+      ...this.#serveOptions,
+    ];
     const process = spawn(PROGRAM, args, { cwd: this.folder, stdio: ["ignore", "pipe", "ignore"] });
     this.#process = process;
     const timeout = setTimeout(() => process.kill("SIGKILL"), START_TIMEOUT_MS);

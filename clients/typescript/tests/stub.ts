@@ -19,7 +19,8 @@ export async function startStub(test: TestContext, handler: Handler): Promise<St
   const server: Server = createServer(async (request, response) => {
     let body = "";
     for await (const piece of request) body += piece;
-    const turn = requests.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body }) - 1;
+    const turn =
+      requests.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body }) - 1;
     handler(request, response, turn);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -31,7 +32,12 @@ export async function startStub(test: TestContext, handler: Handler): Promise<St
 }
 
 /** Answers with JSON. */
-export function answerJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+export function answerJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 

@@ -23,12 +23,22 @@ const USAGE: Generated["usage"] = {
 /** A model that calls `fs.write` on these paths at once, and then ends. */
 function modelThatWrites(...paths: string[]): MockLanguageModelV3 {
   const calls: Generated = {
-    content: paths.map((path, index) => ({ type: "tool-call", toolCallId: `call-${index}`, toolName: "fs.write", input: JSON.stringify({ path }) })),
+    content: paths.map((path, index) => ({
+      type: "tool-call",
+      toolCallId: `call-${index}`,
+      toolName: "fs.write",
+      input: JSON.stringify({ path }),
+    })),
     finishReason: { unified: "tool-calls", raw: undefined },
     usage: USAGE,
     warnings: [],
   };
-  const end: Generated = { content: [{ type: "text", text: "done" }], finishReason: { unified: "stop", raw: undefined }, usage: USAGE, warnings: [] };
+  const end: Generated = {
+    content: [{ type: "text", text: "done" }],
+    finishReason: { unified: "stop", raw: undefined },
+    usage: USAGE,
+    warnings: [],
+  };
   return new MockLanguageModelV3({ doGenerate: [calls, end] });
 }
 
@@ -36,7 +46,11 @@ test("the SDK's tools run only if the ledger allows them, and the model reads wh
   const written: string[] = [];
   const write = tool({
     description: "writes a file",
-    inputSchema: jsonSchema<{ path: string }>({ type: "object", properties: { path: { type: "string" } }, required: ["path"] }),
+    inputSchema: jsonSchema<{ path: string }>({
+      type: "object",
+      properties: { path: { type: "string" } },
+      required: ["path"],
+    }),
     execute: async ({ path }) => `wrote ${written.push(path)}`,
   });
   const client = service.client();
@@ -45,7 +59,9 @@ test("the SDK's tools run only if the ledger allows them, and the model reads wh
   const { steps, text } = await generateText({ model, tools, prompt: "write", stopWhen: stepCountIs(2) });
   assert.deepEqual(written, ["src/a.ts"]);
   assert.equal(text, "done");
-  const told = steps[0]?.content.flatMap((part) => (part.type === "tool-result" ? [part.output] : part.type === "tool-error" ? [String(part.error)] : []));
+  const told = steps[0]?.content.flatMap((part) =>
+    part.type === "tool-result" ? [part.output] : part.type === "tool-error" ? [String(part.error)] : [],
+  );
   assert.equal(told?.[0], "wrote 1");
   assert.match(String(told?.[1]), /Denied: denied \(policy-deny\).*secrets are not for agents/);
   assert.match(String(told?.[2]), /ReviewPending: approval \w+ waits for a person/);
@@ -59,12 +75,17 @@ test("the SDK's tools run only if the ledger allows them, and the model reads wh
 
 test("a reviewed tool of the SDK runs once a person approves", async () => {
   const written: string[] = [];
-  const write = tool({ inputSchema: jsonSchema<{ path: string }>({ type: "object" }), execute: async ({ path }) => written.push(path) });
+  const write = tool({
+    inputSchema: jsonSchema<{ path: string }>({ type: "object" }),
+    execute: async ({ path }) => written.push(path),
+  });
   const tools = guardTools({ "fs.write": write }, { client: service.client() });
   const generating = generateText({ model: modelThatWrites("docs/b.md"), tools, prompt: "write" });
   let pending: { id: string }[] = [];
   while (pending.length === 0) {
-    pending = JSON.parse(await service.run("--json", "approvals")).approvals.filter(({ args }: { args: { path: string } }) => args.path === "docs/b.md");
+    pending = JSON.parse(await service.run("--json", "approvals")).approvals.filter(
+      ({ args }: { args: { path: string } }) => args.path === "docs/b.md",
+    );
   }
   assert.deepEqual(written, []);
   await service.run("approvals", "approve", pending[0]?.id ?? "");
