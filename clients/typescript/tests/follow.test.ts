@@ -142,6 +142,14 @@ test("a stream that is cut in a message goes on past the last whole one", async 
   );
 });
 
+test("a service that ends every stream at once is asked with growing pauses", async (t) => {
+  const stub = await startStub(t, (_, response) => void begin(response).end());
+  const signal = AbortSignal.timeout(500);
+  const iterator = new Client({ url: stub.url }).follow({ signal })[Symbol.asyncIterator]();
+  await assert.rejects(iterator.next(), { name: "TimeoutError" });
+  assert.ok(stub.requests.length >= 2 && stub.requests.length <= 4, `${stub.requests.length} requests`);
+});
+
 test("a silent stream is connected again", async (t) => {
   const stub = await startStub(
     t,
