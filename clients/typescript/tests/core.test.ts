@@ -124,7 +124,7 @@ test(
     const browser = spawn(chromium() ?? "", args, {
       stdio: "ignore",
       detached: true,
-      env: { ...process.env, HOME: profile },
+      env: { ...process.env, HOME: profile, TMPDIR: profile },
     });
     t.after(async () => {
       if (browser.pid !== undefined) process.kill(-browser.pid, "SIGKILL");
