@@ -36,7 +36,7 @@ fn files(ending: &str) -> Vec<SourceFile> {
 }
 
 fn collect(folder: &Path, below: &str, ending: &str, found: &mut Vec<SourceFile>) {
-    const NOT_OURS: [&str; 4] = [".git", "target", "corpus", "artifacts"];
+    const NOT_OURS: [&str; 5] = [".git", "target", "corpus", "artifacts", "node_modules"];
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
