@@ -27,10 +27,10 @@ pub(super) fn publish_if_none(context: &mut CommandContext) -> Result<Option<Str
     let tools: Vec<&RawValue> = serde_json::from_str(STARTER_TOOLS).map_err(ServiceFailure::Request)?;
     for tool in tools {
         let named: NamedTool = serde_json::from_str(tool.get()).map_err(ServiceFailure::Request)?;
-        context.send(&Method::PUT, &format!("tools/{}", percent_encoded(&named.tool)), Some(tool))?;
+        context.send(&Method::PUT, &format!("tools/{}", percent_encoded(&named.tool)), Some(&tool))?;
     }
     let starter: &RawValue = serde_json::from_str(STARTER_POLICY).map_err(ServiceFailure::Request)?;
-    let published: PolicyPublishedAnswer = context.send(&Method::PUT, "policy", Some(starter))?.read()?;
+    let published: PolicyPublishedAnswer = context.send(&Method::PUT, "policy", Some(&starter))?.read()?;
     let version = published.version;
     context.send(&Method::POST, &format!("policy/{version}:activate"), None::<&()>)?;
     Ok(Some(version))

@@ -91,7 +91,7 @@ impl HarnessEvent<'_> {
         let Some(subagent) = &self.input.subagent else { return Ok(None) };
         Ok(Some(RunCompleted {
             run: name("agent_id", &subagent.id)?,
-            status: RunOutcome::Ok,
+            status: RunOutcome::Success,
             steps: None,
             tokens: None,
             cost_micro_usd: None,
@@ -128,10 +128,9 @@ impl HarnessEvent<'_> {
 }
 
 fn turn_started(prompt: &str) -> Result<TurnStarted, Problem> {
-    let sha256 = hex::encode(Sha256::digest(prompt.as_bytes()));
     Ok(TurnStarted {
         prompt: PromptDigest {
-            sha256: Sha256Text::new(sha256).map_err(|error| unfit("prompt", &error))?,
+            sha256: Sha256Text::of_digest(&Sha256::digest(prompt.as_bytes()).into()),
             bytes: Count::new(prompt.len() as u64).map_err(|error| unfit("prompt", &error))?,
         },
         source: PromptSource::User,
