@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from bitacora.exchange import JSON
+from bitacora.exchange import JSON, json_bytes
+from bitacora.limits import SPLICED_BYTES
 from bitacora.members import Members, MembersError
 
 _VALUE_BYTES = 128
@@ -50,6 +52,30 @@ class LostContent(Enum):
 
 
 ContentState = Content | LargeContent | LostContent
+
+
+class Splices:
+    """Contents that are put into the JSON of a request behind its encoding: base64 needs no escapes."""
+
+    def __init__(self) -> None:
+        # Nobody can guess the mark, so no text of the request holds it.
+        self._mark = secrets.token_hex(16)
+        self._spliced: list[bytes] = []
+
+    def within(self, content: Content) -> dict[str, Any]:
+        """Returns a content within the request, in the order of the request."""
+        if len(content.data) < SPLICED_BYTES:
+            return within(content)
+        self._spliced.append(binascii.b2a_base64(content.data, newline=False))
+        return _with_encoding(content, {"base64": self._mark})
+
+    def json_bytes(self, body: Any) -> bytes:
+        """Returns the JSON of a request with its contents."""
+        pieces = json_bytes(body).split(self._mark.encode()) if self._spliced else [json_bytes(body)]
+        made = [pieces[0]]
+        for spliced, piece in zip(self._spliced, pieces[1:], strict=True):
+            made += (spliced, piece)
+        return b"".join(made)
 
 
 def within(content: Content) -> dict[str, Any]:

@@ -24,6 +24,10 @@ MAX_CONNECTIONS: Final = 64
 """Connections of one client that are open at once."""
 MAX_IDLE_CONNECTIONS: Final = 16
 """Connections that are kept for the next requests."""
+MAX_KNOWN_PATHS: Final = 256
+"""Addresses of requests that are kept parsed."""
+SPLICED_BYTES: Final = 4_096
+"""The least size of a content whose base64 is put into the JSON of its request as it is, since it needs no escapes."""
 IDLE_S: Final = 60.0
 """The time for which an idle connection is kept; the service ends one after 75 s."""
 MAX_REQUEST_EVENTS: Final = 1_000

@@ -15,7 +15,7 @@ from bitacora.checkpoint import (
     NewCheckpoint,
     TaskWrites,
 )
-from bitacora.content import Content, LargeContent, LostContent, named, read_base64, sent_ahead, within
+from bitacora.content import Content, LargeContent, LostContent, Splices, named, read_base64, sent_ahead
 from bitacora.errors import ContentTooLarge, Refused
 from bitacora.exchange import JSON, Request, Steps, json_bytes, query, repeated, segment, strange
 from bitacora.identifier import new_id
@@ -52,11 +52,12 @@ class ThreadActs:
         body.update((name, value) for name, value in optional.items() if value is not None)
         contents = [*new.values.values(), *_contents(new.writes)]
         shape = {**body, "values": dict.fromkeys(new.values, None), "writes": _tasks(new.writes, [])}
-        values = yield from self._sent(contents, shape, new.about)
+        splices = Splices()
+        values = yield from self._sent(contents, shape, new.about, splices)
         body["values"] = dict(zip(new.values, values, strict=False))
         if new.writes:
             body["writes"] = _tasks(new.writes, values[len(new.values) :])
-        return (yield from self._act(thread, "save", new.about, body))
+        return (yield from self._act(thread, "save", new.about, body, splices))
 
     def write(
         self, thread: str, checkpoint: str, task: TaskWrites, namespace: str, about: CheckpointContext
@@ -64,13 +65,14 @@ class ThreadActs:
         """Saves what a task wrote behind a checkpoint."""
         body = {"checkpoint": checkpoint, "namespace": namespace}
         shape = {**body, **_task(task, [])}
-        values = yield from self._sent(list(_contents([task])), shape, about)
-        return (yield from self._act(thread, "writes", about, {**body, **_task(task, values)}))
+        splices = Splices()
+        values = yield from self._sent(_contents([task]), shape, about, splices)
+        return (yield from self._act(thread, "writes", about, {**body, **_task(task, values)}, splices))
 
     def copy(self, thread: str, to: str, namespace: str | None, checkpoint: str | None) -> Steps[CheckpointRecorded]:
         """Copies a thread, or what led to one of its checkpoints, to one that holds nothing yet."""
         body = {"to": to, "namespace": namespace, "checkpoint": checkpoint}
-        return (yield from self._act(thread, "copy", CheckpointContext(), _present(body)))
+        return (yield from self._act(thread, "copy", CheckpointContext(), _present(body), Splices()))
 
     def fork(
         self,
@@ -82,7 +84,7 @@ class ThreadActs:
     ) -> Steps[CheckpointRecorded]:
         """Saves a new checkpoint that has another one for its parent and holds all that it holds."""
         body = {"as": new_checkpoint, "checkpoint": checkpoint, "namespace": namespace, "metadata": metadata}
-        return (yield from self._act(thread, "fork", CheckpointContext(), _present(body)))
+        return (yield from self._act(thread, "fork", CheckpointContext(), _present(body), Splices()))
 
     def delete(
         self, thread: str, checkpoint: str | None, namespace: str | None, keep_newest: bool
@@ -141,21 +143,21 @@ class ThreadActs:
         return Content(bytes(data), large.encoding)
 
     def _sent(
-        self, contents: Sequence[Content], shape: dict[str, Any], about: CheckpointContext
+        self, contents: Sequence[Content], shape: dict[str, Any], about: CheckpointContext, splices: Splices
     ) -> Steps[list[dict[str, Any]]]:
         """Returns contents as a request names them. Those sent ahead of it are durable before it is sent."""
         for content in contents:
             if len(content.data) > MAX_CONTENT_BYTES:
                 raise ContentTooLarge(f"a content of {len(content.data)} bytes; at most {MAX_CONTENT_BYTES} are taken")
-        if sum(len(content.data) for content in contents) < CONTENT_PART_BYTES // 8:
-            return [within(content) for content in contents]
+        if sum(len(content.data) for content in contents) < MAX_REQUEST_BYTES // 8:
+            return [splices.within(content) for content in contents]
         room = MAX_REQUEST_BYTES - len(json_bytes(shape))
         values = []
         for content, is_ahead in zip(contents, sent_ahead(contents, room), strict=True):
             if is_ahead:
                 values.append(named(content, (yield from self._send_ahead(content, about))))
             else:
-                values.append(within(content))
+                values.append(splices.within(content))
         return values
 
     def _send_ahead(self, content: Content, about: CheckpointContext) -> Steps[list[str]]:
@@ -169,11 +171,11 @@ class ThreadActs:
         return pieces
 
     def _act(
-        self, thread: str, verb: str, about: CheckpointContext, body: dict[str, Any]
+        self, thread: str, verb: str, about: CheckpointContext, body: dict[str, Any], splices: Splices
     ) -> Steps[CheckpointRecorded]:
         headers = {"content-type": JSON, **self._at_least()}
         body = {"id": new_id(), **about.members(), **body}
-        request = self._ledger.post(f"checkpoints/{segment(thread)}:{verb}", json_bytes(body), headers)
+        request = self._ledger.post(f"checkpoints/{segment(thread)}:{verb}", splices.json_bytes(body), headers)
         answer = yield from repeated(request, self._ledger.retries)
         return self._note(answer.read(CheckpointRecorded.read))
 
