@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
+from service import Service
+from stub import answer, stub
 
 from bitacora import (
     AsyncClient,
@@ -19,7 +22,7 @@ from bitacora import (
     TaskWrites,
 )
 from bitacora import thread_acts as thread_acts_module
-from bitacora.content import sent_ahead, within
+from bitacora.content import Splices, sent_ahead, within
 from bitacora.exchange import json_bytes
 
 
@@ -84,10 +87,7 @@ def test_a_content_past_the_limit_is_not_sent(client: Client, monkeypatch: pytes
         client.checkpoints().save("l/2", step(0, None, plan=Content(b"x" * 101)))
 
 
-def test_another_agents_thread_is_refused(client: Client, service: object) -> None:
-    from service import Service
-
-    assert isinstance(service, Service)
+def test_another_agents_thread_is_refused(client: Client, service: Service) -> None:
     client.checkpoints().save("mine", step(0, None, plan=Content(b"x")))
     with Client(service.url, token=service.agent("stranger")) as other, pytest.raises(Refused) as refused:
         other.checkpoints().save("mine", step(1, "0000", plan=Content(b"y")))
@@ -102,3 +102,18 @@ def test_the_largest_go_ahead_and_what_is_left_fits() -> None:
     for room in (10_000, 5_000, 300):
         flags = sent_ahead(contents, room)
         assert sum(len(json_bytes(within(c))) for c, ahead in zip(contents, flags, strict=True) if not ahead) <= room
+
+
+def test_contents_are_spliced_in_their_order() -> None:
+    contents = [Content(bytes([number]) * size) for number, size in enumerate((5_000, 10, 6_000, 4_096))]
+    splices = Splices()
+    body = [splices.within(content) for content in contents]
+    assert splices.json_bytes(body) == json_bytes([within(content) for content in contents])
+
+
+def test_a_copy_is_repeated_under_its_id() -> None:
+    said = answer(200, {"position": "9", "repeated": False})
+    with stub(lambda n, request: b"" if n == 1 else said) as server:
+        assert Client(server.url).checkpoints().copy("a", "b").position == 9
+        first, second = (json.loads(request.partition(b"\r\n\r\n")[2]) for request in server.requests)
+    assert first == second and len(first["id"]) > 30

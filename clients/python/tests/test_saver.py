@@ -99,7 +99,8 @@ def test_only_changed_channels_are_sent(client: Client) -> None:
     app.invoke(Command(resume="yes"), thread("t-sent"))
     where = EventFilter(types=["checkpoint.saved"])
     sent = [event.data for event in client.read(where, after=before).events if event.data["thread"] == "t-sent"]
-    assert sent and not any("large" in (data.get("values") or {}) for data in sent)
+    channels = [{blob["channel"] for blob in data.get("blobs", [])} for data in sent]
+    assert any("notes" in names for names in channels) and not any("large" in names for names in channels)
 
 
 def test_a_value_larger_than_a_request_comes_back(client: Client) -> None:
