@@ -91,9 +91,10 @@ def measure(folder: Path, turns: int) -> None:
         token = service.agent("bench")
         for name, messages in SIZES.items():
             times: dict[str, list[float]] = {}
-            with Client(service.url, token=token) as client, sqlite3.connect(
-                folder / f"{messages}.sqlite", check_same_thread=False
-            ) as database:
+            with (
+                Client(service.url, token=token) as client,
+                sqlite3.connect(folder / f"{messages}.sqlite", check_same_thread=False) as database,
+            ):
                 ours = Turn(BitacoraSaver(client), f"bench-{messages}")
                 theirs = Turn(SqliteSaver(database), f"bench-{messages}")
                 save, get = bare(service, token, f"bare-{messages}")

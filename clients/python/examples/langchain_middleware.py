@@ -48,9 +48,7 @@ def add(a: int, b: int) -> int:
 
 def make_agent(client: Client, model: Any, tools: Sequence[Any]) -> Any:
     """Returns an agent that is gated, and that keeps its state in the ledger."""
-    return create_agent(
-        model, tools=list(tools), middleware=[LedgerGate(client)], checkpointer=BitacoraSaver(client)
-    )
+    return create_agent(model, tools=list(tools), middleware=[LedgerGate(client)], checkpointer=BitacoraSaver(client))
 
 
 def main() -> None:
@@ -58,9 +56,7 @@ def main() -> None:
     model = ScriptedModel(messages=iter([asked, AIMessage("It is 3.")]))
     with Client() as client:
         agent = make_agent(client, model, [add])
-        said = agent.invoke(
-            {"messages": [("user", "What is 1 + 2?")]}, {"configurable": {"thread_id": "example"}}
-        )
+        said = agent.invoke({"messages": [("user", "What is 1 + 2?")]}, {"configurable": {"thread_id": "example"}})
         print(said["messages"][-1].content)
 
 

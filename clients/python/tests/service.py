@@ -112,9 +112,7 @@ class Service:
         for name in TOOLS:
             (self.folder / f"{name}.json").write_text(json.dumps(tool(name)))
             self.command("tools", "register", f"{name}.json")
-            self.command(
-                "trust", "set", "--tool", name, "--approvals", "400", "--streak", "400", "--reason", "a test"
-            )
+            self.command("trust", "set", "--tool", name, "--approvals", "400", "--streak", "400", "--reason", "a test")
         (self.folder / "policy.json").write_text(json.dumps(POLICY))
         self.command("policy", "publish", "policy.json", "--activate")
 

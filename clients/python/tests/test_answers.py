@@ -78,9 +78,10 @@ async def test_neither_client_follows_a_redirect() -> None:
 
 
 def test_no_proxy_of_the_environment_gets_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    with stub(lambda n, request: answer(200, decision())) as proxy, stub(
-        lambda n, request: answer(200, decision())
-    ) as server:
+    with (
+        stub(lambda n, request: answer(200, decision())) as proxy,
+        stub(lambda n, request: answer(200, decision())) as server,
+    ):
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("ALL_PROXY", proxy.url)
         assert Client(server.url, token=TOKEN).decide(CALL).allowed

@@ -35,7 +35,8 @@ class AsyncCheckpoints:
         """
         return await self._connection.run(self._acts.save(thread, new))
 
-    async def write(self,
+    async def write(
+        self,
         thread: str,
         checkpoint: str,
         task: TaskWrites,
@@ -46,11 +47,14 @@ class AsyncCheckpoints:
         """Saves what a task wrote behind a checkpoint, which may still be on its way."""
         return await self._connection.run(self._acts.write(thread, checkpoint, task, namespace, about))
 
-    async def copy(self, thread: str, to: str, *, namespace: str | None = None, checkpoint: str | None = None) -> CheckpointRecorded:
+    async def copy(
+        self, thread: str, to: str, *, namespace: str | None = None, checkpoint: str | None = None
+    ) -> CheckpointRecorded:
         """Copies a thread, or what led to one of its checkpoints, to another one that holds nothing yet."""
         return await self._connection.run(self._acts.copy(thread, to, namespace, checkpoint))
 
-    async def fork(self,
+    async def fork(
+        self,
         thread: str,
         new_checkpoint: str,
         *,
@@ -61,7 +65,8 @@ class AsyncCheckpoints:
         """Saves a new checkpoint that has another one for its parent, the newest if none is named."""
         return await self._connection.run(self._acts.fork(thread, new_checkpoint, checkpoint, namespace, metadata))
 
-    async def delete(self,
+    async def delete(
+        self,
         thread: str,
         *,
         checkpoint: str | None = None,
@@ -75,7 +80,9 @@ class AsyncCheckpoints:
         """Returns a checkpoint, the newest if none is named; ``None`` where there is none."""
         return await self._connection.run(self._acts.get(thread, checkpoint, namespace))
 
-    async def page(self, where: CheckpointFilter = CheckpointFilter(), *, after: str | None = None, limit: int | None = None) -> CheckpointPage:
+    async def page(
+        self, where: CheckpointFilter = CheckpointFilter(), *, after: str | None = None, limit: int | None = None
+    ) -> CheckpointPage:
         """Lists checkpoints, one page, without the contents of their channels."""
         return await self._connection.run(self._acts.page(where, after, limit))
 

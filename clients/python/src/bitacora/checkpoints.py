@@ -35,7 +35,8 @@ class Checkpoints:
         """
         return self._connection.run(self._acts.save(thread, new))
 
-    def write(self,
+    def write(
+        self,
         thread: str,
         checkpoint: str,
         task: TaskWrites,
@@ -46,11 +47,14 @@ class Checkpoints:
         """Saves what a task wrote behind a checkpoint, which may still be on its way."""
         return self._connection.run(self._acts.write(thread, checkpoint, task, namespace, about))
 
-    def copy(self, thread: str, to: str, *, namespace: str | None = None, checkpoint: str | None = None) -> CheckpointRecorded:
+    def copy(
+        self, thread: str, to: str, *, namespace: str | None = None, checkpoint: str | None = None
+    ) -> CheckpointRecorded:
         """Copies a thread, or what led to one of its checkpoints, to another one that holds nothing yet."""
         return self._connection.run(self._acts.copy(thread, to, namespace, checkpoint))
 
-    def fork(self,
+    def fork(
+        self,
         thread: str,
         new_checkpoint: str,
         *,
@@ -61,7 +65,8 @@ class Checkpoints:
         """Saves a new checkpoint that has another one for its parent, the newest if none is named."""
         return self._connection.run(self._acts.fork(thread, new_checkpoint, checkpoint, namespace, metadata))
 
-    def delete(self,
+    def delete(
+        self,
         thread: str,
         *,
         checkpoint: str | None = None,
@@ -75,7 +80,9 @@ class Checkpoints:
         """Returns a checkpoint, the newest if none is named; ``None`` where there is none."""
         return self._connection.run(self._acts.get(thread, checkpoint, namespace))
 
-    def page(self, where: CheckpointFilter = CheckpointFilter(), *, after: str | None = None, limit: int | None = None) -> CheckpointPage:
+    def page(
+        self, where: CheckpointFilter = CheckpointFilter(), *, after: str | None = None, limit: int | None = None
+    ) -> CheckpointPage:
         """Lists checkpoints, one page, without the contents of their channels."""
         return self._connection.run(self._acts.page(where, after, limit))
 

@@ -104,9 +104,7 @@ class Connection:
 
     def __init__(self, url: ServiceUrl, token: Token | None) -> None:
         self._messages = _Messages(url, token)
-        self._transport = httpx.HTTPTransport(
-            verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket
-        )
+        self._transport = httpx.HTTPTransport(verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket)
 
     def run(self, steps: Steps[T]) -> T:
         """Takes the steps of an operation, and returns its result."""
@@ -219,9 +217,7 @@ class AsyncConnection:
     async def stream(self, request: Request) -> AsyncIterator[tuple[Mapping[str, str], AsyncIterator[bytes]]]:
         """Sends a request, and yields the headers and the pieces of an answer without an end."""
         try:
-            answer = await self._transport.handle_async_request(
-                self._messages.request(request, request.patience_s)
-            )
+            answer = await self._transport.handle_async_request(self._messages.request(request, request.patience_s))
         except _FAULTS as error:
             raise self._messages.error(error) from error
         try:

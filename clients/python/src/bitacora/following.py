@@ -98,9 +98,7 @@ class Following:
     def _event(self, place: int, data: bytes) -> StoredEvent:
         # Never twice, and never back, whatever the service says.
         if place <= self.seen:
-            raise FollowError(
-                f"an event at position {place}, not past {self.seen}; check what answers at this address"
-            )
+            raise FollowError(f"an event at position {place}, not past {self.seen}; check what answers at this address")
         try:
             event = StoredEvent.read(Members(json.loads(data)))
         except (ValueError, RecursionError, MembersError):

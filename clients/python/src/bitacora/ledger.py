@@ -124,5 +124,3 @@ class Ledger:
         """Gets any other resource under the ledger, without a retry."""
         answer = yield from once(self.get(resource))
         return answer.json()
-
-

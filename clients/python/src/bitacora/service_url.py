@@ -24,9 +24,7 @@ class ServiceUrl:
     @staticmethod
     def parse(text: str) -> ServiceUrl:
         """Returns the address that a text names: ``http://HOST:PORT``, ``https://HOST:PORT`` or ``unix:PATH``."""
-        refused = ServiceUrlError(
-            "not the address of a service: http://HOST:PORT, https://HOST:PORT or unix:PATH"
-        )
+        refused = ServiceUrlError("not the address of a service: http://HOST:PORT, https://HOST:PORT or unix:PATH")
         if text.startswith("unix:"):
             path = text.removeprefix("unix:")
             if not path or "\0" in path:

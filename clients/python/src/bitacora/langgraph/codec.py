@@ -78,9 +78,7 @@ def encode(
     )
 
 
-def encode_writes(
-    serde: SerializerProtocol, writes: Sequence[tuple[str, Any]], task: str, path: str
-) -> TaskWrites:
+def encode_writes(serde: SerializerProtocol, writes: Sequence[tuple[str, Any]], task: str, path: str) -> TaskWrites:
     """Returns the writes of a task. Errors and interrupts have places of their own, and replace earlier ones."""
     made = [
         TaskWrite(channel, _content(serde, value), WRITES_IDX_MAP.get(channel, number))

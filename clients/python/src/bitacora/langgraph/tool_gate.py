@@ -72,9 +72,7 @@ def async_tool_gate(
 ) -> Callable[[ToolCallRequest, Callable[[ToolCallRequest], Awaitable[ToolResult]]], Awaitable[ToolResult]]:
     """Returns the same for the asynchronous methods of a graph."""
 
-    async def wrap(
-        request: ToolCallRequest, run: Callable[[ToolCallRequest], Awaitable[ToolResult]]
-    ) -> ToolResult:
+    async def wrap(request: ToolCallRequest, run: Callable[[ToolCallRequest], Awaitable[ToolResult]]) -> ToolResult:
         call = _call(request, template)
         try:
             for _ in range(MAX_REASKS):
@@ -130,9 +128,7 @@ def _refused(request: ToolCallRequest, error: BitacoraError) -> ToolMessage:
     said = error.decision.reason if isinstance(error, Denied) else f"not allowed: {error}"
     if isinstance(error, ClientError):
         said = f"not allowed: the ledger could not be asked ({type(error).__name__})"
-    return ToolMessage(
-        said, name=request.tool_call["name"], tool_call_id=request.tool_call["id"] or "", status="error"
-    )
+    return ToolMessage(said, name=request.tool_call["name"], tool_call_id=request.tool_call["id"] or "", status="error")
 
 
 def _outcome(permitted: Permit, began: float, error: BaseException | None, result: ToolResult | None) -> Outcome:
