@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
+from langchain.agents import create_agent
 from langchain.tools import tool
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_middleware import ScriptedModel, add, make_agent
+from langchain_middleware import LedgerGate, ScriptedModel, add, make_agent
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from openai_agents_guardrail import LedgerGuardrails
@@ -78,10 +80,6 @@ def test_without_a_service_a_langchain_agent_runs_no_tool(own_service: Service) 
     RAN.clear()
     client = Client(own_service.url, token=own_service.admin, retries=0)
     own_service.kill()
-    from langgraph.checkpoint.memory import InMemorySaver
-    from langchain.agents import create_agent
-    from langchain_middleware import LedgerGate
-
     agent: Any = create_agent(
         scripted("deploy", {"to": "x"}), tools=[deploy], middleware=[LedgerGate(client)], checkpointer=InMemorySaver()
     )

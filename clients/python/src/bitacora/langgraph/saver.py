@@ -16,8 +16,8 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from bitacora.client import Client
 from bitacora.checkpoint import CheckpointContext
+from bitacora.client import Client
 from bitacora.langgraph.saver_acts import KEEP_LATEST, SaverActs
 
 
