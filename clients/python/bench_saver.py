@@ -1,0 +1,127 @@
+"""Times the checkpoint saver beside LangGraph's SQLite saver: in turns, in the same process, on the same disk.
+
+``BITACORA_PROGRAM=… python bench_saver.py [FOLDER] [TURNS]`` prints medians in microseconds, and ratios. It also times the
+same requests without the saver, over a bare connection: what the service and the loopback cost.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.conformance.test_utils import generate_checkpoint, generate_config, generate_metadata
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+sys.path.insert(0, str(Path(__file__).parent / "tests"))
+
+from service import Service
+
+from bitacora import Client
+from bitacora.langgraph import BitacoraSaver
+
+WARM_UP = 10
+SIZES = {"small state (0.2 KB)": 1, "agent's state (25 KB)": 100, "large state (250 KB)": 1_000}
+"""Messages of a state; each has about a quarter of a kilobyte."""
+
+
+def state(messages: int, step: int) -> tuple[dict[str, Any], dict[str, str | int | float]]:
+    """Returns the channels of a state: one that grew by a message, and three that are as they were."""
+    said = [{"role": "user", "content": f"message {number} " + "x" * 200} for number in range(messages)]
+    values = {"messages": said, "step": step, "plan": ["read", "test", "write"], "files": {"a.py": "print(1)"}}
+    return values, {"messages": step, "step": step, "plan": 1, "files": 1}
+
+
+class Turn:
+    """One saver, and the place of its thread."""
+
+    def __init__(self, saver: BaseCheckpointSaver[Any], thread: str) -> None:
+        self._saver = saver
+        self._thread = thread
+        self._config = generate_config(thread)
+
+    def put(self, messages: int, step: int) -> None:
+        values, versions = state(messages, step)
+        checkpoint = generate_checkpoint(channel_values=values, channel_versions=versions)
+        new: dict[str, str | int | float] = {name: one for name, one in versions.items() if one == step}
+        self._config = self._saver.put(self._config, checkpoint, generate_metadata(step=step), new)
+
+    def newest(self) -> None:
+        assert self._saver.get_tuple(generate_config(self._thread)) is not None
+
+
+def timed(times: dict[str, list[float]], name: str, work: Callable[[], object]) -> None:
+    began = time.perf_counter()
+    work()
+    times.setdefault(name, []).append((time.perf_counter() - began) * 1e6)
+
+
+def bare(service: Service, token: str, thread: str) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Returns a save of a small checkpoint and a look at the newest, over a bare connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port)
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    path = f"/v1/ledgers/main/checkpoints/{thread}"
+    number = 0
+
+    def ask(method: str, where: str, body: bytes | None) -> bytes:
+        connection.request(method, where, body, headers)
+        return connection.getresponse().read()
+
+    def save() -> bytes:
+        nonlocal number
+        number += 1
+        new = {"checkpoint": f"{number:08}", "step": number, "source": "loop", "channelVersions": {"a": number}}
+        return ask("POST", f"{path}:save", json.dumps({**new, "values": {"a": {"json": number}}}).encode())
+
+    return save, lambda: ask("GET", path, None)
+
+
+def measure(folder: Path, turns: int) -> None:
+    service = Service(folder)
+    try:
+        token = service.agent("bench")
+        for name, messages in SIZES.items():
+            times: dict[str, list[float]] = {}
+            with (
+                Client(service.url, token=token) as client,
+                sqlite3.connect(folder / f"{messages}.sqlite", check_same_thread=False) as database,
+            ):
+                ours = Turn(BitacoraSaver(client), f"bench-{messages}")
+                theirs = Turn(SqliteSaver(database), f"bench-{messages}")
+                save, get = bare(service, token, f"bare-{messages}")
+                for step in range(1, turns + WARM_UP + 1):
+                    into = times if step > WARM_UP else {}
+                    for kind, turn in (("ours", ours), ("sqlite", theirs))[:: 1 if step % 2 else -1]:
+                        timed(into, f"put {kind}", lambda turn=turn, step=step: turn.put(messages, step))  # type: ignore[misc]
+                        timed(into, f"newest {kind}", turn.newest)
+                    timed(into, "bare save", save)
+                    timed(into, "bare get", get)
+            report(name, times)
+    finally:
+        service.stop()
+
+
+def report(name: str, times: dict[str, list[float]]) -> None:
+    medians = {kind: statistics.median(values) for kind, values in times.items()}
+    print(name)
+    for what, least in (("put", "bare save"), ("newest", "bare get")):
+        ours, theirs = medians[f"{what} ours"], medians[f"{what} sqlite"]
+        ratio = statistics.median(a / b for a, b in zip(times[f"{what} ours"], times[f"{what} sqlite"], strict=True))
+        print(
+            f"  {what:7} ours {ours:7.0f} µs   sqlite {theirs:7.0f} µs   ratio {ratio:5.2f}"
+            f"   bare request {medians[least]:6.0f} µs"
+        )
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else os.curdir) as scratch:
+        measure(Path(scratch).resolve(), int(sys.argv[2]) if len(sys.argv) > 2 else 200)

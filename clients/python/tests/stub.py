@@ -1,0 +1,88 @@
+"""A server that says anything, or nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Script = Callable[[int, bytes], bytes | None]
+"""What it answers to the request of this number; ``None`` is nothing at all, for as long as the client waits."""
+
+
+def answer(status: int, body: object, *headers: str, kind: str = "application/json") -> bytes:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} X", f"content-type: {kind}", f"content-length: {len(data)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + data
+
+
+def problem(code: str, status: int, *, retryable: bool, side_effects: str = "none") -> bytes:
+    members = {
+        "type": f"urn:bitacora:problem:{code}", "title": code, "status": status, "detail": "why",
+        "code": code, "retryable": retryable, "sideEffects": side_effects,
+    }  # fmt: skip
+    return answer(status, members)
+
+
+class Stub:
+    """A server on a free port. It keeps the requests that it got."""
+
+    def __init__(self, script: Script) -> None:
+        self.requests: list[bytes] = []
+        self._script = script
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._socket.close()
+        for one in self._open:
+            one.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        unread = b""
+        try:
+            while piece := connection.recv(65_536):
+                unread += piece
+                head, end, rest = unread.partition(b"\r\n\r\n")
+                length = 0
+                for line in head.lower().split(b"\r\n"):
+                    if line.startswith(b"content-length:"):
+                        length = int(line.partition(b":")[2])
+                if not end or len(rest) < length:
+                    continue
+                self.requests.append(unread)
+                unread = b""
+                said = self._script(len(self.requests), self.requests[-1])
+                if said is None:
+                    continue
+                if said == b"":
+                    connection.shutdown(socket.SHUT_RDWR)
+                    return
+                connection.sendall(said)
+        except OSError:
+            return
+
+
+@contextmanager
+def stub(script: Script) -> Iterator[Stub]:
+    made = Stub(script)
+    try:
+        yield made
+    finally:
+        made.close()
