@@ -113,7 +113,7 @@ impl Dialect {
         let object = root.object_value_or_create().ok_or_else(|| other_kind("the file", "object"))?;
         remove_entries(&object, &entry.marker);
         if self == Self::Cursor && object.get("version").is_none() {
-            object.append("version", CstInputValue::Number("1".to_owned()));
+            object.insert(0, "version", CstInputValue::Number("1".to_owned()));
         }
         let hooks = object.object_value_or_create("hooks").ok_or_else(|| other_kind("hooks", "object"))?;
         for hook in self.hooks() {

@@ -44,7 +44,7 @@ fn the_end_of_a_call_is_told_with_its_duration_its_output_and_its_subagent() {
     assert_eq!(
         written,
         json!({"call": "toolu_01A", "status": "ok", "durationMs": 121, "session": "c92ddea2", "run": "a506c618",
-               "output": {"bytes": 66, "tail": "a\nb"}})
+               "output": {"bytes": 65, "tail": "a\nb"}})
     );
 }
 

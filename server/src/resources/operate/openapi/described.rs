@@ -58,6 +58,8 @@ const WORDS: &[(&str, &str, &[&str])] = &[
     ("listSessions", "state", &["open", "ended"]),
     ("listSuggestions", "state", &["open", "accepted", "rejected", "candidate", "imported"]),
     ("listTrust", "order", &["top", "bottom"]),
+    ("runHook", "harness", &["claude", "codex", "gemini", "cursor"]),
+    ("runHook", "failure", &["deny", "error"]),
 ];
 
 /// Verbs behind the colon of a path, with operation ids and summaries.
