@@ -44,7 +44,7 @@ pub struct Connection {
     pub principal: String,
     /// `true` if a call that cannot be decided is blocked.
     pub enforce: bool,
-    /// How long a call that needs an approval is held where its user cannot be asked, seconds.
+    /// The time for which a call that needs an approval is held where its user cannot be asked, seconds.
     pub wait_s: u64,
     /// The folder of its spool, and of calls that wait for their end.
     pub state: PathBuf,

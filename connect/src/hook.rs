@@ -35,7 +35,7 @@ const JSON: &str = "application/json";
 /// The exit code that blocks a call in every harness.
 const BLOCKED: u8 = 2;
 
-/// What the process prints, and its exit code.
+/// The output of the process, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookExit {
     /// For the harness.

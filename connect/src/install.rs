@@ -60,7 +60,7 @@ impl HookProgram {
     }
 }
 
-/// What disconnecting did to the settings.
+/// The effect of disconnecting on the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disconnected {
     /// They were as connecting had left them, and have their earlier bytes again.

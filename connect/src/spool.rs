@@ -141,6 +141,15 @@ impl Spool {
     fn seal(&self, name: &str, text: &[u8]) -> Result<Vec<u8>, SpoolError> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).map_err(|_| SpoolError::Random)?;
+        self.seal_under(nonce, name, text)
+    }
+
+    pub(crate) fn seal_under(
+        &self,
+        nonce: [u8; NONCE_BYTES],
+        name: &str,
+        text: &[u8],
+    ) -> Result<Vec<u8>, SpoolError> {
         let payload = Payload { msg: text, aad: name.as_bytes() };
         let sealed = self.cipher().encrypt(&Nonce::from(nonce), payload).map_err(|_| SpoolError::Random)?;
         Ok([MAGIC.as_slice(), &nonce, &sealed].concat())

@@ -86,6 +86,22 @@ fn a_full_spool_takes_nothing() {
     assert!(matches!(spool(&folder).keep("/x", b"{}"), Err(SpoolError::Full { files: MAX_SPOOL_FILES, .. })));
 }
 
+#[test]
+fn the_documented_example_is_what_is_written_and_read() {
+    let page = include_str!("../../docs/formats/spool.md");
+    let example = page.split("```hex\n").nth(1).unwrap().split("```").next().unwrap();
+    let digits: String = example.lines().filter_map(|line| line.split('#').next()).collect();
+    let documented = hex::decode(digits.replace(' ', "")).unwrap_or_default();
+    let (folder, name) = (tempdir().unwrap(), "00000000000000000001-0000000000000000.hook");
+    let text = br#"{"path":"/v1","body":"{}"}"#;
+    let sealed = spool(&folder).seal_under([0x11; 12], name, text).unwrap();
+    assert_eq!(hex::encode(&sealed), hex::encode(&documented));
+    fs::create_dir(folder.path().join("spool")).unwrap();
+    fs::write(folder.path().join("spool").join(name), &documented).unwrap();
+    let read = spool(&folder).read(&folder.path().join("spool").join(name)).unwrap();
+    assert_eq!((read.path.as_str(), read.body.as_str()), ("/v1", "{}"));
+}
+
 /// A connection whose settings and file lie in a scratch folder.
 fn connection(folder: &TempDir) -> Connection {
     Connection {

@@ -1,4 +1,4 @@
-//! What a harness told its hook, in the words of the ledger.
+//! The input of a hook, in the words of the ledger.
 
 use serde_json::value::RawValue;
 
@@ -15,7 +15,7 @@ pub struct HookInput {
     pub subagent: Option<Subagent>,
     /// The file that the harness writes the session to.
     pub transcript: Option<String>,
-    /// What happened.
+    /// The event.
     pub event: HookEvent,
 }
 
@@ -28,7 +28,7 @@ pub struct Subagent {
     pub kind: Option<String>,
 }
 
-/// What happened in the harness.
+/// An event of the harness.
 #[derive(Debug, Clone)]
 pub enum HookEvent {
     /// A tool is about to be called; the harness waits for a verdict.
