@@ -10,6 +10,11 @@ use crate::error::HookError;
 use crate::event::{HookEvent, HookInput, ToolCall, ToolEnd, ToolStatus};
 use crate::shared_json::tail;
 
+/// Gemini's name of its shell.
+const OWN_SHELL: &str = "run_shell_command";
+/// The name by which the other harnesses call theirs, with the same argument: one policy is for all of them.
+const SHELL: &str = "Bash";
+
 #[derive(Deserialize)]
 struct GeminiInput<'a> {
     hook_event_name: String,
@@ -70,6 +75,7 @@ impl GeminiInput<'_> {
 
     fn tool(&self) -> Result<(String, Box<RawValue>), HookError> {
         let tool = self.tool_name.clone().ok_or_else(|| self.missing("tool_name"))?;
+        let tool = if tool == OWN_SHELL { SHELL.to_owned() } else { tool };
         let args = self.tool_input.ok_or_else(|| self.missing("tool_input"))?;
         Ok((tool, args.to_owned()))
     }

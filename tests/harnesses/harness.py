@@ -81,7 +81,8 @@ class Gemini(Harness):
     def prepare(self):
         file = self.bitacora.home / self.settings
         file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}, indent=2))
+        if not file.exists():
+            file.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}, indent=2))
 
     def command(self):
         return ["gemini", "-m", "gemini-2.5-flash", "-p", "go", "--yolo"]

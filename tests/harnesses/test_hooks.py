@@ -3,6 +3,7 @@
 Run by `tests/harnesses/run`, which installs the harnesses.
 """
 
+import json
 import threading
 import time
 import unittest
@@ -11,7 +12,7 @@ from harness import Claude, Codex, Gemini
 from model_server import ScriptedModel
 from service import Bitacora, PATIENCE_S
 
-# The starter allows reading below the working folder, reviews programs that it does not know, and denies this push.
+# The starter denies this push everywhere, reviews programs that it does not know, and allows looking in people's projects only.
 ALLOWED = "ls"
 REVIEWED = "curl -s http://127.0.0.1:1/x || touch reviewed.txt"
 DENIED = "git push --force; touch denied.txt"
@@ -46,6 +47,19 @@ class HookTests:
     def connect(self, *options):
         return self.bitacora.run("connect", self.harness_type.name, *options).stdout
 
+    def allow_looking_here(self):
+        """Publishes a policy that allows `ls` in the scratch folder, where no starter's rule does."""
+        rules = [
+            {"id": "look", "match": {"tool": "Bash", "context": "ls"}, "action": "allow", "reason": "for a test",
+             "trust": "ignore"},
+            {"id": "push", "match": {"tool": "Bash", "context": "git push --force"}, "action": "deny",
+             "reason": "for a test"},
+        ]
+        file = self.bitacora.folder / "policy.json"
+        file.write_text(json.dumps({"rules": rules}))
+        self.bitacora.run("tools", "register", "--starter")
+        self.bitacora.run("policy", "publish", file, "--activate")
+
     def ran(self, file):
         return (self.bitacora.project / file).exists()
 
@@ -66,6 +80,7 @@ class HookTests:
 
     def test_a_denied_call_does_not_run_and_an_allowed_one_does(self):
         harness = self.harness([ALLOWED], [DENIED])
+        self.allow_looking_here()
         self.connect("--enforce", "--wait", "0")
         harness.run()
         self.assertFalse(self.ran("denied.txt"))

@@ -196,9 +196,7 @@ impl Examination<'_> {
 
     fn last_event(&mut self, page: Option<&Value>) {
         let last = page.and_then(|page| page.pointer("/events/0"));
-        let time = last
-            .and_then(|event| event.get("recorded").or_else(|| event.get("time")))
-            .and_then(Value::as_str);
+        let time = last.and_then(|event| event.get("recordedAt")).and_then(Value::as_str);
         let kind = last.and_then(|event| event.pointer("/event/type")).and_then(Value::as_str);
         match (time, kind) {
             (Some(time), Some(kind)) => {
