@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &DoctorArguments, context: &mut CommandContext) -> 
         let target = Target::of(harness, &arguments.scope)?;
         match load(&target) {
             Ok(connection) => {
-                Examination { target: &target, connection: &connection, findings: &mut findings }.all()?
+                Examination { target: &target, connection: &connection, findings: &mut findings }.all()?;
             }
             Err(ConnectFailure::NotConnected { .. }) if arguments.harness.is_none() => {}
             Err(failure) => return Err(failure.into()),
@@ -200,7 +200,7 @@ impl Examination<'_> {
         let kind = last.and_then(|event| event.pointer("/event/type")).and_then(Value::as_str);
         match (time, kind) {
             (Some(time), Some(kind)) => {
-                self.add("events", format!("the last one, {kind}, {}", to_the_second(time)), None)
+                self.add("events", format!("the last one, {kind}, {}", to_the_second(time)), None);
             }
             _ => {
                 let remedy = format!("start a new session of {}", self.connection.harness);

@@ -63,7 +63,7 @@ impl FromStr for Wait {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let span = if text == "0" { Some(Micros(0)) } else { span(text) };
-        let micros = span.and_then(|span| u64::try_from(span.0).ok());
+        let micros = span.map(|span| span.0);
         micros
             .map(|micros| Self(Duration::from_micros(micros)))
             .ok_or_else(|| "expected a duration: 30s, 5m, 1h or 0".to_owned())
