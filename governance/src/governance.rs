@@ -91,12 +91,12 @@ impl Governance {
         copy
     }
 
-    /// Returns an approval for the very action that a request asks for, which a person gave and no call has used.
+    /// Returns an approval for the very action that a request asks for, which a person gave and no other call has used.
     ///
     /// An agent that was refused until somebody approves makes its call again under a new id. With this approval the new request is
-    /// decided like the first one asked for again; nothing is decided here.
+    /// decided like the first one asked for again, and a repeated request finds its first answer. Nothing is decided here.
     #[must_use]
-    pub fn unused_approval(&self, request: &Event<'_>, now: Micros) -> Option<Name> {
+    pub fn approval_for(&self, request: &Event<'_>, now: Micros) -> Option<Name> {
         let is_known = self.read(|state| state.approvals().has_any_of(request.agent.as_deref()));
         if !is_known {
             return None;
@@ -106,7 +106,10 @@ impl Governance {
         let facts = precheck.call(request).ok()?;
         let copy = self.copy();
         let claim = claim(&facts, copy.state.policy_version());
-        copy.state.approvals().unused_for(&claim, now).map(|approval| approval.request.approval.clone())
+        copy.state
+            .approvals()
+            .allowing(&facts.call, &claim, now)
+            .map(|approval| approval.request.approval.clone())
     }
 }
 

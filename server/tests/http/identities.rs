@@ -151,6 +151,7 @@ pub(crate) fn target_of(path: &str) -> String {
         ("{contract}", "edit"),
         ("{thread}", "t1:save"),
         ("{projection}", "calls:rebuild"),
+        ("{harness}", "claude"),
     ];
     let target = named.iter().fold(path.to_owned(), |path, (capture, name)| path.replace(capture, name));
     assert!(!target.contains('{'), "{path} names something new");

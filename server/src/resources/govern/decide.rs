@@ -150,9 +150,9 @@ impl DecideContext {
         Ok(last)
     }
 
-    /// Returns the approval that a person gave to the very action of a request, if no call has used it.
-    pub(super) fn unused_approval(&self, request: &ServiceEvent) -> Result<Option<Name>, Problem> {
-        Ok(governance(&self.ledger)?.unused_approval(&request.event(), self.now()))
+    /// Returns the approval that a person gave to the very action of a request, if no other call has used it.
+    pub(super) fn approval_for(&self, request: &ServiceEvent) -> Result<Option<Name>, Problem> {
+        Ok(governance(&self.ledger)?.approval_for(&request.event(), self.now()))
     }
 
     /// Appends an event of the caller's, whose token still holds.
