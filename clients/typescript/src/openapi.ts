@@ -843,6 +843,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/hooks/{harness}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer the hook of a coding agent */
+        post: operations["runHook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/imports": {
         parameters: {
             query?: never;
@@ -8519,6 +8536,67 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HeadAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    runHook: {
+        parameters: {
+            query?: {
+                /** @description The call's id, for harnesses whose hooks name none */
+                call?: string;
+                /** @description The model, for harnesses whose hooks name none */
+                model?: string;
+                /** @description Whether the harness's user is there to be asked */
+                interactive?: boolean;
+                /** @description How long a call that needs an approval is held, such as `30s` */
+                wait?: string;
+                /** @description `deny`: a call that cannot be decided is answered as denied, not with an error */
+                failure?: "deny" | "error";
+                /** @description An id of this hook's run: sent again under it, an event is recorded once */
+                delivery?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+                /** @description `claude`, `codex`, `gemini` or `cursor` */
+                harness: "claude" | "codex" | "gemini" | "cursor";
+            };
+            cookie?: never;
+        };
+        /** @description The JSON that the harness writes to its hook */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description The output that the harness expects from its hook */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
                 };
             };
             /** @description Refused; nothing was changed */
