@@ -81,8 +81,10 @@ class Gemini(Harness):
     def prepare(self):
         file = self.bitacora.home / self.settings
         file.parent.mkdir(exist_ok=True)
-        if not file.exists():
-            file.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}, indent=2))
+        settings = json.loads(file.read_text()) if file.exists() else {}
+        if "security" not in settings:
+            settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
+            file.write_text(json.dumps(settings, indent=2))
 
     def command(self):
         return ["gemini", "-m", "gemini-2.5-flash", "-p", "go", "--yolo"]
