@@ -6,7 +6,7 @@
 //! not found: this guards against accidents, not against a client that wants to write one down.
 //!
 //! Redacting is a function of the bytes alone, and doing it twice changes nothing more: no pattern can take part of a
-//! replacement in, and no rejected match becomes acceptable beside one (see [`secrets`]). So a retry of the same event
+//! replacement in, and no rejected match becomes acceptable beside one (see `redaction/src/secrets.rs`). So a retry of the same event
 //! commits to the same record.
 
 mod characters;
