@@ -145,15 +145,16 @@ impl HookRun {
                 format!("Bitacora blocked this call, because nobody could decide about it: {failure}");
             return HookExit { stdout: String::new(), stderr, code: BLOCKED };
         }
-        let kept = match failure {
-            // The service will not take it later either.
-            HookFailure::Client(ClientError::Refused(refusal)) if is_final(refusal.problem.status) => Ok(()),
-            _ => self.spool().keep(&self.path(Duration::ZERO), &self.body),
+        let outlook = match failure {
+            HookFailure::Client(ClientError::Refused(refusal)) if is_final(refusal.problem.status) => {
+                "the service will not take the event later either".to_owned()
+            }
+            _ => match self.spool().keep(&self.path(Duration::ZERO), &self.body) {
+                Ok(()) => "the event is delivered later".to_owned(),
+                Err(lost) => format!("the event is lost: {lost}"),
+            },
         };
-        let stderr = match kept {
-            Ok(()) => format!("bitacora: {failure}; the event is delivered later"),
-            Err(lost) => format!("bitacora: {failure}; the event is lost: {lost}"),
-        };
+        let stderr = format!("bitacora: {failure}; {outlook}");
         let stdout = if is_gate { self.dialect.answer(&HookVerdict::Allow) } else { NO_OPINION.to_owned() };
         HookExit { stdout, stderr, code: 0 }
     }

@@ -85,8 +85,8 @@ pub fn install(
     let settings = connection.settings.clone();
     let found = read_settings(&settings)?;
     let earlier = Connection::load(file).ok().filter(|earlier| earlier.settings == settings);
-    connection.original = match earlier {
-        Some(earlier) if found.as_deref() == Some(earlier.written.as_str()) => earlier.original,
+    connection.original = match &earlier {
+        Some(earlier) if found.as_deref() == Some(earlier.written.as_str()) => earlier.original.clone(),
         _ => found.as_deref().map(|text| without_ours(text, file, &settings)).transpose()?,
     };
     let entry = hook_entry(&connection, dialect, program, file);
@@ -96,8 +96,13 @@ pub fn install(
         .map_err(|source| SettingsFileError::Settings { path: settings.clone(), source })?;
     connection.save(file)?;
     if let Err(error) = write_settings(&settings, Some(&connection.written)) {
-        // Without settings there is no connection. One from before was never replaced in the settings.
-        let _removed = fs::remove_file(file);
+        // The settings are as they were, and so is the connection that they name, if there was one.
+        match earlier {
+            Some(earlier) => earlier.save(file)?,
+            None => {
+                let _removed = fs::remove_file(file);
+            }
+        }
         return Err(error.into());
     }
     Ok(connection)

@@ -194,6 +194,18 @@ fn settings_that_cannot_be_changed_leave_no_connection() {
 }
 
 #[test]
+fn a_connection_stays_where_its_settings_cannot_be_changed_again() {
+    let folder = tempdir().unwrap();
+    let (before, file) = installed(&folder);
+    fs::set_permissions(&before.settings, fs::Permissions::from_mode(0o444)).unwrap();
+    let program = HookProgram::Small("/elsewhere/bitacora-hook".into());
+    assert!(install(connection(&folder), &file, Dialect::Claude, &program).is_err());
+    assert_eq!(Connection::load(&file).unwrap().written, before.written);
+    fs::set_permissions(&before.settings, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(uninstall(&before, &file).unwrap(), Disconnected::Restored);
+}
+
+#[test]
 fn a_connection_that_others_may_read_or_that_is_none_is_refused() {
     let folder = tempdir().unwrap();
     let (_, file) = installed(&folder);

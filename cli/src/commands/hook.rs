@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use bitacora_connect::{HookExit, run_hook};
 use clap::Args;
 
-/// What `connect` writes into a harness's settings.
+/// The arguments that `connect` writes into a harness's settings.
 #[derive(Debug, Args)]
 pub(crate) struct HookCommandArguments {
     /// `claude`, `codex`, `gemini` or `cursor`, then --connection FILE and --enforce, as `connect` writes them.

@@ -16,7 +16,7 @@ pub(super) struct HookOptions {
     pub(super) model: Option<String>,
     /// `true` if the harness's user is there to be asked.
     pub(super) interactive: bool,
-    /// How long a call that needs an approval is held.
+    /// The time for which a call that needs an approval is held.
     pub(super) wait: Duration,
     /// `true` if a call that cannot be decided is answered as denied. Some harnesses run a call on any error.
     pub(super) denies_on_failure: bool,
