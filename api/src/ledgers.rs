@@ -37,6 +37,9 @@ pub struct LedgerAnswer {
     /// The key that its signed tree heads are verified with, as c2sp.org/signed-note writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verifier_key: Option<String>,
+    /// The Ed25519 key that answers to hooks are verified with, hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_key: Option<String>,
     /// Segment files that hold events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<u64>,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_api::ProblemAnswer;
+use bitacora_formats::body_digest;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -24,6 +25,7 @@ use crate::error::{ClientError, Refusal};
 use crate::ledger_doubt::{LEDGER_DOUBT, LedgerDoubt};
 use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
 use crate::service_url::ServiceUrl;
+use crate::signature_fields::{CONTENT_DIGEST, SignatureFields};
 use crate::token::Token;
 
 /// A byte stream in both directions.
@@ -94,6 +96,30 @@ impl Connection {
         self.ask(request, body).await?.whole().await
     }
 
+    /// Posts a body and takes the whole answer, if the holder of this Ed25519 key signed it for this request. A refusal is believed
+    /// on the same condition.
+    pub async fn post_signed(
+        &mut self,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+        key: &[u8; 32],
+    ) -> Result<Bytes, ClientError> {
+        let digest = body_digest(&body);
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(CONTENT_TYPE, content_type)
+            .header(CONTENT_DIGEST, &digest);
+        let answer = self.send(request, body).await?;
+        let (status, retry_after) = (answer.status(), retry_after(&answer));
+        let signature = SignatureFields::of(answer.headers());
+        let body = self.pieces(answer).whole().await?;
+        let verified = signature.verify(key, path, &digest, status, &body);
+        verified.map_err(|why| ClientError::Unsigned { url: self.url.clone(), why })?;
+        if status.is_success() { Ok(body) } else { Err(refusal_of(&self.url, status, retry_after, &body)) }
+    }
+
     /// Sends a request, with a JSON body if there is one, and returns the whole answer. If a position is given, the
     /// answer rests on it.
     pub async fn exchange(
@@ -133,6 +159,14 @@ impl Connection {
     }
 
     async fn ask(&mut self, request: Builder, body: Bytes) -> Result<Pieces, ClientError> {
+        let answer = self.send(request, body).await?;
+        let (status, retry_after) = (answer.status(), retry_after(&answer));
+        let pieces = self.pieces(answer);
+        if status.is_success() { Ok(pieces) } else { Err(pieces.refusal(status, retry_after).await) }
+    }
+
+    /// Sends a request, and returns the head of its answer.
+    async fn send(&mut self, request: Builder, body: Bytes) -> Result<Response<Incoming>, ClientError> {
         let host = match &self.url {
             ServiceUrl::Tcp(host) => host,
             ServiceUrl::Unix(_) | ServiceUrl::Within => "localhost",
@@ -154,13 +188,15 @@ impl Connection {
         let answer = timeout(ANSWER_PATIENCE, exchange).await.map_err(|_| self.late())?;
         let answer = answer.map_err(|error| self.broken(&error))?;
         self.connection = Some(connection);
-        let (status, retry_after) = (answer.status(), retry_after(&answer));
         if let Some(Ok(reason)) = answer.headers().get(LEDGER_DOUBT).map(HeaderValue::to_str) {
             self.doubt.note(reason.to_owned());
         }
+        Ok(answer)
+    }
+
+    fn pieces(&self, answer: Response<Incoming>) -> Pieces {
         let ledger_id = answer.headers().get("ledger-id").and_then(|id| Some(id.to_str().ok()?.to_owned()));
-        let pieces = Pieces { url: self.url.clone(), ledger_id, body: answer.into_body() };
-        if status.is_success() { Ok(pieces) } else { Err(pieces.refusal(status, retry_after).await) }
+        Pieces { url: self.url.clone(), ledger_id, body: answer.into_body() }
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
@@ -232,16 +268,25 @@ impl Pieces {
     /// Returns the service's refusal, or one made from the status where the body holds none.
     async fn refusal(self, status: StatusCode, retry_after: Option<Duration>) -> ClientError {
         let url = self.url.clone();
-        let body = match self.whole().await {
-            Ok(body) => body,
-            Err(error) => return error,
-        };
-        let Ok(mut problem) = serde_json::from_slice::<ProblemAnswer>(&body) else {
-            return ClientError::Strange { url };
-        };
-        problem.status = status.as_u16();
-        Refusal { problem: Box::new(problem), retry_after }.into()
+        match self.whole().await {
+            Ok(body) => refusal_of(&url, status, retry_after, &body),
+            Err(error) => error,
+        }
     }
+}
+
+/// Returns the error for a refusal with this body.
+fn refusal_of(
+    url: &ServiceUrl,
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    body: &[u8],
+) -> ClientError {
+    let Ok(mut problem) = serde_json::from_slice::<ProblemAnswer>(body) else {
+        return ClientError::Strange { url: url.clone() };
+    };
+    problem.status = status.as_u16();
+    Refusal { problem: Box::new(problem), retry_after }.into()
 }
 
 fn retry_after(answer: &Response<Incoming>) -> Option<Duration> {

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use bitacora_api::{ProblemAnswer, ProblemCode};
+use bitacora_formats::AnswerSignatureError;
 
 use crate::limits::ANSWER_PATIENCE;
 use crate::service_url::ServiceUrl;
@@ -39,6 +40,14 @@ pub enum ClientError {
     Strange {
         /// The service's address.
         url: ServiceUrl,
+    },
+    /// The ledger did not sign the answer for this request, so another program may have given it. What the service did is unknown.
+    #[error("{url}: {why}; another program may answer there, or the ledger is another one")]
+    Unsigned {
+        /// The address that answered.
+        url: ServiceUrl,
+        /// The fault of the signature.
+        why: AnswerSignatureError,
     },
     /// A content is larger than any that is taken. Nothing was sent.
     #[error("a content of {bytes} bytes; at most {most} are taken")]
@@ -87,7 +96,7 @@ impl ClientError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Broken { .. } | Self::Late { .. } => true,
-            Self::Strange { .. } | Self::TooLarge { .. } => false,
+            Self::Strange { .. } | Self::Unsigned { .. } | Self::TooLarge { .. } => false,
             Self::Refused(refusal) => refusal.problem.retryable,
         }
     }

@@ -40,6 +40,7 @@ mod policy_cache;
 mod pool;
 mod request_id;
 mod service_url;
+mod signature_fields;
 mod token;
 
 pub use answers::{Decision, Verdict};

@@ -12,7 +12,7 @@ use crate::error::ConnectionError;
 use crate::limits::MAX_CONNECTION_BYTES;
 
 /// The version of the file's form that is written.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 /// Permissions of the group and of others; a file with a token has none.
 const OTHERS: u32 = 0o077;
 
@@ -38,6 +38,8 @@ pub struct Connection {
     pub ledger: String,
     /// The agent's token.
     pub token: String,
+    /// The Ed25519 key that the ledger signs its answers with, hexadecimal. No other program's answer is obeyed.
+    pub answer_key: String,
     /// The agent's name.
     pub agent: String,
     /// The id of the token's holder, by which the token is revoked.
@@ -106,6 +108,16 @@ impl Connection {
     /// It is none.
     pub fn token(&self) -> Result<Token, ConnectionError> {
         Ok(self.token.parse()?)
+    }
+
+    /// Returns the key that answers are verified with.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn answer_key(&self) -> Result<[u8; 32], ConnectionError> {
+        let mut key = [0; 32];
+        hex::decode_to_slice(&self.answer_key, &mut key).map_err(|_| ConnectionError::AnswerKey)?;
+        Ok(key)
     }
 }
 

@@ -39,6 +39,9 @@ pub enum ConnectionError {
     /// The token is none.
     #[error(transparent)]
     Token(#[from] TokenFormatError),
+    /// The key to verify answers with is none.
+    #[error("found an answer key that is not 64 hexadecimal digits; run `bitacora connect` again")]
+    AnswerKey,
     /// Neither `HOME` nor the folders of the XDG base directories are known.
     #[error("found no home folder; set HOME, or BITACORA_CONNECT_HOME to a folder for connections")]
     NoHome,

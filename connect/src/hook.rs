@@ -6,6 +6,8 @@
 //! - **enforce**: a call that nobody decided is blocked (exit code 2), whatever the reason.
 //! - **observe**: the call runs. The input goes into the spool and is delivered later, once.
 //!
+//! An answer counts only if the ledger signed it for this request: any program could take the service's port.
+//!
 //! The process ends before the harness's own timeout, because some harnesses run a call whose hook was too slow.
 
 mod arguments;
@@ -79,6 +81,7 @@ struct HookRun {
     enforce: bool,
     connection: Connection,
     token: Token,
+    answer_key: [u8; 32],
     /// The input as the harness wrote it.
     body: Vec<u8>,
     input: HookInput,
@@ -105,7 +108,7 @@ impl HookRun {
             return Err(HookFailure::InputTooLong(MAX_INPUT_BYTES));
         }
         let connection = Connection::load(&arguments.connection)?;
-        let token = connection.token()?;
+        let (token, answer_key) = (connection.token()?, connection.answer_key()?);
         let dialect = arguments.dialect;
         let input = dialect.read(&body)?;
         let mut random = [0; 16];
@@ -119,6 +122,7 @@ impl HookRun {
             dialect,
             connection,
             token,
+            answer_key,
             body,
             input,
         })
@@ -166,7 +170,7 @@ impl HookRun {
     /// Asks the service, and asks again while a person is waited for.
     async fn ask(&self) -> Result<String, HookFailure> {
         let mut service = ServiceConnection::new(self.connection.service()?, Some(self.token.clone()));
-        deliver_before(&self.spool(), &mut service).await;
+        deliver_before(&self.spool(), &mut service, &self.answer_key).await;
         let mut left = self.longest_hold();
         loop {
             let hold = left.min(MAX_HOLD);
@@ -199,7 +203,7 @@ impl HookRun {
     ) -> Result<String, HookFailure> {
         let path = self.path(hold);
         let body = self.body.clone().into();
-        let asked = service.post(&path, JSON, body);
+        let asked = service.post_signed(&path, JSON, body, &self.answer_key);
         let answered =
             timeout(patience, asked).await.map_err(|_| HookFailure::Late(patience.as_secs()))??;
         let output = String::from_utf8(answered.into()).map_err(|_| HookFailure::Answer)?;

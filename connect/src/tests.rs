@@ -1,5 +1,7 @@
 //! Spools and settings: what a thief, a full spool, a killed process and a user in between do to them.
 
+mod impostors;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -114,6 +116,7 @@ fn connection(folder: &TempDir) -> Connection {
         url: "http://127.0.0.1:1".to_owned(),
         ledger: "main".to_owned(),
         token: token(7).reveal().to_owned(),
+        answer_key: hex::encode([9; 32]),
         agent: "claude-code".to_owned(),
         principal: "p-1".to_owned(),
         enforce: true,

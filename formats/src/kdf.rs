@@ -136,6 +136,8 @@ key_uses! {
     ArchivePart = "archive part", KeyAndFields;
     /// Keys the hash of one kind of label in an archive's index.
     ArchiveTerm = "archive term", KeyAndFields;
+    /// The key that signs answers of the service.
+    AnswerSigning = "answer signing", KeyAndFields;
     /// The hash that the ledger's signing key signs in a segment's header.
     SegmentCertificate = "segment certificate", Bytes;
     /// The hash of a released segment that the ledger's signing key signs.

@@ -5,6 +5,7 @@
 //! worked example, in `docs/formats/`.
 
 mod add_checkpoint;
+mod answer_signature;
 mod body;
 mod chain;
 mod cloudevent;
@@ -62,6 +63,9 @@ mod witness_policy;
 pub use add_checkpoint::{
     ADD_CHECKPOINT_PATH, AddCheckpoint, AddCheckpointError, SIZE_CONTENT_TYPE, parse_added_cosignatures,
     parse_known_size,
+};
+pub use answer_signature::{
+    AnswerSignature, AnswerSignatureError, AnswerSigner, SignedExchange, body_digest, verify_answer,
 };
 pub use body::{
     BodyEntry, BodyError, BodyMark, BodyWriter, ENTRY_HEADER_BYTES, FrameBody, REQUEST_HEADER_BYTES,

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bitacora_api::{ModeRequest, ModeScopeAnswer};
+use bitacora_api::{LedgerAnswer, ModeRequest, ModeScopeAnswer};
 use bitacora_connect::{
     Connection, ConnectionError, Disconnected, HookProgram, InstallError, Places, SettingsScope, install,
     settings_path, uninstall,
@@ -114,6 +114,10 @@ pub(crate) enum ConnectFailure {
     Folders { path: PathBuf, source: io::Error },
     #[error("found no home folder; set HOME")]
     NoHome,
+    #[error(
+        "the ledger names no key that it signs answers with; the service is of an earlier version, or the ledger is not open"
+    )]
+    NoAnswerKey,
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
 }
@@ -174,11 +178,14 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     let agent = arguments.agent.clone().unwrap_or_else(|| target.dialect.harness().to_owned());
     // Asked before anything is changed: a service that is not there, or takes no operator, ends the command here.
     let published = if arguments.no_policy { None } else { publish_if_none(context)? };
+    let about = format!("ledgers/{}", context.global.ledger);
+    let about: LedgerAnswer = context.service()?.get_of_all(&about)?.read()?;
+    let answer_key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
     let mode = if arguments.enforce { "enforce" } else { "observe" };
     let scope = ModeScopeAnswer { tool: None, agent: Some(agent.clone()), role: None };
     let request = ModeRequest { mode: mode.to_owned(), scope: Some(scope), note: None };
     context.send(&Method::PUT, "mode", Some(&request))?;
-    let connection = connection(arguments, &target, url, agent, context)?;
+    let connection = connection(arguments, &target, ServiceFacts { url, answer_key }, agent, context)?;
     let program =
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
     let program = HookProgram::beside(&program);
@@ -187,14 +194,21 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     report(&connection, &target, &program, published.as_deref(), context)
 }
 
+/// The service's address, and the key of its answers.
+struct ServiceFacts {
+    url: String,
+    answer_key: String,
+}
+
 /// Makes the connection, with the token of the one before if it was for the same agent and ledger.
 fn connection(
     arguments: &ConnectArguments,
     target: &Target,
-    url: String,
+    service: ServiceFacts,
     agent: String,
     context: &CommandContext,
 ) -> Result<Connection, CommandError> {
+    let ServiceFacts { url, answer_key } = service;
     let ledger = context.global.ledger.to_string();
     let earlier = Connection::load(&target.file).ok();
     let same =
@@ -220,6 +234,7 @@ fn connection(
         url,
         ledger,
         token,
+        answer_key,
         agent,
         principal,
         enforce: arguments.enforce,

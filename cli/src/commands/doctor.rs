@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bitacora_api::{HeadAnswer, ModeAnswer};
+use bitacora_api::{HeadAnswer, LedgerAnswer, ModeAnswer};
 use bitacora_client::{Connection as ServiceConnection, percent_encoded};
 use bitacora_connect::{Connection, HookProgram, Spool, marker};
 use bitacora_harness::{Dialect, has_hooks};
@@ -175,11 +175,21 @@ impl Examination<'_> {
             }
         };
         self.add("service", format!("{}, position {}", self.connection.url, head.position), None);
+        let about = get(ledger.clone()).ok().and_then(|answer| parsed::<LedgerAnswer>(&answer));
+        self.answer_key(about.and_then(|about| about.answer_key).as_deref());
         let mode = get(format!("{ledger}/mode")).ok().and_then(|answer| parsed::<ModeAnswer>(&answer));
         self.mode(mode.as_ref());
         let last = get(format!("{ledger}/events?agent={agent}&dir=backward&limit=1")).ok();
         self.last_event(last.and_then(|answer| parsed::<Value>(&answer)).as_ref());
         Ok(())
+    }
+
+    /// Compares the key that the ledger signs answers with to the one that the hooks believe.
+    fn answer_key(&mut self, found: Option<&str>) {
+        let expected = self.connection.answer_key.as_str();
+        let remedy = if found == Some(expected) { None } else { self.again() };
+        let found = if remedy.is_none() { "signed by the ledger" } else { "of another ledger or service" };
+        self.add("answers", found, remedy);
     }
 
     /// Compares the mode of the ledger with that of the hook: a hook that only observes obeys no deny that comes too late.

@@ -3618,6 +3618,8 @@ export interface components {
         } | components["schemas"]["IngestAcknowledgement"];
         /** @description The state of one ledger. */
         LedgerAnswer: {
+            /** @description The Ed25519 key that answers to hooks are verified with, hexadecimal. */
+            answerKey?: string | null;
             head?: components["schemas"]["HeadReference"] | null;
             /** @description Its identity, hexadecimal; absent where it did not open, like all that follows. */
             id?: string | null;

@@ -10,7 +10,7 @@ use crate::spool::Spool;
 
 /// Delivers what waits, as far as the time of one hook reaches. What is left waits for the next one. A fault here is no
 /// fault of the hook's own input.
-pub(super) async fn deliver_before(spool: &Spool, service: &mut ServiceConnection) {
+pub(super) async fn deliver_before(spool: &Spool, service: &mut ServiceConnection, key: &[u8; 32]) {
     let Ok(waiting) = spool.waiting() else { return };
     if waiting.is_empty() {
         return;
@@ -25,7 +25,7 @@ pub(super) async fn deliver_before(spool: &Spool, service: &mut ServiceConnectio
             // Another process delivered it, or it is not this connection's. `doctor` counts what stays.
             continue;
         };
-        let posted = service.post(&input.path, super::JSON, input.body.into());
+        let posted = service.post_signed(&input.path, super::JSON, input.body.into(), key);
         match timeout(REPORT_PATIENCE, posted).await {
             Ok(Ok(_)) => {}
             // It will never be taken.

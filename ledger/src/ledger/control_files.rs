@@ -1,8 +1,8 @@
-//! The files that a service keeps in the ledger's folder and acts on: their environment and their seals.
+//! Seals and signatures of what a service says about the ledger: its control files, and its answers.
 
 use std::path::Path;
 
-use bitacora_formats::{ControlFile, ControlFileError};
+use bitacora_formats::{AnswerSigner, ControlFile, ControlFileError};
 
 use crate::host::environment::Environment;
 use crate::ledger::Ledger;
@@ -29,5 +29,11 @@ impl Ledger {
     /// A [`ControlFileError`] where this ledger did not seal it; nothing of such a file may be acted on.
     pub fn unseal<'a>(&self, file: ControlFile, bytes: &'a [u8]) -> Result<&'a str, ControlFileError> {
         file.unseal(self.shared().write.preparer.keys().index_key(), bytes)
+    }
+
+    /// Returns the signer of a service's answers about this ledger.
+    #[must_use]
+    pub fn answer_signer(&self) -> AnswerSigner {
+        AnswerSigner::new(self.shared().write.preparer.keys().index_key())
     }
 }

@@ -123,6 +123,7 @@ fn ledger_answer(name: &LedgerName, slot: &Slot) -> LedgerAnswer {
                 id: Some(ledger.id().to_string()),
                 head: Some(head_reference(&head)),
                 verifier_key: ledger.verifier_key().map(|key| key.to_string()),
+                answer_key: Some(ledger.ledger().answer_signer().key_id()),
                 segments: Some(segments as u64),
                 queue_requests: Some(queue_requests as u64),
                 queue_bytes: Some(queue_bytes as u64),

@@ -1,0 +1,148 @@
+//! A program that took the service's port: nothing that it answers is obeyed, and nothing that waits is given up to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use bitacora_formats::{AnswerSigner, Secret, SignedExchange, body_digest};
+use tempfile::{TempDir, tempdir};
+
+use super::{connection, files, hook};
+use crate::{Connection, HookExit};
+
+const CALL: &[u8] = br#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"},"tool_use_id":"t1"}"#;
+const ALLOW: &str = "{}";
+
+/// The way in which the program answers.
+#[derive(Clone, Copy)]
+enum Answers {
+    /// By itself, with this status.
+    Unsigned(u16),
+    /// With the ledger's signature of an answer to another request.
+    Replayed,
+    /// With a signature of its own key.
+    SignedByOther,
+    /// As the service does.
+    Signed,
+}
+
+fn ledger() -> AnswerSigner {
+    AnswerSigner::new(&Secret::take(&mut [1; 32]))
+}
+
+/// Answers every request on a port of its own, for as long as the test runs.
+fn listening(answers: Answers) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || while answer(&stream, answers).is_some() {});
+        }
+    });
+    url
+}
+
+/// Reads one request and answers it. Returns `None` at the connection's end.
+fn answer(stream: &TcpStream, answers: Answers) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
+    let (mut length, mut digest) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().unwrap(),
+            "content-digest" => value.clone_into(&mut digest),
+            _ => {}
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).ok()?;
+    let target = first.split(' ').nth(1).unwrap().to_owned();
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let answer_digest = body_digest(ALLOW.as_bytes());
+    let mut exchange = SignedExchange {
+        method: "POST",
+        path,
+        query,
+        request_digest: Some(&digest),
+        status: 200,
+        answer_digest: &answer_digest,
+    };
+    let (status, signed) = match answers {
+        Answers::Unsigned(status) => (status, None),
+        Answers::Replayed => {
+            exchange.query = "delivery=00";
+            (200, Some(ledger().sign(&exchange, 1)))
+        }
+        Answers::SignedByOther => {
+            (200, Some(AnswerSigner::new(&Secret::take(&mut [2; 32])).sign(&exchange, 1)))
+        }
+        Answers::Signed => (200, Some(ledger().sign(&exchange, 1))),
+    };
+    let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", ALLOW.len());
+    if let Some(fields) = signed {
+        text.push_str(&format!(
+            "content-digest: {answer_digest}\r\nsignature-input: {}\r\nsignature: {}\r\n",
+            fields.input, fields.signature
+        ));
+    }
+    text.push_str(&format!("\r\n{ALLOW}"));
+    let mut stream = stream;
+    stream.write_all(text.as_bytes()).ok()
+}
+
+fn run(folder: &TempDir, url: String, enforce: bool) -> HookExit {
+    let file = folder.path().join("c.json");
+    let answer_key = ledger().key_id();
+    Connection { url, answer_key, ..connection(folder) }.save(&file).unwrap();
+    let mut arguments = vec!["claude", "--connection", file.to_str().unwrap()];
+    arguments.extend(enforce.then_some("--enforce"));
+    hook(&arguments, CALL)
+}
+
+fn spooled(folder: &TempDir) -> usize {
+    let spool = folder.path().join("state/spool");
+    if !spool.exists() {
+        return 0;
+    }
+    files(&spool).iter().filter(|file| file.to_string_lossy().ends_with(".hook")).count()
+}
+
+const IMPOSTORS: [Answers; 6] = [
+    Answers::Unsigned(200),
+    Answers::Unsigned(400),
+    Answers::Unsigned(409),
+    Answers::Unsigned(503),
+    Answers::Replayed,
+    Answers::SignedByOther,
+];
+
+#[test]
+fn a_program_on_the_services_port_allows_nothing() {
+    for impostor in IMPOSTORS {
+        let folder = tempdir().unwrap();
+        let exit = run(&folder, listening(impostor), true);
+        assert_eq!((exit.code, exit.stdout.as_str()), (2, ""), "{}", exit.stderr);
+        assert!(exit.stderr.contains("another program may answer there"), "{}", exit.stderr);
+    }
+    let folder = tempdir().unwrap();
+    let exit = run(&folder, listening(Answers::Signed), true);
+    assert_eq!((exit.code, exit.stdout.as_str()), (0, ALLOW), "{}", exit.stderr);
+}
+
+#[test]
+fn a_program_on_the_services_port_takes_nothing_out_of_the_spool() {
+    let folder = tempdir().unwrap();
+    let mut kept = 0;
+    for impostor in IMPOSTORS {
+        for _ in 0..2 {
+            let exit = run(&folder, listening(impostor), false);
+            kept += 1;
+            assert_eq!((exit.code, spooled(&folder)), (0, kept), "{}", exit.stderr);
+        }
+    }
+    run(&folder, listening(Answers::Signed), false);
+    assert_eq!(spooled(&folder), 0);
+}
