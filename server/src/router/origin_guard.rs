@@ -18,11 +18,12 @@ use crate::problem::{Code, Problem};
 /// Methods that act on nothing.
 const READING: [Method; 3] = [Method::GET, Method::HEAD, Method::OPTIONS];
 /// Headers of an answer that pages of an allowed origin may read.
-const EXPOSED_HEADERS: HeaderValue =
-    HeaderValue::from_static("etag, ledger-id, ledger-position, location, retry-after");
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "etag, ledger-id, ledger-position, ledger-doubt, preference-applied, location, retry-after, content-digest, signature-input, signature",
+);
 /// Headers that pages of an allowed origin may send.
 const TAKEN_HEADERS: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, if-match, if-none-match, bitacora-append-condition, ledger-min-position, last-event-id",
+    "authorization, content-type, if-match, if-none-match, bitacora-append-condition, ledger-min-position, last-event-id, prefer, content-digest",
 );
 /// Methods that pages of an allowed origin may use.
 const TAKEN_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE");

@@ -168,5 +168,10 @@ fn a_browser_is_told_what_a_page_of_an_allowed_origin_may_send() {
     assert!(
         answer.header("access-control-allow-headers").is_some_and(|names| names.contains("authorization"))
     );
+    assert!(answer.header("access-control-allow-headers").is_some_and(|names| names.contains("prefer")));
+    let shown = answer.header("access-control-expose-headers").unwrap_or_default();
+    for header in ["ledger-doubt", "ledger-position", "preference-applied", "signature"] {
+        assert!(shown.split(", ").any(|name| name == header), "{header} in {shown}");
+    }
     assert_eq!(answer.header("access-control-allow-credentials"), None);
 }
