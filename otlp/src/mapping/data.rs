@@ -87,8 +87,7 @@ impl<'r, 'a> TelemetryData<'r, 'a> {
             ("cache_read", tokens(names::CACHE_READ_TOKENS)),
             ("cache_write", tokens(names::CACHE_WRITE_TOKENS)),
         ];
-        let cost_micro_usd =
-            (kind == RecordKind::Model).then(|| attributes.amount(names::COST_USD)).flatten().and_then(micro_usd);
+        let cost_micro_usd = (kind == RecordKind::Model).then(|| cost(attributes)).flatten();
         let success = attributes.flag(names::SUCCESS);
         let is_error = match (record.status, success) {
             (StatusCode::Error, _) => Some(true),
@@ -131,6 +130,13 @@ fn duration(signal: Signal, record: &Record<'_>) -> Option<u64> {
     let has_both = signal == Signal::Traces && record.time > 0;
     let nanoseconds = has_both.then(|| record.end.checked_sub(record.time)).flatten()?;
     Some(nanoseconds / NANOSECONDS).filter(|milliseconds| *milliseconds <= Milliseconds::MAX.get())
+}
+
+/// The cost in millionths of a dollar.
+fn cost(attributes: &mut AttributeReader<'_, '_>) -> Option<u64> {
+    attributes
+        .count(names::COST_MICRO_USD, MicroUsd::MAX.get())
+        .or_else(|| attributes.amount(names::COST_USD).and_then(micro_usd))
 }
 
 /// Dollars in millionths, rounded.

@@ -20,6 +20,7 @@ pub(super) const CACHE_READ_TOKENS: &[&str] = &[
 ];
 pub(super) const CACHE_WRITE_TOKENS: &[&str] =
     &["gen_ai.usage.cache_creation.input_tokens", "cache_creation_tokens"];
+pub(super) const COST_MICRO_USD: &[&str] = &["cost_usd_micros"];
 pub(super) const COST_USD: &[&str] = &["cost_usd"];
 pub(super) const DURATION_MS: &[&str] = &["duration_ms"];
 pub(super) const SUCCESS: &[&str] = &["success"];
