@@ -118,14 +118,8 @@ templates! {
 }
 
 /// The paths of exporters of OpenTelemetry.
-pub const EXPORTS: [&str; 6] = [
-    OTLP_TRACES,
-    OTLP_LOGS,
-    OTLP_METRICS,
-    LEDGER_OTLP_TRACES,
-    LEDGER_OTLP_LOGS,
-    LEDGER_OTLP_METRICS,
-];
+pub const EXPORTS: [&str; 6] =
+    [OTLP_TRACES, OTLP_LOGS, OTLP_METRICS, LEDGER_OTLP_TRACES, LEDGER_OTLP_LOGS, LEDGER_OTLP_METRICS];
 
 /// Returns a template with its parameters filled in, in order, each percent-encoded as one segment.
 ///

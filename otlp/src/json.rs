@@ -121,8 +121,8 @@ pub(crate) fn walk(
     body: &[u8],
     on_record: &mut OnRecord<'_>,
 ) -> Result<(), MalformedRequest> {
-    let text = std::str::from_utf8(body)
-        .map_err(|error| MalformedRequest::NotUtf8 { at: error.valid_up_to() })?;
+    let text =
+        std::str::from_utf8(body).map_err(|error| MalformedRequest::NotUtf8 { at: error.valid_up_to() })?;
     if NestingMeasure::of(text).depth > MAX_JSON_REQUEST_DEPTH {
         let fault = format!("it nests deeper than {MAX_JSON_REQUEST_DEPTH}");
         return Err(MalformedRequest::NotJson(fault));
@@ -222,7 +222,9 @@ fn id_bytes(text: &JsonText<'_>) -> Vec<u8> {
 /// Reads an object. A list in its place would read as its members.
 fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, MalformedRequest> {
     if !text.trim_start().starts_with('{') {
-        return Err(MalformedRequest::NotJson("found a value that is no object, expected an object".to_owned()));
+        return Err(MalformedRequest::NotJson(
+            "found a value that is no object, expected an object".to_owned(),
+        ));
     }
     serde_json::from_str(text).map_err(|error| not_json(&error))
 }

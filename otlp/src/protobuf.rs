@@ -180,7 +180,11 @@ fn attribute<'a>(
     Ok(attribute)
 }
 
-fn any_value<'a>(message: Message<'a>, budget: &mut ValueBudget, depth: usize) -> Result<AnyValue<'a>, Fault> {
+fn any_value<'a>(
+    message: Message<'a>,
+    budget: &mut ValueBudget,
+    depth: usize,
+) -> Result<AnyValue<'a>, Fault> {
     budget.value(depth)?;
     let mut value = AnyValue::Empty;
     for field in message.fields() {
@@ -208,7 +212,11 @@ fn values<'a>(list: Message<'a>, budget: &mut ValueBudget, depth: usize) -> Resu
     Ok(values)
 }
 
-fn members<'a>(map: Message<'a>, budget: &mut ValueBudget, depth: usize) -> Result<Vec<Attribute<'a>>, Fault> {
+fn members<'a>(
+    map: Message<'a>,
+    budget: &mut ValueBudget,
+    depth: usize,
+) -> Result<Vec<Attribute<'a>>, Fault> {
     let mut members = Vec::new();
     for field in map.fields() {
         if let (1, WireValue::Bytes(member)) = field? {

@@ -104,10 +104,7 @@ impl AnyValue<'_> {
 }
 
 /// Appends attributes as an object. Of two of one name the first counts.
-pub(crate) fn write_members<'m, 'a: 'm>(
-    members: impl Iterator<Item = &'m Attribute<'a>>,
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn write_members<'m, 'a: 'm>(members: impl Iterator<Item = &'m Attribute<'a>>, out: &mut Vec<u8>) {
     let mut seen = SeenNames::default();
     out.push(b'{');
     let mut is_first = true;
@@ -186,7 +183,9 @@ fn write_double(number: f64, out: &mut Vec<u8>) {
     } else if number.is_infinite() {
         out.extend_from_slice(if number > 0.0 { br#""Infinity""# } else { br#""-Infinity""# });
     } else if number.abs() < bound {
-        out.extend_from_slice(serde_json::Number::from_f64(number).map_or_else(String::new, |n| n.to_string()).as_bytes());
+        out.extend_from_slice(
+            serde_json::Number::from_f64(number).map_or_else(String::new, |n| n.to_string()).as_bytes(),
+        );
     } else {
         write_json_text(&number.to_string(), out);
     }

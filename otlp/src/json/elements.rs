@@ -13,10 +13,7 @@ use crate::error::MalformedRequest;
 type Looked = Result<ControlFlow<()>, MalformedRequest>;
 
 /// Gives the elements of a list to `on_element` until it breaks or fails. `None` and `null` are empty lists.
-pub(super) fn each(
-    list: Option<&RawValue>,
-    on_element: &mut dyn FnMut(&RawValue) -> Looked,
-) -> Looked {
+pub(super) fn each(list: Option<&RawValue>, on_element: &mut dyn FnMut(&RawValue) -> Looked) -> Looked {
     let Some(list) = list else { return Ok(ControlFlow::Continue(())) };
     let mut walk = ElementWalk { on_element, ended: None };
     let walked = serde_json::Deserializer::from_str(list.get()).deserialize_seq(&mut walk);

@@ -77,9 +77,9 @@ impl<'de> Deserialize<'de> for JsonInt {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<i128, E> {
-                let number: i128 = text
-                    .parse()
-                    .map_err(|_| E::custom(format!("found the text {:?}, expected a whole number", shown(text))))?;
+                let number: i128 = text.parse().map_err(|_| {
+                    E::custom(format!("found the text {:?}, expected a whole number", shown(text)))
+                })?;
                 if number < i64::MIN.into() || number > u64::MAX.into() {
                     return Err(E::custom("found a number of more than 64 bits"));
                 }
@@ -120,9 +120,9 @@ impl<'de> Deserialize<'de> for JsonDouble {
                 match text {
                     "Infinity" => Ok(f64::INFINITY),
                     "-Infinity" => Ok(f64::NEG_INFINITY),
-                    _ => text
-                        .parse()
-                        .map_err(|_| E::custom(format!("found the text {:?}, expected a double", shown(text)))),
+                    _ => text.parse().map_err(|_| {
+                        E::custom(format!("found the text {:?}, expected a double", shown(text)))
+                    }),
                 }
             }
         }

@@ -66,11 +66,7 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
         Some(value)
     }
 
-    fn find<T>(
-        &self,
-        names: &[&str],
-        read: impl Fn(&'r AnyValue<'a>) -> Option<T>,
-    ) -> Option<(usize, T)> {
+    fn find<T>(&self, names: &[&str], read: impl Fn(&'r AnyValue<'a>) -> Option<T>) -> Option<(usize, T)> {
         names.iter().find_map(|name| {
             let (index, attribute) =
                 self.attributes.iter().enumerate().find(|(_, attribute)| attribute.key == *name)?;

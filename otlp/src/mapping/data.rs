@@ -65,9 +65,8 @@ impl<'r, 'a> TelemetryData<'r, 'a> {
         let is_call = matches!(kind, RecordKind::Tool | RecordKind::Decision);
         let is_agent = kind == RecordKind::Agent;
         let is_decision = kind == RecordKind::Decision;
-        let mut text = |of_kind: bool, names: &[&str]| {
-            of_kind.then(|| attributes.text(names, MAX_NAME_BYTES)).flatten()
-        };
+        let mut text =
+            |of_kind: bool, names: &[&str]| of_kind.then(|| attributes.text(names, MAX_NAME_BYTES)).flatten();
         let operation = text(!is_call, names::OPERATION);
         let (tool, call) = (text(is_call, names::TOOL), text(is_call, names::CALL));
         let (decision, by) = (text(is_decision, names::DECISION), text(is_decision, names::DECIDED_BY));
@@ -75,9 +74,8 @@ impl<'r, 'a> TelemetryData<'r, 'a> {
         let error_type = text(true, names::ERROR_TYPE);
         // The attributes of other records than the agent's own stay where they are.
         let found_by = attributes.peek(names::AGENT_ID).or_else(|| attributes.peek(names::AGENT));
-        let mut name_of_agent = |names: &[&str]| {
-            is_agent.then(|| attributes.text(names, MAX_ATTRIBUTE_BYTES)).flatten()
-        };
+        let mut name_of_agent =
+            |names: &[&str]| is_agent.then(|| attributes.text(names, MAX_ATTRIBUTE_BYTES)).flatten();
         let (agent, agent_id) = (name_of_agent(names::AGENT), name_of_agent(names::AGENT_ID));
         let mut tokens =
             |names: &[&str]| is_model.then(|| attributes.count(names, Tokens::MAX.get())).flatten();
@@ -93,7 +91,9 @@ impl<'r, 'a> TelemetryData<'r, 'a> {
             (StatusCode::Error, _) => Some(true),
             (StatusCode::Ok, _) => Some(false),
             (StatusCode::Unset, Some(success)) => Some(!success),
-            (StatusCode::Unset, None) => (error_type.is_some() || name.ends_with(".api_error")).then_some(true),
+            (StatusCode::Unset, None) => {
+                (error_type.is_some() || name.ends_with(".api_error")).then_some(true)
+            }
         };
         Self {
             signal,

@@ -60,7 +60,8 @@ async fn in_protocol(response: Response, encoding: Encoding) -> Response {
         parts.status = StatusCode::SERVICE_UNAVAILABLE;
     }
     let headers = &mut parts.headers;
-    if is_retryable && RETRIED.contains(&parts.status.as_u16()) && !headers.contains_key(header::RETRY_AFTER) {
+    if is_retryable && RETRIED.contains(&parts.status.as_u16()) && !headers.contains_key(header::RETRY_AFTER)
+    {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
     headers.insert(header::CONTENT_TYPE, media_of(encoding));

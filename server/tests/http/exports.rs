@@ -28,7 +28,8 @@ fn export(service: &TestService, signal: &str, content_type: &str, body: &[u8]) 
 
 /// Every event of a range, the oldest first.
 fn events_after(service: &TestService, position: u64) -> Vec<Value> {
-    let page = service.get(&format!("/v1/ledgers/main/events?after={position}&limit=1000")).expect(200).json();
+    let page =
+        service.get(&format!("/v1/ledgers/main/events?after={position}&limit=1000")).expect(200).json();
     page["events"].as_array().unwrap().iter().map(|event| event["event"].clone()).collect()
 }
 
@@ -109,7 +110,10 @@ fn what_exporters_send_is_recorded_once() {
         export(&service, signal, content_type, body).expect(200);
     }
     let again: Vec<_> = events_after(&service, tip);
-    assert!(again.iter().all(|event| !event["type"].as_str().unwrap().starts_with("telemetry.")), "{again:?}");
+    assert!(
+        again.iter().all(|event| !event["type"].as_str().unwrap().starts_with("telemetry.")),
+        "{again:?}"
+    );
 }
 
 #[test]
@@ -131,10 +135,7 @@ fn what_claude_code_tells_is_read_by_its_meaning() {
     assert_eq!(tool["time"], "2026-11-27T05:33:00.142000Z");
     let model = &of("telemetry.model")["data"];
     assert_eq!(model["tokens"], json!({"in": 10, "out": 20, "cache_read": 3, "cache_write": 2}));
-    assert_eq!(
-        (&model["model"], &model["cost_micro_usd"]),
-        (&json!("claude-opus-4-8"), &json!(564))
-    );
+    assert_eq!((&model["model"], &model["cost_micro_usd"]), (&json!("claude-opus-4-8"), &json!(564)));
     assert_eq!(of("telemetry.event")["data"]["name"], "claude_code.assistant_response");
 }
 
@@ -157,7 +158,13 @@ fn a_malformed_export_leaves_nothing_behind() {
     let bad_text = request(&[span(1, b""), span(2, &field(5, b"\xff"))]);
     let (_, message) = status(&export(&service, "traces", PROTOBUF, &bad_text).expect(400).body);
     assert!(message.contains("UTF-8"), "{message}");
-    for body in ["[]", "{} {}", "\u{1}", r#"{"resourceSpans":{}}"#, r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":7}]}]}]}"#] {
+    for body in [
+        "[]",
+        "{} {}",
+        "\u{1}",
+        r#"{"resourceSpans":{}}"#,
+        r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":7}]}]}]}"#,
+    ] {
         export(&service, "traces", JSON, body.as_bytes()).expect(400);
     }
     export(&service, "traces", JSON, &vec![b'['; 100_000]).expect(400);
@@ -212,7 +219,10 @@ fn a_record_with_a_fault_is_rejected_and_the_others_are_kept() {
     let kept = events_after(&service, tip);
     assert_eq!(kept.len(), 2);
     let long = &kept[1]["data"]["attributes"]["a"];
-    assert_eq!((&long["bytes"], &long["sha256"]), (&json!(10_000_000), &json!(hash(&"x".repeat(10_000_000)))));
+    assert_eq!(
+        (&long["bytes"], &long["sha256"]),
+        (&json!(10_000_000), &json!(hash(&"x".repeat(10_000_000))))
+    );
 
     let json = json!({"resourceSpans": [{"scopeSpans": [{"spans": [
         {"name": "execute_tool x"},
@@ -300,15 +310,18 @@ fn the_token_decides_who_writes_where() {
     let service = TestService::start();
     guard(&service);
     let body = String::from_utf8(RECORDED[4].2.to_vec()).unwrap();
-    let send = |target: &str, name: Option<&str>| {
-        ask(&service, "POST", target, name.map(token).as_deref(), &body)
-    };
+    let send =
+        |target: &str, name: Option<&str>| ask(&service, "POST", target, name.map(token).as_deref(), &body);
     let refused = send("/v1/traces", None).expect(401);
-    assert_eq!((refused.json()["code"].as_u64(), refused.header("www-authenticate").is_some()), (Some(16), true));
+    assert_eq!(
+        (refused.json()["code"].as_u64(), refused.header("www-authenticate").is_some()),
+        (Some(16), true)
+    );
     assert_eq!(send("/v1/traces", Some("auditor")).expect(403).json()["code"], 7);
     assert_eq!(send("/v1/ledgers/main/otlp/v1/traces", Some("auditor")).expect(403).json()["code"], 7);
     send("/v1/traces", Some("agent")).expect(200);
-    let page = ask(&service, "GET", "/v1/ledgers/main/events?type=telemetry.tool", Some(&token("auditor")), "");
+    let page =
+        ask(&service, "GET", "/v1/ledgers/main/events?type=telemetry.tool", Some(&token("auditor")), "");
     let page = page.expect(200).json();
     let event = &page["events"][0]["event"];
     let actor = format!("agent:{}", &hash(&token("agent"))[..12]);
@@ -332,13 +345,15 @@ fn the_token_decides_who_writes_where() {
     send("/v1/ledgers/second/otlp/v1/traces", Some("agent")).expect(401);
     let named = |name: &str, ledger: &str| {
         let authorization = format!("Bearer {}", token(name));
-        let headers = [("Content-Type", JSON), ("Authorization", authorization.as_str()), ("Bitacora-Ledger", ledger)];
+        let headers =
+            [("Content-Type", JSON), ("Authorization", authorization.as_str()), ("Bitacora-Ledger", ledger)];
         service.request("POST", "/v1/traces", &headers, body.as_bytes())
     };
     named("admin", "second").expect(200);
     named("agent", "second").expect(401);
     named("admin", "../x").expect(400);
     named("admin", "none").expect(404);
-    let page = ask(&service, "GET", "/v1/ledgers/second/events?type=telemetry.tool", Some(&token("admin")), "");
+    let page =
+        ask(&service, "GET", "/v1/ledgers/second/events?type=telemetry.tool", Some(&token("admin")), "");
     assert_eq!(page.expect(200).json()["events"].as_array().unwrap().len(), 1);
 }

@@ -12,9 +12,9 @@ use crate::{
     PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
     RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunOverdue,
     RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
-    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, TelemetryAgent, TelemetryDecision, TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged,
-    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet, TurnEnded, TurnStarted,
+    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, TelemetryAgent, TelemetryDecision,
+    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.

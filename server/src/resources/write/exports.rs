@@ -117,11 +117,11 @@ async fn export(
     let received = receive(&api, &caller, &headers, body).await?;
     // The body may have been on its way for minutes.
     caller.still_holds(&api.authenticator)?;
-    let appended = tokio::task::spawn_blocking(move || {
-        append_export(&api, caller, ledger, signal, encoding, received)
-    });
     let appended =
-        appended.await.map_err(|_| Problem::new(Code::Internal, "the export failed on a defect; repeat it"))?;
+        tokio::task::spawn_blocking(move || append_export(&api, caller, ledger, signal, encoding, received));
+    let appended = appended
+        .await
+        .map_err(|_| Problem::new(Code::Internal, "the export failed on a defect; repeat it"))?;
     Ok(answer(&appended?, signal, encoding))
 }
 
