@@ -27,6 +27,9 @@ templates! {
         PROJECTIONS = "/v1/projections";
         SCHEMAS = "/v1/schemas";
         SCHEMA = "/v1/schemas/{type}";
+        OTLP_TRACES = "/v1/traces";
+        OTLP_LOGS = "/v1/logs";
+        OTLP_METRICS = "/v1/metrics";
         DRAIN = "/v1/admin/drain";
         SEAL = "/v1/admin/seal";
         READ_ONLY = "/v1/admin/read-only";
@@ -35,6 +38,9 @@ templates! {
         HEAD = "/head";
         EVENTS = "/events";
         INGEST = "/events:ingest";
+        LEDGER_OTLP_TRACES = "/otlp/v1/traces";
+        LEDGER_OTLP_LOGS = "/otlp/v1/logs";
+        LEDGER_OTLP_METRICS = "/otlp/v1/metrics";
         STREAM_INGEST = "/streams/{stream}/events:ingest";
         EVENT = "/events/{position}";
         STREAM_EVENTS = "/streams/{stream}/events";
@@ -110,6 +116,10 @@ templates! {
         ANNOTATIONS = "/annotations";
     }
 }
+
+/// The paths of exporters of OpenTelemetry.
+pub const EXPORTS: [&str; 6] =
+    [OTLP_TRACES, OTLP_LOGS, OTLP_METRICS, LEDGER_OTLP_TRACES, LEDGER_OTLP_LOGS, LEDGER_OTLP_METRICS];
 
 /// Returns a template with its parameters filled in, in order, each percent-encoded as one segment.
 ///

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bitacora_formats::{Data, Event, ExtensionValue};
 use bitacora_vocabulary::{
     ApprovalResolved, EventData, EventWriter, PolicyPublished, PrincipalCreated, Role, SuggestionAccepted,
-    SuggestionRejected, TrustObserved, event_type, is_service_kind,
+    SuggestionRejected, TELEMETRY_PREFIX, TrustObserved, event_type, is_service_kind,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -204,7 +204,9 @@ impl Identity {
         let Data::Json(json) = &event.data else { return Ok(()) };
         // Data that is no object claims nothing, and is refused where it is read.
         let Ok(claims) = serde_json::from_slice::<DataClaims<'_>>(json.as_bytes()) else { return Ok(()) };
-        if claims.assurance.is_some() && self.role != Role::Admin {
+        // Telemetry has to say that it is self-reported; nothing follows from it.
+        let is_telemetry = event.kind.starts_with(TELEMETRY_PREFIX);
+        if claims.assurance.is_some() && self.role != Role::Admin && !is_telemetry {
             return Err(AuthorityError::Imported { has: self.role });
         }
         // `by` of every other type is on whose behalf.

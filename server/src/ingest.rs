@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::acknowledgements::{Acknowledgement, AcknowledgementSender};
-use self::body_decoder::{BodyDecoder, Step};
+pub(crate) use self::body_decoder::{BodyDecoder, Step};
 use self::lines::{Chunk, LineBuffer};
 use self::submission::{ChunkRest, Outcome, SentLines, Submission, submit};
 use crate::access::caller::Caller;
@@ -341,7 +341,8 @@ impl From<Problem> for IngestFailure {
     }
 }
 
-fn decompressor_bytes(encoding: Option<ContentEncoding>) -> usize {
+/// Bytes that a decompressor holds.
+pub(crate) fn decompressor_bytes(encoding: Option<ContentEncoding>) -> usize {
     match encoding {
         None => 0,
         Some(ContentEncoding::Gzip) => GZIP_BYTES,

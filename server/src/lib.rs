@@ -9,6 +9,7 @@ mod background;
 mod config;
 mod errors;
 mod event_stream;
+mod exports;
 mod followers;
 mod http;
 mod in_process;

@@ -213,6 +213,20 @@ pub(crate) const INGEST_CHUNKS_AHEAD: usize = 8;
 pub(crate) const INGEST_STEP_BYTES: usize = 32 * 1024;
 /// The pause before a chunk is sent again to a ledger whose queue is full; each is twice the one before.
 pub(crate) const INGEST_FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// Events that an export of OpenTelemetry appends at once.
+pub(crate) const EXPORT_CHUNK_EVENTS: usize = MAX_REQUEST_EVENTS;
+/// Bytes of data that an export appends at once; one event may be more.
+pub(crate) const EXPORT_CHUNK_BYTES: usize = 512 * 1024;
+/// Chunks of an export that may wait for the disk.
+pub(crate) const EXPORT_CHUNKS_AHEAD: usize = 4;
+/// Bytes that the buffer of an export's body begins with.
+pub(crate) const EXPORT_FIRST_BUFFER_BYTES: usize = 64 * 1024;
+/// The pause before a chunk of an export is sent again to a ledger whose queue is full; each is twice the one before.
+pub(crate) const EXPORT_FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// The time that a chunk of an export waits for a ledger whose queue is full. An exporter's own patience is 10 seconds.
+pub(crate) const EXPORT_QUEUE_WAIT: Duration = Duration::from_secs(5);
+/// Bytes of a problem that is told in the words of OTLP.
+pub(crate) const MAX_EXPORT_PROBLEM_BYTES: usize = 64 * 1024;
 /// The time that an upload waits at once for a ledger whose queue is full.
 pub(crate) const INGEST_QUEUE_WAIT: Duration = Duration::from_secs(30);
 

@@ -39,6 +39,7 @@ pub(crate) struct Metrics {
     followers: Gauge,
     ingests: Gauge,
     notices: Family<OutcomeLabel, Counter>,
+    exports: Family<OutcomeLabel, Counter>,
     /// Followers that were too slow.
     pub(crate) lagged: Counter,
     /// Of ledgers that are archived in the background.
@@ -69,6 +70,30 @@ struct StatusLabel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: &'static str,
+}
+
+/// What became of a record of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExportOutcome {
+    /// It is an event.
+    Recorded,
+    /// It was one before.
+    Duplicate,
+    /// It tells nothing about an agent.
+    Skipped,
+    /// It has a fault.
+    Rejected,
+}
+
+impl ExportOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Duplicate => "duplicate",
+            Self::Skipped => "skipped",
+            Self::Rejected => "rejected",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -108,6 +133,9 @@ impl Metrics {
             connections_refused.clone(),
         );
         let notices = Family::default();
+        let exports = Family::default();
+        let of_exports = "Records of OpenTelemetry exports, by what became of them";
+        registry.register("otlp_records", of_exports, exports.clone());
         registry.register("notices", "Tries to tell of something, by what came of them", notices.clone());
         Self {
             registry,
@@ -118,6 +146,7 @@ impl Metrics {
             followers,
             ingests,
             notices,
+            exports,
             lagged,
             archives: Tallies::default(),
         }
@@ -130,6 +159,13 @@ impl Metrics {
     /// One more try to tell of something: `delivered`, `failed`, or `given_up` for good.
     pub(crate) fn count_notice(&self, outcome: &'static str) {
         self.notices.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// So many records of exports with this outcome.
+    pub(crate) fn count_export(&self, outcome: ExportOutcome, records: u64) {
+        if records > 0 {
+            self.exports.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc_by(records);
+        }
     }
 
     /// One more follower, until what is returned is dropped.

@@ -7,11 +7,12 @@ mod origin_guard;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{delete, get, post, put};
 use bitacora_api::paths;
 
 use crate::api::Api;
+use crate::exports::tell_in_protocol;
 use crate::problem::{Code, Problem};
 use crate::resources::govern::{
     approvals, breakers, budgets, clock, contracts, decide, decisions, grants, hooks, imports, mode, outcome,
@@ -23,13 +24,14 @@ use crate::resources::read::{
     calls, checkpoints, contract_history, costs, events, gaps, head, proofs, receipts, resolutions, runs,
     schemas, sessions, tiles, tool_usage, tree_head,
 };
-use crate::resources::write::{annotations, append, checkpoint_acts, contents, ingest};
+use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 
 /// Returns the router of every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
     govern_routes(read_routes(write_routes(service_routes(Router::new()))))
         .route_layer(from_fn_with_state(Arc::clone(&api), access_guard::guard))
         .route_layer(from_fn_with_state(Arc::clone(&api), doubt::tell))
+        .route_layer(from_fn(tell_in_protocol))
         .fallback(no_such_resource)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&api), origin_guard::guard))
@@ -59,6 +61,12 @@ fn write_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::EVENTS, get(events::list).post(append::append))
         .route(paths::INGEST, post(ingest::ingest))
         .route(paths::STREAM_INGEST, post(ingest::ingest))
+        .route(paths::LEDGER_OTLP_TRACES, post(exports::ledger_traces))
+        .route(paths::LEDGER_OTLP_LOGS, post(exports::ledger_logs))
+        .route(paths::LEDGER_OTLP_METRICS, post(exports::ledger_metrics))
+        .route(paths::OTLP_TRACES, post(exports::traces))
+        .route(paths::OTLP_LOGS, post(exports::logs))
+        .route(paths::OTLP_METRICS, post(exports::metrics))
         .route(paths::STREAM_EVENTS, get(events::list).post(append::append))
         .route(paths::CHECKPOINTS, get(checkpoints::list))
         .route(

@@ -41,6 +41,7 @@ mod service;
 mod session;
 mod stop;
 mod suggestion;
+mod telemetry;
 mod text;
 mod tool;
 mod trust;
@@ -151,6 +152,10 @@ pub use stop::{AgentResumed, AgentSuspended, PanicEngaged, PanicReleased};
 pub use suggestion::{
     MAX_SUGGESTION_EVIDENCE, SuggestionAccepted, SuggestionKind, SuggestionMade, SuggestionRejected,
     suggestion_id,
+};
+pub use telemetry::{
+    ReportedTime, SelfReported, TELEMETRY_PREFIX, TelemetryAgent, TelemetryAttributes, TelemetryDecision,
+    TelemetryEvent, TelemetryModel, TelemetryName, TelemetrySignal, TelemetryStatus, TelemetryTool,
 };
 pub use text::{
     AgentName, BoundedRef, BoundedText, FreeText, Name, NameRef, PathText, TEXT_PATTERN, TextError,

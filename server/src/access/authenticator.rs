@@ -136,6 +136,31 @@ impl Authenticator {
         found
     }
 
+    /// Returns the one open ledger to which the sender may write; of several `main`.
+    pub(crate) fn written_ledger(&self, credentials: &Credentials) -> Result<LedgerName, Problem> {
+        let slots = self.ledgers.all();
+        let mut written = Vec::new();
+        for (name, slot) in slots.iter() {
+            let Slot::Open(ledger) = slot else { continue };
+            let identity = self.of_ledger(ledger.ledger(), credentials);
+            if identity.is_ok_and(|identity| suffices(identity.role, Role::Agent)) {
+                written.push(name);
+            }
+        }
+        match written[..] {
+            [] => Err(unauthorized("no open ledger lets this sender write")),
+            [only] => Ok(only.clone()),
+            _ => {
+                let main = written.into_iter().find(|name| name.as_str() == MAIN_LEDGER).cloned();
+                main.ok_or_else(|| {
+                    let detail = "several ledgers take this token: name one in the header Bitacora-Ledger, \
+                                  or export to /v1/ledgers/{ledger}/otlp";
+                    Problem::new(Code::BadHeader, detail)
+                })
+            }
+        }
+    }
+
     fn of_ledger(&self, ledger: &Ledger, credentials: &Credentials) -> Result<Identity, Problem> {
         let now = self.ledgers.time_in(ledger);
         let Some(token) = &credentials.token else {

@@ -19,7 +19,7 @@ pub(crate) struct Caller(Arc<CallerIdentity>);
 
 struct CallerIdentity {
     identity: Identity,
-    credentials: Credentials,
+    credentials: Arc<Credentials>,
     /// The ledger that knows them, where the path names one.
     ledger: Option<LedgerName>,
     /// As whom they share what there is only so much of.
@@ -45,7 +45,7 @@ impl Caller {
         key: CallerKey,
         lane: Lane,
     ) -> Self {
-        Self(Arc::new(CallerIdentity { identity, credentials, ledger, key, lane }))
+        Self(Arc::new(CallerIdentity { identity, credentials: Arc::new(credentials), ledger, key, lane }))
     }
 
     /// As whom they share what there is only so much of.
@@ -106,6 +106,25 @@ impl Caller {
         authenticator: &Authenticator,
     ) -> Result<Option<PrincipalCreated>, Problem> {
         authenticator.first_admin(&self.0.credentials)
+    }
+
+    /// Returns the ledger that the caller writes to where neither the path nor a header names one.
+    pub(crate) fn own_ledger(&self, authenticator: &Authenticator) -> Result<LedgerName, Problem> {
+        authenticator.written_ledger(&self.0.credentials)
+    }
+
+    /// Returns the same caller in this ledger, which no path names, if they may write there.
+    pub(crate) fn writing_to(
+        &self,
+        authenticator: &Authenticator,
+        ledger: LedgerName,
+    ) -> Result<Self, Problem> {
+        let identity = authenticator.identify(Some(&ledger), &self.0.credentials)?;
+        must_suffice(&identity, Role::Agent)?;
+        let key = CallerKey::new(&format!("{ledger}/{}", identity.actor));
+        let credentials = Arc::clone(&self.0.credentials);
+        let (ledger, lane) = (Some(ledger), self.0.lane);
+        Ok(Self(Arc::new(CallerIdentity { identity, credentials, ledger, key, lane })))
     }
 
     /// Checks that the caller may administer this ledger, which no path names.

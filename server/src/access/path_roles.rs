@@ -16,8 +16,8 @@ pub(crate) enum Access {
     Open,
     /// This role, or one that may all that it may.
     Role(Role),
-    /// The same in the ledger that the body names, which the resource asks for once it has read that; and in some ledger, before the
-    /// body is read at all.
+    /// The same in the ledger that the request names elsewhere than in its path, which the resource asks for once it has read
+    /// that; and in some ledger, before the body is read at all.
     Named(Role),
 }
 
@@ -25,6 +25,8 @@ pub(crate) enum Access {
 const READ: Access = Access::Role(Role::Auditor);
 /// Writing; `bitacora_governance` decides which types of events.
 const WRITE: Access = Access::Role(Role::Agent);
+/// Writing to a ledger that the token or a header names.
+const WRITE_ONE: Access = Access::Named(Role::Agent);
 /// Governing agents.
 const GOVERN: Access = Access::Role(Role::Operator);
 /// Administering the service.
@@ -55,6 +57,12 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::STREAM_EVENTS, READ),
     ("POST", paths::STREAM_EVENTS, WRITE),
     ("POST", paths::STREAM_INGEST, WRITE),
+    ("POST", paths::LEDGER_OTLP_TRACES, WRITE),
+    ("POST", paths::LEDGER_OTLP_LOGS, WRITE),
+    ("POST", paths::LEDGER_OTLP_METRICS, WRITE),
+    ("POST", paths::OTLP_TRACES, WRITE_ONE),
+    ("POST", paths::OTLP_LOGS, WRITE_ONE),
+    ("POST", paths::OTLP_METRICS, WRITE_ONE),
     ("GET", paths::INCLUSION, READ),
     ("GET", paths::CONSISTENCY, READ),
     ("GET", paths::TILE, READ),

@@ -11,7 +11,7 @@ use crate::http::body::{ContentEncoding, MAX_ZSTD_WINDOW_LOG};
 use crate::limits::INGEST_STEP_BYTES;
 
 /// Pieces go in as they come, plain bytes come out, never more than [`INGEST_STEP_BYTES`] or a piece at a time.
-pub(super) enum BodyDecoder {
+pub(crate) enum BodyDecoder {
     Plain(Pieces),
     Gzip(MultiGzDecoder<Pieces>),
     Zstd(zstd::stream::read::Decoder<'static, Pieces>),
@@ -19,7 +19,7 @@ pub(super) enum BodyDecoder {
 
 /// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// There may be more.
     More,
     /// The next piece is needed.
@@ -29,7 +29,7 @@ pub(super) enum Step {
 }
 
 impl BodyDecoder {
-    pub(super) fn new(encoding: Option<ContentEncoding>) -> io::Result<Self> {
+    pub(crate) fn new(encoding: Option<ContentEncoding>) -> io::Result<Self> {
         let pieces = Pieces::default();
         Ok(match encoding {
             None => Self::Plain(pieces),
@@ -43,7 +43,7 @@ impl BodyDecoder {
     }
 
     /// Adds the next piece of the upload; `None` at its end.
-    pub(super) fn push(&mut self, piece: Option<Bytes>) {
+    pub(crate) fn push(&mut self, piece: Option<Bytes>) {
         let pieces = match self {
             Self::Plain(pieces) => pieces,
             Self::Gzip(decoder) => decoder.get_mut(),
@@ -56,7 +56,7 @@ impl BodyDecoder {
     }
 
     /// Decompresses some more.
-    pub(super) fn step(&mut self, out: &mut Vec<u8>) -> io::Result<Step> {
+    pub(crate) fn step(&mut self, out: &mut Vec<u8>) -> io::Result<Step> {
         let reader: &mut dyn Read = match self {
             Self::Plain(pieces) => return Ok(pieces.pass_on(out)),
             Self::Gzip(decoder) => decoder,
@@ -77,7 +77,7 @@ impl BodyDecoder {
 
 /// Pieces as they came. If none is left, but more may come, reading them would block.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     waiting: VecDeque<Bytes>,
     ended: bool,
 }

@@ -26,6 +26,7 @@ mod contents;
 mod deciding;
 mod doubt;
 mod event_stream;
+mod exports;
 mod following;
 mod framing;
 mod governed;

@@ -65,10 +65,19 @@ fn the_committed_document_is_the_one_that_is_served() {
         for method in operations.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
             // No parameter reads its state before the query is looked at.
             let answer = service.request(&method, &format!("{target}?faill_if=1"), &[], b"");
+            if is_export(path) {
+                assert!(answer.expect(400).text().contains("bad-query"), "{method} {path}");
+                continue;
+            }
             let problem = answer.expect_problem(400, "bad-query");
             assert_eq!(problem["errors"][0]["parameter"], "faill_if", "{method} {path}");
         }
     }
+}
+
+/// Returns `true` if errors at a path are in the words of OTLP.
+pub(crate) fn is_export(path: &str) -> bool {
+    ["/v1/traces", "/v1/logs", "/v1/metrics"].iter().any(|end| path.ends_with(end))
 }
 
 /// Every object in a body says which members there are, and every text what it may be.

@@ -8,13 +8,14 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
     ("bitacora-http-guard", &[]),
     ("bitacora-shell", &[]),
     ("bitacora-harness", &["api"]),
+    ("bitacora-otlp", &["formats", "vocabulary"]),
     ("bitacora-redaction", &["formats"]),
     ("bitacora-governance", &["formats", "vocabulary", "shell"]),
     ("bitacora-ledger", &["formats", "vocabulary", "governance", "redaction"]),
@@ -27,6 +28,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "api",
             "http-guard",
             "harness",
+            "otlp",
             "formats",
             "vocabulary",
             "governance",

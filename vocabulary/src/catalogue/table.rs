@@ -12,9 +12,9 @@ use crate::{
     PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
     RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunOverdue,
     RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
-    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, ToolBlocked, ToolChanged,
-    ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet, TurnEnded, TurnStarted,
+    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, TelemetryAgent, TelemetryDecision,
+    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
@@ -396,6 +396,31 @@ pub static EVENT_TYPES: &[EventType] = &[
         EventWriter::Operators,
         "An operator does not take a suggestion; recorded by answering it.",
         r#"{"suggestion":"s-5","note":"too wide"}"#,
+    ),
+    EventType::of::<TelemetryAgent>(
+        EventWriter::Anyone,
+        "An agent or a workflow was made or called, as its own telemetry says.",
+        r#"{"assurance":"self_reported","signal":"span","name":"invoke_agent planner","operation":"invoke_agent","agent":"planner","agent_id":"a-7","model":"gpt-5","provider":"openai","tokens":{"in":1200,"out":80},"status":"error","error_type":"timeout","duration_ms":5120,"ended":"2026-11-20T13:00:05.12Z","service":"support","scope":"my.agents","parent":"00f067aa0ba902b7","body":"x","attributes":{"gen_ai.output.type":"text"}}"#,
+    ),
+    EventType::of::<TelemetryDecision>(
+        EventWriter::Anyone,
+        "A coding agent's own rules or user decided about a call, as its own telemetry says.",
+        r#"{"assurance":"self_reported","signal":"log","name":"claude_code.tool_decision","tool":"Bash","call":"toolu_01","decision":"reject","by":"user_reject","status":"ok","error_type":"none","duration_ms":1,"ended":"2026-11-20T13:00:05Z","service":"claude-code","scope":"com.anthropic.claude_code.events","parent":"00f067aa0ba902b7","body":"x","attributes":{"event.sequence":3}}"#,
+    ),
+    EventType::of::<TelemetryEvent>(
+        EventWriter::Anyone,
+        "Another record of an agent's telemetry.",
+        r#"{"assurance":"self_reported","signal":"log","name":"claude_code.user_prompt","operation":"plan","status":"ok","error_type":"none","duration_ms":1,"ended":"2026-11-20T13:00:05Z","service":"claude-code","scope":"com.anthropic.claude_code.events","parent":"00f067aa0ba902b7","body":"x","attributes":{"prompt_length":34}}"#,
+    ),
+    EventType::of::<TelemetryModel>(
+        EventWriter::Anyone,
+        "A model was called, as its caller's telemetry says.",
+        r#"{"assurance":"self_reported","signal":"span","name":"chat gpt-5","operation":"chat","model":"gpt-5","provider":"openai","tokens":{"in":1200,"out":80,"cache_read":1000,"cache_write":10},"cost_micro_usd":1830,"status":"ok","error_type":"none","duration_ms":900,"ended":"2026-11-20T13:00:05Z","service":"support","scope":"my.agents","parent":"00f067aa0ba902b7","body":"x","attributes":{"gen_ai.response.id":"r1"}}"#,
+    ),
+    EventType::of::<TelemetryTool>(
+        EventWriter::Anyone,
+        "A tool ran, as its caller's telemetry says.",
+        r#"{"assurance":"self_reported","signal":"span","name":"execute_tool get_weather","tool":"get_weather","call":"call_1","status":"ok","error_type":"none","duration_ms":12,"ended":"2026-11-20T13:00:05Z","service":"support","scope":"my.agents","parent":"00f067aa0ba902b7","body":"x","attributes":{"gen_ai.tool.type":"function"}}"#,
     ),
     EventType::of::<ToolBlocked>(
         EventWriter::Anyone,

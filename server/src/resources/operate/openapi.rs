@@ -26,7 +26,7 @@ use crate::resources::read::{
     calls, checkpoints, contract_history, costs, events, gaps, head, proofs, receipts, resolutions, runs,
     schemas, sessions, tiles, tool_usage, tree_head,
 };
-use crate::resources::write::{annotations, append, checkpoint_acts, contents, ingest};
+use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 use bitacora_api::{
     CheckpointCopyRequest, CheckpointForkRequest, CheckpointWritesRequest, EndLine, FaultAnswer,
     ProblemAnswer,
@@ -57,6 +57,12 @@ pub(crate) async fn document() -> impl IntoResponse {
     paths(
         append::append,
         ingest::ingest,
+        exports::ledger_traces,
+        exports::ledger_logs,
+        exports::ledger_metrics,
+        exports::traces,
+        exports::logs,
+        exports::metrics,
         events::list,
         events::show,
         head::head,
