@@ -119,6 +119,7 @@ fn connection(folder: &TempDir) -> Connection {
         enforce: true,
         wait_s: 0,
         state: folder.path().join("state"),
+        connected: None,
     }
 }
 

@@ -5,7 +5,7 @@ mod first_policy;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bitacora_api::{ModeRequest, ModeScopeAnswer};
 use bitacora_connect::{
@@ -225,7 +225,13 @@ fn connection(
         enforce: arguments.enforce,
         wait_s: arguments.wait.0.as_secs(),
         state: target.places.state_of(&target.name),
+        connected: microseconds_now(),
     })
+}
+
+fn microseconds_now() -> Option<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(now.as_micros()).ok()
 }
 
 fn report(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -39,6 +39,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
     ("bitacora-connect", &["api", "client", "harness", "redaction"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
+    ("bitacora-watch", &["api", "client", "connect", "formats", "harness", "import", "redaction"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
     ("bitacora-report", &["api", "formats"]),
     (
@@ -65,6 +66,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "harness",
             "verify",
             "import",
+            "watch",
             "replay",
             "report",
             "bench",
@@ -128,6 +130,7 @@ const WALLED: [(&str, &[&str]); 12] = [
             "bitacora-client",
             "bitacora-connect",
             "bitacora-import",
+            "bitacora-watch",
             "bitacora-bench",
             "bitacora-cli",
             "bitacora-tests",
