@@ -20,9 +20,11 @@ mod tail;
 mod tests;
 mod told;
 mod watcher;
+mod watches;
 
 pub use error::{TranscriptFault, WatchError};
 pub use limits::{GRACE, POLL};
 pub use status::{STALE_AFTER, WatchStatus, read_status};
 pub use told::Told;
 pub use watcher::Watcher;
+pub use watches::Watches;

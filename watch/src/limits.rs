@@ -8,6 +8,8 @@ pub const POLL: Duration = Duration::from_secs(1);
 pub const GRACE: Duration = Duration::from_secs(20);
 /// The pause between two searches for new transcripts.
 pub(crate) const SEARCH_EVERY: Duration = Duration::from_secs(3);
+/// The pause between two looks for connections that came, changed or went.
+pub(crate) const RELOAD_EVERY: Duration = Duration::from_secs(5);
 /// The pause between two writings of positions and status.
 pub(crate) const SAVE_EVERY: Duration = Duration::from_secs(5);
 /// The age at which a call without a result is decided like one that ran: its session was killed.
