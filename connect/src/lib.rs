@@ -14,6 +14,7 @@ mod settings_file;
 mod spool;
 #[cfg(test)]
 mod tests;
+mod watch_unit;
 
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
@@ -22,3 +23,4 @@ pub use install::{Disconnected, HookProgram, InstallError, install, marker, unin
 pub use places::Places;
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};
 pub use spool::{Spool, SpoolCounts};
+pub use watch_unit::{WatchUnit, WatchUnitError};
