@@ -49,6 +49,7 @@ use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
 use crate::commands::verify::VerifyArguments;
+use crate::commands::watch::WatchArguments;
 use crate::help;
 use crate::options::global::Global;
 
@@ -170,6 +171,8 @@ pub(crate) enum ProgramCommand {
     Disconnect(DisconnectArguments),
     /// Check connected coding agents, and say how to mend what fails.
     Doctor(DoctorArguments),
+    /// Watch the transcripts of connected coding agents for calls that dodged the gate.
+    Watch(WatchArguments),
     /// Run as the hook of a harness, as `connect` sets it up.
     Hook(HookCommandArguments),
     /// Serve the ledgers of the data folder over HTTP.

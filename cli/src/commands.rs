@@ -44,3 +44,4 @@ pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod verify;
+pub(crate) mod watch;

@@ -157,6 +157,7 @@ const GROUPS: [CommandGroup; 5] = [
             ),
             command("disconnect", &["url", "token_file", "ledger"], "bitacora disconnect claude"),
             command("doctor", &["wide"], "bitacora doctor\nbitacora doctor claude"),
+            command("watch", &[], "bitacora watch\nbitacora watch --once"),
             command("hook", &[], "bitacora hook claude --connection claude.json"),
             command("status", REMOTE, "bitacora status\nbitacora status --json"),
             command("quickstart", &["ledger"], "bitacora quickstart"),

@@ -50,6 +50,9 @@ pub struct Connection {
     pub wait_s: u64,
     /// The folder of its spool, and of calls that wait for their end.
     pub state: PathBuf,
+    /// The time of the first connecting, microseconds since 1970. Calls before it were nobody's to ask about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected: Option<u64>,
 }
 
 impl Connection {
@@ -94,6 +97,15 @@ impl Connection {
         write_private(path, &text).map_err(unusable)
     }
 
+    /// Returns the folder of the one project that is connected; `None` where all of this user's are.
+    #[must_use]
+    pub fn project(&self) -> Option<&Path> {
+        if self.name == self.harness {
+            return None;
+        }
+        self.settings.parent()?.parent()
+    }
+
     /// Returns the service's address.
     ///
     /// # Errors
@@ -122,13 +134,19 @@ impl Connection {
 }
 
 /// Makes a folder, and those above it, that only its user may enter.
-pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// The folder cannot be made.
+pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Writes a file that only its user may read, beside its place first, so that no reader sees half of it.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// The file cannot be written; it is as it was.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();

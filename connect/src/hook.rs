@@ -26,6 +26,7 @@ use tokio::time::timeout;
 
 pub use self::arguments::HookArguments;
 use self::delivery::deliver_before;
+pub use self::delivery::{Delivered, deliver_spooled};
 use self::open_calls::OpenCalls;
 use crate::connection::Connection;
 use crate::error::HookFailure;

@@ -89,6 +89,8 @@ pub fn install(
         Some(earlier) if found.as_deref() == Some(earlier.written.as_str()) => earlier.original.clone(),
         _ => found.as_deref().map(|text| without_ours(text, file, &settings)).transpose()?,
     };
+    // Connecting again changes the hooks, and not the time since which calls are asked about.
+    connection.connected = earlier.as_ref().and_then(|earlier| earlier.connected).or(connection.connected);
     let entry = hook_entry(&connection, dialect, program, file);
     let text = connection.original.as_deref().unwrap_or_default();
     connection.written = dialect

@@ -14,11 +14,13 @@ mod settings_file;
 mod spool;
 #[cfg(test)]
 mod tests;
+mod watch_unit;
 
-pub use connection::Connection;
+pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
-pub use hook::{HookArguments, HookExit, run_hook};
+pub use hook::{Delivered, HookArguments, HookExit, deliver_spooled, run_hook};
 pub use install::{Disconnected, HookProgram, InstallError, install, marker, uninstall};
 pub use places::Places;
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};
 pub use spool::{Spool, SpoolCounts};
+pub use watch_unit::{WatchUnit, WatchUnitError};

@@ -26,5 +26,9 @@ pub(crate) const DELIVERY_TIME: Duration = Duration::from_millis(500);
 pub(crate) const TRANSCRIPT_TAIL_BYTES: u64 = 64 * 1024;
 /// The most bytes of a connection's file.
 pub(crate) const MAX_CONNECTION_BYTES: u64 = 4 * 1024 * 1024;
+/// The most bytes of a unit of systemd.
+pub(crate) const MAX_UNIT_BYTES: u64 = 64 * 1024;
+/// The most files of connections that are listed.
+pub(crate) const MAX_CONNECTIONS: usize = 1_000;
 /// The most bytes of a settings file.
 pub(crate) const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;

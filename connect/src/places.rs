@@ -1,8 +1,11 @@
 //! The folders in which connections and their state lie.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::ConnectionError;
+use crate::limits::MAX_CONNECTIONS;
 
 /// The variable that names one folder for everything, instead of the user's own.
 const OWN_HOME: &str = "BITACORA_CONNECT_HOME";
@@ -47,6 +50,27 @@ impl Places {
     #[must_use]
     pub fn connection(&self, name: &str) -> PathBuf {
         self.connections.join(format!("{name}.json"))
+    }
+
+    /// Returns the files of all connections, sorted.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn all_connections(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.connections) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut files = Vec::new();
+        for entry in entries.take(MAX_CONNECTIONS) {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
     }
 
     /// Returns the folder of a connection's state: its spool, and the calls that wait for their end.

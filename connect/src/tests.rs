@@ -122,6 +122,7 @@ fn connection(folder: &TempDir) -> Connection {
         enforce: true,
         wait_s: 0,
         state: folder.path().join("state"),
+        connected: None,
     }
 }
 
@@ -260,4 +261,34 @@ fn only_a_call_that_waits_is_blocked_and_the_rest_is_spooled() {
     assert_eq!(exit.code, 0, "{}", exit.stderr);
     let spool = Spool::of(&connection.state, &token(7));
     assert_eq!(spool.counts().unwrap().files, 1);
+}
+
+#[test]
+fn the_unit_of_the_watch_is_written_and_only_an_unchanged_one_removed() {
+    let folder = tempdir().unwrap();
+    let home = folder.path().to_str().unwrap().to_owned();
+    let variable = |name: &str| match name {
+        "HOME" => Some(home.clone()),
+        "CODEX_HOME" => Some("/home/ana/my \"100%\" codex".to_owned()),
+        _ => None,
+    };
+    let unit = WatchUnit::of_user(variable).unwrap();
+    assert!(!unit.remove().unwrap());
+    let program = Path::new("/opt/my tools/bitacora");
+    unit.write(program, variable).unwrap();
+    unit.write(program, variable).unwrap();
+    let text = fs::read_to_string(unit.path()).unwrap();
+    assert!(text.contains("ExecStart=\"/opt/my tools/bitacora\" watch\n"), "{text}");
+    assert!(text.contains(r#"Environment="CODEX_HOME=/home/ana/my \"100%%\" codex""#), "{text}");
+    let wants = folder.path().join(".config/systemd/user/default.target.wants");
+    fs::create_dir(&wants).unwrap();
+    symlink(unit.path(), wants.join(WatchUnit::NAME)).unwrap();
+    symlink("/elsewhere.service", wants.join("other.service")).unwrap();
+    assert!(unit.remove().unwrap());
+    assert!(!unit.path().exists());
+    assert_eq!(fs::read_dir(&wants).unwrap().count(), 1, "another's link stays");
+    fs::write(unit.path(), text.replace("Restart=on-failure", "Restart=always")).unwrap();
+    assert!(matches!(unit.remove(), Err(WatchUnitError::Foreign { .. })));
+    assert!(matches!(unit.write(program, variable), Err(WatchUnitError::Foreign { .. })));
+    assert!(fs::read_to_string(unit.path()).unwrap().contains("Restart=always"));
 }

@@ -13,6 +13,7 @@ mod format;
 mod gap;
 mod json_text;
 mod lane;
+mod live;
 mod mapped_events;
 mod mapping;
 mod outcome;
@@ -34,6 +35,7 @@ pub use flow::{ImportDescription, ImportError, ImportFlow, ImportProgress, Inter
 pub use format::Format;
 pub use json_text::{JsonObject, json_array, json_text};
 pub use lane::RejectedEvent;
+pub use live::{LiveTranscript, TranscriptContext, TranscriptForm, UnreadableLine};
 pub use mapping::{LineMapping, MappingError, Pointer, Template};
 pub use reader::ImportPlan;
 pub use records::{OpenFile, ReadProgress, Record, Records};

@@ -87,6 +87,22 @@ impl Transcript {
         MappedEvents { events, without_outcome, passed_over: None }
     }
 
+    /// Returns the id of the answer that the next line may continue.
+    pub(crate) fn open_answer(&self) -> Option<&str> {
+        self.partial.as_ref().map(|partial| partial.id.as_str())
+    }
+
+    /// Returns `true` if a line of that answer says why it stopped: such a line is written at its end.
+    pub(crate) fn has_ended_answer(&self) -> bool {
+        self.partial.as_ref().is_some_and(|partial| partial.stop_reason.is_some())
+    }
+
+    /// Returns the event of that answer, if it has ended.
+    pub(crate) fn take_ended_answer(&mut self) -> Option<EventDraft> {
+        let ended = self.partial.take_if(|partial| partial.stop_reason.is_some());
+        ended.map(PartialMessage::into_event)
+    }
+
     fn assistant(&mut self, entry: &TranscriptEntry<'_>) -> Result<MappedEvents, MappingRefusal> {
         let origin = LineOrigin::of(entry)?;
         let message = entry.message("assistant")?;

@@ -25,14 +25,21 @@ class Harness:
     def variables(self):
         raise NotImplementedError
 
-    def start(self, folder=None):
+    def without_hooks(self):
+        """The options with which no hook runs."""
+        return []
+
+    def start(self, folder=None, options=()):
         return subprocess.Popen(
-            self.command(), env=self.bitacora.environment(**self.variables()), cwd=folder or self.bitacora.project,
+            [*self.command(), *options], env=self.bitacora.environment(**self.variables()), cwd=folder or self.bitacora.project,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
 
-    def run(self):
-        process = self.start()
+    def run_without_hooks(self):
+        return self.run(self.without_hooks())
+
+    def run(self, options=()):
+        process = self.start(options=options)
         try:
             output, _ = process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -46,6 +53,9 @@ class Claude(Harness):
 
     def command(self):
         return ["claude", "-p", "go", "--allowedTools", "Bash", "--output-format", "json"]
+
+    def without_hooks(self):
+        return ["--settings", json.dumps({"disableAllHooks": True})]
 
     def variables(self):
         return {
@@ -71,6 +81,9 @@ class Codex(Harness):
         # Codex runs new hooks after its user has looked at them; this flag stands for the look.
         return ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"]
 
+    def without_hooks(self):
+        return ["-c", "features.hooks=false"]
+
     def variables(self):
         return {"SCRIPTED_KEY": "none"}
 
@@ -88,6 +101,18 @@ class Gemini(Harness):
 
     def command(self):
         return ["gemini", "-m", "gemini-2.5-flash", "-p", "go", "--yolo"]
+
+    def run_without_hooks(self):
+        """Gemini CLI has no option for it: its settings lack them for one run."""
+        file = self.bitacora.home / self.settings
+        with_hooks = file.read_text()
+        settings = json.loads(with_hooks)
+        del settings["hooks"]
+        file.write_text(json.dumps(settings))
+        try:
+            return self.run()
+        finally:
+            file.write_text(with_hooks)
 
     def variables(self):
         return {

@@ -77,6 +77,20 @@ class Bitacora:
             raise AssertionError(f"{arguments} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
+    def spawn(self, *arguments):
+        """Starts a command that goes on. It has no token but those of connections."""
+        log = open(self.folder / "spawned.log", "ab")
+        return subprocess.Popen([PROGRAM, *arguments], env=self.environment(), cwd=self.project, stdout=log, stderr=log)
+
+    def end(self, process):
+        process.terminate()
+        if process.wait(PATIENCE_S):
+            raise AssertionError(f"{process.args} ended with {process.returncode}")
+
+    def forget_positions(self):
+        for file in (self.home / ".local/state/bitacora").glob("*/watch-positions"):
+            file.unlink()
+
     def events(self, kind):
         """The events of a type, the oldest first."""
         token = (self.folder / "keyring.admin-token").read_text().strip()

@@ -11,6 +11,7 @@ import unittest
 from harness import Claude, Codex, Gemini
 from model_server import ScriptedModel
 from service import Bitacora, PATIENCE_S
+from watch_tests import WatchTests
 
 # The starter denies this push everywhere, reviews programs that it does not know, and allows looking in people's projects only.
 ALLOWED = "ls"
@@ -30,7 +31,7 @@ def wait_for(found):
     raise TimeoutError("waited in vain")
 
 
-class HookTests:
+class HookTests(WatchTests):
     """What holds for each harness."""
 
     harness_type = None

@@ -5,12 +5,12 @@ mod first_policy;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bitacora_api::{LedgerAnswer, ModeRequest, ModeScopeAnswer};
 use bitacora_connect::{
-    Connection, ConnectionError, Disconnected, HookProgram, InstallError, Places, SettingsScope, install,
-    settings_path, uninstall,
+    Connection, ConnectionError, Disconnected, HookProgram, InstallError, Places, SettingsScope, WatchUnit,
+    WatchUnitError, install, settings_path, uninstall,
 };
 use bitacora_data_folder::generate_token;
 use bitacora_harness::Dialect;
@@ -84,6 +84,9 @@ pub(crate) struct ConnectArguments {
     /// The time for which a call that needs an approval is held where its user cannot be asked.
     #[arg(long, value_name = "TIME", default_value = DEFAULT_WAIT)]
     wait: Wait,
+    /// Write a systemd unit of this user that keeps `bitacora watch` running.
+    #[arg(long)]
+    watch: bool,
     /// Publish no policy where the ledger has none. Without a policy an enforced call is denied.
     #[arg(long)]
     no_policy: bool,
@@ -118,6 +121,8 @@ pub(crate) enum ConnectFailure {
         "the ledger names no key that it signs answers with; the service is of an earlier version, or the ledger is not open"
     )]
     NoAnswerKey,
+    #[error(transparent)]
+    Unit(#[from] WatchUnitError),
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
 }
@@ -191,7 +196,9 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     let program = HookProgram::beside(&program);
     let connection =
         install(connection, &target.file, target.dialect, &program).map_err(ConnectFailure::from)?;
-    report(&connection, &target, &program, published.as_deref(), context)
+    report(&connection, &target, &program, published.as_deref(), context)?;
+    say_watch(arguments.watch, context)?;
+    Ok(Exit::Done)
 }
 
 /// The service's address, and the key of its answers.
@@ -240,7 +247,38 @@ fn connection(
         enforce: arguments.enforce,
         wait_s: arguments.wait.0.as_secs(),
         state: target.places.state_of(&target.name),
+        connected: microseconds_now(),
     })
+}
+
+fn microseconds_now() -> Option<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(now.as_micros()).ok()
+}
+
+/// Writes the unit of the watch where it is asked for, and says how the watch is started.
+fn say_watch(is_asked: bool, context: &mut CommandContext) -> Result<(), CommandError> {
+    if !is_asked {
+        return context.say("watch      `bitacora watch` finds calls that dodge the gate; --watch writes a systemd unit for it");
+    }
+    let variable = |name: &str| env::var(name).ok();
+    let unit = WatchUnit::of_user(variable).map_err(ConnectFailure::from)?;
+    let program =
+        env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
+    unit.write(&program, variable).map_err(ConnectFailure::from)?;
+    context.say(format_args!(
+        "watch      {}; start it: systemctl --user daemon-reload && systemctl --user enable --now {}",
+        unit.path().display(),
+        WatchUnit::NAME
+    ))
+}
+
+/// Removes the unit of the watch with the last connection. Whether it was removed; an error is one to tell.
+fn remove_unit(target: &Target) -> Result<bool, WatchUnitError> {
+    if target.places.all_connections().is_ok_and(|connections| connections.is_empty()) {
+        return WatchUnit::of_user(|name| env::var(name).ok())?.remove();
+    }
+    Ok(false)
 }
 
 fn report(
@@ -290,7 +328,8 @@ pub(crate) fn disconnect(
     let target = Target::of(arguments.harness, &arguments.scope)?;
     let connection = load(&target)?;
     let done = uninstall(&connection, &target.file).map_err(ConnectFailure::from)?;
-    // The settings are clean, whatever becomes of the token.
+    // The settings are clean, whatever becomes of the unit and the token.
+    let unit = remove_unit(&target);
     let revoked = revoke(&context.global, &connection.principal, Some("disconnected"));
     if context.is_json() {
         let settings = match done {
@@ -300,6 +339,7 @@ pub(crate) fn disconnect(
         };
         return context.print(&json!({
             "harness": connection.harness, "path": connection.settings, "settings": settings, "tokenRevoked": revoked.is_ok(),
+            "unitRemoved": matches!(unit, Ok(true)),
         }));
     }
     let place = connection.settings.display();
@@ -310,6 +350,14 @@ pub(crate) fn disconnect(
         }
         Disconnected::NothingThere => format!("settings   {place} held no hook of this connection"),
     })?;
+    match unit {
+        Ok(true) => context.say(format_args!(
+            "watch      removed {}; stop it: systemctl --user stop {0} && systemctl --user daemon-reload",
+            WatchUnit::NAME
+        ))?,
+        Ok(false) => {}
+        Err(error) => context.say(format_args!("watch      {error}"))?,
+    }
     context.say(match revoked {
         Ok(position) => format!("token      revoked at position {position}"),
         Err(error) => format!(

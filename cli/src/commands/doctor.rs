@@ -9,6 +9,7 @@ use bitacora_api::{HeadAnswer, LedgerAnswer, ModeAnswer};
 use bitacora_client::{Connection as ServiceConnection, percent_encoded};
 use bitacora_connect::{Connection, HookProgram, Spool, marker};
 use bitacora_harness::{Dialect, has_hooks};
+use bitacora_watch::{STALE_AFTER, read_status};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -93,6 +94,7 @@ impl Examination<'_> {
         self.settings();
         self.program();
         self.spool();
+        self.watch();
         self.service()
     }
 
@@ -144,6 +146,31 @@ impl Examination<'_> {
                 self.add("spool", found, Some("start the service; the next hook delivers them".to_owned()));
             }
             Err(error) => self.add("spool", error.to_string(), self.again()),
+        }
+    }
+
+    /// Says whether a watch runs, and how far it read. Without one nothing fails: calls that dodge the gate stay unseen.
+    fn watch(&mut self) {
+        let status = match read_status(self.connection) {
+            Ok(status) => status,
+            // `spool` and `service` say it.
+            Err(_) => return,
+        };
+        let Some(status) = status else {
+            return self.add("watch", "none ran yet; `bitacora watch` finds calls that dodge the gate", None);
+        };
+        let read =
+            format!("{} of {} bytes of {} transcripts", status.settled, status.bytes, status.transcripts);
+        if status.age() > STALE_AFTER {
+            let found = format!("none runs; the last one read {read}, {} s ago", status.age().as_secs());
+            return self.add("watch", found, Some("bitacora watch, or start its unit".to_owned()));
+        }
+        let faulty =
+            if status.faulty > 0 { format!(", {} with faults", status.faulty) } else { String::new() };
+        let found = format!("read {read}{faulty}; {} gaps, {} calls wait", status.gaps, status.waiting);
+        match status.failure {
+            Some(failure) => self.add("watch", failure, Some("bitacora serve".to_owned())),
+            None => self.add("watch", found, None),
         }
     }
 

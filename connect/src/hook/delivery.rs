@@ -1,39 +1,83 @@
-//! The delivery of spooled inputs, in their order, before a newer one is sent.
+//! The delivery of spooled inputs, in their order.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bitacora_client::{ClientError, Connection as ServiceConnection};
 use tokio::time::timeout;
 
+use crate::error::{HookFailure, SpoolError};
 use crate::limits::{DELIVERIES_OF_A_HOOK, DELIVERY_TIME, REPORT_PATIENCE};
 use crate::spool::Spool;
+
+/// The result of a delivery.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Inputs that the service took.
+    pub taken: usize,
+    /// Inputs that it will never take.
+    pub refused: usize,
+    /// Inputs of this connection that still wait. Files that it did not write are none.
+    pub left: usize,
+}
 
 /// Delivers what waits, as far as the time of one hook reaches. What is left waits for the next one. A fault here is no
 /// fault of the hook's own input.
 pub(super) async fn deliver_before(spool: &Spool, service: &mut ServiceConnection, key: &[u8; 32]) {
-    let Ok(waiting) = spool.waiting() else { return };
+    let _later = deliver(spool, service, key, DELIVERIES_OF_A_HOOK, DELIVERY_TIME).await;
+}
+
+/// Delivers at most so many spooled inputs, each once. Where another process delivers, all of them are left.
+///
+/// # Errors
+/// The spool cannot be read, or the service does not take what it should; the rest waits.
+pub async fn deliver_spooled(
+    spool: &Spool,
+    service: &mut ServiceConnection,
+    key: &[u8; 32],
+    most: usize,
+) -> Result<Delivered, HookFailure> {
+    deliver(spool, service, key, most, Duration::MAX).await
+}
+
+async fn deliver(
+    spool: &Spool,
+    service: &mut ServiceConnection,
+    key: &[u8; 32],
+    most: usize,
+    time: Duration,
+) -> Result<Delivered, HookFailure> {
+    let waiting = spool.waiting()?;
+    let mut done = Delivered::default();
     if waiting.is_empty() {
-        return;
+        return Ok(done);
     }
-    let Ok(Some(_lock)) = spool.lock() else { return };
+    let Some(_lock) = spool.lock()? else {
+        return Ok(Delivered { left: waiting.len(), ..done });
+    };
     let began = Instant::now();
-    for path in waiting.iter().take(DELIVERIES_OF_A_HOOK) {
-        if began.elapsed() >= DELIVERY_TIME {
-            return;
+    for (index, path) in waiting.iter().enumerate() {
+        if index >= most || began.elapsed() >= time {
+            done.left = waiting.len().saturating_sub(index);
+            return Ok(done);
         }
-        let Ok(input) = spool.read(path) else {
-            // Another process delivered it, or it is not this connection's. `doctor` counts what stays.
-            continue;
+        let input = match spool.read(path) {
+            Ok(input) => input,
+            // It is not this connection's, and stays. `doctor` counts it.
+            Err(SpoolError::Foreign { .. }) => continue,
+            // Another process delivered it.
+            Err(_) => continue,
         };
         let posted = service.post_signed(&input.path, super::JSON, input.body.into(), key);
         match timeout(REPORT_PATIENCE, posted).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(_)) => done.taken = done.taken.saturating_add(1),
             // It will never be taken.
-            Ok(Err(ClientError::Refused(refusal))) if super::is_final(refusal.problem.status) => {}
-            Ok(Err(_)) | Err(_) => return,
+            Ok(Err(ClientError::Refused(refusal))) if super::is_final(refusal.problem.status) => {
+                done.refused = done.refused.saturating_add(1);
+            }
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => return Err(HookFailure::Late(REPORT_PATIENCE.as_secs())),
         }
-        if spool.remove(path).is_err() {
-            return;
-        }
+        spool.remove(path)?;
     }
+    Ok(done)
 }

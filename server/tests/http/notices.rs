@@ -160,6 +160,31 @@ fn what_nobody_wants_is_given_up_in_the_open_and_the_next_is_told() {
 }
 
 #[test]
+fn a_call_that_dodged_the_gate_is_told_and_half_a_recording_from_elsewhere_is_not() {
+    let (url, told) = listen(&[]);
+    let service = governed(&url);
+    let gap = |call: &str, data: Value| {
+        let event = json!({"specversion": "1.0", "id": call, "source": "watch", "type": "coverage.gap",
+            "subject": "session/s", "session": "s", "call": call, "data": data});
+        service
+            .post("/v1/ledgers/main/events", "application/cloudevents+json", &event.to_string())
+            .expect(201);
+    };
+    gap("c1", json!({"call": "c1", "evidence": "a transcript", "missing": "outcome"}));
+    gap(
+        "c2",
+        json!({"call": "c2", "evidence": "a transcript", "missing": "decision", "assurance": "imported"}),
+    );
+    gap("c3", json!({"call": "c3", "evidence": "a transcript", "missing": "decision"}));
+    let notice = told.recv_timeout(PATIENCE).unwrap().json();
+    assert_eq!(
+        (&notice["type"], &notice["data"]["event"]["data"]["call"]),
+        (&json!("coverage.gap"), &json!("c3"))
+    );
+    assert!(told.recv_timeout(Duration::from_secs(1)).is_err(), "another gap is told");
+}
+
+#[test]
 fn a_restart_goes_on_where_it_was_left() {
     let (deaf, unheard) = listen(&[500; 100]);
     let mut service = governed(&deaf);

@@ -39,6 +39,7 @@ mod tailing;
 mod tampering;
 mod tokens;
 mod verifying;
+mod watching;
 mod witnessing;
 mod writing;
 

@@ -41,6 +41,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
     ("bitacora-connect", &["api", "client", "harness", "redaction"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
+    ("bitacora-watch", &["api", "client", "connect", "formats", "harness", "import", "redaction"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
     ("bitacora-report", &["api", "formats"]),
     (
@@ -67,6 +68,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
             "harness",
             "verify",
             "import",
+            "watch",
             "replay",
             "report",
             "bench",
@@ -130,6 +132,7 @@ const WALLED: [(&str, &[&str]); 12] = [
             "bitacora-client",
             "bitacora-connect",
             "bitacora-import",
+            "bitacora-watch",
             "bitacora-bench",
             "bitacora-cli",
             "bitacora-tests",

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitacora_formats::{After, LedgerName, Micros};
+use bitacora_formats::{After, Data, LedgerName, Micros};
 use bitacora_ledger::{Environment, Filter, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
-    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
+    ApprovalRequested, BreakerOpened, BudgetExceeded, CoverageGap, EventData, LedgerClockJumped, MissingHalf,
+    RunOverdue,
 };
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::sync::watch;
 
 use super::cursor::Cursor;
@@ -82,7 +85,7 @@ impl NoticeFollower {
                     continue;
                 }
             };
-            for stored in &page.events {
+            for stored in page.events.iter().filter(|stored| is_for_operators(stored)) {
                 self.deliver(&self.notice_of(stored)).await?;
                 self.keep(After::new(stored.position.get())).await;
             }
@@ -145,6 +148,7 @@ impl NoticeFollower {
             ApprovalRequested::KIND,
             LedgerClockJumped::KIND,
             RunOverdue::KIND,
+            CoverageGap::KIND,
         ];
         let kinds = kinds.map(str::to_owned).to_vec();
         let filter = Filter { kinds, since: self.since, ..Filter::default() };
@@ -179,6 +183,23 @@ impl NoticeFollower {
             tokio::task::spawn_blocking(move || work(&Cursor::new(folder, ledger), &environment)).await;
         worked.unwrap_or_else(|error| Err(std::io::Error::other(error)))
     }
+}
+
+/// Returns `false` for a gap that needs nobody's look: one of a recording made elsewhere, or of a call whose end alone is missing.
+fn is_for_operators(stored: &StoredEvent<'_>) -> bool {
+    /// The members of a gap that tell.
+    #[derive(Deserialize)]
+    struct GapMembers {
+        missing: MissingHalf,
+        #[serde(default)]
+        assurance: Option<IgnoredAny>,
+    }
+    if stored.event.kind != CoverageGap::KIND {
+        return true;
+    }
+    let Data::Json(json) = &stored.event.data else { return false };
+    serde_json::from_slice::<GapMembers>(json.as_bytes())
+        .is_ok_and(|gap| gap.missing == MissingHalf::Decision && gap.assurance.is_none())
 }
 
 fn age(time: Micros, now: Micros) -> Duration {

@@ -1,0 +1,145 @@
+//! What a transcript shows of calls and answers, as the events that are recorded of it.
+
+use bitacora_formats::limits::MAX_ID_BYTES;
+use bitacora_import::{EventDraft, JsonObject};
+use bitacora_redaction::Redactor;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::followed::SeenCall;
+
+/// The beginning of the sources of these events.
+const SOURCE: &str = "bitacora-watch";
+/// The beginning of the names of tools of servers. Their results have any words, so their words prove nothing.
+const SERVER_TOOLS: &str = "mcp_";
+/// The kind of error of a call that the harness refused before any hook.
+const REFUSED: &str = "tool_use_error";
+/// The beginning of such an error of a tool that did run.
+const FAILED_WITHIN: &str = "<tool_use_error>Error calling tool";
+/// The beginnings of results of calls that the harness's own rules refused.
+const NOT_PERMITTED: [&str; 2] = ["Claude requested permissions to ", "Permission to use "];
+
+/// The end of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallEnd {
+    /// `false` if the transcript proves that it did not run.
+    pub(crate) ran: bool,
+    /// `true` if its end proves that it ran.
+    pub(crate) surely_ran: bool,
+    /// Its status in one word.
+    pub(crate) status: String,
+}
+
+#[derive(Deserialize)]
+struct RequestData {
+    tool: String,
+    args: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct EndData {
+    status: String,
+    error_type: Option<String>,
+    summary: Option<String>,
+}
+
+/// Reads tool and arguments of a request.
+pub(crate) fn request_of(data: &str) -> Option<(String, String)> {
+    let RequestData { tool, args } = serde_json::from_str(data).ok()?;
+    Some((tool, args.get().to_owned()))
+}
+
+/// Reads how a call ended. A call ran, unless words of the harness itself say that it did not.
+pub(crate) fn end_of(tool: &str, data: &str) -> CallEnd {
+    let Ok(EndData { status, error_type, summary }) = serde_json::from_str(data) else {
+        return CallEnd { ran: true, surely_ran: false, status: "unknown".to_owned() };
+    };
+    let summary = summary.unwrap_or_default();
+    let is_refused = match (status.as_str(), error_type.as_deref()) {
+        ("rejected" | "blocked", _) => true,
+        (_, Some(REFUSED)) => !summary.starts_with(FAILED_WITHIN),
+        ("error", _) => NOT_PERMITTED.iter().any(|begin| summary.starts_with(begin)),
+        _ => false,
+    };
+    let surely_ran = status == "ok" || error_type.as_deref() == Some("exit_code");
+    CallEnd { ran: !is_refused || tool.starts_with(SERVER_TOOLS), surely_ran, status }
+}
+
+/// Returns the digest of tool and arguments, as the ledger keeps them: without secrets, whatever the blanks.
+pub(crate) fn args_key(tool: &str, args: &str) -> blake3::Hash {
+    let redacted = Redactor::new().redact_json(args.as_bytes()).map(|(json, _)| json);
+    let args = redacted.as_deref().unwrap_or(args.as_bytes());
+    let canonical = serde_json::from_slice::<Value>(args).map(|args| args.to_string());
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(tool.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(canonical.as_deref().unwrap_or_default().as_bytes());
+    hasher.finalize()
+}
+
+/// The reason why a call is a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dodge {
+    /// The gate has no record of it.
+    Unasked,
+    /// The gate said that it may not run.
+    NotAllowed,
+    /// No end of it follows, and the gate has no record of it.
+    Unfinished,
+}
+
+/// Returns the event of a call that dodged the gate. It has no arguments, because operators' notices have none.
+pub(crate) fn gap_event(harness: &str, file: &str, call: &SeenCall, dodge: Dodge) -> (EventDraft, String) {
+    let tool: String = call.tool.chars().take(256).collect();
+    let status = call.end.as_ref().map_or("unknown", |end| end.status.as_str());
+    let what = match dodge {
+        Dodge::Unasked => format!("`{tool}` ended ({status}), and the gate was not asked"),
+        Dodge::NotAllowed => format!("`{tool}` ran ({status}), although the gate did not allow it"),
+        Dodge::Unfinished => format!("`{tool}` has no end within an hour, and the gate was not asked"),
+    };
+    let evidence = format!("transcript {file} of {harness} at byte {}: {what}", call.at);
+    let data = JsonObject::new()
+        .text("call", &call.call)
+        .text("evidence", &evidence)
+        .text("missing", "decision")
+        .end();
+    let event = EventDraft {
+        id: bounded(format!("{}#{}#gap", call.session, call.call)),
+        source: format!("{SOURCE}/{harness}"),
+        kind: "coverage.gap".into(),
+        stream: format!("session/{}", call.session),
+        time: Some(call.time.clone()).filter(|time| !time.is_empty()),
+        session: Some(call.session.clone()),
+        run: call.run.clone(),
+        call: Some(call.call.clone()),
+        data,
+        ..EventDraft::default()
+    };
+    (event, evidence)
+}
+
+/// Returns the event of an answer, as this connection records it: the transcript is its source, and nobody imports it.
+pub(crate) fn answer_event(harness: &str, draft: &EventDraft) -> EventDraft {
+    let data = match serde_json::from_str::<Map<String, Value>>(&draft.data) {
+        Ok(mut data) => {
+            data.remove("assurance");
+            Value::Object(data).to_string()
+        }
+        Err(_) => draft.data.clone(),
+    };
+    let session = draft.session.as_deref().unwrap_or_default();
+    EventDraft {
+        id: bounded(format!("{session}#{}", draft.id)),
+        source: format!("{SOURCE}/{harness}"),
+        run: draft.run.clone().or_else(|| Some(draft.agent.as_deref()?.split_once('/')?.1.to_owned())),
+        agent: None,
+        data,
+        ..draft.clone()
+    }
+}
+
+/// Returns an id, or the digest of one that is too long.
+fn bounded(id: String) -> String {
+    if id.len() <= MAX_ID_BYTES { id } else { blake3::hash(id.as_bytes()).to_hex().to_string() }
+}
