@@ -158,6 +158,11 @@ const GROUPS: [CommandGroup; 5] = [
             command("disconnect", &["url", "token_file", "ledger"], "bitacora disconnect claude"),
             command("doctor", &["wide"], "bitacora doctor\nbitacora doctor claude"),
             command("hook", &[], "bitacora hook claude --connection claude.json"),
+            command(
+                "mcp",
+                &["url", "token_file", "ledger"],
+                "bitacora mcp --server files -- npx -y @modelcontextprotocol/server-filesystem .",
+            ),
             command("status", REMOTE, "bitacora status\nbitacora status --json"),
             command("quickstart", &["ledger"], "bitacora quickstart"),
             command("serve", SERVING, "bitacora serve --data ./data --keyring ./keyring --create main"),

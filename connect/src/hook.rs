@@ -23,7 +23,7 @@ use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict, NO_OPINION};
 use tokio::time::timeout;
 
 pub use self::arguments::HookArguments;
-use self::delivery::deliver_before;
+pub use self::delivery::deliver_before;
 use self::open_calls::OpenCalls;
 use crate::connection::Connection;
 use crate::error::HookFailure;

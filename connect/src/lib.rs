@@ -17,7 +17,7 @@ mod tests;
 
 pub use connection::Connection;
 pub use error::{ConnectionError, HookFailure, SpoolError};
-pub use hook::{HookArguments, HookExit, run_hook};
+pub use hook::{HookArguments, HookExit, deliver_before, run_hook};
 pub use install::{Disconnected, HookProgram, InstallError, install, marker, uninstall};
 pub use places::Places;
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};

@@ -10,7 +10,7 @@ use crate::spool::Spool;
 
 /// Delivers what waits, as far as the time of one hook reaches. What is left waits for the next one. A fault here is no
 /// fault of the hook's own input.
-pub(super) async fn deliver_before(spool: &Spool, service: &mut ServiceConnection) {
+pub async fn deliver_before(spool: &Spool, service: &mut ServiceConnection) {
     let Ok(waiting) = spool.waiting() else { return };
     if waiting.is_empty() {
         return;

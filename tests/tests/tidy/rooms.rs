@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -37,6 +37,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
     ),
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
     ("bitacora-connect", &["api", "client", "harness", "redaction"]),
+    ("bitacora-mcp", &["api", "client", "connect", "formats", "vocabulary"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
@@ -63,6 +64,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "client",
             "connect",
             "harness",
+            "mcp",
             "verify",
             "import",
             "replay",
@@ -107,8 +109,8 @@ const WALLED: [(&str, &[&str]); 12] = [
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
     ("object_store", &["bitacora-archiver"]),
-    ("reqwest", &["bitacora-archiver", "bitacora-server"]),
-    ("rustls", &["bitacora-archiver", "bitacora-server"]),
+    ("reqwest", &["bitacora-archiver", "bitacora-server", "bitacora-mcp"]),
+    ("rustls", &["bitacora-archiver", "bitacora-server", "bitacora-mcp"]),
     ("httparse", &["bitacora-http-guard"]),
     (
         "hyper",

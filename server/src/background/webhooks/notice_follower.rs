@@ -7,7 +7,7 @@ use bitacora_formats::{After, LedgerName, Micros};
 use bitacora_ledger::{Environment, Filter, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
-    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue,
+    ApprovalRequested, BreakerOpened, BudgetExceeded, EventData, LedgerClockJumped, RunOverdue, ToolDrifted,
 };
 use tokio::sync::watch;
 
@@ -145,6 +145,7 @@ impl NoticeFollower {
             ApprovalRequested::KIND,
             LedgerClockJumped::KIND,
             RunOverdue::KIND,
+            ToolDrifted::KIND,
         ];
         let kinds = kinds.map(str::to_owned).to_vec();
         let filter = Filter { kinds, since: self.since, ..Filter::default() };
