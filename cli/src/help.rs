@@ -161,7 +161,7 @@ const GROUPS: [CommandGroup; 5] = [
             command(
                 "mcp",
                 &["url", "token_file", "ledger"],
-                "bitacora mcp --server files -- npx -y @modelcontextprotocol/server-filesystem .",
+                "bitacora mcp --server files -- npx -y @modelcontextprotocol/server-filesystem .\nbitacora mcp serve",
             ),
             command("status", REMOTE, "bitacora status\nbitacora status --json"),
             command("quickstart", &["ledger"], "bitacora quickstart"),

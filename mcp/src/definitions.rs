@@ -21,6 +21,12 @@ use crate::limits::{MAX_DRIFTS, MAX_TOOLS};
 /// The beginning of a registration's version that names a definition.
 pub(crate) const VERSION_PREFIX: &str = "mcp:";
 
+/// Returns the version of a registration that names a definition.
+#[must_use]
+pub fn definition_version(digest: &str) -> String {
+    format!("{VERSION_PREFIX}{digest}")
+}
+
 /// A definition of a tool, as its server gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {

@@ -51,6 +51,12 @@ pub(crate) const END_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) const SERVER_END_PATIENCE: Duration = Duration::from_secs(2);
 /// The time in which an upstream has to take a connection.
 pub(crate) const UPSTREAM_CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// The time in which an upstream has to take a message that it does not answer.
+pub(crate) const UPSTREAM_TAKE_PATIENCE: Duration = Duration::from_secs(10);
+/// Times that a stream of answers is taken up again after it broke off.
+pub(crate) const MAX_RESUMPTIONS: usize = 1_000;
+/// The longest pause before that, also where the upstream asks for a longer one.
+pub(crate) const LONGEST_STREAM_PAUSE: Duration = Duration::from_secs(60);
 /// The pause before the stream of an upstream's own messages is opened again.
 pub(crate) const STREAM_PAUSE: Duration = Duration::from_secs(2);
 

@@ -64,10 +64,22 @@ impl ServerName {
         &self.0
     }
 
+    /// Returns the stream in which the definitions of its tools are recorded.
+    pub(crate) fn stream(&self) -> String {
+        format!("mcp/{}", self.0)
+    }
+
     /// Returns the name under which a tool is called.
     pub(crate) fn tool(&self, tool: &str) -> String {
         format!("mcp__{}__{tool}", self.0)
     }
+}
+
+/// Returns the stream in which the definitions of a tool's server are recorded; `None` for a tool of no MCP server.
+#[must_use]
+pub fn stream_of_tool(tool: &str) -> Option<String> {
+    let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    ServerName::new(server).ok().map(|server| server.stream())
 }
 
 /// Returns the last part of a path or a package's name, without version and extension.
@@ -106,5 +118,7 @@ mod tests {
             assert!(ServerName::new(bad).is_err(), "{bad}");
         }
         assert!(ServerName::new("my_server-1.2").is_ok());
+        assert_eq!(stream_of_tool("mcp__a_b___c__d").as_deref(), Some("mcp/a_b"));
+        assert_eq!((stream_of_tool("mcp____x"), stream_of_tool("Bash")), (None, None));
     }
 }

@@ -5,55 +5,53 @@ use std::io;
 use tokio::sync::mpsc;
 
 use crate::error::McpError;
-use crate::frame::Id;
+use crate::http_upstream::{HttpUpstream, UpstreamUrl};
 use crate::process::{ServerCommand, ServerProcess};
 use crate::proxy::UpstreamEvent;
 
 /// The place of a server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum UpstreamAddress {
     /// A program to start.
     Command(ServerCommand),
-}
-
-/// A message for the server, with what a transport may need of it.
-#[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
-    /// The message: one line.
-    pub(crate) text: String,
-    /// Its method; `None` for an answer.
-    pub(crate) method: Option<String>,
-    /// Its id; `None` for an answer too.
-    pub(crate) id: Option<Id>,
-    /// The name or the address that it is about.
-    pub(crate) name: Option<String>,
+    /// An address of the streamable HTTP transport.
+    Url(UpstreamUrl),
 }
 
 /// A server that is reached.
 pub(crate) enum Upstream {
     Process(ServerProcess),
+    Http(HttpUpstream),
 }
 
 impl Upstream {
     /// Starts or reaches a server. Its messages come to the receiver.
     pub(crate) fn open(address: UpstreamAddress) -> Result<(Self, mpsc::Receiver<UpstreamEvent>), McpError> {
-        match address {
+        Ok(match address {
             UpstreamAddress::Command(command) => {
                 let (process, events) = ServerProcess::start(&command)?;
-                Ok((Self::Process(process), events))
+                (Self::Process(process), events)
             }
-        }
+            UpstreamAddress::Url(url) => {
+                let (upstream, events) = HttpUpstream::open(url)?;
+                (Self::Http(upstream), events)
+            }
+        })
     }
 
-    pub(crate) async fn send(&self, outgoing: Outgoing) -> io::Result<()> {
+    /// Sends a message of the client.
+    pub(crate) async fn send(&self, message: &str) -> io::Result<()> {
         match self {
-            Self::Process(process) => process.send(&outgoing.text).await,
+            Self::Process(process) => process.send(message).await,
+            Self::Http(upstream) => upstream.send(message).await,
         }
     }
 
+    /// Ends the session with the server.
     pub(crate) async fn end(&self) {
         match self {
             Self::Process(process) => process.end().await,
+            Self::Http(upstream) => upstream.end().await,
         }
     }
 }

@@ -1,15 +1,19 @@
 //! `mcp`: a gate between an MCP client and an MCP server, and a server that answers questions about the ledger.
 
 use std::env;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bitacora_connect::{Connection, ConnectionError, Places, Spool};
 use bitacora_data_folder::TokenError;
 use bitacora_mcp::{
-    Gate, GateSettings, LONGEST_WAIT, McpError, ServerCommand, ServerName, Service, UpstreamAddress,
-    new_session, run_proxy, spool_name, working_folder,
+    Gate, GateSettings, LONGEST_WAIT, McpError, QuestionSettings, ServerCommand, ServerName, Service,
+    UpstreamAddress, UpstreamUrl, new_session, run_proxy, run_questions, spool_name, working_folder,
 };
-use clap::Args;
+use clap::{Args, Subcommand};
+use tokio::runtime::Runtime;
 
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
@@ -25,10 +29,24 @@ const RUN: &str = "BITACORA_RUN";
 const DEFAULT_WAIT: &str = "5m";
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArguments {
+    #[command(subcommand)]
+    questions: Option<McpCommand>,
     /// The command of the server, behind `--`.
-    #[arg(last = true, value_name = "COMMAND", required = true)]
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        required_unless_present = "upstream",
+        conflicts_with = "upstream"
+    )]
     command: Vec<String>,
+    /// The address of a server that is reached over streamable HTTP, instead of a command.
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// The file with the bearer token for that server.
+    #[arg(long, value_name = "FILE", requires = "upstream")]
+    upstream_token_file: Option<PathBuf>,
     /// The server's name in calls: `mcp__NAME__TOOL`. [default: its program's]
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
@@ -41,6 +59,16 @@ pub(crate) struct McpArguments {
     /// Hand on calls that nobody could decide about, unless the service said that it enforces. Without it they are refused.
     #[arg(long)]
     observe: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Serve questions of an agent about its own calls: why denied, what is allowed, what happened. It changes nothing.
+    Serve {
+        /// Take service, ledger and token of a connected harness, such as claude.
+        #[arg(long, value_name = "NAME")]
+        connection: Option<String>,
+    },
 }
 
 /// The reason why no session began, or how it ended.
@@ -60,6 +88,8 @@ pub(crate) enum McpFailure {
     Folder,
     #[error("found a ledger's name that is none in the connection: {0}")]
     Ledger(String),
+    #[error("{}: {source}; nothing was started", path.display())]
+    UpstreamToken { path: PathBuf, source: io::Error },
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
 }
@@ -74,12 +104,18 @@ impl CommandFailure for McpFailure {
 }
 
 pub(crate) fn run(arguments: McpArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    if let Some(McpCommand::Serve { connection }) = &arguments.questions {
+        let agent = AgentAccess::of(connection.as_deref(), context)?;
+        let settings = QuestionSettings { session: variable(SESSION), run: variable(RUN) };
+        return finish(event_loop()?, run_questions(agent.service, settings));
+    }
     if arguments.wait.0 > LONGEST_WAIT {
         return Err(McpFailure::Wait.into());
     }
+    let (named, address) = arguments.server().map_err(CommandError::from)?;
     let server = match &arguments.server {
         Some(name) => ServerName::new(name),
-        None => ServerName::of_command(&arguments.command),
+        None => named,
     };
     let server = server.map_err(McpFailure::from)?;
     let agent = AgentAccess::of(arguments.connection.as_deref(), context)?;
@@ -87,19 +123,40 @@ pub(crate) fn run(arguments: McpArguments, context: &mut CommandContext) -> Resu
         server,
         session: session()?,
         run: variable(RUN),
-        cwd: working_folder(),
+        cwd: working_folder().filter(|_| arguments.upstream.is_none()),
         wait: arguments.wait.0,
         observe: arguments.observe || agent.observes,
         spool: agent.spool,
     };
-    let gate = Gate::new(agent.service, settings);
-    let address = UpstreamAddress::Command(ServerCommand { words: arguments.command });
-    let runtime = event_loop()?;
-    let ended = runtime.block_on(run_proxy(gate, address)).map_err(McpFailure::from);
+    finish(event_loop()?, run_proxy(Gate::new(agent.service, settings), address))
+}
+
+fn finish(
+    runtime: Runtime,
+    session: impl Future<Output = Result<(), McpError>>,
+) -> Result<Exit, CommandError> {
+    let ended = runtime.block_on(session).map_err(McpFailure::from);
     // The thread that reads stdin may still be in a read, which nobody can end.
     runtime.shutdown_timeout(Duration::ZERO);
     ended?;
     Ok(Exit::Done)
+}
+
+impl McpArguments {
+    /// Returns the name that the server has by itself, and its place.
+    fn server(&self) -> Result<(Result<ServerName, McpError>, UpstreamAddress), McpFailure> {
+        let Some(url) = &self.upstream else {
+            let command = ServerCommand { words: self.command.clone() };
+            return Ok((ServerName::of_command(&self.command), UpstreamAddress::Command(command)));
+        };
+        let read = |path: &PathBuf| {
+            fs::read_to_string(path)
+                .map_err(|source| McpFailure::UpstreamToken { path: path.clone(), source })
+        };
+        let token = self.upstream_token_file.as_ref().map(read).transpose()?;
+        let url = UpstreamUrl::new(url, token.as_deref())?;
+        Ok((ServerName::of_host(url.host()), UpstreamAddress::Url(url)))
+    }
 }
 
 /// The ledger as an agent asks it.

@@ -85,7 +85,7 @@ struct Sighting {
 }
 
 async fn read_sightings(gate: &Gate, recorded: &mut Recorded) -> Result<(), ServiceFailure> {
-    let events = gate.service.path(paths::STREAM_EVENTS, &[&stream(gate)]);
+    let events = gate.service.path(paths::STREAM_EVENTS, &[&gate.settings.server.stream()]);
     let prefix = gate.settings.server.tool("");
     let mut path = format!("{events}?limit=1000");
     for _ in 0..MAX_SERVICE_PAGES {
@@ -113,11 +113,6 @@ async fn read_sightings(gate: &Gate, recorded: &mut Recorded) -> Result<(), Serv
     Err(ServiceFailure::Answer)
 }
 
-/// The stream of a server's definitions.
-fn stream(gate: &Gate) -> String {
-    format!("mcp/{}", gate.settings.server.as_str())
-}
-
 /// Records a definition: as described for the first time, or as another one than expected. A repeated record is taken once.
 pub(super) async fn record(
     gate: &Gate,
@@ -135,7 +130,7 @@ pub(super) async fn record(
         ),
     };
     let data = data.map_err(|_| ServiceFailure::Answer)?;
-    let stream = stream(gate);
+    let stream = gate.settings.server.stream();
     let id = format!("{}#{kind}#{}#{}", gate.settings.session, tool.name, tool.digest);
     let event = json!({
         "specversion": "1.0",

@@ -17,7 +17,6 @@ use crate::frame::{Id, TOOLS_CALL, written};
 use crate::gate::{Approval, CallEnd, Deadline, Ruling, note};
 use crate::json_text::quoted;
 use crate::limits::PROGRESS_PAUSE;
-use crate::upstream::Outgoing;
 
 /// The notification about progress.
 const PROGRESS: &str = "notifications/progress";
@@ -172,9 +171,7 @@ impl Proxy {
             return self.report_blocked(&ledger_id, "cancelled").await;
         }
         let text = written(Some(&id), TOOLS_CALL, Some(&call.params));
-        let name = Some(call.name.clone());
-        let outgoing = Outgoing { text, method: Some(TOOLS_CALL.to_owned()), id: Some(id.clone()), name };
-        self.to_server(outgoing).await;
+        self.to_server(&text).await;
         if let Some(timeout) = released.timeout {
             let proxy = Arc::clone(&self);
             // Nothing waits for it at the end of the session.
@@ -190,7 +187,7 @@ impl Proxy {
         let Some(running) = self.in_flight.end_running(id, ledger_id) else { return };
         let params = format!("{{\"requestId\":{id},\"reason\":\"the call took longer than it may\"}}");
         let text = written(None, CANCELLED, Some(&params));
-        self.to_server(Outgoing { text, method: Some(CANCELLED.to_owned()), id: None, name: None }).await;
+        self.to_server(&text).await;
         self.gate.report(ledger_id, ended(&running, "timeout", None)).await;
         let text = format!("This call took longer than {} ms, which it may take.", timeout.as_millis());
         let refusal = Refusal::new("timeout", text).of_call(ledger_id);

@@ -9,13 +9,13 @@ use tokio::io::AsyncBufRead;
 use tokio::sync::Notify;
 
 use super::Proxy;
-use super::in_flight::{NotTaken, Waiting};
+use super::in_flight::{Cancelled, NotTaken, Waiting};
+use super::server_side::ended;
 use crate::answer::Refusal;
 use crate::call::ToolCall;
 use crate::frame::{BadMessage, ClientMessage, Id, TOOLS_CALL, error_answer, written};
 use crate::gate::note;
 use crate::lines::{Line, next_line};
-use crate::upstream::Outgoing;
 
 /// The method that lists tools.
 pub(super) const TOOLS_LIST: &str = "tools/list";
@@ -58,14 +58,14 @@ impl Proxy {
             }
             ClientMessage::Request { id, method, params } => self.hand_on(id, method, params).await,
             ClientMessage::Notification { method, params } => {
-                if method == CANCELLED && self.is_held_and_cancelled(params.as_deref()) {
+                if method == CANCELLED && self.cancelled(params.as_deref()).await {
                     return;
                 }
                 let text = written(None, &method, params.as_deref());
-                self.to_server(Outgoing { text, method: Some(method), id: None, name: None }).await;
+                self.to_server(&text).await;
             }
             ClientMessage::Answer { text } => {
-                self.to_server(Outgoing { text, method: None, id: None, name: None }).await;
+                self.to_server(&text).await;
             }
         }
     }
@@ -98,8 +98,7 @@ impl Proxy {
         match self.in_flight.add(id.clone(), waiting) {
             Ok(()) => {
                 let text = written(Some(&id), &method, params.as_deref());
-                let name = target(params.as_deref());
-                self.to_server(Outgoing { text, method: Some(method), id: Some(id), name }).await;
+                self.to_server(&text).await;
             }
             Err(NotTaken::Twice) => self.refuse_twice(&id).await,
             Err(NotTaken::Full) => {
@@ -120,27 +119,26 @@ impl Proxy {
         self.to_client(&error_answer(None, INVALID_REQUEST, &why)).await;
     }
 
-    fn is_held_and_cancelled(&self, params: Option<&str>) -> bool {
+    /// Cancels a request. Returns `true` where the server has not seen it, and is not told.
+    async fn cancelled(self: &Arc<Self>, params: Option<&str>) -> bool {
         let params: Option<CancelledParams<'_>> = params.and_then(|params| serde_json::from_str(params).ok());
         let id = params.and_then(|params| params.request_id).and_then(|raw| Id::read(raw));
-        id.is_some_and(|id| self.in_flight.cancel(&id))
+        match id.map(|id| self.in_flight.cancel(&id)) {
+            Some(Cancelled::Held) => true,
+            Some(Cancelled::Running(running)) => {
+                let proxy = Arc::clone(self);
+                let end = ended(&running, "interrupted", Some("cancelled".to_owned()));
+                self.spawn(async move { proxy.gate.report(&running.id, end).await }).await;
+                false
+            }
+            Some(Cancelled::Other) | None => false,
+        }
     }
 
     /// Sends a message to the server. One that is gone is noticed by its reader.
-    pub(super) async fn to_server(&self, outgoing: Outgoing) {
-        if let Err(error) = self.upstream.send(outgoing).await {
+    pub(super) async fn to_server(&self, message: &str) {
+        if let Err(error) = self.upstream.send(message).await {
             note(&format!("the server takes no message: {error}"));
         }
     }
-}
-
-/// Returns the name or the address that a request is about, which upstreams over HTTP want in a header.
-fn target(params: Option<&str>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Target {
-        name: Option<String>,
-        uri: Option<String>,
-    }
-    let Target { name, uri } = serde_json::from_str(params?).ok()?;
-    name.or(uri)
 }

@@ -32,6 +32,16 @@ pub(super) struct RunningCall {
     pub(super) began: Instant,
 }
 
+/// A request that the client cancelled. Nobody waits for its answer any more.
+pub(super) enum Cancelled {
+    /// A call that was held. It never goes.
+    Held,
+    /// A call that the server runs.
+    Running(RunningCall),
+    /// Another request, or none that waits.
+    Other,
+}
+
 /// The reason why a request is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotTaken {
@@ -119,14 +129,17 @@ impl InFlight {
         }
     }
 
-    /// Takes out a held call that the client cancels. Returns `false` where the server has to be told.
-    pub(super) fn cancel(&self, id: &Id) -> bool {
-        let mut waiting = self.lock();
-        let Some(Waiting::Held(cancelled)) = waiting.get(id) else { return false };
-        // The task may look before it waits; the permit is kept for it.
-        cancelled.notify_one();
-        waiting.remove(id);
-        true
+    /// Takes out a request that the client cancels.
+    pub(super) fn cancel(&self, id: &Id) -> Cancelled {
+        match self.lock().remove(id) {
+            Some(Waiting::Held(cancelled)) => {
+                // The task may look before it waits; the permit is kept for it.
+                cancelled.notify_one();
+                Cancelled::Held
+            }
+            Some(Waiting::Running(running)) => Cancelled::Running(running),
+            _ => Cancelled::Other,
+        }
     }
 
     /// Takes out everything.
@@ -153,12 +166,13 @@ mod tests {
         let calls = InFlight::new(8, 8);
         let id = Id::Number(1);
         calls.add(id.clone(), held()).unwrap();
-        assert!(calls.cancel(&id));
+        assert!(matches!(calls.cancel(&id), Cancelled::Held));
         assert!(!calls.begin(&id, running("c1")));
         assert!(calls.is_empty());
         calls.add(id.clone(), held()).unwrap();
         assert!(calls.begin(&id, running("c2")));
-        assert!(!calls.cancel(&id), "the server is told");
+        assert!(matches!(calls.cancel(&id), Cancelled::Running(_)), "the server is told");
+        assert!(matches!(calls.cancel(&id), Cancelled::Other));
     }
 
     #[test]

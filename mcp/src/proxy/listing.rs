@@ -15,7 +15,6 @@ use crate::frame::{Id, written};
 use crate::gate::note;
 use crate::json_text::quoted;
 use crate::limits::{LIST_PATIENCE, MAX_LIST_PAGES};
-use crate::upstream::Outgoing;
 
 impl Proxy {
     /// Returns the standing of a call's tool. The server is asked for its tools where the client has not asked since they changed.
@@ -62,7 +61,7 @@ impl Proxy {
         let (tell, told) = oneshot::channel();
         self.in_flight.add(id.clone(), Waiting::Own(tell)).ok()?;
         let text = written(Some(&id), method, Some(params));
-        self.to_server(Outgoing { text, method: Some(method.to_owned()), id: Some(id), name: None }).await;
+        self.to_server(&text).await;
         told.await.ok().flatten()
     }
 }
