@@ -19,13 +19,12 @@ from service import PROGRAM, Bitacora, free_port  # noqa: E402
 
 MCP = Path(os.environ["BITACORA_MCP"]).resolve()
 EVERYTHING = MCP / "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
-# Every tool of server-everything that answers alike twice, with arguments.
+# Tools of server-everything whose answers hold no time of day, with arguments.
 CALLS = {
     "echo": {"message": "ü \u2028 \"quoted\""},
     "get-sum": {"a": 2, "b": 3.5},
     "get-annotated-message": {"messageType": "error", "includeImage": True},
     "get-resource-links": {"count": 2},
-    "get-resource-reference": {"resourceType": "Text", "resourceId": 1},
     "get-structured-content": {"location": "Chicago"},
     "get-tiny-image": {},
     "trigger-long-running-operation": {"duration": 1, "steps": 2},
@@ -200,7 +199,6 @@ class Gate(Governed):
         command = self.proxied(sys.executable, HERE / "scripted_server.py", server="scripted", wait=wait, more=more)
         client = Lines(command, self.environment(**environment)).begin()
         self.addCleanup(client.process.kill)
-        self.addCleanup(client.process.stderr.close)
         return client
 
     def reached(self):
