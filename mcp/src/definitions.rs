@@ -110,7 +110,7 @@ struct DefinitionsState {
     stale: bool,
     /// `true` once the server has listed its tools to the end.
     whole: bool,
-    /// What was recorded in this session.
+    /// The definitions that were recorded in this session.
     noted: HashSet<(String, String)>,
     drifts: usize,
 }

@@ -87,7 +87,7 @@ pub(crate) struct HttpUpstream {
     room: Arc<Semaphore>,
 }
 
-/// What the requests of one session share.
+/// The state that the requests of one session share.
 struct Shared {
     client: Client,
     address: UpstreamUrl,

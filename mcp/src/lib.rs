@@ -28,7 +28,7 @@ pub use definitions::definition_version;
 pub use error::McpError;
 pub use gate::{Gate, GateSettings, spool_name, working_folder};
 pub use http_upstream::UpstreamUrl;
-pub use limits::{DEFAULT_WAIT, LONGEST_WAIT};
+pub use limits::LONGEST_WAIT;
 pub use process::ServerCommand;
 pub use proxy::{new_session, run_proxy};
 pub use questions::{QuestionSettings, run_questions};

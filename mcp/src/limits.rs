@@ -37,9 +37,7 @@ pub(crate) const DECISION_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) const REPORT_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest hold of one question for an approval: the service's own limit is a little above.
 pub(crate) const MAX_HOLD: Duration = Duration::from_secs(25);
-/// The time for which a call that needs an approval is held, by default.
-pub const DEFAULT_WAIT: Duration = Duration::from_secs(300);
-/// The longest time for it.
+/// The longest time for which a call that needs an approval is held.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 /// The pause between two messages about the progress of a call that is held.
 pub(crate) const PROGRESS_PAUSE: Duration = Duration::from_secs(5);

@@ -33,7 +33,7 @@ const RANDOM_BYTES: usize = 12;
 /// The pause between two looks at what still runs when a session ends.
 const END_PAUSE: Duration = Duration::from_millis(20);
 
-/// What comes from a server.
+/// An event of a server.
 #[derive(Debug)]
 pub(crate) enum UpstreamEvent {
     /// A line.

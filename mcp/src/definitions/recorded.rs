@@ -1,4 +1,4 @@
-//! What the ledger knows of a server's definitions: registrations, and recorded sightings.
+//! The ledger's memory of a server's definitions: registrations, and recorded sightings.
 
 use std::collections::{HashMap, HashSet};
 
