@@ -25,7 +25,7 @@ pub(crate) struct ToolCall {
     pub(crate) params: String,
     /// The token under which the client takes messages about progress, as JSON.
     pub(crate) progress_token: Option<String>,
-    /// What a request of a protocol without sessions says of itself, as JSON.
+    /// The members by which a request of a protocol without sessions names its version, as JSON.
     pub(crate) stateless: Option<String>,
 }
 
