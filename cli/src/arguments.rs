@@ -27,6 +27,7 @@ use crate::commands::hook::HookCommandArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::imports::ImportsArguments;
 use crate::commands::keys::KeysCommand;
+use crate::commands::mcp::McpArguments;
 use crate::commands::mode::ModeArguments;
 use crate::commands::outcome::OutcomeArguments;
 use crate::commands::panic::{AgentsArguments, PanicArguments};
@@ -175,6 +176,8 @@ pub(crate) enum ProgramCommand {
     Watch(WatchArguments),
     /// Run as the hook of a harness, as `connect` sets it up.
     Hook(HookCommandArguments),
+    /// Gate an MCP server: each tool call asks this ledger first.
+    Mcp(Box<McpArguments>),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
     /// Show the newest events and follow, as lines of text or JSON.

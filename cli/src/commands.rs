@@ -22,6 +22,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod imports;
 pub(crate) mod keys;
+pub(crate) mod mcp;
 pub(crate) mod mode;
 pub(crate) mod outcome;
 pub(crate) mod panic;

@@ -159,6 +159,11 @@ const GROUPS: [CommandGroup; 5] = [
             command("doctor", &["wide"], "bitacora doctor\nbitacora doctor claude"),
             command("watch", &[], "bitacora watch\nbitacora watch --once"),
             command("hook", &[], "bitacora hook claude --connection claude.json"),
+            command(
+                "mcp",
+                &["url", "token_file", "ledger"],
+                "bitacora mcp --server files -- npx -y @modelcontextprotocol/server-filesystem .\nbitacora mcp serve",
+            ),
             command("status", REMOTE, "bitacora status\nbitacora status --json"),
             command("quickstart", &["ledger"], "bitacora quickstart"),
             command("serve", SERVING, "bitacora serve --data ./data --keyring ./keyring --create main"),

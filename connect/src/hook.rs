@@ -25,8 +25,7 @@ use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict, NO_OPINION};
 use tokio::time::timeout;
 
 pub use self::arguments::HookArguments;
-use self::delivery::deliver_before;
-pub use self::delivery::{Delivered, deliver_spooled};
+pub use self::delivery::{Delivered, deliver_before, deliver_spooled};
 use self::open_calls::OpenCalls;
 use crate::connection::Connection;
 use crate::error::HookFailure;

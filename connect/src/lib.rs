@@ -18,7 +18,7 @@ mod watch_unit;
 
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
-pub use hook::{Delivered, HookArguments, HookExit, deliver_spooled, run_hook};
+pub use hook::{Delivered, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook};
 pub use install::{Disconnected, HookProgram, InstallError, install, marker, uninstall};
 pub use places::Places;
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};

@@ -75,8 +75,11 @@ impl Spool {
         Ok(counts)
     }
 
-    /// Keeps an input. Returned `Ok` ⇒ a later hook, or `watch`, delivers it.
-    pub(crate) fn keep(&self, path: &str, body: &[u8]) -> Result<(), SpoolError> {
+    /// Keeps an input. Returned `Ok` ⇒ a later delivery brings it to the path.
+    ///
+    /// # Errors
+    /// The spool is full, or its folder cannot be written; the input is lost.
+    pub fn keep(&self, path: &str, body: &[u8]) -> Result<(), SpoolError> {
         let counts = self.counts()?;
         let redacted = Redactor::new().redact_json(body).map(|(json, _)| json);
         let body = String::from_utf8_lossy(redacted.as_deref().unwrap_or(body)).into_owned();

@@ -162,11 +162,12 @@ pub use text::{
 };
 pub use tool::{
     Artifact, ArtifactText, BlastRadius, BlockedStatus, CallArguments, CompletedStatus, ContentDigest,
-    ContextFrom, DescribedArtifact, DescriptionText, DestinationKind, DestinationRule, ExitCode,
-    FailedStatus, Idempotency, MAX_ALLOWED_ROLES, MAX_ARTIFACTS, MAX_BINDING_FIELDS, MAX_DESTINATION_GLOBS,
-    MAX_DESTINATIONS, MAX_RETRIES, MAX_SCHEMA_BYTES, MAX_SUMMARY_BYTES, Normaliser, Retry, SUMMARY_BYTES,
-    SchemaError, SchemaText, Sha256Text, SummaryText, TokenCounts, ToolBlocked, ToolChanged, ToolCompleted,
-    ToolDocument, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
+    ContextFrom, DefinitionText, DescribedArtifact, DescriptionText, DestinationKind, DestinationRule,
+    ExitCode, FailedStatus, Idempotency, MAX_ALLOWED_ROLES, MAX_ARTIFACTS, MAX_BINDING_FIELDS,
+    MAX_DEFINITION_BYTES, MAX_DESTINATION_GLOBS, MAX_DESTINATIONS, MAX_RETRIES, MAX_SCHEMA_BYTES,
+    MAX_SUMMARY_BYTES, Normaliser, Retry, SUMMARY_BYTES, SchemaError, SchemaText, Sha256Text, SummaryText,
+    TokenCounts, ToolBlocked, ToolChanged, ToolCompleted, ToolDescribed, ToolDocument, ToolDrifted,
+    ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
 };
 pub use trust::{
     Assurance, MAX_TRUST_REASON_BYTES, TrustCounts, TrustObserved, TrustOutcome, TrustProbed, TrustSet,

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod call;
+mod definition;
 mod document;
 
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ pub use call::{
     MAX_ARTIFACTS, MAX_SUMMARY_BYTES, SUMMARY_BYTES, Sha256Text, SummaryText, TokenCounts, ToolBlocked,
     ToolCompleted, ToolFailed, ToolRequested,
 };
+pub use definition::{DefinitionText, MAX_DEFINITION_BYTES, ToolDescribed, ToolDrifted};
 pub use document::{MAX_SCHEMA_BYTES, SchemaError, SchemaText};
 
 /// Roles of one tool.

@@ -7950,6 +7950,8 @@ export interface operations {
             query?: {
                 /** @description Whether what each step said is answered too */
                 explain?: boolean;
+                /** @description Whether the call takes an unused approval that was given to the same action of the same caller */
+                reuse?: boolean;
             };
             header?: never;
             path: {

@@ -13,7 +13,7 @@ use crate::{
     RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunOverdue,
     RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
     SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, TelemetryAgent, TelemetryDecision,
-    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolDescribed, ToolDrifted, ToolFailed,
     ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
 };
 
@@ -440,6 +440,16 @@ pub static EVENT_TYPES: &[EventType] = &[
         r#"{"call":"c1","tool":"fs.write","status":"ok","exit_code":0,"duration_ms":40,"tokens":{"in":900,"out":260},"cost_micro_usd":2300,"input":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":52},"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":17},"summary":"14 bytes written","artifacts":["src/a.rs",{"path":"target/report.html","type":"text/html","digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}],"post_check_passed":true}"#,
     )
     .governing(),
+    EventType::of::<ToolDescribed>(
+        EventWriter::Anyone,
+        "A server defines a tool that it did not define before.",
+        r#"{"tool":"mcp__files__write","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","definition":"{\"description\":\"writes a file\",\"inputSchema\":{\"type\":\"object\"},\"name\":\"write\"}"}"#,
+    ),
+    EventType::of::<ToolDrifted>(
+        EventWriter::Anyone,
+        "A server defines a tool otherwise than expected; its calls are held until an operator registers it.",
+        r#"{"tool":"mcp__files__write","digest":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","expected":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","definition":"{\"description\":\"writes any file\",\"inputSchema\":{\"type\":\"object\"},\"name\":\"write\"}"}"#,
+    ),
     EventType::of::<ToolFailed>(
         EventWriter::Anyone,
         "A call was made, and did not come to its end.",

@@ -1,18 +1,26 @@
 //! `tools seen` and `tools register --seen`: tools that calls named and nobody registered.
+//!
+//! A tool of an MCP server may also be taken by its definition: the registration's version then names the newest recorded one, and
+//! the proxy holds the calls of any other.
 
-use bitacora_api::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
-use bitacora_vocabulary::ToolDocument;
+use bitacora_api::{StoredEventPage, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
+use bitacora_mcp::{definition_version, stream_of_tool};
+use bitacora_vocabulary::{EventData, ToolDescribed, ToolDocument, ToolDrifted};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
+use crate::ledger_access::query::with_query;
 use crate::terminal::table::{Cell, Row, TextTable, cells};
 
 /// The timeout of calls of a tool about which nothing else is known.
 const TIMEOUT_MS: u32 = 60_000;
+/// Pages of recorded definitions that are looked through, and events on each.
+const MAX_PAGES: usize = 100;
+const PAGE_EVENTS: usize = 1_000;
 /// The roles that may use the tool: the same as in the starter tools.
 const ROLES: [&str; 3] = ["agent", "operator", "admin"];
 
@@ -95,23 +103,23 @@ impl SeenArguments {
 impl SeenTool<'_> {
     /// Returns the registration of a tool that calls named, and that is not registered. It holds nothing that the tool says of itself.
     pub(super) fn document(self, context: &mut CommandContext) -> Result<String, CommandError> {
+        let definition = self.newest_definition(context)?;
+        if let Some(changed) = self.registered_otherwise(definition.as_deref(), context)? {
+            return Ok(changed);
+        }
         let seen = context.items::<UnregisteredToolList>("unregistered-tools")?.into_iter();
         let servers: Vec<_> = seen.filter(|one| one.tool == self.name).map(|one| one.server).collect();
-        if !servers.iter().any(|server| server.as_deref() == self.server) {
+        let is_described = definition.is_some() && servers.is_empty() && self.registered(context)?.is_none();
+        if !is_described && !servers.iter().any(|server| server.as_deref() == self.server) {
             return Err(self.not_seen(context, servers)?.into());
         }
-        let usual = match self.risk {
-            Risk::Read => BlastRadius::Medium,
-            Risk::Write => BlastRadius::High,
-            Risk::Destructive => BlastRadius::Critical,
-        };
         let mut document = json!({
             "tool": self.name,
-            "version": "1",
+            "version": definition.unwrap_or_else(|| "1".to_owned()),
             "description": "Registered as calls named it.",
             "input_schema": {"type": "object"},
             "risk": self.risk,
-            "blast_radius": self.blast_radius.unwrap_or(usual),
+            "blast_radius": self.radius(),
             "requires_review": false,
             "allowed_roles": ROLES,
             "timeout_ms": TIMEOUT_MS,
@@ -123,6 +131,72 @@ impl SeenTool<'_> {
             members.insert("server".to_owned(), server.into());
         }
         Ok(document.to_string())
+    }
+
+    /// Returns the damage that a call may do: as the operator says, or the usual one of the risk.
+    fn radius(self) -> BlastRadius {
+        self.blast_radius.unwrap_or(match self.risk {
+            Risk::Read => BlastRadius::Medium,
+            Risk::Write => BlastRadius::High,
+            Risk::Destructive => BlastRadius::Critical,
+        })
+    }
+
+    /// Returns the version that names the newest recorded definition of a tool of an MCP server.
+    fn newest_definition(self, context: &mut CommandContext) -> Result<Option<String>, CommandError> {
+        let Some(stream) = stream_of_tool(self.name).filter(|_| self.server.is_none()) else {
+            return Ok(None);
+        };
+        let mut until: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let query = json!({"stream": stream, "dir": "backward", "limit": PAGE_EVENTS, "until": until});
+            let page: StoredEventPage = context.read(&with_query("events", &query))?;
+            let mut events =
+                page.events.iter().filter_map(|stored| serde_json::from_str(stored.event.get()).ok());
+            if let Some(digest) = events.find_map(|event: Value| self.digest_in(&event)) {
+                return Ok(Some(definition_version(&digest)));
+            }
+            until = match page.next {
+                Some(next) => Some(next),
+                None => return Ok(None),
+            };
+        }
+        Ok(None)
+    }
+
+    fn digest_in(self, event: &Value) -> Option<String> {
+        let kind = event.get("type")?.as_str()?;
+        let is_about_it = event.pointer("/data/tool")?.as_str()? == self.name;
+        let is_definition = is_about_it && [ToolDescribed::KIND, ToolDrifted::KIND].contains(&kind);
+        event.pointer("/data/digest")?.as_str().filter(|_| is_definition).map(str::to_owned)
+    }
+
+    fn registered(self, context: &mut CommandContext) -> Result<Option<Value>, CommandError> {
+        let tools = context.items::<ToolList>("tools")?;
+        let mut documents = tools.iter().filter_map(|tool| serde_json::from_str(tool.document.get()).ok());
+        Ok(documents.find(|document: &Value| {
+            let text = |member| document.get(member).and_then(Value::as_str);
+            text("tool") == Some(self.name) && text("server") == self.server
+        }))
+    }
+
+    /// Returns the registration of a tool that is registered, with another definition: everything else stays, but for the risk.
+    fn registered_otherwise(
+        self,
+        definition: Option<&str>,
+        context: &mut CommandContext,
+    ) -> Result<Option<String>, CommandError> {
+        let Some(definition) = definition else { return Ok(None) };
+        let Some(mut document) = self.registered(context)? else { return Ok(None) };
+        if document.get("version").and_then(Value::as_str) == Some(definition) {
+            return Ok(None);
+        }
+        if let Some(members) = document.as_object_mut() {
+            members.insert("version".to_owned(), definition.into());
+            members.insert("risk".to_owned(), json!(self.risk));
+            members.insert("blast_radius".to_owned(), json!(self.radius()));
+        }
+        Ok(Some(document.to_string()))
     }
 
     /// Returns the error that names the seen tools instead.

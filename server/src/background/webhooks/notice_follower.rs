@@ -8,7 +8,7 @@ use bitacora_ledger::{Environment, Filter, ReadError, ReadFrom, ReadQuery, Store
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
     ApprovalRequested, BreakerOpened, BudgetExceeded, CoverageGap, EventData, LedgerClockJumped, MissingHalf,
-    RunOverdue,
+    RunOverdue, ToolDrifted,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -149,6 +149,7 @@ impl NoticeFollower {
             LedgerClockJumped::KIND,
             RunOverdue::KIND,
             CoverageGap::KIND,
+            ToolDrifted::KIND,
         ];
         let kinds = kinds.map(str::to_owned).to_vec();
         let filter = Filter { kinds, since: self.since, ..Filter::default() };

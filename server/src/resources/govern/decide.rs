@@ -2,6 +2,7 @@
 
 mod decision_chain;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -45,6 +46,7 @@ use bitacora_api::{
     params(
         InLedger,
         ("explain" = Option<bool>, Query, description = "Whether what each step said is answered too"),
+        ("reuse" = Option<bool>, Query, description = "Whether the call takes an unused approval that was given to the same action of the same caller"),
     ),
     request_body(content = DecideRequest),
     responses(
@@ -53,10 +55,13 @@ use bitacora_api::{
         (status = "5XX", description = "Failed; nothing is allowed. The member sideEffects says what it may have left behind", body = ProblemAnswer, content_type = PROBLEM),
     )
 )]
-pub(crate) async fn decide(act: Act) -> Result<Response, Problem> {
-    let (context, body) = DecideContext::of(act).await?;
-    let caller = context.caller.clone();
-    let request = read_aside(body, move |body| read_request(ObjectMembers::of_body(body)?, &caller)).await?;
+pub(crate) async fn decide(mut act: Act) -> Result<Response, Problem> {
+    let (explain, reuse) =
+        act.query(|query| Ok((take_flag(query, "explain")?, take_flag(query, "reuse")?)))?;
+    let (context, body) = DecideContext::without_explanation(act).await?;
+    let context = DecideContext { explain, ..context };
+    let request =
+        if reuse { context.request_with_approval(body).await? } else { context.request(body).await? };
     let (head, answer) = context.answer_to(request).await?;
     Ok(answer_at(&head, JSON, NO_STORE, answer.into()))
 }
@@ -118,9 +123,28 @@ pub(super) struct DecideContext {
 impl DecideContext {
     /// With the body that says for which.
     async fn of(mut act: Act) -> Result<(Self, BufferedBody), Problem> {
-        let explain = act.query(take_explain)?;
+        let explain = act.query(|query| take_flag(query, "explain"))?;
         let (context, body) = Self::without_explanation(act).await?;
         Ok((Self { explain, ..context }, body))
+    }
+
+    /// Reads a request as it was sent.
+    async fn request(&self, body: BufferedBody) -> Result<ServiceEvent, Problem> {
+        let caller = self.caller.clone();
+        read_aside(body, move |body| read_request(ObjectMembers::of_body(body)?, &caller)).await
+    }
+
+    /// Reads a request, and adds the approval that its action was given before. One that it names itself stays.
+    async fn request_with_approval(&self, body: BufferedBody) -> Result<ServiceEvent, Problem> {
+        let caller = self.caller.clone();
+        let read = move |body: &[u8]| {
+            let request = read_request(ObjectMembers::of_body(body)?, &caller)?;
+            Ok((request, body.to_vec()))
+        };
+        let (request, sent) = read_aside(body, read).await?;
+        let Some(approval) = self.approval_for(&request)? else { return Ok(request) };
+        let Some(named) = with_approval(&sent, &approval) else { return Ok(request) };
+        read_request(ObjectMembers::of_body(&named)?, &self.caller)
     }
 
     /// With the body of a request that asks in other words.
@@ -219,12 +243,23 @@ fn take_back(decision: &mut DecisionMade, code: ReasonCode, reason: &str) {
     decision.obligations = None;
 }
 
-fn take_explain(query: &mut Query<'_>) -> Result<bool, Problem> {
-    match query.take("explain")?.as_deref() {
+fn take_flag(query: &mut Query<'_>, name: &'static str) -> Result<bool, Problem> {
+    match query.take(name)?.as_deref() {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(bad_query("explain", "is neither `true` nor `false`")),
+        Some(_) => Err(bad_query(name, "is neither `true` nor `false`")),
     }
+}
+
+/// Returns the request with an approval; `None` where it names one itself.
+fn with_approval(request: &[u8], approval: &Name) -> Option<Vec<u8>> {
+    let mut members: BTreeMap<String, &RawValue> = serde_json::from_slice(request).ok()?;
+    let approval = RawValue::from_string(serde_json::to_string(approval.as_str()).ok()?).ok()?;
+    if members.contains_key("approval") {
+        return None;
+    }
+    members.insert("approval".to_owned(), &approval);
+    serde_json::to_vec(&members).ok()
 }
 
 /// The requests of a batch, each for itself.
