@@ -1,7 +1,8 @@
-"""Connections to a service, by httpx transports: TCP, TLS or a Unix socket.
+"""Connections to a service. Requests go over wires of this package; those over TLS, those of a transport that the caller
+gives, and streams go through httpx.
 
-The transports are used without ``httpx.Client``: a redirect is never followed and no proxy is taken from the
-environment, so that the token reaches no other host.
+Transports are used without ``httpx.Client``: a redirect is never followed and no proxy is taken from the environment, so
+that the token reaches no other host.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TypeVar
 
 import httpx
 
+from bitacora.async_wires import AsyncWires
 from bitacora.errors import AnswerLate, ClientError, ConnectFailed, ConnectionBroken
 from bitacora.exchange import Answer, Pause, Request, Steps, refusal, strange
 from bitacora.limits import (
@@ -27,6 +29,7 @@ from bitacora.limits import (
 )
 from bitacora.service_url import ServiceUrl
 from bitacora.token import Token
+from bitacora.wires import Wires
 
 T = TypeVar("T")
 
@@ -102,9 +105,12 @@ def _headers(answer: httpx.Response) -> Mapping[str, str]:
 class Connection:
     """Sends requests and waits for their answers. Threads share it."""
 
-    def __init__(self, url: ServiceUrl, token: Token | None) -> None:
+    def __init__(self, url: ServiceUrl, token: Token | None, transport: httpx.BaseTransport | None = None) -> None:
         self._messages = _Messages(url, token)
-        self._transport = httpx.HTTPTransport(verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket)
+        self._wires = None if transport or url.is_encrypted else Wires(url, token)
+        self._transport = transport or httpx.HTTPTransport(
+            verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket
+        )
 
     def run(self, steps: Steps[T]) -> T:
         """Takes the steps of an operation, and returns its result."""
@@ -127,6 +133,8 @@ class Connection:
 
     def exchange(self, request: Request) -> Answer:
         """Sends a request and takes the whole answer."""
+        if self._wires is not None:
+            return self._wires.exchange(request)
         body = _Body(request.patience_s)
         try:
             answer = self._transport.handle_request(self._messages.request(request))
@@ -167,15 +175,18 @@ class Connection:
 
     def close(self) -> None:
         """Closes all connections."""
+        if self._wires is not None:
+            self._wires.close()
         self._transport.close()
 
 
 class AsyncConnection:
     """Sends requests and waits for their answers. Tasks of one event loop share it."""
 
-    def __init__(self, url: ServiceUrl, token: Token | None) -> None:
+    def __init__(self, url: ServiceUrl, token: Token | None, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._messages = _Messages(url, token)
-        self._transport = httpx.AsyncHTTPTransport(
+        self._wires = None if transport or url.is_encrypted else AsyncWires(url, token)
+        self._transport = transport or httpx.AsyncHTTPTransport(
             verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket
         )
 
@@ -200,6 +211,8 @@ class AsyncConnection:
 
     async def exchange(self, request: Request) -> Answer:
         """Sends a request and takes the whole answer."""
+        if self._wires is not None:
+            return await self._wires.exchange(request)
         body = _Body(request.patience_s)
         try:
             answer = await self._transport.handle_async_request(self._messages.request(request))
@@ -241,4 +254,6 @@ class AsyncConnection:
 
     async def close(self) -> None:
         """Closes all connections."""
+        if self._wires is not None:
+            await self._wires.close()
         await self._transport.aclose()

@@ -52,3 +52,9 @@ MAX_REASKS: Final = 8
 """Approvals that one guarded call waits for: each may be outgrown by a newer reason for a review."""
 REPORT_PATIENCE_S: Final = 5.0
 """The time for which the end of a cancelled call is reported, before the cancellation goes on."""
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""Bytes of an answer's status and headers."""
+MAX_INTERIM_ANSWERS: Final = 8
+"""Interim answers (1xx) before the answer to a request."""
+RECEIVED_BYTES: Final = 128 * 1024
+"""Bytes that are taken from a connection at once."""
