@@ -21,6 +21,7 @@ from bitacora.problem import Problem
 T = TypeVar("T")
 
 JSON = "application/json"
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,7 @@ def repeated(request: Request, retries: int | None) -> Steps[Answer]:
 
 def json_bytes(value: Any) -> bytes:
     """Returns a value as compact JSON. NaN and infinities, which are no JSON, are refused."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8")
+    return _COMPACT.encode(value).encode("utf-8")
 
 
 def segment(text: str) -> str:
