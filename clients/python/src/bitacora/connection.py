@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx
 
@@ -36,6 +37,28 @@ T = TypeVar("T")
 _POOL = httpx.Limits(
     max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_S
 )
+
+
+H = TypeVar("H")
+
+
+class _OfProcess(Generic[H]):
+    """The transport of this process: the caller's, or one that is made. A forked process makes its own."""
+
+    def __init__(self, given: H | None, make: Callable[[], H]) -> None:
+        self._make = None if given is not None else make
+        self._process = os.getpid()
+        self._transport = given if given is not None else make()
+
+    def get(self) -> H:
+        if self._make is not None and self._process != os.getpid():
+            # The parent's connections carry its answers.
+            self._process, self._transport = os.getpid(), self._make()
+        return self._transport
+
+
+def _settings(url: ServiceUrl) -> dict[str, Any]:
+    return {"verify": url.is_encrypted, "trust_env": False, "limits": _POOL, "uds": url.socket}
 
 
 class _Messages:
@@ -108,9 +131,7 @@ class Connection:
     def __init__(self, url: ServiceUrl, token: Token | None, transport: httpx.BaseTransport | None = None) -> None:
         self._messages = _Messages(url, token)
         self._wires = None if transport or url.is_encrypted else Wires(url, token)
-        self._transport = transport or httpx.HTTPTransport(
-            verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket
-        )
+        self._httpx: _OfProcess[httpx.BaseTransport] = _OfProcess(transport, lambda: httpx.HTTPTransport(**_settings(url)))
 
     def run(self, steps: Steps[T]) -> T:
         """Takes the steps of an operation, and returns its result."""
@@ -137,7 +158,7 @@ class Connection:
             return self._wires.exchange(request)
         body = _Body(request.patience_s)
         try:
-            answer = self._transport.handle_request(self._messages.request(request))
+            answer = self._httpx.get().handle_request(self._messages.request(request))
             try:
                 assert isinstance(answer.stream, httpx.SyncByteStream)
                 for piece in answer.stream:
@@ -152,7 +173,7 @@ class Connection:
     def stream(self, request: Request) -> Iterator[tuple[Mapping[str, str], Iterator[bytes]]]:
         """Sends a request, and yields the headers and the pieces of an answer without an end."""
         try:
-            answer = self._transport.handle_request(self._messages.request(request, request.patience_s))
+            answer = self._httpx.get().handle_request(self._messages.request(request, request.patience_s))
         except _FAULTS as error:
             raise self._messages.error(error) from error
         try:
@@ -177,7 +198,7 @@ class Connection:
         """Closes all connections."""
         if self._wires is not None:
             self._wires.close()
-        self._transport.close()
+        self._httpx.get().close()
 
 
 class AsyncConnection:
@@ -186,9 +207,7 @@ class AsyncConnection:
     def __init__(self, url: ServiceUrl, token: Token | None, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._messages = _Messages(url, token)
         self._wires = None if transport or url.is_encrypted else AsyncWires(url, token)
-        self._transport = transport or httpx.AsyncHTTPTransport(
-            verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket
-        )
+        self._httpx: _OfProcess[httpx.AsyncBaseTransport] = _OfProcess(transport, lambda: httpx.AsyncHTTPTransport(**_settings(url)))
 
     async def run(self, steps: Steps[T]) -> T:
         """Takes the steps of an operation, and returns its result."""
@@ -215,7 +234,7 @@ class AsyncConnection:
             return await self._wires.exchange(request)
         body = _Body(request.patience_s)
         try:
-            answer = await self._transport.handle_async_request(self._messages.request(request))
+            answer = await self._httpx.get().handle_async_request(self._messages.request(request))
             try:
                 assert isinstance(answer.stream, httpx.AsyncByteStream)
                 async for piece in answer.stream:
@@ -230,7 +249,7 @@ class AsyncConnection:
     async def stream(self, request: Request) -> AsyncIterator[tuple[Mapping[str, str], AsyncIterator[bytes]]]:
         """Sends a request, and yields the headers and the pieces of an answer without an end."""
         try:
-            answer = await self._transport.handle_async_request(self._messages.request(request, request.patience_s))
+            answer = await self._httpx.get().handle_async_request(self._messages.request(request, request.patience_s))
         except _FAULTS as error:
             raise self._messages.error(error) from error
         try:
@@ -256,4 +275,4 @@ class AsyncConnection:
         """Closes all connections."""
         if self._wires is not None:
             await self._wires.close()
-        await self._transport.aclose()
+        await self._httpx.get().aclose()

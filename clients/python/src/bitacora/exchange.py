@@ -7,6 +7,7 @@ serves both clients; :mod:`bitacora.connection` takes its steps.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 from bitacora.backoff import Backoff
 from bitacora.errors import ClientError, Refused, StrangeAnswer
-from bitacora.limits import ANSWER_PATIENCE_S
+from bitacora.limits import ANSWER_PATIENCE_S, RETRY_PATIENCE_S
 from bitacora.members import Members, MembersError
 from bitacora.problem import Problem
 
@@ -54,7 +55,10 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        """Returns the JSON of its body."""
+        """Returns the JSON of its body, if the answer says that it is JSON."""
+        kind = self.headers.get("content-type", "").partition(";")[0]
+        if kind.strip().lower() != JSON:
+            raise strange()
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -104,14 +108,21 @@ def once(request: Request) -> Steps[Answer]:
 
 
 def repeated(request: Request, retries: int | None) -> Steps[Answer]:
-    """Sends a request that is safe to repeat, unchanged, until its outcome is known or the retries are used up."""
+    """Sends a request that is safe to repeat, unchanged, until its outcome is known or the retries are used up.
+
+    No retry begins later than ``RETRY_PATIENCE_S`` after the first failure, so that a service that takes requests and says
+    nothing is given up.
+    """
     backoff = Backoff(retries)
+    deadline: float | None = None
     while True:
         try:
             answer: Answer = yield request
             return accepted(answer)
         except ClientError as error:
-            pause = backoff.pause(error.retry_after_s) if error.retryable else None
+            now = time.monotonic()
+            deadline = deadline or now + RETRY_PATIENCE_S
+            pause = backoff.pause(error.retry_after_s) if error.retryable and now < deadline else None
             if pause is None:
                 raise
         yield Pause(pause)
