@@ -10,7 +10,7 @@ from typing import cast
 
 from bitacora.errors import AnswerLate, ClientError, ConnectFailed, ConnectionBroken
 from bitacora.exchange import Answer, Request
-from bitacora.http1 import AnswerReader, RequestHeads
+from bitacora.http1 import AnswerReader, Outbox, Outgoing
 from bitacora.limits import CONNECT_PATIENCE_S, IDLE_S, MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS
 from bitacora.service_url import ServiceUrl
 from bitacora.token import Token
@@ -62,7 +62,7 @@ class _Wire(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def ask(self, sent: bytes, patience_s: float) -> Answer:
+    async def ask(self, sent: Outgoing, patience_s: float) -> Answer:
         """Sends a request and takes the whole answer."""
         assert self._transport is not None
         loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ class _Wire(asyncio.Protocol):
         self._answer = loop.create_future()
         late = loop.call_later(max(patience_s, 0.0), self.abort, AnswerLate("nothing came in time"))
         try:
-            self._transport.write(sent)
+            self._transport.write(sent.data)
             return await self._answer
         except BaseException:
             # Also when the task is cancelled: the answer may still come.
@@ -107,13 +107,13 @@ class AsyncWires:
 
     def __init__(self, url: ServiceUrl, token: Token | None) -> None:
         self._url = url
-        self._head = RequestHeads(url.authority, token)
+        self._outbox = Outbox(url.authority, token)
         self._pool: _Pool | None = None
 
     async def exchange(self, request: Request) -> Answer:
         """Sends a request and takes the whole answer, within its patience."""
         deadline = time.monotonic() + request.patience_s
-        sent = self._head(request) + request.body
+        sent = self._outbox.write(request)
         pool = self._of_loop()
         if pool.room.locked():
             await self._wait_for_room(pool, request.patience_s)

@@ -23,21 +23,33 @@ _LENGTH = re.compile(rb"[0-9]{1,10}")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?")
 
 
-class RequestHeads:
-    """Writes the heads of requests to one service."""
+class Outgoing:
+    """A request as it is sent. Its ``repr``, which a report of an error may hold, shows no token."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"Outgoing({len(self.data)} bytes)"
+
+
+class Outbox:
+    """Writes the requests to one service."""
 
     def __init__(self, host: str, token: Token | None) -> None:
         bearer = f"authorization: Bearer {token.reveal()}\r\n" if token else ""
-        self._same = f"host: {host}\r\naccept-encoding: identity\r\n{bearer}".encode("ascii")
+        self._same = Outgoing(f"host: {host}\r\naccept-encoding: identity\r\n{bearer}".encode("ascii"))
 
-    def __call__(self, request: Request) -> bytes:
-        """Returns the head of a request."""
-        lines = [_first_line(request.method, request.path), self._same]
-        lines.extend(_header(name, value) for name, value in request.headers.items())
+    def write(self, request: Request) -> Outgoing:
+        """Returns a request as it is sent."""
+        lines = [_header(name, value) for name, value in request.headers.items()]
         if request.body or request.method == "POST":
             lines.append(b"content-length: %d\r\n" % len(request.body))
-        lines.append(b"\r\n")
-        return b"".join(lines)
+        lines += (b"\r\n", request.body)
+        first = _first_line(request.method, request.path)
+        return Outgoing(b"".join((first, self._same.data, *lines)))
 
 
 @functools.lru_cache(MAX_KNOWN_PATHS)

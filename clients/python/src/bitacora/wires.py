@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from bitacora.errors import AnswerLate, ConnectFailed, ConnectionBroken
 from bitacora.exchange import Answer, Request
-from bitacora.http1 import AnswerReader, RequestHeads
+from bitacora.http1 import AnswerReader, Outbox, Outgoing
 from bitacora.limits import CONNECT_PATIENCE_S, IDLE_S, MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, RECEIVED_BYTES
 from bitacora.service_url import ServiceUrl
 from bitacora.token import Token
@@ -51,14 +51,14 @@ class Wires:
 
     def __init__(self, url: ServiceUrl, token: Token | None) -> None:
         self._url = url
-        self._head = RequestHeads(url.authority, token)
+        self._outbox = Outbox(url.authority, token)
         self._connect = _connector(url)
         self._pool = _Pool()
 
     def exchange(self, request: Request) -> Answer:
         """Sends a request and takes the whole answer, within its patience."""
         deadline = time.monotonic() + request.patience_s
-        sent = self._head(request) + request.body
+        sent = self._outbox.write(request)
         pool = self._pool
         if pool.process != os.getpid():
             # The parent's connections carry its answers.
@@ -104,7 +104,7 @@ class Wires:
         except OSError as error:
             raise ConnectFailed(f"{self._url}: {error or 'no connection'}; is the service running?") from error
 
-    def _ask(self, wire: socket.socket, sent: bytes, deadline: float) -> tuple[Answer, bool]:
+    def _ask(self, wire: socket.socket, sent: Outgoing, deadline: float) -> tuple[Answer, bool]:
         reader = AnswerReader()
         try:
             wire.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -124,10 +124,10 @@ class Wires:
             raise ConnectionBroken(f"{self._url}: the connection broke: {error}") from error
 
 
-def _sent(wire: socket.socket, sent: bytes) -> bool:
+def _sent(wire: socket.socket, sent: Outgoing) -> bool:
     """Sends a request. A service that refuses it early may close before it has read all: its answer can be there."""
     try:
-        wire.sendall(sent)
+        wire.sendall(sent.data)
     except (BrokenPipeError, ConnectionResetError):
         return False
     return True
