@@ -8,7 +8,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,6 @@ import pytest
 from service import Service
 
 from bitacora import (
-    ArgumentsChanged,
     AsyncClient,
     Call,
     Client,
@@ -72,9 +70,10 @@ def test_what_cannot_be_guarded_is_refused_before_any_call(client: Client, async
         for one in (client, async_client):
             with pytest.raises(TypeError):
                 guarded(one, "add")(made)
-    for other, made in ((client, coroutine), (async_client, print), (client, functools.partial(coroutine, 1))):
+    mixed: list[tuple[Any, Any]] = [(client, coroutine), (async_client, print), (client, functools.partial(coroutine, 1))]
+    for other, wrong in mixed:
         with pytest.raises(TypeError, match="is guarded by"):
-            guarded(other, "add")(made)  # type: ignore[arg-type]
+            guarded(other, "add")(wrong)
     with pytest.raises(TypeError, match="name the tool"):
         guarded(client)(functools.partial(print))
     with pytest.raises(TypeError):
@@ -95,31 +94,9 @@ def test_arguments_that_are_no_json_are_asked_for_nowhere(client: Client, args: 
     assert client.head() == before
 
 
-def test_arguments_that_change_while_a_person_thinks_do_not_run(client: Client, service: Service) -> None:
-    before = client.head()
-    targets = ["staging"]
-
-    @guarded(client, "deploy")
-    def deploy(targets: list[str]) -> None:
-        raise AssertionError("it ran")
-
-    def approve() -> None:
-        while not (found := pending(service, "staging")):
-            time.sleep(0.05)
-        targets.append("production")
-        service.command("approvals", "approve", found)
-
-    helper = threading.Thread(target=approve)
-    helper.start()
-    with pytest.raises(ArgumentsChanged):
-        deploy(targets)
-    helper.join()
-    assert outcomes(client, before) == ["tool.blocked"]
-
-
 def pending(service: Service, word: str) -> str:
     for one in json.loads(service.command("--json", "approvals"))["approvals"]:
-        if word in json.dumps(one["args"]):
+        if word in json.dumps(one.get("args")):
             return str(one["id"])
     return ""
 
