@@ -1,14 +1,15 @@
 """Times the checkpoint saver beside LangGraph's SQLite saver: in turns, in the same process, on the same disk.
 
-``BITACORA_PROGRAM=… python bench_saver.py [FOLDER] [TURNS]`` prints medians in microseconds, and ratios. It also times the
-same requests without the saver, over a bare connection: what the service and the loopback cost.
+``BITACORA_PROGRAM=… python bench_saver.py [FOLDER] [TURNS]`` prints medians in microseconds, and medians of the ratios of each
+turn. `unix` is our saver over a Unix socket, `httpx` ours over a transport of httpx. `bare` is the least that a request to the
+service takes: bytes made before, over a socket.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
+import socket
 import sqlite3
 import statistics
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance.test_utils import generate_checkpoint, generate_config, generate_metadata
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -67,22 +69,24 @@ def timed(times: dict[str, list[float]], name: str, work: Callable[[], object]) 
 
 def bare(service: Service, token: str, thread: str) -> tuple[Callable[[], object], Callable[[], object]]:
     """Returns a save of a small checkpoint and a look at the newest, over a bare connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", service.port)
-    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    connection = socket.create_connection(("127.0.0.1", service.port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     path = f"/v1/ledgers/main/checkpoints/{thread}"
     number = 0
 
-    def ask(method: str, where: str, body: bytes | None) -> bytes:
-        connection.request(method, where, body, headers)
-        return connection.getresponse().read()
+    def ask(method: str, where: str, body: bytes) -> None:
+        head = f"{method} {where} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n"
+        head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
 
-    def save() -> bytes:
+    def save() -> None:
         nonlocal number
         number += 1
         new = {"checkpoint": f"{number:08}", "step": number, "source": "loop", "channelVersions": {"a": number}}
-        return ask("POST", f"{path}:save", json.dumps({**new, "values": {"a": {"json": number}}}).encode())
+        ask("POST", f"{path}:save", json.dumps({**new, "values": {"a": {"json": number}}}).encode())
 
-    return save, lambda: ask("GET", path, None)
+    return save, lambda: ask("GET", path, b"")
 
 
 def measure(folder: Path, turns: int) -> None:
@@ -93,33 +97,41 @@ def measure(folder: Path, turns: int) -> None:
             times: dict[str, list[float]] = {}
             with (
                 Client(service.url, token=token) as client,
+                Client(service.socket, token=token) as near,
+                Client(service.url, token=token, transport=httpx.HTTPTransport()) as slow,
                 sqlite3.connect(folder / f"{messages}.sqlite", check_same_thread=False) as database,
             ):
-                ours = Turn(BitacoraSaver(client), f"bench-{messages}")
-                theirs = Turn(SqliteSaver(database), f"bench-{messages}")
+                savers: dict[str, BaseCheckpointSaver[Any]] = {
+                    "ours": BitacoraSaver(client),
+                    "unix": BitacoraSaver(near),
+                    "httpx": BitacoraSaver(slow),
+                    "sqlite": SqliteSaver(database),
+                }
+                turns_of = {kind: Turn(saver, f"bench-{messages}-{kind}") for kind, saver in savers.items()}
                 save, get = bare(service, token, f"bare-{messages}")
                 for step in range(1, turns + WARM_UP + 1):
                     into = times if step > WARM_UP else {}
-                    for kind, turn in (("ours", ours), ("sqlite", theirs))[:: 1 if step % 2 else -1]:
+                    for kind in list(turns_of)[:: 1 if step % 2 else -1]:
+                        turn = turns_of[kind]
                         timed(into, f"put {kind}", lambda turn=turn, step=step: turn.put(messages, step))  # type: ignore[misc]
                         timed(into, f"newest {kind}", turn.newest)
-                    timed(into, "bare save", save)
-                    timed(into, "bare get", get)
+                    timed(into, "put bare", save)
+                    timed(into, "newest bare", get)
             report(name, times)
     finally:
         service.stop()
 
 
 def report(name: str, times: dict[str, list[float]]) -> None:
-    medians = {kind: statistics.median(values) for kind, values in times.items()}
     print(name)
-    for what, least in (("put", "bare save"), ("newest", "bare get")):
-        ours, theirs = medians[f"{what} ours"], medians[f"{what} sqlite"]
-        ratio = statistics.median(a / b for a, b in zip(times[f"{what} ours"], times[f"{what} sqlite"], strict=True))
-        print(
-            f"  {what:7} ours {ours:7.0f} µs   sqlite {theirs:7.0f} µs   ratio {ratio:5.2f}"
-            f"   bare request {medians[least]:6.0f} µs"
-        )
+    for what in ("put", "newest"):
+        theirs = times[f"{what} sqlite"]
+        shown = [f"sqlite {statistics.median(theirs):5.0f} µs"]
+        for kind in ("ours", "unix", "httpx", "bare"):
+            values = times[f"{what} {kind}"]
+            ratio = statistics.median(a / b for a, b in zip(values, theirs, strict=True))
+            shown.append(f"{kind} {statistics.median(values):5.0f} µs ({ratio:4.1f})")
+        print(f"  {what:6}  {'   '.join(shown)}")
 
 
 if __name__ == "__main__":

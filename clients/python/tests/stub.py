@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-Script = Callable[[int, bytes], bytes | None]
-"""What it answers to the request of this number; ``None`` is nothing at all, for as long as the client waits."""
+Script = Callable[[int, bytes], bytes | Iterable[bytes] | None]
+"""What it answers to the request of this number, at once or in pieces; ``None`` is nothing at all, for as long as the client
+waits, and an empty answer ends the connection."""
 
 
 def answer(status: int, body: object, *headers: str, kind: str = "application/json") -> bytes:
@@ -31,6 +32,7 @@ class Stub:
 
     def __init__(self, script: Script) -> None:
         self.requests: list[bytes] = []
+        self.connections = 0
         self._script = script
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
@@ -45,12 +47,18 @@ class Stub:
         for one in self._open:
             one.close()
 
+    def drop(self) -> None:
+        """Ends the connections that are open."""
+        for one in self._open:
+            one.shutdown(socket.SHUT_RDWR)
+
     def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
+            self.connections += 1
             self._open.append(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
@@ -74,9 +82,10 @@ class Stub:
                 if said == b"":
                     connection.shutdown(socket.SHUT_RDWR)
                     return
-                connection.sendall(said)
+                for one in [said] if isinstance(said, bytes) else said:
+                    connection.sendall(one)
         except OSError:
-            return
+            connection.close()
 
 
 @contextmanager

@@ -8,8 +8,8 @@ import pytest
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
 from langchain.agents import create_agent
 from langchain.tools import tool
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_middleware import LedgerGate, ScriptedModel, add, make_agent
+from langchain_core.messages import ToolMessage
+from langchain_middleware import LedgerGate, ScriptedModel, make_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
@@ -19,6 +19,12 @@ from service import Service
 from bitacora import AsyncClient, Client, EventFilter
 
 RAN: list[str] = []
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
 
 
 @tool
@@ -36,8 +42,7 @@ def drop(table: str) -> str:
 
 
 def scripted(name: str, args: dict[str, Any]) -> ScriptedModel:
-    asked = AIMessage("", tool_calls=[{"name": name, "args": args, "id": "call-1"}])
-    return ScriptedModel(messages=iter([asked, AIMessage("done")]))
+    return ScriptedModel(calls=[{"name": name, "args": args}])
 
 
 def run(agent: Any, given: Any, name: str) -> tuple[Any, list[ToolMessage]]:

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { generateText, jsonSchema, stepCountIs, tool } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 
-import { guardTools } from "../examples/vercel-ai.js";
+import { guardTools } from "../examples/vercel-ai.mjs";
 import { RealService } from "./service.js";
 
 let service: RealService;

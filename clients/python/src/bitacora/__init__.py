@@ -27,6 +27,7 @@ from bitacora.cursor import Cursor, CursorPlace
 from bitacora.decision import Decision, Obligations
 from bitacora.errors import (
     AnswerLate,
+    ArgumentsChanged,
     BitacoraError,
     ClientClosed,
     ClientError,
@@ -60,6 +61,7 @@ __all__ = [
     "Appended",
     "Appender",
     "Approval",
+    "ArgumentsChanged",
     "AsyncAppender",
     "AsyncCheckpoints",
     "AsyncClient",

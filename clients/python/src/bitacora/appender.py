@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -15,6 +18,9 @@ from bitacora.connection import Connection
 from bitacora.errors import ClientClosed, ClientError
 from bitacora.event import Event, event_line
 from bitacora.ledger import Ledger
+from bitacora.limits import EXIT_PATIENCE_S
+
+_log = logging.getLogger("bitacora")
 
 _Queued = QueuedEvent["Future[Receipt]"]
 
@@ -22,7 +28,8 @@ _Queued = QueuedEvent["Future[Receipt]"]
 class Appender:
     """Appends the events of many threads, in the order in which they were given, one request after the other.
 
-    The queue is bounded: callers that are too fast wait. Closing it sends everything that waits.
+    The queue is bounded: callers that are too fast wait. Closing it sends everything that waits. The end of the program
+    closes it too, and waits ten seconds at most. A forked process needs an appender of its own.
     """
 
     def __init__(self, connection: Connection, ledger: Ledger, queue_events: int) -> None:
@@ -32,8 +39,10 @@ class Appender:
         self._waiting: deque[_Queued] = deque()
         self._changed = threading.Condition()
         self._is_closed = False
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._send_all, name="bitacora-appender", daemon=True)
         self._thread.start()
+        atexit.register(self._leave)
 
     def append(self, event: Event | Mapping[str, Any]) -> Receipt:
         """Appends an event. Returned ⇒ it is durable. A refused event fails alone."""
@@ -42,6 +51,8 @@ class Appender:
     def queue(self, event: Event | Mapping[str, Any]) -> Future[Receipt]:
         """Puts an event behind those that wait, once there is room. The future yields its receipt or its error."""
         queued: _Queued = QueuedEvent(check_line(event_line(event)), Future())
+        if self._process != os.getpid():
+            raise ClientClosed("the appender's thread is in the parent process; make an appender in this one")
         with self._changed:
             while len(self._waiting) >= self._most and not self._is_closed:
                 self._changed.wait()
@@ -53,10 +64,24 @@ class Appender:
 
     def close(self) -> None:
         """Sends everything that waits, then ends."""
+        if self._process == os.getpid():
+            self._end()
+            self._thread.join()
+            atexit.unregister(self._leave)
+
+    def _leave(self) -> None:
+        """Sends what waits at the end of the program."""
+        if self._process != os.getpid():
+            return
+        self._end()
+        self._thread.join(EXIT_PATIENCE_S)
+        if self._thread.is_alive():
+            _log.warning("the program ended before %d events of an appender were sent", len(self._waiting))
+
+    def _end(self) -> None:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        self._thread.join()
 
     def __enter__(self) -> Appender:
         return self

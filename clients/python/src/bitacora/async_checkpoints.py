@@ -22,7 +22,7 @@ from bitacora.thread_acts import ThreadActs
 
 
 class AsyncCheckpoints:
-    """The checkpoints of a ledger. Reads wait for everything that this object has recorded."""
+    """The checkpoints of a ledger. Reads see everything that is durable when they are asked."""
 
     def __init__(self, connection: AsyncConnection, ledger: Ledger) -> None:
         self._connection = connection

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
+import httpx
+
 from bitacora.appended import Appended
 from bitacora.appender import Appender
 from bitacora.approval import Approval
@@ -44,9 +46,10 @@ class Client:
         token_file: str | os.PathLike[str] | None = None,
         retries: int = MAX_RETRIES,
         timeout_s: float = ANSWER_PATIENCE_S,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         settings = Settings.resolve(base_url, ledger, token, token_file)
-        self._connection = Connection(settings.url, settings.token)
+        self._connection = Connection(settings.url, settings.token, transport)
         self._ledger = Ledger(settings.ledger, retries, timeout_s)
         self._name = f"Client({str(settings.url)!r}, {settings.ledger!r})"
 

@@ -1,20 +1,23 @@
-"""Connections to a service, by httpx transports: TCP, TLS or a Unix socket.
+"""Connections to a service. Requests go over wires of this package; those over TLS, those of a transport that the caller
+gives, and streams go through httpx.
 
-The transports are used without ``httpx.Client``: a redirect is never followed and no proxy is taken from the
-environment, so that the token reaches no other host.
+Transports are used without ``httpx.Client``: a redirect is never followed and no proxy is taken from the environment, so
+that the token reaches no other host.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx
 
+from bitacora.async_wires import AsyncWires
 from bitacora.errors import AnswerLate, ClientError, ConnectFailed, ConnectionBroken
 from bitacora.exchange import Answer, Pause, Request, Steps, refusal, strange
 from bitacora.limits import (
@@ -27,12 +30,35 @@ from bitacora.limits import (
 )
 from bitacora.service_url import ServiceUrl
 from bitacora.token import Token
+from bitacora.wires import Wires
 
 T = TypeVar("T")
 
 _POOL = httpx.Limits(
     max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_S
 )
+
+
+H = TypeVar("H")
+
+
+class _OfProcess(Generic[H]):
+    """The transport of this process: the caller's, or one that is made. A forked process makes its own."""
+
+    def __init__(self, given: H | None, make: Callable[[], H]) -> None:
+        self._make = None if given is not None else make
+        self._process = os.getpid()
+        self._transport = given if given is not None else make()
+
+    def get(self) -> H:
+        if self._make is not None and self._process != os.getpid():
+            # The parent's connections carry its answers.
+            self._process, self._transport = os.getpid(), self._make()
+        return self._transport
+
+
+def _settings(url: ServiceUrl) -> dict[str, Any]:
+    return {"verify": url.is_encrypted, "trust_env": False, "limits": _POOL, "uds": url.socket}
 
 
 class _Messages:
@@ -102,9 +128,10 @@ def _headers(answer: httpx.Response) -> Mapping[str, str]:
 class Connection:
     """Sends requests and waits for their answers. Threads share it."""
 
-    def __init__(self, url: ServiceUrl, token: Token | None) -> None:
+    def __init__(self, url: ServiceUrl, token: Token | None, transport: httpx.BaseTransport | None = None) -> None:
         self._messages = _Messages(url, token)
-        self._transport = httpx.HTTPTransport(verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket)
+        self._wires = None if transport or url.is_encrypted else Wires(url, token)
+        self._httpx: _OfProcess[httpx.BaseTransport] = _OfProcess(transport, lambda: httpx.HTTPTransport(**_settings(url)))
 
     def run(self, steps: Steps[T]) -> T:
         """Takes the steps of an operation, and returns its result."""
@@ -127,9 +154,11 @@ class Connection:
 
     def exchange(self, request: Request) -> Answer:
         """Sends a request and takes the whole answer."""
+        if self._wires is not None:
+            return self._wires.exchange(request)
         body = _Body(request.patience_s)
         try:
-            answer = self._transport.handle_request(self._messages.request(request))
+            answer = self._httpx.get().handle_request(self._messages.request(request))
             try:
                 assert isinstance(answer.stream, httpx.SyncByteStream)
                 for piece in answer.stream:
@@ -144,7 +173,7 @@ class Connection:
     def stream(self, request: Request) -> Iterator[tuple[Mapping[str, str], Iterator[bytes]]]:
         """Sends a request, and yields the headers and the pieces of an answer without an end."""
         try:
-            answer = self._transport.handle_request(self._messages.request(request, request.patience_s))
+            answer = self._httpx.get().handle_request(self._messages.request(request, request.patience_s))
         except _FAULTS as error:
             raise self._messages.error(error) from error
         try:
@@ -167,17 +196,18 @@ class Connection:
 
     def close(self) -> None:
         """Closes all connections."""
-        self._transport.close()
+        if self._wires is not None:
+            self._wires.close()
+        self._httpx.get().close()
 
 
 class AsyncConnection:
     """Sends requests and waits for their answers. Tasks of one event loop share it."""
 
-    def __init__(self, url: ServiceUrl, token: Token | None) -> None:
+    def __init__(self, url: ServiceUrl, token: Token | None, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._messages = _Messages(url, token)
-        self._transport = httpx.AsyncHTTPTransport(
-            verify=url.is_encrypted, trust_env=False, limits=_POOL, uds=url.socket
-        )
+        self._wires = None if transport or url.is_encrypted else AsyncWires(url, token)
+        self._httpx: _OfProcess[httpx.AsyncBaseTransport] = _OfProcess(transport, lambda: httpx.AsyncHTTPTransport(**_settings(url)))
 
     async def run(self, steps: Steps[T]) -> T:
         """Takes the steps of an operation, and returns its result."""
@@ -200,9 +230,11 @@ class AsyncConnection:
 
     async def exchange(self, request: Request) -> Answer:
         """Sends a request and takes the whole answer."""
+        if self._wires is not None:
+            return await self._wires.exchange(request)
         body = _Body(request.patience_s)
         try:
-            answer = await self._transport.handle_async_request(self._messages.request(request))
+            answer = await self._httpx.get().handle_async_request(self._messages.request(request))
             try:
                 assert isinstance(answer.stream, httpx.AsyncByteStream)
                 async for piece in answer.stream:
@@ -217,7 +249,7 @@ class AsyncConnection:
     async def stream(self, request: Request) -> AsyncIterator[tuple[Mapping[str, str], AsyncIterator[bytes]]]:
         """Sends a request, and yields the headers and the pieces of an answer without an end."""
         try:
-            answer = await self._transport.handle_async_request(self._messages.request(request, request.patience_s))
+            answer = await self._httpx.get().handle_async_request(self._messages.request(request, request.patience_s))
         except _FAULTS as error:
             raise self._messages.error(error) from error
         try:
@@ -241,4 +273,6 @@ class AsyncConnection:
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self._transport.aclose()
+        if self._wires is not None:
+            await self._wires.close()
+        await self._httpx.get().aclose()

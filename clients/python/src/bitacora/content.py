@@ -13,7 +13,7 @@ from typing import Any
 
 from bitacora.exchange import JSON, json_bytes
 from bitacora.limits import SPLICED_BYTES
-from bitacora.members import Members, MembersError
+from bitacora.members import Members, MembersError, position
 
 _VALUE_BYTES = 128
 """Bytes that a content takes in a request beside itself, at most, but for its encoding."""
@@ -105,7 +105,7 @@ def read_content(members: Members) -> ContentState:
     if kinds == ["json"]:
         return Content.of_json(members.json("json"))
     if kinds == ["positions"]:
-        positions = tuple(int(text) for text in members.texts("positions") if text.isdecimal())
+        positions = tuple(position(text) for text in members.texts("positions"))
         return LargeContent(encoding, members.whole("bytes"), positions)
     raise MembersError("found no content")
 

@@ -102,6 +102,10 @@ class Denied(NotAllowed):
     """The call is denied: by the policy, by a person, or by a word that this version does not know."""
 
 
+class ArgumentsChanged(BitacoraError):
+    """The arguments were changed while the call was decided about. The call did not run."""
+
+
 class ReviewPending(NotAllowed):
     """A person has not answered yet. Ask the same call again with its approval once it is given."""
 

@@ -7,6 +7,7 @@ serves both clients; :mod:`bitacora.connection` takes its steps.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -14,13 +15,14 @@ from urllib.parse import quote
 
 from bitacora.backoff import Backoff
 from bitacora.errors import ClientError, Refused, StrangeAnswer
-from bitacora.limits import ANSWER_PATIENCE_S
+from bitacora.limits import ANSWER_PATIENCE_S, RETRY_PATIENCE_S
 from bitacora.members import Members, MembersError
 from bitacora.problem import Problem
 
 T = TypeVar("T")
 
 JSON = "application/json"
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,10 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        """Returns the JSON of its body."""
+        """Returns the JSON of its body, if the answer says that it is JSON."""
+        kind = self.headers.get("content-type", "").partition(";")[0]
+        if kind.strip().lower() != JSON:
+            raise strange()
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -103,14 +108,21 @@ def once(request: Request) -> Steps[Answer]:
 
 
 def repeated(request: Request, retries: int | None) -> Steps[Answer]:
-    """Sends a request that is safe to repeat, unchanged, until its outcome is known or the retries are used up."""
+    """Sends a request that is safe to repeat, unchanged, until its outcome is known or the retries are used up.
+
+    No retry begins later than ``RETRY_PATIENCE_S`` after the first failure, so that a service that takes requests and says
+    nothing is given up.
+    """
     backoff = Backoff(retries)
+    deadline: float | None = None
     while True:
         try:
             answer: Answer = yield request
             return accepted(answer)
         except ClientError as error:
-            pause = backoff.pause(error.retry_after_s) if error.retryable else None
+            now = time.monotonic()
+            deadline = deadline or now + RETRY_PATIENCE_S
+            pause = backoff.pause(error.retry_after_s) if error.retryable and now < deadline else None
             if pause is None:
                 raise
         yield Pause(pause)
@@ -118,8 +130,7 @@ def repeated(request: Request, retries: int | None) -> Steps[Answer]:
 
 def json_bytes(value: Any) -> bytes:
     """Returns a value as compact JSON. NaN and infinities, which are no JSON, are refused."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8")
+    return _COMPACT.encode(value).encode("utf-8")
 
 
 def segment(text: str) -> str:

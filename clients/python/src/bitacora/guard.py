@@ -15,7 +15,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 from bitacora.async_client import AsyncClient
 from bitacora.call import Call
 from bitacora.client import Client
-from bitacora.errors import BitacoraError
+from bitacora.errors import ArgumentsChanged, BitacoraError
+from bitacora.exchange import json_bytes
 from bitacora.identifier import new_id
 from bitacora.limits import REPORT_PATIENCE_S, REVIEW_PATIENCE_S
 from bitacora.outcome import Outcome, OutcomeStatus
@@ -65,11 +66,15 @@ def guarded(
     """Guards every call of a function: a plain one with a :class:`Client`, a coroutine with an :class:`AsyncClient`.
 
     The tool is named, else it is the function's name; a :class:`Call` is the template of each call, with a new id. The
-    arguments of the function, by their names, are the arguments of the call: they have to be JSON.
+    arguments of the function, by their names, are the arguments of the call: they have to be JSON. If they are changed while
+    a person is waited for, the function does not run. A result that has not run yet, such as a generator, is refused.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        template = tool if isinstance(tool, Call) else Call(tool or function.__name__)
+        name = tool or getattr(function, "__name__", None)
+        if name is None:
+            raise TypeError("the function has no name; name the tool")
+        template = name if isinstance(name, Call) else Call(name)
         signature = inspect.signature(function)
 
         def call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -86,8 +91,11 @@ def guarded(
 
             @functools.wraps(function)
             async def run_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-                async with async_guarded_call(there, call_of(args, kwargs), patience_s=patience_s):
-                    return await function(*args, **kwargs)
+                call = call_of(args, kwargs)
+                decided = json_bytes(call.args)
+                async with async_guarded_call(there, call, patience_s=patience_s):
+                    _check_unchanged(call, decided)
+                    return _check_has_run(await function(*args, **kwargs))
 
             return cast("Callable[P, R]", run_async)
         if not isinstance(client, Client):
@@ -96,12 +104,32 @@ def guarded(
 
         @functools.wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
-            with guarded_call(here, call_of(args, kwargs), patience_s=patience_s):
-                return function(*args, **kwargs)
+            call = call_of(args, kwargs)
+            decided = json_bytes(call.args)
+            with guarded_call(here, call, patience_s=patience_s):
+                _check_unchanged(call, decided)
+                return _check_has_run(function(*args, **kwargs))
 
         return run
 
     return decorate
+
+
+def _check_unchanged(call: Call, decided: bytes) -> None:
+    # They are the caller's own objects, and a person may take minutes.
+    if json_bytes(call.args) != decided:
+        raise ArgumentsChanged(f"the arguments of call {call.id} were changed while it was decided about")
+
+
+def _check_has_run(result: R) -> R:
+    if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()
+        raise TypeError(
+            f"found a {type(result).__name__}, which runs after the call has ended; guard its steps with guarded_call, "
+            "and a coroutine with an AsyncClient"
+        )
+    return result
 
 
 def _outcome(call: Call, began: float, error: BaseException | None) -> Outcome:
@@ -113,6 +141,8 @@ def outcome_status(error: BaseException | None) -> OutcomeStatus:
     """Returns the status of a call that ended with this error, or without one."""
     if error is None:
         return "ok"
+    if isinstance(error, ArgumentsChanged):
+        return "blocked"
     if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
         return "timeout"
     return "error" if isinstance(error, Exception) else "interrupted"

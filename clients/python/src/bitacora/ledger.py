@@ -13,8 +13,8 @@ from bitacora.approval import Approval
 from bitacora.call import Call
 from bitacora.decision import Decision
 from bitacora.event import Event, event_line
-from bitacora.exchange import JSON, Request, Steps, json_bytes, once, query, repeated, segment, strange
-from bitacora.limits import ANSWER_PATIENCE_S, MAX_RETRIES, MAX_WAIT_S, WAIT_MARGIN_S
+from bitacora.exchange import JSON, Pause, Request, Steps, json_bytes, once, query, repeated, segment, strange
+from bitacora.limits import ANSWER_PATIENCE_S, APPROVAL_PAUSE_S, MAX_RETRIES, MAX_WAIT_S, WAIT_MARGIN_S
 from bitacora.outcome import Outcome, OutcomeRecorded
 from bitacora.stored_event import EventFilter, Page, StoredEvent
 
@@ -86,10 +86,15 @@ class Ledger:
         """Waits for the answer to an approval. It may be pending still when the time is over."""
         deadline = time.monotonic() + patience_s
         while True:
-            left = deadline - time.monotonic()
+            began = time.monotonic()
+            left = deadline - began
             found = yield from self._approval(approval, min(MAX_WAIT_S, math.ceil(max(left, 0.0))))
-            if not found.is_pending or time.monotonic() >= deadline:
+            now = time.monotonic()
+            if not found.is_pending or now >= deadline:
                 return found
+            early = began + APPROVAL_PAUSE_S - now
+            if early > 0:
+                yield Pause(min(early, deadline - now))
 
     def _approval(self, approval: str, wait_s: int) -> Steps[Approval]:
         wait = query({"wait": f"{wait_s}s" if wait_s else None})

@@ -20,6 +20,12 @@ MAX_PAUSE_S: Final = 5.0
 """The longest pause before a retry, also where the service asks for a longer one."""
 MAX_RETRIES: Final = 10
 """Tries of one request after the first one."""
+RETRY_PATIENCE_S: Final = 60.0
+"""The time after a request's first failure in which its retries begin."""
+APPROVAL_PAUSE_S: Final = 1.0
+"""The least time between two questions about an approval that waits, also where the service does not hold them back."""
+EXIT_PATIENCE_S: Final = 10.0
+"""The time for which the end of the program waits for the events of an appender that nobody closed."""
 MAX_CONNECTIONS: Final = 64
 """Connections of one client that are open at once."""
 MAX_IDLE_CONNECTIONS: Final = 16
@@ -52,3 +58,9 @@ MAX_REASKS: Final = 8
 """Approvals that one guarded call waits for: each may be outgrown by a newer reason for a review."""
 REPORT_PATIENCE_S: Final = 5.0
 """The time for which the end of a cancelled call is reported, before the cancellation goes on."""
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""Bytes of an answer's status and headers."""
+MAX_INTERIM_ANSWERS: Final = 8
+"""Interim answers (1xx) before the answer to a request."""
+RECEIVED_BYTES: Final = 128 * 1024
+"""Bytes that are taken from a connection at once."""

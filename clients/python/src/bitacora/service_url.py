@@ -49,5 +49,16 @@ class ServiceUrl:
         """``True`` if requests go over TLS."""
         return self.origin.startswith("https:")
 
+    @property
+    def authority(self) -> str:
+        """Host and port, as a request names them."""
+        return self.origin.partition("://")[2]
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        """The host, an IPv6 address without brackets, and the port."""
+        host, _, port = self.authority.rpartition(":")
+        return host.removeprefix("[").removesuffix("]"), int(port or _DEFAULT_PORTS["http"])
+
     def __str__(self) -> str:
         return self.origin if self.socket is None else f"unix:{self.socket}"

@@ -31,12 +31,14 @@ class ThreadActs:
     """Makes the steps of the operations on checkpoints.
 
     Every request that records something has an id of its own and is repeated under it, so that it takes effect once.
-    Reads wait for the last position that was recorded here.
+    A read asks for the head first, and waits for that position. Without it the service answers after 100 ms from a model that
+    is behind, as after a restart: an executor that resumes at an older checkpoint does its work twice.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._recorded = 0
+        self._seen = 0
+        """The last position that was recorded or seen here."""
         self._lock = threading.Lock()
 
     def save(self, thread: str, new: NewCheckpoint) -> Steps[CheckpointRecorded]:
@@ -96,8 +98,15 @@ class ThreadActs:
         answer = yield from repeated(Request("DELETE", path, patience_s=self._ledger.patience_s), self._ledger.retries)
         return self._note(answer.read(CheckpointRecorded.read))
 
-    def get(self, thread: str, checkpoint: str | None, namespace: str) -> Steps[FoundCheckpoint | None]:
-        """Returns a checkpoint, the newest if none is named; ``None`` where there is none."""
+    def get(
+        self, thread: str, checkpoint: str | None, namespace: str, *, is_listed: bool = False
+    ) -> Steps[FoundCheckpoint | None]:
+        """Returns a checkpoint, the newest if none is named; ``None`` where there is none.
+
+        One that a list has named just now ``is_listed``: the head is not asked for again.
+        """
+        if not is_listed:
+            yield from self._see_head()
         chosen = query({"namespace": namespace or None, "checkpoint": checkpoint})
         request = self._ledger.get(f"checkpoints/{segment(thread)}{chosen}", self._at_least())
         try:
@@ -110,6 +119,8 @@ class ThreadActs:
 
     def page(self, where: CheckpointFilter, after: str | None, limit: int | None) -> Steps[CheckpointPage]:
         """Lists checkpoints, one page."""
+        if after is None:
+            yield from self._see_head()
         chosen = query(
             {
                 "thread": where.thread,
@@ -180,12 +191,18 @@ class ThreadActs:
         return self._note(answer.read(CheckpointRecorded.read))
 
     def _note(self, recorded: CheckpointRecorded) -> CheckpointRecorded:
-        with self._lock:
-            self._recorded = max(self._recorded, recorded.position)
+        self._see(recorded.position)
         return recorded
 
+    def _see_head(self) -> Steps[None]:
+        self._see((yield from self._ledger.head()))
+
+    def _see(self, position: int) -> None:
+        with self._lock:
+            self._seen = max(self._seen, position)
+
     def _at_least(self) -> dict[str, str]:
-        return {"ledger-min-position": str(self._recorded)} if self._recorded else {}
+        return {"ledger-min-position": str(self._seen)} if self._seen else {}
 
 
 def _contents(tasks: Sequence[TaskWrites]) -> list[Content]:

@@ -47,7 +47,10 @@ class Token:
             raise TokenError(f"{os.fspath(path)}: {error.strerror}; name the file of a token") from None
         if len(text) > MAX_TOKEN_FILE_BYTES:
             raise TokenError(f"{os.fspath(path)}: longer than a token's file")
-        return cls(text.decode("ascii", "replace"))
+        try:
+            return cls(text.decode("ascii", "replace"))
+        except TokenError as error:
+            raise TokenError(f"{os.fspath(path)}: {error}") from None
 
     def reveal(self) -> str:
         """Returns its text, for the header that carries it."""

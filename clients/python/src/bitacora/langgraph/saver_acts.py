@@ -61,10 +61,12 @@ class SaverActs:
                 thread, checkpoint, encode_writes(serde, writes, task, path), namespace, self._about
             )
 
-    def get_tuple(self, serde: SerializerProtocol, config: RunnableConfig) -> Steps[CheckpointTuple | None]:
+    def get_tuple(
+        self, serde: SerializerProtocol, config: RunnableConfig, *, is_listed: bool = False
+    ) -> Steps[CheckpointTuple | None]:
         """Returns the checkpoint that a configuration names, or the newest."""
         thread, namespace, checkpoint = place(config)
-        found = yield from self._threads.get(thread, checkpoint, namespace)
+        found = yield from self._threads.get(thread, checkpoint, namespace, is_listed=is_listed)
         return None if found is None else (yield from self._decoded(serde, found))
 
     def page(
@@ -133,7 +135,7 @@ class SaverActs:
         needed = set()
         checkpoint: str | None = newest.checkpoint
         while checkpoint is not None:
-            found = yield from self._threads.get(newest.thread, checkpoint, newest.namespace)
+            found = yield from self._threads.get(newest.thread, checkpoint, newest.namespace, is_listed=True)
             if found is None:
                 break
             needed.add((newest.namespace, checkpoint))

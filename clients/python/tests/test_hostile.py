@@ -1,0 +1,278 @@
+"""A service that stalls, floods, or answers what was not asked; forks, interrupts and cancellations."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from stub import Stub, answer, problem, stub
+
+from bitacora import (
+    AnswerLate,
+    AsyncClient,
+    Call,
+    Client,
+    ClientClosed,
+    ClientError,
+    ConnectionBroken,
+    Decision,
+    Event,
+    LargeContent,
+    StrangeAnswer,
+)
+from bitacora import exchange as exchange_module
+
+TOKEN = "bt_" + "B" * 43
+Ask = Callable[..., Decision]
+
+
+def allow(call: str = "c1") -> bytes:
+    return answer(
+        200,
+        {"call": call, "verdict": "allow", "reasonCode": "x", "reason": "y", "position": "7", "mode": "enforce"},
+    )
+
+
+def ask(server: Stub, **settings: Any) -> Decision:
+    with Client(server.url, token=TOKEN, **settings) as client:
+        return client.decide(Call("add", id="c1"))
+
+
+def ask_async(server: Stub, **settings: Any) -> Decision:
+    async def run() -> Decision:
+        async with AsyncClient(server.url, token=TOKEN, **settings) as client:
+            return await client.decide(Call("add", id="c1"))
+
+    return asyncio.run(run())
+
+
+both = pytest.mark.parametrize("asked", [ask, ask_async])
+
+
+def dripping(data: bytes) -> Iterator[bytes]:
+    for byte in data:
+        yield bytes([byte])
+        time.sleep(0.1)
+
+
+@both
+@pytest.mark.parametrize("from_byte", [0, 5, -20])
+def test_an_answer_that_drips_ends_in_time(asked: Ask, from_byte: int) -> None:
+    def said(n: int, request: bytes) -> Iterator[bytes]:
+        yield allow()[:from_byte]
+        yield from dripping(allow()[from_byte:])
+
+    with stub(said) as server:
+        began = time.monotonic()
+        with pytest.raises(AnswerLate):
+            asked(server, retries=0, timeout_s=0.5)
+        assert time.monotonic() - began < 1.5
+
+
+@both
+@pytest.mark.parametrize(
+    "head",
+    [
+        "content-length: 1073741824\r\n\r\n",
+        "transfer-encoding: chunked\r\n\r\n" + "40000000\r\n",
+        "\r\n",
+        "x: ",
+    ],
+)
+def test_a_gigabyte_is_not_taken(asked: Ask, head: str) -> None:
+    sent = 0
+
+    def said(n: int, request: bytes) -> Iterator[bytes]:
+        nonlocal sent
+        yield b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + head.encode()
+        for _ in range(1024):
+            yield b" " * (1 << 20)
+            sent += 1
+
+    with stub(said) as server, pytest.raises(StrangeAnswer):
+        asked(server, retries=0, timeout_s=20)
+    assert sent < 64
+
+
+@both
+@pytest.mark.parametrize("kind", ["text/html", "text/plain; charset=application/json", "application/jsonp", ""])
+def test_an_answer_of_another_kind_is_no_allow(asked: Ask, kind: str) -> None:
+    said = allow().replace(b"application/json", kind.encode())
+    with stub(lambda n, request: said) as server, pytest.raises(StrangeAnswer):
+        asked(server, retries=0)
+    with stub(lambda n, request: allow().replace(b"json\r\n", b"JSON; charset=utf-8\r\n")) as server:
+        assert asked(server).allowed
+
+
+@both
+def test_an_answer_that_ends_early_is_asked_for_again(asked: Ask) -> None:
+    def said(n: int, request: bytes) -> Iterator[bytes]:
+        yield allow() if n > 1 else allow()[:-20]
+        if n == 1:
+            raise OSError
+
+    with stub(said) as server:
+        assert asked(server, retries=1).allowed
+        assert len(server.requests) == 2 and server.requests[0] == server.requests[1]
+    with stub(lambda n, request: said(1, request)) as server, pytest.raises(ConnectionBroken):
+        asked(server, retries=0)
+
+
+def test_a_retry_is_not_put_off_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    for asked in ("1000000000", "99999999", "-5", "1e9", "Fri, 31 Dec 9999 23:59:59 GMT"):
+        busy = problem("busy", 503, retryable=True)
+        busy = busy.replace(b"\r\n\r\n", f"\r\nretry-after: {asked}\r\n\r\n".encode(), 1)
+        with stub(lambda n, request, busy=busy: busy if n == 1 else allow()) as server:  # type: ignore[misc]
+            assert ask(server).allowed
+    assert len(pauses) == 5 and max(pauses) <= 5.0
+
+
+@both
+def test_a_service_that_takes_requests_and_says_nothing_is_given_up(
+    asked: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange_module, "RETRY_PATIENCE_S", 0.5)
+    with stub(lambda n, request: None) as server:
+        began = time.monotonic()
+        with pytest.raises(AnswerLate):
+            asked(server, timeout_s=0.2)
+        assert time.monotonic() - began < 2 and len(server.requests) < 6
+
+
+def test_an_answer_before_its_request_is_not_taken() -> None:
+    with stub(lambda n, request: allow() + allow("c2") if n == 1 else allow("c3")) as server:
+        client = Client(server.url, token=TOKEN)
+        assert client.decide(Call("add", id="c1")).allowed
+        with pytest.raises(StrangeAnswer):
+            client.decide(Call("add", id="c2"))
+        assert server.connections == 2
+
+
+async def test_an_answer_before_its_request_is_not_taken_by_a_task() -> None:
+    with stub(lambda n, request: allow() + allow("c2") if n == 1 else allow("c3")) as server:
+        async with AsyncClient(server.url, token=TOKEN) as client:
+            assert (await client.decide(Call("add", id="c1"))).allowed
+            with pytest.raises(StrangeAnswer):
+                await client.decide(Call("add", id="c2"))
+        assert server.connections == 2
+
+
+async def test_the_answer_to_a_cancelled_request_is_not_the_next_ones() -> None:
+    def said(n: int, request: bytes) -> Iterator[bytes]:
+        if n == 1:
+            time.sleep(0.3)
+        yield allow(f"c{n}")
+
+    with stub(said) as server:
+        async with AsyncClient(server.url, token=TOKEN) as client:
+            first = asyncio.create_task(client.decide(Call("add", id="c1")))
+            await asyncio.sleep(0.1)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            assert (await client.decide(Call("add", id="c2"))).call == "c2"
+
+
+def test_one_client_serves_one_event_loop_after_the_other() -> None:
+    with stub(lambda n, request: allow()) as server:
+        client = AsyncClient(server.url, token=TOKEN)
+        for _ in range(2):
+            assert asyncio.run(client.decide(Call("add", id="c1"))).allowed
+
+
+def test_idle_connections_are_used_again_and_closed_ones_are_not() -> None:
+    with stub(lambda n, request: allow()) as server:
+        client = Client(server.url, token=TOKEN, retries=0)
+        for _ in range(3):
+            client.decide(Call("add", id="c1"))
+        assert server.connections == 1
+        server.drop()
+        time.sleep(0.05)
+        assert client.decide(Call("add", id="c1")).allowed and server.connections == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_connections_of_its_own() -> None:
+    with stub(lambda n, request: allow()) as server:
+        client = Client(server.url, token=TOKEN, retries=0)
+        appender = client.appender()
+        client.decide(Call("add", id="c1"))
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                allowed = client.decide(Call("add", id="c1")).allowed
+                try:
+                    appender.append(Event("x.a", "agent/1", "s"))
+                except ClientClosed:
+                    code = 0 if allowed else 2
+            finally:
+                os._exit(code)
+        deadline = time.monotonic() + 10
+        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if ended[0] == 0:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        assert ended[0] == child and os.waitstatus_to_exitcode(ended[1]) == 0
+        assert client.decide(Call("add", id="c1")).allowed and server.connections == 2
+
+
+def test_an_approval_that_is_not_held_back_is_not_asked_for_without_a_pause() -> None:
+    said = {"id": "a1", "status": "pending", "call": "c1", "tool": "t", "expires": "2030-01-01T00:00:00Z"}
+    with stub(lambda n, request: answer(200, said)) as server:
+        assert Client(server.url, token=TOKEN).wait_for_approval("a1", 1.3).is_pending
+        assert len(server.requests) <= 3
+
+
+@pytest.mark.parametrize("resource", ["runs x", "runs\r\nx: y", "runs\u00e9", "a\0"])
+def test_a_resource_is_no_way_into_a_request(resource: str) -> None:
+    with stub(lambda n, request: answer(200, {})) as server:
+        with pytest.raises(ValueError, match="escape"):
+            Client(server.url, token=TOKEN).get(resource)
+        assert server.requests == []
+
+
+@pytest.mark.parametrize("positions", [["1" * 5_000], ["-1"], ["x"], ["\u0661"], [7]])
+def test_positions_that_are_none_are_strange(positions: list[Any]) -> None:
+    said = {
+        "thread": "t", "namespace": "", "checkpoint": "c", "step": 1, "source": "loop", "position": "5", "time": "t",
+        "channelVersions": {}, "values": {"a": {"positions": positions, "bytes": 9}},
+    }  # fmt: skip
+    head = answer(200, {"position": "5"})
+    with stub(lambda n, request: head if b"/head" in request else answer(200, said)) as server:
+        with pytest.raises(StrangeAnswer):
+            Client(server.url, token=TOKEN).checkpoints().get("t")
+    assert LargeContent(None, 1, (2,)).positions == (2,)
+
+
+def test_a_checkpoint_is_read_as_of_the_head() -> None:
+    """A service that was started just now may answer from an older state, unless it is asked for a newer one."""
+    head = answer(200, {"position": "41"})
+    none = problem("no-such-checkpoint", 404, retryable=False)
+    with stub(lambda n, request: head if b"/head" in request else none) as server:
+        assert Client(server.url, token=TOKEN).checkpoints().get("t") is None
+        assert b"ledger-min-position: 41" in server.requests[-1]
+
+
+@both
+def test_a_request_that_is_refused_early_gets_its_answer(asked: Ask) -> None:
+    with stub(lambda n, request: problem("forbidden", 403, retryable=False)) as server, pytest.raises(ClientError):
+        asked(server, retries=0)
+
+
+@both
+def test_a_report_of_an_error_with_its_variables_shows_no_token(asked: Ask) -> None:
+    for said in (b"nonsense\r\n\r\n", None):
+        with stub(lambda n, request, said=said: said) as server, pytest.raises(ClientError) as failed:  # type: ignore[misc]
+            asked(server, retries=0, timeout_s=0.2)
+        text = "".join(traceback.TracebackException.from_exception(failed.value, capture_locals=True).format())
+        assert "wires" in text and TOKEN not in text.replace(f"TOKEN = {TOKEN!r}", "")
