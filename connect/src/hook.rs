@@ -17,8 +17,11 @@ mod transcript;
 
 use std::ffi::OsString;
 use std::io::Read;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use bitacora_api::ProblemAnswer;
 use bitacora_api::paths::percent_encoded;
 use bitacora_client::{ClientError, Connection as ServiceConnection, Token};
 use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict, NO_OPINION};
@@ -29,13 +32,19 @@ pub use self::delivery::{Delivered, deliver_before, deliver_spooled};
 use self::open_calls::OpenCalls;
 use crate::connection::Connection;
 use crate::error::HookFailure;
-use crate::limits::{DECISION_PATIENCE, MAX_HOLD, MAX_INPUT_BYTES, REPORT_PATIENCE};
+use crate::limits::{
+    DECISION_PATIENCE, END_PATIENCE, MAX_HOLD, MAX_INPUT_BYTES, PREPARE_PATIENCE, REPORT_PATIENCE,
+};
 use crate::spool::Spool;
 
 /// The type of what is posted.
 const JSON: &str = "application/json";
 /// The exit code that blocks a call in every harness.
 const BLOCKED: u8 = 2;
+
+/// The codes of refusals that speak of the body, which the signature binds to the answer.
+const FINAL_CODES: [&str; 7] =
+    ["bad-body", "duplicate-key", "not-json", "too-deep", "request-too-large", "data-too-large", "id-reused"];
 
 /// The output of the process, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +67,8 @@ impl HookExit {
 #[must_use]
 pub fn run_hook(
     arguments: &[OsString],
-    input: impl Read,
-    variable: impl Fn(&str) -> Option<String>,
+    input: impl Read + Send + 'static,
+    variable: impl Fn(&str) -> Option<String> + Send + 'static,
 ) -> HookExit {
     let enforce = arguments.iter().any(|argument| argument == HookArguments::ENFORCE);
     let failed = |failure: HookFailure| {
@@ -69,10 +78,53 @@ pub fn run_hook(
         }
         HookExit { stdout: NO_OPINION.to_owned(), stderr, code: 0 }
     };
-    match HookRun::prepare(arguments, input, &variable) {
-        Ok(run) => run.finish(),
-        Err(failure) => failed(failure),
+    // A pipe in the place of a file would stop this process for ever, and a harness runs a call whose hook is too slow. So the work
+    // has a thread of its own, and this one ends in time.
+    let (steps, heard) = channel();
+    let owned = arguments.to_vec();
+    let spawned = thread::Builder::new().spawn(move || work(&owned, input, &variable, &steps));
+    if let Err(error) = spawned {
+        return failed(HookFailure::Process(error.to_string()));
     }
+    let mut patience = PREPARE_PATIENCE;
+    loop {
+        match heard.recv_timeout(patience) {
+            Ok(HookStep::Prepared { longest }) => patience = longest.saturating_add(END_PATIENCE),
+            Ok(HookStep::Ended(exit)) => return exit,
+            Ok(HookStep::Failed(failure)) => return failed(failure),
+            Err(RecvTimeoutError::Timeout) => return failed(HookFailure::Late(patience.as_secs())),
+            Err(RecvTimeoutError::Disconnected) => {
+                return failed(HookFailure::Process("it ended by a fault".to_owned()));
+            }
+        }
+    }
+}
+
+/// A step of a hook's work.
+enum HookStep {
+    /// Input and connection are read. The rest takes this long at most.
+    Prepared {
+        longest: Duration,
+    },
+    Ended(HookExit),
+    Failed(HookFailure),
+}
+
+/// Does the work of a hook, and tells its steps. Nobody hears them after the process's time.
+fn work(
+    arguments: &[OsString],
+    input: impl Read,
+    variable: &impl Fn(&str) -> Option<String>,
+    steps: &Sender<HookStep>,
+) {
+    let last = match HookRun::prepare(arguments, input, variable) {
+        Ok(run) => {
+            let _heard = steps.send(HookStep::Prepared { longest: run.longest() });
+            HookStep::Ended(run.finish())
+        }
+        Err(failure) => HookStep::Failed(failure),
+    };
+    let _heard = steps.send(last);
 }
 
 /// A hook whose input and connection are read.
@@ -134,7 +186,7 @@ impl HookRun {
             .enable_time()
             .build()
             .map_err(|error| HookFailure::Process(error.to_string()))
-            .and_then(|runtime| runtime.block_on(self.ask()));
+            .and_then(|runtime| runtime.block_on(self.ask_in_time()));
         match answered {
             Ok(output) => HookExit::passed(output),
             Err(failure) => self.without_answer(&failure),
@@ -150,7 +202,7 @@ impl HookRun {
             return HookExit { stdout: String::new(), stderr, code: BLOCKED };
         }
         let outlook = match failure {
-            HookFailure::Client(ClientError::Refused(refusal)) if is_final(refusal.problem.status) => {
+            HookFailure::Client(ClientError::Refused(refusal)) if is_final(&refusal.problem) => {
                 "the service will not take the event later either".to_owned()
             }
             _ => match self.spool().keep(&self.path(Duration::ZERO), &self.body) {
@@ -165,6 +217,20 @@ impl HookRun {
 
     fn spool(&self) -> Spool {
         Spool::of(&self.connection.state, &self.token)
+    }
+
+    /// Returns the longest time that the service has for everything that this hook asks of it.
+    fn longest(&self) -> Duration {
+        match self.input.event {
+            HookEvent::BeforeTool(_) => self.longest_hold().saturating_add(DECISION_PATIENCE),
+            _ => REPORT_PATIENCE,
+        }
+    }
+
+    /// Asks the service, deliveries and holds together no longer than the harness waits.
+    async fn ask_in_time(&self) -> Result<String, HookFailure> {
+        let longest = self.longest();
+        timeout(longest, self.ask()).await.map_err(|_| HookFailure::Late(longest.as_secs()))?
     }
 
     /// Asks the service, and asks again while a person is waited for.
@@ -242,7 +308,8 @@ fn is_interactive(dialect: Dialect, variable: &impl Fn(&str) -> Option<String>) 
     }
 }
 
-/// Returns `true` if the same request would be refused at any later time.
-fn is_final(status: u16) -> bool {
-    (400..500).contains(&status) && !matches!(status, 401 | 403 | 404 | 408 | 425 | 429)
+/// Returns `true` if the service would refuse the same body at any later time. Every other refusal may be about what stood between,
+/// such as a header that was changed on the way, and the input is kept.
+fn is_final(problem: &ProblemAnswer) -> bool {
+    FINAL_CODES.contains(&problem.code.as_str())
 }

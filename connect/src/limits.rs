@@ -8,6 +8,10 @@ pub(crate) const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 pub(crate) const DECISION_PATIENCE: Duration = Duration::from_secs(5);
 /// The time in which the service has to take what asks for nothing.
 pub(crate) const REPORT_PATIENCE: Duration = Duration::from_secs(2);
+/// The time for reading the input, the connection and the transcript.
+pub(crate) const PREPARE_PATIENCE: Duration = Duration::from_secs(4);
+/// The time for the end of a hook behind the service's: spooling, and the output.
+pub(crate) const END_PATIENCE: Duration = Duration::from_secs(3);
 /// The longest hold of one request by the service: its own limit of `wait`.
 pub(crate) const MAX_HOLD: Duration = Duration::from_secs(50);
 /// The time by which a harness's timeout of the hook lies above the hook's own, so that the hook always ends first.

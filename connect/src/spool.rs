@@ -104,8 +104,13 @@ impl Spool {
         };
         let mut waiting = Vec::new();
         for entry in entries {
-            let path = entry.map_err(|source| self.failed(source))?.path();
-            if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(SUFFIX)) {
+            let entry = entry.map_err(|source| self.failed(source))?;
+            // A pipe in the place of a file would stop its reader.
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            let path = entry.path();
+            if is_file
+                && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(SUFFIX))
+            {
                 waiting.push(path);
             }
         }

@@ -3,6 +3,7 @@
 mod impostors;
 
 use std::fs;
+use std::io::Cursor;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -222,7 +223,7 @@ fn a_connection_that_others_may_read_or_that_is_none_is_refused() {
 
 fn hook(arguments: &[&str], input: &[u8]) -> HookExit {
     let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
-    run_hook(&arguments, input, |_| None)
+    run_hook(&arguments, Cursor::new(input.to_vec()), |_| None)
 }
 
 const BEFORE: &[u8] =

@@ -167,7 +167,7 @@ impl Definitions {
         match read_recorded(gate).await {
             Ok(recorded) => self.state().recorded = Some(recorded),
             Err(failure) => {
-                note(&format!("the definitions of tools that the ledger knows cannot be read: {failure}"))
+                note(&format!("the definitions of tools that the ledger knows cannot be read: {failure}"));
             }
         }
     }

@@ -151,7 +151,7 @@ impl Routing {
         let members: MessageMembers<'_> = serde_json::from_str(message).ok()?;
         let params: ParamsMembers<'_> = members.params.and_then(read).unwrap_or_default();
         let meta: MetaMembers = params.meta.and_then(read).unwrap_or_default();
-        let text = |raw: Option<&RawValue>| raw.and_then(|raw| read::<String>(raw));
+        let text = |raw: Option<&RawValue>| raw.and_then(read::<String>);
         Some(Self {
             id: members.id.filter(|_| members.method.is_some()).and_then(Id::read),
             method: members.method,

@@ -20,7 +20,7 @@ pub enum UpstreamAddress {
 
 /// A server that is reached.
 pub(crate) enum Upstream {
-    Process(ServerProcess),
+    Process(Box<ServerProcess>),
     Http(HttpUpstream),
 }
 
@@ -30,7 +30,7 @@ impl Upstream {
         Ok(match address {
             UpstreamAddress::Command(command) => {
                 let (process, events) = ServerProcess::start(&command)?;
-                (Self::Process(process), events)
+                (Self::Process(Box::new(process)), events)
             }
             UpstreamAddress::Url(url) => {
                 let (upstream, events) = HttpUpstream::open(url)?;

@@ -193,7 +193,9 @@ impl Watcher {
     }
 
     async fn deliver(&mut self, told: &mut Vec<Told>) -> Result<usize, WatchError> {
-        let delivered = deliver_spooled(&self.spool, &mut self.gate.service, &self.answer_key, DELIVERIES_OF_A_LOOK).await;
+        let delivered =
+            deliver_spooled(&self.spool, &mut self.gate.service, &self.answer_key, DELIVERIES_OF_A_LOOK)
+                .await;
         let delivered = delivered.map_err(|failure| match failure {
             HookFailure::Client(error) => WatchError::Client(error),
             HookFailure::Spool(error) => WatchError::Spool(error),

@@ -123,6 +123,15 @@ pub(crate) enum ConnectFailure {
     NoAnswerKey,
     #[error(transparent)]
     Unit(#[from] WatchUnitError),
+    #[error(
+        "found the connection {name}, whose hooks would run for the same calls; `bitacora disconnect {harness}` removes it"
+    )]
+    Overlaps { name: String, harness: String },
+    #[error(
+        "found the connection {name}, which {} as the agent {agent} too; name another agent with --agent",
+        if *enforces { "enforces" } else { "observes" }
+    )]
+    OtherMode { name: String, agent: String, enforces: bool },
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
 }
@@ -181,6 +190,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
         LedgerLocation::Folder(_) => return Err(ConnectFailure::Folder.into()),
     };
     let agent = arguments.agent.clone().unwrap_or_else(|| target.dialect.harness().to_owned());
+    refuse_conflict(&target, &agent, arguments.enforce)?;
     // Asked before anything is changed: a service that is not there, or takes no operator, ends the command here.
     let published = if arguments.no_policy { None } else { publish_if_none(context)? };
     let about = format!("ledgers/{}", context.global.ledger);
@@ -188,17 +198,46 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     let answer_key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
     let mode = if arguments.enforce { "enforce" } else { "observe" };
     let scope = ModeScopeAnswer { tool: None, agent: Some(agent.clone()), role: None };
-    let request = ModeRequest { mode: mode.to_owned(), scope: Some(scope), note: None };
-    context.send(&Method::PUT, "mode", Some(&request))?;
     let connection = connection(arguments, &target, ServiceFacts { url, answer_key }, agent, context)?;
     let program =
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
     let program = HookProgram::beside(&program);
+    // A change that fails half-way leaves the stricter of both: enforcing comes before the settings, observing after them.
+    let request = ModeRequest { mode: mode.to_owned(), scope: Some(scope), note: None };
+    if arguments.enforce {
+        context.send(&Method::PUT, "mode", Some(&request))?;
+    }
     let connection =
         install(connection, &target.file, target.dialect, &program).map_err(ConnectFailure::from)?;
+    if !arguments.enforce {
+        context.send(&Method::PUT, "mode", Some(&request))?;
+    }
     report(&connection, &target, &program, published.as_deref(), context)?;
     say_watch(arguments.watch, context)?;
     Ok(Exit::Done)
+}
+
+/// Refuses a connection that another one contradicts: hooks of the user and of a project run for the same calls, and an agent has one mode.
+fn refuse_conflict(target: &Target, agent: &str, enforce: bool) -> Result<(), ConnectFailure> {
+    let harness = target.dialect.name();
+    let files = target
+        .places
+        .all_connections()
+        .map_err(|source| ConnectFailure::Folders { path: target.places.connections().to_owned(), source })?;
+    for file in files.into_iter().filter(|file| *file != target.file) {
+        let Ok(other) = Connection::load(&file) else { continue };
+        if other.harness != harness {
+            continue;
+        }
+        if other.name == harness || target.name == harness {
+            return Err(ConnectFailure::Overlaps { name: other.name, harness: other.harness });
+        }
+        if other.agent == agent && other.enforce != enforce {
+            let (name, enforces) = (other.name, other.enforce);
+            return Err(ConnectFailure::OtherMode { name, agent: other.agent, enforces });
+        }
+    }
+    Ok(())
 }
 
 /// The service's address, and the key of its answers.

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &HookCommandArguments) -> ExitCode {
 /// Runs as the hook with these arguments.
 pub(crate) fn run_as_hook(arguments: &[OsString]) -> ExitCode {
     let HookExit { stdout, stderr, code } =
-        run_hook(arguments, io::stdin().lock(), |name| std::env::var(name).ok());
+        run_hook(arguments, io::stdin(), |name: &str| std::env::var(name).ok());
     let written = writeln!(io::stdout(), "{stdout}").and_then(|()| io::stdout().flush());
     if !stderr.is_empty() {
         // If nobody listens there, there is nobody to tell.

@@ -83,7 +83,7 @@ async fn deliver(
         match timeout(REPORT_PATIENCE, posted).await {
             Ok(Ok(_)) => done.taken = done.taken.saturating_add(1),
             // It will never be taken.
-            Ok(Err(ClientError::Refused(refusal))) if super::is_final(refusal.problem.status) => {
+            Ok(Err(ClientError::Refused(refusal))) if super::is_final(&refusal.problem) => {
                 done.refused = done.refused.saturating_add(1);
             }
             Ok(Err(error)) => return Err(error.into()),

@@ -122,7 +122,7 @@ impl Proxy {
     /// Cancels a request. Returns `true` where the server has not seen it, and is not told.
     async fn cancelled(self: &Arc<Self>, params: Option<&str>) -> bool {
         let params: Option<CancelledParams<'_>> = params.and_then(|params| serde_json::from_str(params).ok());
-        let id = params.and_then(|params| params.request_id).and_then(|raw| Id::read(raw));
+        let id = params.and_then(|params| params.request_id).and_then(Id::read);
         match id.map(|id| self.in_flight.cancel(&id)) {
             Some(Cancelled::Held) => true,
             Some(Cancelled::Running(running)) => {

@@ -73,9 +73,10 @@ impl<'de> Visitor<'de> for ValueVisitor {
                 "doubleValue" => {
                     members.next_value::<Option<JsonDouble>>()?.map(|double| AnyValue::Double(double.0))
                 }
-                "bytesValue" => {
-                    members.next_value::<Option<JsonText<'de>>>()?.map(bytes_value).transpose()?
-                }
+                "bytesValue" => members
+                    .next_value::<Option<JsonText<'de>>>()?
+                    .map(|text| bytes_value(&text))
+                    .transpose()?,
                 "arrayValue" => members.next_value::<Option<JsonValues<'de>>>()?.map(|list| {
                     AnyValue::List(list.values.unwrap_or_default().into_iter().map(|value| value.0).collect())
                 }),
@@ -98,7 +99,7 @@ fn int_value<E: Error>(number: JsonInt) -> Result<AnyValue<'static>, E> {
     Ok(AnyValue::Int(number))
 }
 
-fn bytes_value<'a, E: Error>(text: JsonText<'a>) -> Result<AnyValue<'a>, E> {
+fn bytes_value<'a, E: Error>(text: &JsonText<'a>) -> Result<AnyValue<'a>, E> {
     let bytes =
         STANDARD.decode(text.0.as_bytes()).map_err(|_| E::custom("found a value that is not base64"))?;
     Ok(AnyValue::Bytes(Cow::Owned(bytes)))

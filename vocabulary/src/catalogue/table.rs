@@ -13,8 +13,9 @@ use crate::{
     RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunOverdue,
     RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
     SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, TelemetryAgent, TelemetryDecision,
-    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolDescribed, ToolDrifted, ToolFailed,
-    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet, TurnEnded, TurnStarted,
+    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolDescribed,
+    ToolDrifted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
+    TrustSet, TurnEnded, TurnStarted,
 };
 
 /// Every type of the vocabulary, sorted by name.
