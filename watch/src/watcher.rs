@@ -95,13 +95,13 @@ impl Watcher {
         self.read(now, &mut told);
         if self.pause.is_none_or(|(_, end)| now.steady >= end) {
             let recorded = self.record(now, &mut told).await;
-            self.note(recorded.err(), now, &mut told);
+            self.note(recorded.err().as_ref(), now, &mut told);
         }
         if self.saved.is_none_or(|saved| now.steady.duration_since(saved) >= SAVE_EVERY) {
             self.saved = Some(now.steady);
             self.let_go(now);
             if let Err(error) = self.save() {
-                self.note(Some(error), now, &mut told);
+                self.note(Some(&error), now, &mut told);
             }
         }
         told
@@ -206,7 +206,7 @@ impl Watcher {
     }
 
     /// Notes whether the watch can go on, and tells a change of that.
-    fn note(&mut self, error: Option<WatchError>, now: Now, told: &mut Vec<WatchReport>) {
+    fn note(&mut self, error: Option<&WatchError>, now: Now, told: &mut Vec<WatchReport>) {
         let connection = self.connection.name.clone();
         let Some(error) = error else {
             self.pause = None;
