@@ -161,12 +161,12 @@ impl Watcher {
             faults.extend(found.into_iter().map(|fault| (followed.path.clone(), fault)));
         }
         for (path, fault) in faults {
-            self.tell_fault(path, &fault, told);
+            self.tell_fault(&path, &fault, told);
         }
     }
 
-    fn tell_fault(&mut self, path: PathBuf, fault: &TranscriptFault, told: &mut Vec<WatchReport>) {
-        if !self.told.insert((path.clone(), fault.code())) {
+    fn tell_fault(&mut self, path: &Path, fault: &TranscriptFault, told: &mut Vec<WatchReport>) {
+        if !self.told.insert((path.to_owned(), fault.code())) {
             return;
         }
         let faulty: HashSet<&PathBuf> = self.told.iter().map(|(path, _)| path).collect();

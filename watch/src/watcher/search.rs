@@ -21,7 +21,7 @@ impl Watcher {
         self.searched = Some(now.steady);
         let mut found = root.search(self.rules.since);
         if found.len() > MAX_TRANSCRIPTS {
-            self.tell_fault(root.folder.clone(), &TranscriptFault::TooMany, told);
+            self.tell_fault(&root.folder, &TranscriptFault::TooMany, told);
             found.drain(..found.len().saturating_sub(MAX_TRANSCRIPTS));
         }
         if is_first {
@@ -30,7 +30,7 @@ impl Watcher {
         }
         for transcript in found {
             if let Some(fault) = &transcript.fault {
-                self.tell_fault(transcript.path.clone(), fault, told);
+                self.tell_fault(&transcript.path, fault, told);
             } else if !self.followed.contains_key(&transcript.path) {
                 self.follow(transcript, root.form, is_first, now);
             }
