@@ -149,9 +149,9 @@ mod tests {
         }
         let protobuf = answer.bytes(Signal::Traces, Encoding::Protobuf);
         // Field 1 with field 1 = 300 (`ac 02`) and field 2, a text.
-        assert_eq!(&protobuf[..5], [0x0a, protobuf.len() as u8 - 2, 0x08, 0xac, 0x02]);
+        assert_eq!(&protobuf[..5], [0x0a, u8::try_from(protobuf.len()).unwrap() - 2, 0x08, 0xac, 0x02]);
         let text = "300 rejected: no valid trace id and span id";
-        assert_eq!(&protobuf[5..7], [0x12, text.len() as u8]);
+        assert_eq!(&protobuf[5..7], [0x12, u8::try_from(text.len()).unwrap()]);
         assert_eq!(&protobuf[7..], text.as_bytes());
         let json: serde_json::Value =
             serde_json::from_slice(&answer.bytes(Signal::Logs, Encoding::Json)).unwrap();

@@ -1,4 +1,4 @@
-//! What a transcript shows of calls and answers, as the events that are recorded of it.
+//! Evidence of transcripts: calls and answers, as the events that are recorded of them.
 
 use bitacora_formats::limits::MAX_ID_BYTES;
 use bitacora_import::{EventDraft, JsonObject};

@@ -12,7 +12,7 @@ use crate::evidence::{CallEnd, args_key, end_of, request_of};
 use crate::limits::{LINES_TO_KNOW, MAX_OPEN_ANSWERS, MAX_OPEN_CALLS, UNFINISHED_AFTER};
 use crate::positions::Position;
 use crate::roots::at_micros;
-use crate::tail::{Look, Tail, anchor_at, open};
+use crate::tail::{TailNews, TranscriptTail, anchor_at, open};
 
 /// A call that a transcript showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) struct Followed {
     pub(crate) path: PathBuf,
     form: TranscriptForm,
     given: TranscriptContext,
-    tail: Tail,
+    tail: TranscriptTail,
     reader: LiveTranscript,
     /// Calls that are not decided, by the beginning of their line and their place in it.
     pub(crate) calls: BTreeMap<(u64, usize), SeenCall>,
@@ -67,7 +67,7 @@ pub(crate) struct Now {
     pub(crate) wall: SystemTime,
 }
 
-/// What decides about the calls of a transcript.
+/// The rules for the calls of a transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// Nothing before it is asked about.
@@ -83,7 +83,7 @@ impl Followed {
             form,
             reader: LiveTranscript::new(form, given.clone()),
             given,
-            tail: Tail::default(),
+            tail: TranscriptTail::default(),
             calls: BTreeMap::new(),
             answers: Vec::new(),
             open_answer: None,
@@ -99,7 +99,7 @@ impl Followed {
         let Ok(anchor) = blake3::Hash::from_hex(&position.anchor) else { return self };
         let context = position.context.clone();
         Self {
-            tail: Tail::behind(position.file, position.offset, anchor),
+            tail: TranscriptTail::behind(position.file, position.offset, anchor),
             reader: LiveTranscript::new(self.form, context.clone()),
             // The form was known then.
             is_known: true,
@@ -118,7 +118,7 @@ impl Followed {
         }
     }
 
-    fn take(&mut self, look: Look, rules: Rules, now: Now) -> Vec<TranscriptFault> {
+    fn take(&mut self, look: TailNews, rules: Rules, now: Now) -> Vec<TranscriptFault> {
         let mut faults = Vec::new();
         if look.restarted {
             // What was seen before and is not decided may be gone: it is decided all the same, from memory.

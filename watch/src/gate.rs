@@ -31,7 +31,7 @@ pub(crate) struct Gate {
     ledger: String,
 }
 
-/// What became of an event.
+/// The fate of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recorded {
     /// It is new.

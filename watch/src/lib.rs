@@ -12,19 +12,19 @@ mod gate;
 mod limits;
 mod matching;
 mod positions;
+mod report;
 mod roots;
 mod sealed_file;
 mod status;
 mod tail;
 #[cfg(test)]
 mod tests;
-mod told;
 mod watcher;
 mod watches;
 
 pub use error::{TranscriptFault, WatchError};
 pub use limits::{GRACE, POLL};
+pub use report::WatchReport;
 pub use status::{STALE_AFTER, WatchStatus, read_status};
-pub use told::Told;
 pub use watcher::Watcher;
 pub use watches::Watches;

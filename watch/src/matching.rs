@@ -1,4 +1,4 @@
-//! Whether a call that a transcript showed passed the gate.
+//! The decision whether a call that a transcript showed passed the gate.
 
 use std::collections::{HashMap, HashSet};
 

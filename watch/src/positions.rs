@@ -1,4 +1,4 @@
-//! How far the transcripts of a connection are read and decided.
+//! Positions up to which the transcripts of a connection are read and decided.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) struct Position {
     pub(crate) offset: u64,
     /// The digest of the last bytes before it, in hex.
     pub(crate) anchor: String,
-    /// What earlier lines said about later ones.
+    /// The context that earlier lines gave to later ones.
     pub(crate) context: TranscriptContext,
 }
 

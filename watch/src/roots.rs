@@ -1,4 +1,4 @@
-//! Where a harness writes its transcripts, and the search for them.
+//! The folders in which harnesses write transcripts, and the search for them.
 
 use std::fs;
 use std::io::Read;

@@ -13,7 +13,7 @@ const NAME: &str = "watch-status";
 /// The age at which a status says that no watch runs.
 pub const STALE_AFTER: Duration = Duration::from_secs(30);
 
-/// What a watch last said of itself.
+/// The last report of a watch about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WatchStatus {

@@ -16,7 +16,7 @@ use crate::limits::{ANCHOR_BYTES, MAX_LINE_BYTES};
 
 /// A transcript's tail.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct TranscriptTail {
     file: Option<(u64, u64)>,
     /// The beginning of the next line.
     offset: u64,
@@ -27,9 +27,9 @@ pub(crate) struct Tail {
     seen: Option<(u64, i64, i64)>,
 }
 
-/// What a look at a tail found.
+/// The lines that a look at a tail found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct TailNews {
     /// `true` if the file is not the one that was read: its lines come from the beginning.
     pub(crate) restarted: bool,
     /// The bytes that were read.
@@ -38,7 +38,7 @@ pub(crate) struct Look {
     pub(crate) lines: Vec<(u64, Option<Vec<u8>>)>,
 }
 
-impl Tail {
+impl TranscriptTail {
     /// Returns the tail behind a position of an earlier process.
     pub(crate) fn behind(file: (u64, u64), offset: u64, anchor: blake3::Hash) -> Self {
         Self { file: Some(file), offset, anchor: Some(anchor), ..Self::default() }
@@ -66,12 +66,12 @@ impl Tail {
     ///
     /// # Errors
     /// The file cannot be read, or is none.
-    pub(crate) fn look(&mut self, path: &Path, most: u64) -> Result<Look, TranscriptFault> {
+    pub(crate) fn look(&mut self, path: &Path, most: u64) -> Result<TailNews, TranscriptFault> {
         let mut file = open(path)?;
         let metadata = file.metadata().map_err(unreadable)?;
         let seen = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
         let identity = identity(&metadata);
-        let mut found = Look::default();
+        let mut found = TailNews::default();
         let is_unchanged = self.seen == Some(seen) && self.file == Some(identity);
         if is_unchanged && self.offset >= seen.0 {
             return Ok(found);

@@ -18,21 +18,21 @@ use crate::limits::{LINES_TO_KNOW, MAX_LINE_BYTES, READ_BYTES};
 use crate::matching::{SessionRequests, dodge_by_id};
 use crate::roots::Root;
 use crate::sealed_file::StateKey;
-use crate::tail::{Look, Tail};
+use crate::tail::{TailNews, TranscriptTail};
 
 fn add(path: &Path, text: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
     file.write_all(text.as_bytes()).unwrap();
 }
 
-fn texts(look: &Look) -> Vec<Option<String>> {
+fn texts(look: &TailNews) -> Vec<Option<String>> {
     look.lines
         .iter()
         .map(|(_, line)| line.as_ref().map(|line| String::from_utf8_lossy(line).into_owned()))
         .collect()
 }
 
-fn lines(tail: &mut Tail, path: &Path) -> Vec<String> {
+fn lines(tail: &mut TranscriptTail, path: &Path) -> Vec<String> {
     let look = tail.look(path, READ_BYTES).unwrap();
     texts(&look).into_iter().map(|line| line.unwrap_or_else(|| "too long".to_owned())).collect()
 }
@@ -47,7 +47,7 @@ fn scratch() -> (TempDir, PathBuf) {
 fn a_tail_takes_each_whole_line_once() {
     let (_folder, path) = scratch();
     add(&path, "one\ntw");
-    let mut tail = Tail::default();
+    let mut tail = TranscriptTail::default();
     assert_eq!(lines(&mut tail, &path), ["one"]);
     assert!(lines(&mut tail, &path).is_empty());
     add(&path, "o\n\nthree\n");
@@ -60,7 +60,7 @@ fn a_transcript_that_was_cut_rewritten_or_replaced_is_read_again() {
     for change in ["cut", "rewritten", "replaced"] {
         let (folder, path) = scratch();
         add(&path, "one\ntwo\n");
-        let mut tail = Tail::default();
+        let mut tail = TranscriptTail::default();
         lines(&mut tail, &path);
         match change {
             "cut" => File::options().write(true).open(&path).unwrap().set_len(4).unwrap(),
@@ -82,7 +82,7 @@ fn a_line_that_is_too_long_is_passed_over_and_the_next_one_read() {
     let long = "x".repeat(usize::try_from(MAX_LINE_BYTES).unwrap() * 3);
     add(&path, "one\n");
     add(&path, &long);
-    let mut tail = Tail::default();
+    let mut tail = TranscriptTail::default();
     let mut found = Vec::new();
     for _ in 0..8 {
         found.extend(lines(&mut tail, &path));
@@ -101,7 +101,7 @@ fn a_link_a_folder_a_pipe_and_a_missing_file_are_told_apart() {
     let pipe = folder.path().join("pipe.jsonl");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
         .unwrap();
-    let code = |path: &Path| Tail::default().look(path, READ_BYTES).unwrap_err().code();
+    let code = |path: &Path| TranscriptTail::default().look(path, READ_BYTES).unwrap_err().code();
     assert_eq!(code(&link), "link");
     assert_eq!(code(folder.path()), "no-file");
     assert_eq!(code(&pipe), "no-file");

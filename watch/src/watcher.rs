@@ -18,10 +18,10 @@ use crate::limits::{
 };
 use crate::matching::SessionRequests;
 use crate::positions::{self, Positions};
+use crate::report::WatchReport;
 use crate::roots::{Root, at_micros};
 use crate::sealed_file::StateKey;
 use crate::status::{WatchStatus, write_status};
-use crate::told::Told;
 
 /// The watch over one connection: call [`Watcher::look`] every [`crate::POLL`].
 pub struct Watcher {
@@ -90,20 +90,20 @@ impl Watcher {
 
     /// Looks once: delivers the spool, reads what transcripts have grown by, records what can be decided. A service that does
     /// not answer is asked again after a pause that grows; nothing is lost meanwhile.
-    pub async fn look(&mut self) -> Vec<Told> {
+    pub async fn look(&mut self) -> Vec<WatchReport> {
         let now = Now { steady: Instant::now(), wall: SystemTime::now() };
         let mut told = Vec::new();
         self.search(now, &mut told);
         self.read(now, &mut told);
         if self.pause.is_none_or(|(_, end)| now.steady >= end) {
             let recorded = self.record(now, &mut told).await;
-            self.note(recorded.err(), now, &mut told);
+            self.note(recorded.err().as_ref(), now, &mut told);
         }
         if self.saved.is_none_or(|saved| now.steady.duration_since(saved) >= SAVE_EVERY) {
             self.saved = Some(now.steady);
             self.let_go(now);
             if let Err(error) = self.save() {
-                self.note(Some(error), now, &mut told);
+                self.note(Some(&error), now, &mut told);
             }
         }
         told
@@ -145,7 +145,7 @@ impl Watcher {
         written.map_err(|source| WatchError::State { path: state.clone(), source })
     }
 
-    fn read(&mut self, now: Now, told: &mut Vec<Told>) {
+    fn read(&mut self, now: Now, told: &mut Vec<WatchReport>) {
         let (mut left, rules) = (READ_BYTES_OF_ALL, self.rules);
         let mut faults = Vec::new();
         for followed in self.followed.values_mut() {
@@ -163,17 +163,17 @@ impl Watcher {
             faults.extend(found.into_iter().map(|fault| (followed.path.clone(), fault)));
         }
         for (path, fault) in faults {
-            self.tell_fault(path, &fault, told);
+            self.tell_fault(&path, &fault, told);
         }
     }
 
-    fn tell_fault(&mut self, path: PathBuf, fault: &TranscriptFault, told: &mut Vec<Told>) {
-        if !self.told.insert((path.clone(), fault.code())) {
+    fn tell_fault(&mut self, path: &Path, fault: &TranscriptFault, told: &mut Vec<WatchReport>) {
+        if !self.told.insert((path.to_owned(), fault.code())) {
             return;
         }
         let faulty: HashSet<&PathBuf> = self.told.iter().map(|(path, _)| path).collect();
         self.status.faulty = faulty.len();
-        told.push(Told::Transcript {
+        told.push(WatchReport::Transcript {
             connection: self.connection.name.clone(),
             path: path.display().to_string(),
             fault: fault.code(),
@@ -182,7 +182,7 @@ impl Watcher {
     }
 
     /// Delivers and records what the service should have.
-    async fn record(&mut self, now: Now, told: &mut Vec<Told>) -> Result<(), WatchError> {
+    async fn record(&mut self, now: Now, told: &mut Vec<WatchReport>) -> Result<(), WatchError> {
         let left = self.deliver(told).await?;
         self.record_answers(told).await?;
         // What waits in the spool passed the hook: it is no gap, and the service does not know it yet.
@@ -192,7 +192,7 @@ impl Watcher {
         Ok(())
     }
 
-    async fn deliver(&mut self, told: &mut Vec<Told>) -> Result<usize, WatchError> {
+    async fn deliver(&mut self, told: &mut Vec<WatchReport>) -> Result<usize, WatchError> {
         let delivered =
             deliver_spooled(&self.spool, &mut self.gate.service, &self.answer_key, DELIVERIES_OF_A_LOOK)
                 .await;
@@ -204,18 +204,18 @@ impl Watcher {
         let inputs = delivered.taken.saturating_add(delivered.refused);
         if inputs > 0 {
             let connection = self.connection.name.clone();
-            told.push(Told::Delivered { connection, inputs, refused: delivered.refused });
+            told.push(WatchReport::Delivered { connection, inputs, refused: delivered.refused });
         }
         Ok(delivered.left)
     }
 
     /// Notes whether the watch can go on, and tells a change of that.
-    fn note(&mut self, error: Option<WatchError>, now: Now, told: &mut Vec<Told>) {
+    fn note(&mut self, error: Option<&WatchError>, now: Now, told: &mut Vec<WatchReport>) {
         let connection = self.connection.name.clone();
         let Some(error) = error else {
             self.pause = None;
             if self.failure.take().is_some() {
-                told.push(Told::Recovered { connection });
+                told.push(WatchReport::Recovered { connection });
             }
             return;
         };
@@ -224,7 +224,7 @@ impl Watcher {
         let why = error.to_string();
         if self.failure.as_ref() != Some(&why) {
             self.failure = Some(why.clone());
-            told.push(Told::Failed { connection, why });
+            told.push(WatchReport::Failed { connection, why });
         }
     }
 

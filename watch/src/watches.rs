@@ -9,10 +9,10 @@ use bitacora_connect::{Connection, Places};
 
 use crate::error::WatchError;
 use crate::limits::RELOAD_EVERY;
-use crate::told::Told;
+use crate::report::WatchReport;
 use crate::watcher::Watcher;
 
-/// Which file a watcher was made of, and when that was written.
+/// The file that a watcher was made of: the time of its writing, and its inode.
 type Stamp = (SystemTime, u64);
 /// A look-up of an environment variable.
 type Variable = fn(&str) -> Option<String>;
@@ -54,7 +54,7 @@ impl Watches {
     }
 
     /// Looks once at every connection.
-    pub async fn look(&mut self) -> Vec<Told> {
+    pub async fn look(&mut self) -> Vec<WatchReport> {
         let mut told = Vec::new();
         if self.reloaded.is_none_or(|reloaded| reloaded.elapsed() >= RELOAD_EVERY) {
             self.reloaded = Some(Instant::now());
@@ -97,7 +97,7 @@ impl Watches {
         saved
     }
 
-    fn reload(&mut self, told: &mut Vec<Told>) {
+    fn reload(&mut self, told: &mut Vec<WatchReport>) {
         let files = match &self.only {
             Some(file) => vec![file.clone()],
             None => self.places.all_connections().unwrap_or_default(),
@@ -119,7 +119,7 @@ impl Watches {
                 }
                 Err(error) => {
                     let connection = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                    told.push(Told::Failed { connection, why: error.to_string() });
+                    told.push(WatchReport::Failed { connection, why: error.to_string() });
                     self.watchers.remove(&file);
                     self.unusable.insert((file, stamp));
                 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bitacora_connect::Places;
-use bitacora_watch::{GRACE, POLL, Told, WatchError, Watches};
+use bitacora_watch::{GRACE, POLL, WatchError, WatchReport, Watches};
 use clap::Args;
 
 use super::connect::{ConnectFailure, HarnessArgument, ScopeArguments, Target};
@@ -85,7 +85,7 @@ async fn watch(
     }
 }
 
-fn tell(told: &[Told], context: &mut CommandContext) -> Result<(), CommandError> {
+fn tell(told: &[WatchReport], context: &mut CommandContext) -> Result<(), CommandError> {
     for told in told {
         context.say(told)?;
         if context.is_json() {

@@ -81,7 +81,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn what_exporters_send_is_recorded_once() {
     let service = governed("allow");
-    let mut expected = Vec::new();
+    let mut expected: Vec<&str> = Vec::new();
     let before = service.tip();
     for (signal, content_type, body, kinds) in RECORDED {
         let from = service.tip();

@@ -13,7 +13,7 @@ use crate::followed::{Followed, Now, SeenCall, file_name};
 use crate::gate::Recorded;
 use crate::limits::MAX_SESSIONS;
 use crate::matching::dodge_by_id;
-use crate::told::Told;
+use crate::report::WatchReport;
 
 /// A call that is due, and where it was seen.
 struct DueCall {
@@ -24,7 +24,7 @@ struct DueCall {
 
 impl Watcher {
     /// Records the answers of models that are complete.
-    pub(super) async fn record_answers(&mut self, told: &mut Vec<Told>) -> Result<(), WatchError> {
+    pub(super) async fn record_answers(&mut self, told: &mut Vec<WatchReport>) -> Result<(), WatchError> {
         let harness = self.dialect.harness();
         let mut recorded = 0_usize;
         for followed in self.followed.values_mut().filter(|followed| !followed.answers.is_empty()) {
@@ -37,13 +37,13 @@ impl Watcher {
         }
         if recorded > 0 {
             self.status.answers = self.status.answers.saturating_add(recorded as u64);
-            told.push(Told::Models { connection: self.connection.name.clone(), answers: recorded });
+            told.push(WatchReport::Models { connection: self.connection.name.clone(), answers: recorded });
         }
         Ok(())
     }
 
     /// Decides about the calls that are due, one session after another.
-    pub(super) async fn decide(&mut self, now: Now, told: &mut Vec<Told>) -> Result<(), WatchError> {
+    pub(super) async fn decide(&mut self, now: Now, told: &mut Vec<WatchReport>) -> Result<(), WatchError> {
         for (session, calls) in self.due(now) {
             let dodges = match self.dialect {
                 Dialect::Gemini => self.by_arguments(&session, &calls).await?,
@@ -100,7 +100,7 @@ impl Watcher {
         &mut self,
         due: &DueCall,
         dodge: Dodge,
-        told: &mut Vec<Told>,
+        told: &mut Vec<WatchReport>,
     ) -> Result<(), WatchError> {
         let DueCall { path, call, .. } = due;
         let (event, evidence) = gap_event(self.dialect.harness(), &file_name(path), call, dodge);
@@ -110,10 +110,13 @@ impl Watcher {
             Recorded::New => {
                 self.status.gaps = self.status.gaps.saturating_add(1);
                 let (session, id, tool) = (call.session.clone(), call.call.clone(), call.tool.clone());
-                told.push(Told::Gap { connection, session, call: id, tool, evidence });
+                told.push(WatchReport::Gap { connection, session, call: id, tool, evidence });
             }
             Recorded::Refused(why) => {
-                told.push(Told::Failed { connection, why: format!("a gap cannot be recorded: {why}") });
+                told.push(WatchReport::Failed {
+                    connection,
+                    why: format!("a gap cannot be recorded: {why}"),
+                });
             }
             Recorded::Before | Recorded::Taken => {}
         }

@@ -7,12 +7,12 @@ use crate::error::TranscriptFault;
 use crate::followed::{Followed, Now};
 use crate::limits::{MAX_TRANSCRIPTS, REREAD_WITHIN, SEARCH_EVERY};
 use crate::positions::Position;
+use crate::report::WatchReport;
 use crate::roots::FoundTranscript;
-use crate::told::Told;
 
 impl Watcher {
     /// Follows what is new or has grown since it was let go.
-    pub(super) fn search(&mut self, now: Now, told: &mut Vec<Told>) {
+    pub(super) fn search(&mut self, now: Now, told: &mut Vec<WatchReport>) {
         let Some(root) = self.root.clone() else { return };
         if self.searched.is_some_and(|searched| now.steady.duration_since(searched) < SEARCH_EVERY) {
             return;
@@ -21,7 +21,7 @@ impl Watcher {
         self.searched = Some(now.steady);
         let mut found = root.search(self.rules.since);
         if found.len() > MAX_TRANSCRIPTS {
-            self.tell_fault(root.folder.clone(), &TranscriptFault::TooMany, told);
+            self.tell_fault(&root.folder, &TranscriptFault::TooMany, told);
             found.drain(..found.len().saturating_sub(MAX_TRANSCRIPTS));
         }
         if is_first {
@@ -30,7 +30,7 @@ impl Watcher {
         }
         for transcript in found {
             if let Some(fault) = &transcript.fault {
-                self.tell_fault(transcript.path.clone(), fault, told);
+                self.tell_fault(&transcript.path, fault, told);
             } else if !self.followed.contains_key(&transcript.path) {
                 self.follow(transcript, root.form, is_first, now);
             }
@@ -38,7 +38,7 @@ impl Watcher {
         if is_first {
             let transcripts = self.followed.len();
             let (connection, folder) = (self.connection.name.clone(), root.folder.display().to_string());
-            told.push(Told::Watching { connection, folder, transcripts });
+            told.push(WatchReport::Watching { connection, folder, transcripts });
         }
     }
 

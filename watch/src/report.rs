@@ -1,4 +1,4 @@
-//! What a watch tells its user: one line each.
+//! Reports of a watch to its user: one line each.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Something that the watch did or found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-pub enum Told {
+pub enum WatchReport {
     /// A connection is watched.
     Watching {
         /// The connection.
@@ -71,7 +71,7 @@ pub enum Told {
     },
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for WatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Watching { connection, folder, transcripts } => {
