@@ -122,7 +122,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Disconnect(disconnect) => commands::connect::disconnect(&disconnect, context),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, context),
         Command::Watch(watch) => commands::watch::run(&watch, context),
-        Command::Mcp(mcp) => commands::mcp::run(*mcp, context),
+        Command::Mcp(mcp) => commands::mcp::run(&mcp, context),
         // Its exit codes are the harness's, so it ran before anything of this.
         Command::Hook(_) => Ok(Exit::Done),
         Command::Imports(imports) => commands::imports::run(imports, context),

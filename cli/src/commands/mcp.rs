@@ -103,7 +103,7 @@ impl CommandFailure for McpFailure {
     }
 }
 
-pub(crate) fn run(arguments: McpArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &McpArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     if let Some(McpCommand::Serve { connection }) = &arguments.questions {
         let agent = AgentAccess::of(connection.as_deref(), context)?;
         let settings = QuestionSettings { session: variable(SESSION), run: variable(RUN) };

@@ -38,10 +38,10 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = bytes.len();
     while length > 0x7f {
-        out.push((length & 0x7f) as u8 | 0x80);
+        out.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
         length >>= 7;
     }
-    out.push(length as u8);
+    out.push(u8::try_from(length).unwrap());
     out.extend_from_slice(bytes);
     out
 }

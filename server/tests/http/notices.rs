@@ -167,7 +167,7 @@ fn a_call_that_dodged_the_gate_is_told_and_half_a_recording_from_elsewhere_is_no
         let event = json!({"specversion": "1.0", "id": call, "source": "watch", "type": "coverage.gap",
             "subject": "session/s", "session": "s", "call": call, "data": data});
         service
-            .post("/v1/ledgers/main/events", "application/cloudevents+json", &event.to_string())
+            .post("/v1/ledgers/main/events", "application/cloudevents+json", event.to_string())
             .expect(201);
     };
     gap("c1", json!({"call": "c1", "evidence": "a transcript", "missing": "outcome"}));
