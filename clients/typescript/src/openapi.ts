@@ -929,6 +929,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/otlp/v1/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Export log records over OTLP to a ledger */
+        post: operations["exportLogsToLedger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/otlp/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Export metrics over OTLP, which are dropped */
+        post: operations["exportMetricsToLedger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/otlp/v1/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Export spans over OTLP to a ledger */
+        post: operations["exportTracesToLedger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/outcome": {
         parameters: {
             query?: never;
@@ -1683,6 +1734,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Export log records over OTLP */
+        post: operations["exportLogs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Export metrics over OTLP, which are dropped */
+        post: operations["exportMetrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projections": {
         parameters: {
             query?: never;
@@ -1728,6 +1813,23 @@ export interface paths {
         get: operations["showSchema"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Export spans over OTLP */
+        post: operations["exportTraces"];
         delete?: never;
         options?: never;
         head?: never;
@@ -8871,6 +8973,156 @@ export interface operations {
             };
         };
     };
+    exportLogsToLedger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `gzip` or `zstd` */
+                "Content-Encoding"?: "identity" | "gzip" | "zstd";
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        /** @description An export request of OTLP 1.x, in protobuf or JSON, at most 64 MiB also when decompressed */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+                "application/x-protobuf": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Taken, in the encoding of the request; `partialSuccess` tells what was rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    exportMetricsToLedger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `gzip` or `zstd` */
+                "Content-Encoding"?: "identity" | "gzip" | "zstd";
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        /** @description An export request of OTLP 1.x, in protobuf or JSON, at most 64 MiB also when decompressed */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+                "application/x-protobuf": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Taken, in the encoding of the request; `partialSuccess` tells what was rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    exportTracesToLedger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `gzip` or `zstd` */
+                "Content-Encoding"?: "identity" | "gzip" | "zstd";
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        /** @description An export request of OTLP 1.x, in protobuf or JSON, at most 64 MiB also when decompressed */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+                "application/x-protobuf": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Taken, in the encoding of the request; `partialSuccess` tells what was rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     reportOutcome: {
         parameters: {
             query?: never;
@@ -11399,6 +11651,104 @@ export interface operations {
             };
         };
     };
+    exportLogs: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ledger; without it the only one that takes the token, or `main` */
+                "Bitacora-Ledger"?: string;
+                /** @description `gzip` or `zstd` */
+                "Content-Encoding"?: "identity" | "gzip" | "zstd";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description An export request of OTLP 1.x, in protobuf or JSON, at most 64 MiB also when decompressed */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+                "application/x-protobuf": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Taken, in the encoding of the request; `partialSuccess` tells what was rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    exportMetrics: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ledger; without it the only one that takes the token, or `main` */
+                "Bitacora-Ledger"?: string;
+                /** @description `gzip` or `zstd` */
+                "Content-Encoding"?: "identity" | "gzip" | "zstd";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description An export request of OTLP 1.x, in protobuf or JSON, at most 64 MiB also when decompressed */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+                "application/x-protobuf": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Taken, in the encoding of the request; `partialSuccess` tells what was rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     listProjections: {
         parameters: {
             query?: {
@@ -11494,6 +11844,55 @@ export interface operations {
             };
             /** @description Refused; nothing was changed */
             "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    exportTraces: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ledger; without it the only one that takes the token, or `main` */
+                "Bitacora-Ledger"?: string;
+                /** @description `gzip` or `zstd` */
+                "Content-Encoding"?: "identity" | "gzip" | "zstd";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description An export request of OTLP 1.x, in protobuf or JSON, at most 64 MiB also when decompressed */
+        requestBody: {
+            content: {
+                "application/json": Record<string, unknown>;
+                "application/x-protobuf": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Taken, in the encoding of the request; `partialSuccess` tells what was rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
                 headers: {
                     [name: string]: unknown;
                 };
