@@ -76,7 +76,7 @@ impl Definition {
 
 /// The standing of a tool's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum DefinitionStatus {
     /// It is as expected.
     Expected,
     /// The server does not list the tool, or does not list any.
@@ -206,9 +206,9 @@ impl Definitions {
     }
 
     /// Returns the standing of a tool. One that drifted is compared with the ledger as it is now: an operator may have registered it.
-    pub(crate) async fn standing(&self, gate: &Gate, tool: &str) -> Standing {
+    pub(crate) async fn standing(&self, gate: &Gate, tool: &str) -> DefinitionStatus {
         match self.known_standing(tool) {
-            Standing::Drifted { .. } => {
+            DefinitionStatus::Drifted { .. } => {
                 let _turn = self.turn.lock().await;
                 self.read_ledger(gate).await;
                 self.known_standing(tool)
@@ -217,15 +217,15 @@ impl Definitions {
         }
     }
 
-    fn known_standing(&self, tool: &str) -> Standing {
+    fn known_standing(&self, tool: &str) -> DefinitionStatus {
         let state = self.state();
-        let Some(found) = state.listed.get(tool) else { return Standing::Unlisted };
+        let Some(found) = state.listed.get(tool) else { return DefinitionStatus::Unlisted };
         let of_ledger = state.recorded.as_ref().and_then(|recorded| recorded.expected(tool));
         match of_ledger.or(state.first.get(tool).map(String::as_str)) {
             Some(expected) if expected != found => {
-                Standing::Drifted { found: found.clone(), expected: expected.to_owned() }
+                DefinitionStatus::Drifted { found: found.clone(), expected: expected.to_owned() }
             }
-            _ => Standing::Expected,
+            _ => DefinitionStatus::Expected,
         }
     }
 
@@ -272,15 +272,15 @@ mod tests {
         };
         put("1");
         assert!(!definitions.must_ask("a") && definitions.must_ask("b"));
-        assert_eq!(definitions.known_standing("a"), Standing::Expected);
+        assert_eq!(definitions.known_standing("a"), DefinitionStatus::Expected);
         put("2");
-        let drifted = Standing::Drifted { found: "2".to_owned(), expected: "1".to_owned() };
+        let drifted = DefinitionStatus::Drifted { found: "2".to_owned(), expected: "1".to_owned() };
         assert_eq!(definitions.known_standing("a"), drifted);
         definitions.changed();
         assert!(definitions.must_ask("a"));
         definitions.begin_whole();
         definitions.end_whole(&HashSet::new());
-        assert_eq!(definitions.known_standing("a"), Standing::Unlisted);
+        assert_eq!(definitions.known_standing("a"), DefinitionStatus::Unlisted);
         assert!(!definitions.must_ask("b"));
     }
 }

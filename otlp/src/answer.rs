@@ -10,7 +10,7 @@ use crate::limits::{MAX_MESSAGE_BYTES, MAX_TOLD_FAULTS};
 use crate::record::Signal;
 use crate::request::Encoding;
 
-/// What is answered to an export: nothing, or what was rejected.
+/// The answer to an export: nothing, or what was rejected.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ExportAnswer {
     faults: BTreeMap<RecordFault, u64>,

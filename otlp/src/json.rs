@@ -17,7 +17,7 @@ use self::scalars::{JsonInt, JsonText};
 use self::values::{JsonAttribute, JsonValue};
 use crate::error::{MalformedRequest, RecordFault};
 use crate::limits::{MAX_JSON_RECORD_DEPTH, MAX_JSON_RECORD_OBJECTS, MAX_OTLP_ATTRIBUTES};
-use crate::record::{Record, RecordContext, Signal, StatusCode, id_of};
+use crate::record::{ExportedRecord, RecordContext, Signal, StatusCode, id_of};
 use crate::request::OnRecord;
 use crate::value::Attribute;
 
@@ -189,7 +189,7 @@ fn resource_context(resource: Option<&RawValue>) -> Result<RecordContext, Malfor
     walked.map(|_| context)
 }
 
-fn record<'a>(signal: Signal, from: JsonRecord<'a>) -> Result<Record<'a>, RecordFault> {
+fn record<'a>(signal: Signal, from: JsonRecord<'a>) -> Result<ExportedRecord<'a>, RecordFault> {
     let attributes = from.attributes.unwrap_or_default();
     if attributes.len() > MAX_OTLP_ATTRIBUTES {
         return Err(RecordFault::TooManyAttributes);
@@ -199,7 +199,7 @@ fn record<'a>(signal: Signal, from: JsonRecord<'a>) -> Result<Record<'a>, Record
         Signal::Logs => (from.event_name, from.time_unix_nano, from.observed_time_unix_nano),
     };
     let status = from.status.unwrap_or(JsonStatus { message: JsonText::default(), code: JsonInt(0) });
-    Ok(Record {
+    Ok(ExportedRecord {
         name: name.0,
         trace: id_of(&id_bytes(&from.trace_id)),
         span: id_of(&id_bytes(&from.span_id)),

@@ -17,7 +17,7 @@ use self::kind::RecordKind;
 use self::time::rfc3339;
 use crate::error::RecordFault;
 use crate::limits::MAX_OTLP_DATA_BYTES;
-use crate::record::{Record, RecordContext, Signal};
+use crate::record::{ExportedRecord, RecordContext, Signal};
 use bitacora_formats::limits::{MAX_ATTRIBUTE_BYTES, MAX_STREAM_BYTES};
 use bitacora_formats::text_problem;
 
@@ -31,7 +31,7 @@ const LOG_ID_BYTES: usize = 16;
 /// The flags of a trace in `traceparent`: the lowest byte.
 const TRACE_FLAGS: u32 = 0xff;
 
-/// What becomes of a record.
+/// The outcome of mapping a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MappedRecord {
     /// An event.
@@ -68,7 +68,7 @@ pub struct Telemetry {
 }
 
 /// Returns what becomes of a record.
-pub(crate) fn mapped(signal: Signal, context: &RecordContext, record: &Record<'_>) -> MappedRecord {
+pub(crate) fn mapped(signal: Signal, context: &RecordContext, record: &ExportedRecord<'_>) -> MappedRecord {
     let ids = record.trace.zip(record.span);
     if signal == Signal::Traces && ids.is_none() {
         return MappedRecord::Rejected(RecordFault::NoIds);
@@ -107,7 +107,7 @@ pub(crate) fn mapped(signal: Signal, context: &RecordContext, record: &Record<'_
 }
 
 /// The id of a log record: a digest of all that is kept of it, so that a repeated delivery has the same.
-fn log_id(kind: RecordKind, record: &Record<'_>, session: Option<&str>, data: &[u8]) -> String {
+fn log_id(kind: RecordKind, record: &ExportedRecord<'_>, session: Option<&str>, data: &[u8]) -> String {
     let mut digest = Sha256::new();
     for part in [kind.event_type(), session.unwrap_or_default()] {
         digest.update((part.len() as u64).to_le_bytes());

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use crate::error::{MalformedRequest, RecordFault};
-use crate::record::{Record, RecordContext, Signal, StatusCode, ValueBudget, id_of};
+use crate::record::{ExportedRecord, RecordContext, Signal, StatusCode, ValueBudget, id_of};
 use crate::request::OnRecord;
 use crate::value::{AnyValue, Attribute};
 use crate::wire::{Message, WireValue};
@@ -111,8 +111,8 @@ fn scope_name(scope: Message<'_>) -> Result<Cow<'_, str>, MalformedRequest> {
     }
 }
 
-fn span(message: Message<'_>) -> Result<Record<'_>, Fault> {
-    let (mut record, mut budget) = (Record::default(), ValueBudget::new());
+fn span(message: Message<'_>) -> Result<ExportedRecord<'_>, Fault> {
+    let (mut record, mut budget) = (ExportedRecord::default(), ValueBudget::new());
     for field in message.fields() {
         match field? {
             (1, WireValue::Bytes(id)) => record.trace = id_of(id.bytes()),
@@ -130,7 +130,7 @@ fn span(message: Message<'_>) -> Result<Record<'_>, Fault> {
     Ok(record)
 }
 
-fn read_status<'a>(status: Message<'a>, record: &mut Record<'a>) -> Result<(), MalformedRequest> {
+fn read_status<'a>(status: Message<'a>, record: &mut ExportedRecord<'a>) -> Result<(), MalformedRequest> {
     for field in status.fields() {
         match field? {
             (2, WireValue::Bytes(message)) => record.message = message.text()?,
@@ -141,8 +141,8 @@ fn read_status<'a>(status: Message<'a>, record: &mut Record<'a>) -> Result<(), M
     Ok(())
 }
 
-fn log_record(message: Message<'_>) -> Result<Record<'_>, Fault> {
-    let (mut record, mut budget) = (Record::default(), ValueBudget::new());
+fn log_record(message: Message<'_>) -> Result<ExportedRecord<'_>, Fault> {
+    let (mut record, mut budget) = (ExportedRecord::default(), ValueBudget::new());
     for field in message.fields() {
         match field? {
             (1, WireValue::Fixed64(time)) => record.time = time,

@@ -17,7 +17,7 @@ pub enum Signal {
 
 /// A span or a log record.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Record<'a> {
+pub(crate) struct ExportedRecord<'a> {
     /// The name of a span, or the event name of a log record.
     pub(crate) name: Cow<'a, str>,
     pub(crate) trace: Option<[u8; 16]>,
@@ -54,7 +54,7 @@ impl StatusCode {
     }
 }
 
-/// What a resource and a scope tell of all their records.
+/// The facts that a resource and a scope tell of all their records.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct RecordContext {
     pub(crate) service: Option<String>,

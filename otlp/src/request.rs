@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{MalformedRequest, RecordFault};
 use crate::mapping::{MappedRecord, mapped};
-use crate::record::{Record, RecordContext, Signal};
+use crate::record::{ExportedRecord, RecordContext, Signal};
 use crate::{json, protobuf};
 
 /// The encoding of a request, and of its answer.
@@ -18,7 +18,7 @@ pub enum Encoding {
 
 /// The receiver of records. It may end the walk.
 pub(crate) type OnRecord<'f> =
-    dyn FnMut(&RecordContext, Result<Record<'_>, RecordFault>) -> ControlFlow<()> + 'f;
+    dyn FnMut(&RecordContext, Result<ExportedRecord<'_>, RecordFault>) -> ControlFlow<()> + 'f;
 
 /// Checks that a whole request can be read, and counts its records. Nothing of it is kept.
 ///

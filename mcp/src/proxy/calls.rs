@@ -12,7 +12,7 @@ use super::in_flight::RunningCall;
 use super::server_side::ended;
 use crate::answer::Refusal;
 use crate::call::ToolCall;
-use crate::definitions::Standing;
+use crate::definitions::DefinitionStatus;
 use crate::frame::{Id, TOOLS_CALL, written};
 use crate::gate::{Approval, CallEnd, Deadline, Ruling, note};
 use crate::json_text::quoted;
@@ -203,11 +203,11 @@ impl Proxy {
     async fn drift(&self, call: &ToolCall) -> Option<Refusal> {
         let tool = self.gate.settings.server.tool(&call.name);
         let (found, expected) = match self.standing(call).await {
-            Standing::Drifted { found, expected } => (found, expected),
-            Standing::Unlisted if self.definitions.is_pinned(&call.name) => {
+            DefinitionStatus::Drifted { found, expected } => (found, expected),
+            DefinitionStatus::Unlisted if self.definitions.is_pinned(&call.name) => {
                 ("none".to_owned(), "the registered one".to_owned())
             }
-            Standing::Expected | Standing::Unlisted => return None,
+            DefinitionStatus::Expected | DefinitionStatus::Unlisted => return None,
         };
         let text = format!(
             "The server defines the tool {tool} otherwise than expected, so its calls are held (found {found}, expected {expected}). An operator looks at `bitacora read --type tool.drifted`, and takes the new definition with `bitacora tools register --seen {tool} --risk read|write|destructive`."

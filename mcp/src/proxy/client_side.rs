@@ -9,7 +9,7 @@ use tokio::io::AsyncBufRead;
 use tokio::sync::Notify;
 
 use super::Proxy;
-use super::in_flight::{Cancelled, NotTaken, Waiting};
+use super::in_flight::{Cancelled, InFlightRefusal, Waiting};
 use super::server_side::ended;
 use crate::answer::Refusal;
 use crate::call::ToolCall;
@@ -82,8 +82,8 @@ impl Proxy {
         let cancelled = Arc::new(Notify::new());
         match self.in_flight.add(id.clone(), Waiting::Held(Arc::clone(&cancelled))) {
             Ok(()) => self.spawn(Arc::clone(self).run_call(id, Arc::new(call), cancelled)).await,
-            Err(NotTaken::Twice) => self.refuse_twice(&id).await,
-            Err(NotTaken::Full) => {
+            Err(InFlightRefusal::Twice) => self.refuse_twice(&id).await,
+            Err(InFlightRefusal::Full) => {
                 let refusal = Refusal::new(
                     "busy",
                     "Too many calls wait or run. Wait for one of them to end, then call again.",
@@ -100,8 +100,8 @@ impl Proxy {
                 let text = written(Some(&id), &method, params.as_deref());
                 self.to_server(&text).await;
             }
-            Err(NotTaken::Twice) => self.refuse_twice(&id).await,
-            Err(NotTaken::Full) => {
+            Err(InFlightRefusal::Twice) => self.refuse_twice(&id).await,
+            Err(InFlightRefusal::Full) => {
                 let answer = error_answer(
                     Some(&id),
                     INVALID_REQUEST,

@@ -44,7 +44,7 @@ pub(super) enum Cancelled {
 
 /// The reason why a request is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotTaken {
+pub(super) enum InFlightRefusal {
     Twice,
     Full,
 }
@@ -70,15 +70,15 @@ impl InFlight {
     }
 
     /// Takes a request in.
-    pub(super) fn add(&self, id: Id, request: Waiting) -> Result<(), NotTaken> {
+    pub(super) fn add(&self, id: Id, request: Waiting) -> Result<(), InFlightRefusal> {
         let mut waiting = self.lock();
         if waiting.contains_key(&id) {
-            return Err(NotTaken::Twice);
+            return Err(InFlightRefusal::Twice);
         }
         let is_call = |request: &Waiting| matches!(request, Waiting::Held(_) | Waiting::Running(_));
         let calls = || waiting.values().filter(|request| is_call(request)).count();
         if waiting.len() >= self.max || (is_call(&request) && calls() >= self.max_calls) {
-            return Err(NotTaken::Full);
+            return Err(InFlightRefusal::Full);
         }
         waiting.insert(id, request);
         Ok(())
@@ -193,10 +193,10 @@ mod tests {
         let calls = InFlight::new(3, 2);
         let add = |id, request| calls.add(Id::Number(id), request);
         assert_eq!(add(1, held()), Ok(()));
-        assert_eq!(add(1, Waiting::Plain), Err(NotTaken::Twice));
+        assert_eq!(add(1, Waiting::Plain), Err(InFlightRefusal::Twice));
         assert_eq!(add(2, held()), Ok(()));
-        assert_eq!(add(3, held()), Err(NotTaken::Full));
+        assert_eq!(add(3, held()), Err(InFlightRefusal::Full));
         assert_eq!(add(3, Waiting::Plain), Ok(()));
-        assert_eq!(add(4, Waiting::Plain), Err(NotTaken::Full));
+        assert_eq!(add(4, Waiting::Plain), Err(InFlightRefusal::Full));
     }
 }

@@ -10,7 +10,7 @@ use super::Proxy;
 use super::client_side::TOOLS_LIST;
 use super::in_flight::Waiting;
 use crate::call::ToolCall;
-use crate::definitions::{ListedTools, Standing};
+use crate::definitions::{DefinitionStatus, ListedTools};
 use crate::frame::{Id, written};
 use crate::gate::note;
 use crate::json_text::quoted;
@@ -18,7 +18,7 @@ use crate::limits::{LIST_PATIENCE, MAX_LIST_PAGES};
 
 impl Proxy {
     /// Returns the standing of a call's tool. The server is asked for its tools where the client has not asked since they changed.
-    pub(super) async fn standing(&self, call: &ToolCall) -> Standing {
+    pub(super) async fn standing(&self, call: &ToolCall) -> DefinitionStatus {
         if self.definitions.must_ask(&call.name) {
             self.definitions.begin_whole();
             let listed = timeout(LIST_PATIENCE, self.list_tools(call.stateless.as_deref())).await;

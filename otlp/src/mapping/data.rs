@@ -11,7 +11,7 @@ use super::attributes::{AttributeReader, MAX_NAME_BYTES, as_name, is_name};
 use super::kind::{RecordKind, record_name};
 use super::names;
 use super::time::rfc3339;
-use crate::record::{Record, RecordContext, Signal, StatusCode};
+use crate::record::{ExportedRecord, RecordContext, Signal, StatusCode};
 use crate::value::{AnyValue, write_members, write_text};
 
 /// Bytes of the name of a span or log event.
@@ -57,7 +57,7 @@ impl<'r, 'a> TelemetryData<'r, 'a> {
         signal: Signal,
         kind: RecordKind,
         context: &'r RecordContext,
-        record: &'r Record<'a>,
+        record: &'r ExportedRecord<'a>,
         attributes: &mut AttributeReader<'r, 'a>,
     ) -> Self {
         let name = record_name(signal, record, attributes);
@@ -126,7 +126,7 @@ impl<'r, 'a> TelemetryData<'r, 'a> {
 }
 
 /// The duration of a span in milliseconds, unless its end lies before its begin.
-fn duration(signal: Signal, record: &Record<'_>) -> Option<u64> {
+fn duration(signal: Signal, record: &ExportedRecord<'_>) -> Option<u64> {
     let has_both = signal == Signal::Traces && record.time > 0;
     let nanoseconds = has_both.then(|| record.end.checked_sub(record.time)).flatten()?;
     Some(nanoseconds / NANOSECONDS).filter(|milliseconds| *milliseconds <= Milliseconds::MAX.get())

@@ -6,7 +6,7 @@ use bitacora_vocabulary::{
 
 use super::attributes::AttributeReader;
 use super::names::{AGENT, AGENT_ID, CODING_AGENTS, EVENT_NAME, GEN_AI, MODEL, OPERATION, PROVIDER, TOOL};
-use crate::record::{Record, Signal};
+use crate::record::{ExportedRecord, Signal};
 
 /// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl RecordKind {
     /// Returns the kind of a record; `None` where it tells nothing about an agent.
     pub(crate) fn of(
         signal: Signal,
-        record: &Record<'_>,
+        record: &ExportedRecord<'_>,
         attributes: &AttributeReader<'_, '_>,
     ) -> Option<Self> {
         let name = record_name(signal, record, attributes);
@@ -96,7 +96,7 @@ fn operation_kind(operation: &str) -> Option<RecordKind> {
 /// Returns the name of a span, or the event name of a log record, which stands in one of three places.
 pub(crate) fn record_name<'r>(
     signal: Signal,
-    record: &'r Record<'_>,
+    record: &'r ExportedRecord<'_>,
     attributes: &AttributeReader<'r, '_>,
 ) -> &'r str {
     if signal == Signal::Traces || !record.name.is_empty() {

@@ -1,22 +1,7 @@
 //! The table of all event types, in the order of their names.
 
 use super::{EventType, EventWriter};
-use crate::{
-    AgentResumed, AgentSuspended, AnnotationAdded, ApprovalConsumed, ApprovalRequested, ApprovalResolved,
-    ArchiveSealed, BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged,
-    BudgetConfigured, BudgetExceeded, CheckpointCopied, CheckpointDeleted, CheckpointSaved, CheckpointWrites,
-    ClockAccepted, ClockCorrected, ContractChecked, ContractDefined, CoverageGap, DecisionMade, GrantGiven,
-    GrantRevoked, HoldPlaced, HoldReleased, ImportAccepted, ImportBatch, KeyRotated, LedgerClockJumped,
-    LedgerCreated, LedgerFramesPutBack, LedgerHeaded, LedgerOpened, LedgerReadOnly, LedgerRecovered,
-    LedgerTailCut, LedgerWritable, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
-    PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
-    RateConfigured, RetentionApplied, RollbackExecuted, RunAborted, RunCompleted, RunFailed, RunOverdue,
-    RunPaused, RunResumed, RunStarted, RunStep, SchemaRegistered, SessionEnded, SessionStarted,
-    SubjectErased, SuggestionAccepted, SuggestionMade, SuggestionRejected, TelemetryAgent, TelemetryDecision,
-    TelemetryEvent, TelemetryModel, TelemetryTool, ToolBlocked, ToolChanged, ToolCompleted, ToolDescribed,
-    ToolDrifted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed,
-    TrustSet, TurnEnded, TurnStarted,
-};
+use crate::*;
 
 /// Every type of the vocabulary, sorted by name.
 pub static EVENT_TYPES: &[EventType] = &[
