@@ -25,7 +25,7 @@ pub enum TranscriptForm {
     Gemini,
 }
 
-/// What the beginning of a transcript says about all of its lines.
+/// The facts in the beginning of a transcript that hold for all of its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptContext {
     /// The session.

@@ -72,7 +72,7 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// What became of a record of an export.
+/// The outcome of a record of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExportOutcome {
     /// It is an event.
