@@ -1,13 +1,17 @@
 //! Telemetry that agents and their tools report about themselves over OpenTelemetry. Nothing follows from it.
 
 use std::borrow::Cow;
+use std::fmt::{self, Formatter};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{AgentName, BoundedText, CallArguments, EventData, MicroUsd, Milliseconds, Name, TokenCounts};
+use super::{
+    AgentName, BoundedText, CallArguments, EventData, MAX_OBJECT_MEMBERS, MapOverflow, MicroUsd,
+    Milliseconds, Name, TokenCounts,
+};
 
 /// The prefix of the types of telemetry.
 pub const TELEMETRY_PREFIX: &str = "telemetry.";
@@ -67,8 +71,9 @@ impl Serialize for TelemetryAttributes {
 impl<'de> Deserialize<'de> for TelemetryAttributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Box::<RawValue>::deserialize(deserializer)?;
-        if !value.get().starts_with('{') {
-            return Err(D::Error::custom("attributes are an object"));
+        let MemberCount(members) = serde_json::from_str(value.get()).map_err(D::Error::custom)?;
+        if members > MAX_OBJECT_MEMBERS {
+            return Err(D::Error::custom(MapOverflow { max: MAX_OBJECT_MEMBERS }));
         }
         Ok(Self(String::from(Box::<str>::from(value))))
     }
@@ -84,7 +89,35 @@ impl JsonSchema for TelemetryAttributes {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object" })
+        json_schema!({ "type": "object", "maxProperties": MAX_OBJECT_MEMBERS })
+    }
+}
+
+/// The number of an object's members, whatever they are.
+struct MemberCount(usize);
+
+impl<'de> Deserialize<'de> for MemberCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MemberCounter)
+    }
+}
+
+/// Counter of an object's members.
+struct MemberCounter;
+
+impl<'de> Visitor<'de> for MemberCounter {
+    type Value = MemberCount;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of attributes")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberCount, A::Error> {
+        let mut members = 0;
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            members += 1;
+        }
+        Ok(MemberCount(members))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The data are each type's example with each of its values replaced or left out. The replacements are values of other
 //! types, other words and numbers past every bound.
 
-use bitacora_vocabulary::{EVENT_TYPES, EventType};
+use bitacora_vocabulary::{EVENT_TYPES, EventType, MAX_OBJECT_MEMBERS, TELEMETRY_PREFIX};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -62,6 +62,27 @@ fn what_a_type_does_not_know_is_taken_at_its_top() {
         data.as_object_mut().unwrap().insert("something_else".to_owned(), json!([{"deep": null}]));
         assert_eq!(listed.check(data.to_string().as_bytes()), Ok(()), "{}", listed.kind);
         assert!(validator(listed).is_valid(&data), "{}", listed.kind);
+    }
+}
+
+#[test]
+fn attributes_are_an_object_of_bounded_size() {
+    let of = |members: usize| {
+        let attributes: serde_json::Map<String, Value> =
+            (0..members).map(|index| (index.to_string(), json!(1))).collect();
+        json!({"assurance": "self_reported", "signal": "log", "attributes": attributes})
+    };
+    for listed in EVENT_TYPES.iter().filter(|listed| listed.kind.starts_with(TELEMETRY_PREFIX)) {
+        for (members, is_taken) in [(0, true), (MAX_OBJECT_MEMBERS, true), (MAX_OBJECT_MEMBERS + 1, false)] {
+            let data = of(members);
+            assert_eq!(
+                listed.check(data.to_string().as_bytes()).is_ok(),
+                is_taken,
+                "{} {members}",
+                listed.kind
+            );
+            assert_eq!(validator(listed).is_valid(&data), is_taken, "{} {members}", listed.kind);
+        }
     }
 }
 
