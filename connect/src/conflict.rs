@@ -61,7 +61,8 @@ pub fn refuse_conflict(places: &Places, new: &Connection) -> Result<(), Conflict
         let other = Connection::load_to_replace(&file);
         if is_of_harness && (name == new.harness || new.name == new.harness) {
             let project = other.as_ref().ok().and_then(|other| other.project());
-            let flag = project.map_or_else(String::new, |project| format!(" --project {}", project.display()));
+            let flag =
+                project.map_or_else(String::new, |project| format!(" --project {}", project.display()));
             return Err(ConflictError::Overlaps { name, harness: format!("{}{flag}", new.harness) });
         }
         let other = match other {

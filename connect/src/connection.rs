@@ -101,7 +101,8 @@ impl Connection {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ConnectionError> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| unusable(path, io::Error::other(error)))?;
+        let text =
+            serde_json::to_vec_pretty(self).map_err(|error| unusable(path, io::Error::other(error)))?;
         if let Some(folder) = path.parent() {
             make_private_folder(folder).map_err(|source| unusable(path, source))?;
         }

@@ -250,7 +250,12 @@ pub fn marker(file: &Path) -> String {
 
 /// The command that a harness hands to a shell. Where calls are enforced, whatever keeps the program from running, such as its
 /// absence or a signal, ends in the exit code that blocks.
-pub(crate) fn hook_entry(connection: &Connection, dialect: Dialect, program: &HookProgram, file: &Path) -> HookEntry {
+pub(crate) fn hook_entry(
+    connection: &Connection,
+    dialect: Dialect,
+    program: &HookProgram,
+    file: &Path,
+) -> HookEntry {
     let marker = marker(file);
     let mut command = format!("{} {} {marker}", program.command(), dialect.name());
     if connection.enforce {
@@ -274,5 +279,9 @@ fn quoted(path: &Path) -> String {
 /// Quotes a word for a shell.
 pub(crate) fn quoted_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

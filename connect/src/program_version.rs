@@ -47,7 +47,19 @@ pub fn version_of(program: &Path) -> Result<String, ProgramFault> {
     }
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
+    let began = Instant::now();
+    let mut child = loop {
+        match command.spawn() {
+            // An update is just writing it.
+            Err(error)
+                if error.kind() == io::ErrorKind::ExecutableFileBusy
+                    && began.elapsed() < VERSION_PATIENCE =>
+            {
+                thread::sleep(LOCK_POLL);
+            }
+            spawned => break spawned?,
+        }
+    };
     let output = child.stdout.take().ok_or(ProgramFault::Silent)?;
     let (tell, told) = channel();
     thread::spawn(move || {
@@ -56,7 +68,6 @@ pub fn version_of(program: &Path) -> Result<String, ProgramFault> {
         // If nobody waits any more, nobody has to know.
         let _unheard = tell.send(read.map(|_| text));
     });
-    let began = Instant::now();
     let answered = told.recv_timeout(VERSION_PATIENCE);
     while child.try_wait()?.is_none() && began.elapsed() < VERSION_PATIENCE && answered.is_ok() {
         thread::sleep(LOCK_POLL);

@@ -41,7 +41,9 @@ pub enum SettingsError {
     #[error("found JSON that {0} does not read: {1}; mend the file first")]
     OtherJson(&'static str, String),
     /// The file begins with a mark that the harness's parser does not take.
-    #[error("found a byte order mark at the beginning, with which {0} does not read the file; remove it first")]
+    #[error(
+        "found a byte order mark at the beginning, with which {0} does not read the file; remove it first"
+    )]
     ByteOrderMark(&'static str),
     /// One object names a member twice.
     #[error("found the member `{1}` twice, of which {0} reads at most one; remove the other first")]
@@ -253,8 +255,7 @@ fn remove_from(entry: &CstNode, marker: &str) -> bool {
     }
     let Some(group) = entry.as_object() else { return false };
     let Some(list) = group.array_value("hooks") else { return false };
-    let ours: Vec<CstNode> =
-        list.elements().into_iter().filter(|hook| is_ours(hook, marker)).collect();
+    let ours: Vec<CstNode> = list.elements().into_iter().filter(|hook| is_ours(hook, marker)).collect();
     let has_ours = !ours.is_empty();
     for hook in ours {
         hook.remove();

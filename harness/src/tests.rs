@@ -170,7 +170,9 @@ fn hooks_are_added_beside_what_is_there_and_taken_out_again() {
                 continue;
             }
             // Codex takes no file with another member than hooks.
-            if dialect == Dialect::Codex && !matches!(parsed(settings).as_object(), Some(members) if members.keys().all(|name| name == "hooks")) {
+            if dialect == Dialect::Codex
+                && !matches!(parsed(settings).as_object(), Some(members) if members.keys().all(|name| name == "hooks"))
+            {
                 continue;
             }
             let with = dialect.with_hooks(settings, &entry(true)).unwrap();

@@ -13,7 +13,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bitacora_api::LedgerAnswer;
 use bitacora_connect::{
-    ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError, Installed, Places, Preparation, SettingsScope, SpoolError, WatchUnitError, refuse_conflict, settings_path,
+    ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError,
+    Installed, Places, Preparation, SettingsScope, SpoolError, WatchUnitError, refuse_conflict,
+    settings_path,
 };
 use bitacora_harness::Dialect;
 use clap::{Args, ValueEnum};
@@ -212,8 +214,8 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
     let program = HookProgram::beside(&program);
     let new = (connection.agent.clone(), connection.enforce);
-    let prepared = Preparation::of(connection, &target.file, target.dialect, &program)
-        .map_err(ConnectFailure::from)?;
+    let prepared =
+        Preparation::of(connection, &target.file, target.dialect, &program).map_err(ConnectFailure::from)?;
     let about = format!("ledgers/{}", context.global.ledger);
     let about: LedgerAnswer = context.service()?.get_of_all(&about)?.read()?;
     let answer_key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
@@ -235,7 +237,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     Ok(Exit::Done)
 }
 
-/// Sets the mode, publishes a first policy, and writes the connection. Where one of them fails, mode and files are as they were.
+/// Sets the mode, writes the connection, and publishes a first policy. Where one of them fails, mode and files are as they were.
 fn establish(
     prepared: Preparation,
     credentials: Credentials,
@@ -248,29 +250,28 @@ fn establish(
     if enforce {
         mode.set("enforce", context)?;
     }
-    let (installed, published) = match write(prepared, credentials, arguments.no_policy, context) {
-        Ok(written) => written,
-        Err(cause) => {
+    let installed = match prepared.commit(credentials) {
+        Ok(installed) => installed,
+        Err(error) => {
             let restored = if enforce { mode.restore(context) } else { Ok(()) };
-            return Err(half_way(cause, restored));
+            return Err(half_way(ConnectFailure::from(error).into(), restored));
         }
     };
     if !enforce && let Err(cause) = mode.set("observe", context) {
-        let undone = installed.undo().map_err(|error| CommandError::from(ConnectFailure::from(error)));
-        return Err(half_way(cause, undone));
+        return Err(half_way(cause, undo(&installed)));
     }
-    Ok((installed, published))
+    let published = if arguments.no_policy { Ok(None) } else { publish_if_none(context) };
+    match published {
+        Ok(published) => Ok((installed, published)),
+        Err(cause) => {
+            let undone = undo(&installed).and_then(|()| mode.restore(context));
+            Err(half_way(cause, undone))
+        }
+    }
 }
 
-fn write(
-    prepared: Preparation,
-    credentials: Credentials,
-    no_policy: bool,
-    context: &mut CommandContext,
-) -> Result<(Installed, Option<String>), CommandError> {
-    let published = if no_policy { None } else { publish_if_none(context)? };
-    let installed = prepared.commit(credentials).map_err(ConnectFailure::from)?;
-    Ok((installed, published))
+fn undo(installed: &Installed) -> Result<(), CommandError> {
+    Ok(installed.undo().map_err(ConnectFailure::from)?)
 }
 
 /// Returns the cause of a failure, with what could not be taken back after it.

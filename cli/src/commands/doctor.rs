@@ -129,5 +129,12 @@ fn unreadable(file: &Path, why: &str, arguments: &DoctorArguments) -> Finding {
     let remedy = format!(
         "bitacora connect {harness}{flag}, with the flags of before; then revoke the earlier token, which `bitacora token list` shows as \"hooks of {name}\""
     );
-    Finding { harness, connection: name, check: "connection", ok: false, found: why.to_owned(), remedy: Some(remedy) }
+    Finding {
+        harness,
+        connection: name,
+        check: "connection",
+        ok: false,
+        found: why.to_owned(),
+        remedy: Some(remedy),
+    }
 }

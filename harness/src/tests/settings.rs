@@ -91,7 +91,10 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
 #[test]
 fn a_file_of_codex_with_another_member_is_refused() {
     assert!(matches!(refused(Dialect::Codex, r#"{"version":1}"#), SettingsError::Unknown(..)));
-    refused(Dialect::Codex, r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#);
+    refused(
+        Dialect::Codex,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#,
+    );
     Dialect::Codex.with_hooks(r#"{"description":"x","hooks":{}}"#, &entry(true)).unwrap();
 }
 
@@ -119,7 +122,8 @@ fn what_differs_from_the_written_hooks_is_told() {
         assert_eq!(changed(dialect, |_| ()), []);
     }
     let gate = || "PreToolUse".to_owned();
-    let removed = changed(Dialect::Claude, |all| drop(all["hooks"].as_object_mut().unwrap().remove("PreToolUse")));
+    let removed =
+        changed(Dialect::Claude, |all| drop(all["hooks"].as_object_mut().unwrap().remove("PreToolUse")));
     assert_eq!(removed, [SettingsDifference::Missing(gate())]);
     let off = changed(Dialect::Claude, |all| all["disableAllHooks"] = true.into());
     assert_eq!(off, [SettingsDifference::SwitchedOff("disableAllHooks".to_owned())]);
@@ -128,8 +132,11 @@ fn what_differs_from_the_written_hooks_is_told() {
         list.push(list[0].clone());
     });
     assert_eq!(twice, [SettingsDifference::Repeated(gate())]);
-    for (member, value) in [("command", Value::from("/bin/true --connection /c/claude.json")), ("timeout", 1.into())] {
-        let other = changed(Dialect::Claude, |all| all["hooks"]["PreToolUse"][0]["hooks"][0][member] = value.clone());
+    for (member, value) in
+        [("command", Value::from("/bin/true --connection /c/claude.json")), ("timeout", 1.into())]
+    {
+        let other =
+            changed(Dialect::Claude, |all| all["hooks"]["PreToolUse"][0]["hooks"][0][member] = value.clone());
         assert_eq!(other, [SettingsDifference::Changed(gate())], "{member}");
     }
     let narrowed = changed(Dialect::Claude, |all| all["hooks"]["PreToolUse"][0]["matcher"] = "Edit".into());

@@ -77,12 +77,20 @@ impl Holder {
     }
 
     /// Revokes a new token after a failure, and returns the failure.
-    pub(super) fn take_back(&self, cause: CommandError, file: &Path, context: &CommandContext) -> CommandError {
+    pub(super) fn take_back(
+        &self,
+        cause: CommandError,
+        file: &Path,
+        context: &CommandContext,
+    ) -> CommandError {
         if !self.is_new {
             return cause;
         }
         match revoke(&context.global, &self.principal, Some("connect failed")) {
-            Ok(_) => half_way(cause, PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into())),
+            Ok(_) => half_way(
+                cause,
+                PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into()),
+            ),
             // The note stays, and the next connect revokes it.
             Err(left) => half_way(cause, Err(left)),
         }
@@ -104,12 +112,16 @@ impl Holder {
             if is_same(earlier, &connection.agent, &connection.answer_key) {
                 match hand_over(earlier, connection) {
                     Ok(0) => {}
-                    Ok(events) => said.push(format!("spool      {events} events wait, now for the new token")),
+                    Ok(events) => {
+                        said.push(format!("spool      {events} events wait, now for the new token"))
+                    }
                     Err(error) => said.push(format!("spool      not handed over: {error}")),
                 }
             }
             match revoke_holder(earlier, "connected again", context) {
-                Ok(position) => said.push(format!("token      the one before was revoked at position {position}")),
+                Ok(position) => {
+                    said.push(format!("token      the one before was revoked at position {position}"))
+                }
                 Err(error) => said.push(format!("token      the one before was not revoked: {error}")),
             }
         }
@@ -159,7 +171,8 @@ fn is_taken(earlier: &Connection, context: &CommandContext) -> Result<bool, Comm
     let LedgerLocation::Service(url) = context.global.place() else { return Ok(false) };
     let path = format!("/v1/ledgers/{}/head", context.global.ledger);
     let mut service = ServiceConnection::new(url, Some(token));
-    let answer = event_loop()?.block_on(async { service.get(&path, "application/json").await?.whole().await });
+    let answer =
+        event_loop()?.block_on(async { service.get(&path, "application/json").await?.whole().await });
     match answer {
         Ok(answer) => Ok(serde_json::from_slice::<HeadAnswer>(&answer).is_ok()),
         Err(ClientError::Refused(refusal)) if matches!(refusal.problem.status, 401 | 403) => Ok(false),

@@ -28,7 +28,11 @@ pub(super) struct Examination<'a> {
 }
 
 impl<'a> Examination<'a> {
-    pub(super) fn new(target: &'a Target, connection: &'a Connection, findings: &'a mut Vec<Finding>) -> Self {
+    pub(super) fn new(
+        target: &'a Target,
+        connection: &'a Connection,
+        findings: &'a mut Vec<Finding>,
+    ) -> Self {
         Self { target, connection, findings }
     }
 
@@ -119,7 +123,9 @@ impl<'a> Examination<'a> {
         let remedy = self.again().map(|again| format!("install bitacora again, then {again}"));
         match version_of(program.path()) {
             Ok(version) if version == expected => self.add("program", format!("{place}, {version}"), None),
-            Ok(version) => self.add("program", format!("{place}: found {version}, expected {expected}"), remedy),
+            Ok(version) => {
+                self.add("program", format!("{place}: found {version}, expected {expected}"), remedy)
+            }
             Err(fault) => self.add("program", format!("{place}: {fault}"), remedy),
         }
     }
@@ -132,7 +138,8 @@ impl<'a> Examination<'a> {
             Ok(SpoolContents { events: 0, unreadable: 0 }) => self.add("spool", "empty", None),
             Ok(SpoolContents { events, unreadable }) => {
                 if events > 0 {
-                    let remedy = "start the service; the next hook or `bitacora watch` delivers them".to_owned();
+                    let remedy =
+                        "start the service; the next hook or `bitacora watch` delivers them".to_owned();
                     self.add("spool", format!("{events} events wait"), Some(remedy));
                 }
                 if unreadable > 0 {
@@ -305,5 +312,9 @@ fn remedy_for(differences: &[SettingsDifference], place: &str, again: Option<Str
         return again;
     }
     let take_out = format!("take {} out of {place}", members.join(" and "));
-    if members.len() == differences.len() { Some(take_out) } else { again.map(|again| format!("{take_out}, then {again}")) }
+    if members.len() == differences.len() {
+        Some(take_out)
+    } else {
+        again.map(|again| format!("{take_out}, then {again}"))
+    }
 }
