@@ -225,8 +225,9 @@ pub fn has_hooks(settings: &str, marker: &str) -> bool {
 }
 
 /// All members of that name: a file that names it twice is no less ours to clean.
-fn members_named_hooks(object: &CstObject) -> impl Iterator<Item = CstObjectProp> {
-    object.properties().into_iter().filter(|member| member.decoded_name().as_deref() == Some("hooks"))
+fn members_named_hooks(object: &CstObject) -> Vec<CstObjectProp> {
+    let members = object.properties().into_iter();
+    members.filter(|member| member.decoded_name().as_deref() == Some("hooks")).collect()
 }
 
 fn remove_entries(object: &CstObject, marker: &str) {

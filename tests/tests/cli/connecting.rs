@@ -344,7 +344,7 @@ fn a_damaged_connection_is_a_fault_of_its_own() {
     fs::write(user.connection("codex"), "{").unwrap();
     fs::set_permissions(user.connection("codex"), fs::Permissions::from_mode(0o600)).unwrap();
     let doctor = user.run(&["doctor", "--wide"]);
-    let said = String::from_utf8(doctor.stdout).unwrap();
+    let said = String::from_utf8(doctor.stdout.clone()).unwrap();
     assert_eq!(code(&doctor), 1);
     assert!(
         said.contains("codex") && said.contains("no connection") && said.contains("connect codex"),
