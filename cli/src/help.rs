@@ -155,7 +155,11 @@ const GROUPS: [CommandGroup; 5] = [
                 &["url", "token_file", "ledger"],
                 "bitacora connect claude\nbitacora connect claude --enforce",
             ),
-            command("disconnect", &["url", "token_file", "ledger"], "bitacora disconnect claude"),
+            command(
+                "disconnect",
+                &["url", "token_file", "ledger"],
+                "bitacora disconnect claude\nbitacora disconnect claude --discard",
+            ),
             command("doctor", &["wide"], "bitacora doctor\nbitacora doctor claude"),
             command("watch", &[], "bitacora watch\nbitacora watch --once"),
             command("hook", &[], "bitacora hook claude --connection claude.json"),

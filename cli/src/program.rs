@@ -85,6 +85,11 @@ fn exit_in_doubt(reads_events: bool, exit: Exit) -> Exit {
 #[must_use]
 pub fn hook_main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if let [only] = arguments.as_slice()
+        && only == "--version"
+    {
+        return commands::hook::say_version();
+    }
     commands::hook::run_as_hook(&arguments)
 }
 

@@ -67,14 +67,26 @@ impl Connection {
     /// # Errors
     /// There is none, or it is not one.
     pub fn load(path: &Path) -> Result<Self, ConnectionError> {
-        let unusable = |source| ConnectionError::File { path: path.to_owned(), source };
-        let file = File::open(path).map_err(unusable)?;
-        let mode = file.metadata().map_err(unusable)?.mode();
+        let file = File::open(path).map_err(|source| unusable(path, source))?;
+        let mode = file.metadata().map_err(|source| unusable(path, source))?.mode();
         if mode & OTHERS != 0 {
             return Err(ConnectionError::Exposed { path: path.to_owned(), mode: mode & 0o777 });
         }
+        Self::read(path, file)
+    }
+
+    /// Reads a connection that is to be replaced or removed, also one whose file others may read.
+    ///
+    /// # Errors
+    /// There is none, or it is not one.
+    pub fn load_to_replace(path: &Path) -> Result<Self, ConnectionError> {
+        Self::read(path, File::open(path).map_err(|source| unusable(path, source))?)
+    }
+
+    fn read(path: &Path, file: File) -> Result<Self, ConnectionError> {
         let mut text = String::new();
-        file.take(MAX_CONNECTION_BYTES).read_to_string(&mut text).map_err(unusable)?;
+        let read = file.take(MAX_CONNECTION_BYTES).read_to_string(&mut text);
+        read.map_err(|source| unusable(path, source))?;
         let read: Self = serde_json::from_str(&text)
             .map_err(|error| ConnectionError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
         if read.form != FORM {
@@ -89,12 +101,12 @@ impl Connection {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ConnectionError> {
-        let unusable = |source| ConnectionError::File { path: path.to_owned(), source };
-        let text = serde_json::to_vec_pretty(self).map_err(|error| unusable(io::Error::other(error)))?;
+        let text =
+            serde_json::to_vec_pretty(self).map_err(|error| unusable(path, io::Error::other(error)))?;
         if let Some(folder) = path.parent() {
-            make_private_folder(folder).map_err(unusable)?;
+            make_private_folder(folder).map_err(|source| unusable(path, source))?;
         }
-        write_private(path, &text).map_err(unusable)
+        write_private(path, &text).map_err(|source| unusable(path, source))
     }
 
     /// Returns the folder of the one project that is connected; `None` where all of this user's are.
@@ -131,6 +143,10 @@ impl Connection {
         hex::decode_to_slice(&self.answer_key, &mut key).map_err(|_| ConnectionError::AnswerKey)?;
         Ok(key)
     }
+}
+
+fn unusable(path: &Path, source: io::Error) -> ConnectionError {
+    ConnectionError::File { path: path.to_owned(), source }
 }
 
 /// Makes a folder, and those above it, that only its user may enter.

@@ -42,6 +42,14 @@ pub enum ConnectionError {
     /// The key to verify answers with is none.
     #[error("found an answer key that is not 64 hexadecimal digits; run `bitacora connect` again")]
     AnswerKey,
+    /// Another process connects or disconnects.
+    #[error("{}: another `bitacora connect` or `disconnect` has held this lock for {waited_s} s; nothing was changed", path.display())]
+    Busy {
+        /// The lock's file.
+        path: PathBuf,
+        /// The time that was waited, seconds.
+        waited_s: u64,
+    },
     /// Neither `HOME` nor the folders of the XDG base directories are known.
     #[error("found no home folder; set HOME, or BITACORA_CONNECT_HOME to a folder for connections")]
     NoHome,

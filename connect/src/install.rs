@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use bitacora_harness::{Dialect, HookEntry, has_hooks, without_hooks};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, write_private};
 use crate::error::ConnectionError;
 use crate::hook::HookArguments;
 use crate::limits::{DECISION_PATIENCE, HARNESS_MARGIN, REPORT_PATIENCE};
-use crate::settings_file::{SettingsFileError, read_settings, write_settings};
+use crate::settings_file::{SettingsFileError, StagedSettings, read_settings, write_settings};
 
 /// A harness that cannot be connected or disconnected.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,14 @@ impl HookProgram {
         if small.is_file() { Self::Small(small) } else { Self::Whole(whole.to_owned()) }
     }
 
+    /// Returns the program that a connection's settings name, if it is one of this installation, whether it is there or not.
+    #[must_use]
+    pub fn of_connection(whole: &Path, connection: &Connection) -> Self {
+        let small = whole.with_file_name(Self::SMALL);
+        let is_small = connection.written.contains(&*small.to_string_lossy());
+        if is_small { Self::Small(small) } else { Self::beside(whole) }
+    }
+
     /// Returns the program's file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -71,43 +79,136 @@ pub enum Disconnected {
     NothingThere,
 }
 
-/// Writes the hooks of a connection into its settings. A connection that is there already is replaced; the earlier bytes that
-/// it remembers are kept, if nobody changed the settings since.
+/// The credentials of a connection, which are made after everything that can refuse it here.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The agent's token.
+    pub token: String,
+    /// The id of its holder.
+    pub principal: String,
+    /// The key that the ledger signs answers with, hexadecimal.
+    pub answer_key: String,
+}
+
+/// A connection of which everything is ready on this machine, and nothing changed.
+pub struct Preparation {
+    connection: Connection,
+    file: PathBuf,
+    found: Option<String>,
+    earlier: Option<Connection>,
+    staged: StagedSettings,
+}
+
+impl Preparation {
+    /// Makes ready what is written: the settings with the hooks lie complete beside their place. Earlier bytes that the connection
+    /// before remembers are kept, if nobody changed the settings since.
+    ///
+    /// # Errors
+    /// The harness may not read these settings as we do, or they cannot be written. Nothing was changed.
+    pub fn of(
+        mut connection: Connection,
+        file: &Path,
+        dialect: Dialect,
+        program: &HookProgram,
+    ) -> Result<Self, InstallError> {
+        let settings = connection.settings.clone();
+        let found = read_settings(&settings)?;
+        let earlier = Connection::load_to_replace(file).ok();
+        let of_file = earlier.as_ref().filter(|earlier| earlier.settings == settings);
+        connection.original = match of_file {
+            Some(earlier) if found.as_deref() == Some(earlier.written.as_str()) => earlier.original.clone(),
+            _ => found.as_deref().map(|text| without_ours(text, file, &settings)).transpose()?,
+        };
+        // Connecting again changes the hooks, and not the time since which calls are asked about.
+        connection.connected = of_file.and_then(|earlier| earlier.connected).or(connection.connected);
+        let entry = hook_entry(&connection, dialect, program, file);
+        let refused = |source| SettingsFileError::Settings { path: settings.clone(), source };
+        // What was found has to be read as we do, too: hooks of before are taken out of it.
+        dialect.check(found.as_deref().unwrap_or_default()).map_err(refused)?;
+        let text = connection.original.as_deref().unwrap_or_default();
+        connection.written = dialect.with_hooks(text, &entry).map_err(refused)?;
+        let staged = StagedSettings::beside(&settings, &connection.written)?;
+        Ok(Self { connection, file: file.to_owned(), found, earlier, staged })
+    }
+
+    /// Returns the connection that is replaced, if there is one.
+    #[must_use]
+    pub fn earlier(&self) -> Option<&Connection> {
+        self.earlier.as_ref()
+    }
+
+    /// Writes the connection, then the settings.
+    ///
+    /// # Errors
+    /// Both are as they were.
+    pub fn commit(self, credentials: Credentials) -> Result<Installed, InstallError> {
+        let Self { mut connection, file, found, earlier: _, staged } = self;
+        let Credentials { token, principal, answer_key } = credentials;
+        (connection.token, connection.principal, connection.answer_key) = (token, principal, answer_key);
+        if read_settings(&connection.settings)? != found {
+            return Err(SettingsFileError::Meanwhile { path: connection.settings }.into());
+        }
+        let before = fs::read(&file).ok();
+        connection.save(&file)?;
+        let installed = Installed { connection, file, found, before };
+        if let Err(error) = staged.place() {
+            installed.restore_connection()?;
+            return Err(error.into());
+        }
+        Ok(installed)
+    }
+}
+
+/// A connection that was just written, with what is needed to take it back.
+pub struct Installed {
+    connection: Connection,
+    file: PathBuf,
+    found: Option<String>,
+    before: Option<Vec<u8>>,
+}
+
+impl Installed {
+    /// Returns the connection.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Writes settings and connection as they were before.
+    ///
+    /// # Errors
+    /// One of them cannot be written.
+    pub fn undo(&self) -> Result<(), InstallError> {
+        write_settings(&self.connection.settings, self.found.as_deref())?;
+        self.restore_connection()
+    }
+
+    fn restore_connection(&self) -> Result<(), InstallError> {
+        let restored = match &self.before {
+            Some(before) => write_private(&self.file, before),
+            None => fs::remove_file(&self.file),
+        };
+        restored.map_err(|source| ConnectionError::File { path: self.file.clone(), source }.into())
+    }
+}
+
+/// Writes the hooks of a connection that has its credentials.
 ///
 /// # Errors
 /// Nothing was changed.
 pub fn install(
-    mut connection: Connection,
+    connection: Connection,
     file: &Path,
     dialect: Dialect,
     program: &HookProgram,
 ) -> Result<Connection, InstallError> {
-    let settings = connection.settings.clone();
-    let found = read_settings(&settings)?;
-    let earlier = Connection::load(file).ok().filter(|earlier| earlier.settings == settings);
-    connection.original = match &earlier {
-        Some(earlier) if found.as_deref() == Some(earlier.written.as_str()) => earlier.original.clone(),
-        _ => found.as_deref().map(|text| without_ours(text, file, &settings)).transpose()?,
+    let credentials = Credentials {
+        token: connection.token.clone(),
+        principal: connection.principal.clone(),
+        answer_key: connection.answer_key.clone(),
     };
-    // Connecting again changes the hooks, and not the time since which calls are asked about.
-    connection.connected = earlier.as_ref().and_then(|earlier| earlier.connected).or(connection.connected);
-    let entry = hook_entry(&connection, dialect, program, file);
-    let text = connection.original.as_deref().unwrap_or_default();
-    connection.written = dialect
-        .with_hooks(text, &entry)
-        .map_err(|source| SettingsFileError::Settings { path: settings.clone(), source })?;
-    connection.save(file)?;
-    if let Err(error) = write_settings(&settings, Some(&connection.written)) {
-        // The settings are as they were, and so is the connection that they name, if there was one.
-        match earlier {
-            Some(earlier) => earlier.save(file)?,
-            None => {
-                let _removed = fs::remove_file(file);
-            }
-        }
-        return Err(error.into());
-    }
-    Ok(connection)
+    let installed = Preparation::of(connection, file, dialect, program)?.commit(credentials)?;
+    Ok(installed.connection)
 }
 
 /// Takes the hooks of a connection out of its settings, and removes the connection.
@@ -149,7 +250,12 @@ pub fn marker(file: &Path) -> String {
 
 /// The command that a harness hands to a shell. Where calls are enforced, whatever keeps the program from running, such as its
 /// absence or a signal, ends in the exit code that blocks.
-fn hook_entry(connection: &Connection, dialect: Dialect, program: &HookProgram, file: &Path) -> HookEntry {
+pub(crate) fn hook_entry(
+    connection: &Connection,
+    dialect: Dialect,
+    program: &HookProgram,
+    file: &Path,
+) -> HookEntry {
     let marker = marker(file);
     let mut command = format!("{} {} {marker}", program.command(), dialect.name());
     if connection.enforce {
@@ -167,7 +273,15 @@ fn hook_entry(connection: &Connection, dialect: Dialect, program: &HookProgram, 
 
 /// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
+    quoted_word(&path.to_string_lossy())
+}
+
+/// Quotes a word for a shell.
+pub(crate) fn quoted_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-    if text.chars().all(is_plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

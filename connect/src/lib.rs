@@ -4,23 +4,38 @@
 //! settings. The harness then runs the hook process, which reads the connection, asks the service, and prints the answer.
 //! This crate parses no flags and prints nothing; its errors are types.
 
+mod command_line;
+mod conflict;
 mod connection;
 mod error;
+mod examination;
 mod hook;
 mod install;
 mod limits;
+mod lock;
+mod pending_token;
 mod places;
+mod program_version;
 mod settings_file;
 mod spool;
+mod spool_contents;
 #[cfg(test)]
 mod tests;
 mod watch_unit;
 
+pub use conflict::{ConflictError, refuse_conflict};
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
+pub use examination::{OtherSettings, examine_other_settings, examine_settings};
 pub use hook::{Delivered, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook};
-pub use install::{Disconnected, HookProgram, InstallError, install, marker, uninstall};
+pub use install::{
+    Credentials, Disconnected, HookProgram, InstallError, Installed, Preparation, install, marker, uninstall,
+};
+pub use lock::ConnectLock;
+pub use pending_token::PendingToken;
 pub use places::Places;
+pub use program_version::{ProgramFault, version_of};
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};
 pub use spool::{Spool, SpoolCounts};
+pub use spool_contents::SpoolContents;
 pub use watch_unit::{WatchUnit, WatchUnitError};

@@ -36,3 +36,13 @@ pub(crate) const MAX_UNIT_BYTES: u64 = 64 * 1024;
 pub(crate) const MAX_CONNECTIONS: usize = 1_000;
 /// The most bytes of a settings file.
 pub(crate) const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;
+/// The time that `connect` waits for another one to end.
+pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+/// The time between two looks at a lock or a process.
+pub(crate) const LOCK_POLL: Duration = Duration::from_millis(25);
+/// The time in which a program has to answer its version.
+pub(crate) const VERSION_PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of such an answer that are read.
+pub(crate) const MAX_VERSION_BYTES: u64 = 4 * 1024;
+/// The most bytes of a note of a token that is being made.
+pub(crate) const MAX_NOTE_BYTES: u64 = 64 * 1024;

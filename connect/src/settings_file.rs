@@ -46,6 +46,12 @@ pub enum SettingsFileError {
         /// The fault.
         source: SettingsError,
     },
+    /// Somebody else wrote the file at the same time.
+    #[error("{}: somebody changed the file in these moments; nothing was changed, try again", path.display())]
+    Meanwhile {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file may not be written.
     #[error("{}: found a read-only file; make it writable, or connect with the other scope", path.display())]
     ReadOnly {
@@ -102,6 +108,77 @@ pub(crate) fn read_settings(path: &Path) -> Result<Option<String>, SettingsFileE
 /// # Errors
 /// The file cannot be written; it is as it was.
 pub(crate) fn write_settings(path: &Path, text: Option<&str>) -> Result<(), SettingsFileError> {
+    if let Some(text) = text {
+        return StagedSettings::beside(path, text)?.place();
+    }
+    let (target, _) = target_of(path)?;
+    fs::remove_file(target).map_err(|source| SettingsFileError::File { path: path.to_owned(), source })
+}
+
+/// Settings that lie complete beside their place. Dropped, they are gone, and so is the folder that was made for them.
+pub(crate) struct StagedSettings {
+    path: PathBuf,
+    target: PathBuf,
+    beside: PathBuf,
+    made_folder: Option<PathBuf>,
+    is_placed: bool,
+}
+
+impl StagedSettings {
+    /// Writes settings beside their place. Returned `Ok` ⇒ the file may be replaced.
+    ///
+    /// # Errors
+    /// The file or its folder may not be written; both are as they were.
+    pub(crate) fn beside(path: &Path, text: &str) -> Result<Self, SettingsFileError> {
+        let failed = |source| SettingsFileError::File { path: path.to_owned(), source };
+        let (target, mode) = target_of(path)?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".new-{}", hex::encode(random)));
+        let beside = target.with_file_name(name);
+        let folder = target.parent().filter(|folder| !folder.exists()).map(Path::to_owned);
+        let staged = Self { path: path.to_owned(), target, beside, made_folder: folder, is_placed: false };
+        if let Some(folder) = &staged.made_folder {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&staged.beside);
+        let written = file.and_then(|mut file| {
+            file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        written.map_err(failed)?;
+        Ok(staged)
+    }
+
+    /// Puts them into their place.
+    ///
+    /// # Errors
+    /// The file cannot be replaced; it is as it was.
+    pub(crate) fn place(mut self) -> Result<(), SettingsFileError> {
+        fs::rename(&self.beside, &self.target)
+            .map_err(|source| SettingsFileError::File { path: self.path.clone(), source })?;
+        self.is_placed = true;
+        Ok(())
+    }
+}
+
+impl Drop for StagedSettings {
+    fn drop(&mut self) {
+        if self.is_placed {
+            return;
+        }
+        // A half-written file is of no use, and a folder that is not empty is somebody's.
+        let _removed = fs::remove_file(&self.beside);
+        if let Some(folder) = &self.made_folder {
+            let _removed = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Returns the file that a path of settings means, and its permissions. It may be written.
+fn target_of(path: &Path) -> Result<(PathBuf, u32), SettingsFileError> {
     let failed = |source| SettingsFileError::File { path: path.to_owned(), source };
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
@@ -115,28 +192,5 @@ pub(crate) fn write_settings(path: &Path, text: Option<&str>) -> Result<(), Sett
         Ok(metadata) => metadata.mode(),
         Err(_) => NEW_FILE_MODE,
     };
-    let Some(text) = text else { return fs::remove_file(&target).map_err(failed) };
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    replace(&target, text, mode).map_err(failed)
-}
-
-fn replace(target: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", hex::encode(random)));
-    let beside = target.with_file_name(name);
-    let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(|mut file| {
-        file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let placed = written.and_then(|()| fs::rename(&beside, target));
-    if placed.is_err() {
-        // The fault is told; the half-written file is of no use.
-        let _removed = fs::remove_file(&beside);
-    }
-    placed
+    Ok((target, mode))
 }

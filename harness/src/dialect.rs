@@ -52,6 +52,17 @@ impl Dialect {
         }
     }
 
+    /// Returns the harness's name for people.
+    #[must_use]
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Cursor => "Cursor",
+        }
+    }
+
     /// Returns `true` if the harness can ask its user about a call that a hook leaves open. Where it cannot, a review is a deny.
     #[must_use]
     pub fn can_ask(self) -> bool {

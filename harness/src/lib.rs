@@ -15,6 +15,8 @@ mod gemini;
 mod limits;
 mod request;
 mod settings;
+mod settings_difference;
+mod settings_form;
 mod shared_json;
 #[cfg(test)]
 mod tests;
@@ -26,3 +28,4 @@ pub use event::{HookEvent, HookInput, Subagent, ToolCall, ToolEnd, ToolStatus};
 pub use limits::{MAX_CALL_BYTES, MAX_NAME_BYTES, MAX_REASON_BYTES};
 pub use request::{decide_request, outcome_request, pairing_digest};
 pub use settings::{HookEntry, SettingsError, has_hooks, without_hooks};
+pub use settings_difference::SettingsDifference;

@@ -4,9 +4,11 @@
 //! included. Our entries are known by the path of their connection, which stands in each command.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
 use crate::dialect::Dialect;
+use crate::settings_difference::SettingsDifference;
+use crate::settings_form::read_strictly;
 
 /// The entries that a harness's settings get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,29 @@ pub enum SettingsError {
     /// A member is of another kind than the harness reads.
     #[error("found `{0}` that is no {1}; mend the file first")]
     OtherKind(String, &'static str),
+    /// The harness's parser takes no comments.
+    #[error("found a comment, with which {0} reads no hook of the file; remove it first")]
+    Comment(&'static str),
+    /// The harness's parser takes only standard JSON.
+    #[error("found JSON that {0} does not read: {1}; mend the file first")]
+    OtherJson(&'static str, String),
+    /// The file begins with a mark that the harness's parser does not take.
+    #[error(
+        "found a byte order mark at the beginning, with which {0} does not read the file; remove it first"
+    )]
+    ByteOrderMark(&'static str),
+    /// One object names a member twice.
+    #[error("found the member `{1}` twice, of which {0} reads at most one; remove the other first")]
+    Repeated(&'static str, String),
+    /// The harness takes no file with this member.
+    #[error("found the member `{1}`, with which {0} reads no hook of the file; remove it first")]
+    Unknown(&'static str, String),
+    /// The harness would replace a part of the command.
+    #[error("found `$` in the hook's command, where {0} puts a variable; connect from a folder without it")]
+    Variable(&'static str),
+    /// The hooks would stand in the file, and not run.
+    #[error("{0}; mend the file first")]
+    Difference(SettingsDifference),
 }
 
 /// A hook of a harness, and whether it waits for a verdict.
@@ -107,8 +132,32 @@ impl Dialect {
     /// Returns settings with our hooks, in the place of earlier ones. `settings` is the file's text; empty where there is none.
     ///
     /// # Errors
-    /// They are not settings of this harness.
+    /// The harness may read them otherwise than we do, or would not run the hooks.
     pub fn with_hooks(self, settings: &str, entry: &HookEntry) -> Result<String, SettingsError> {
+        read_strictly(self, settings)?;
+        if self == Self::Gemini && entry.command.contains('$') {
+            return Err(SettingsError::Variable(self.program()));
+        }
+        let written = self.with_hooks_unchecked(settings, entry)?;
+        match self.differences(&written, entry)?.into_iter().next() {
+            Some(difference) => Err(SettingsError::Difference(difference)),
+            None => Ok(written),
+        }
+    }
+
+    /// Checks that the harness certainly reads settings as we do.
+    ///
+    /// # Errors
+    /// It may read them otherwise.
+    pub fn check(self, settings: &str) -> Result<(), SettingsError> {
+        read_strictly(self, settings).map(|_| ())
+    }
+
+    pub(crate) fn with_hooks_unchecked(
+        self,
+        settings: &str,
+        entry: &HookEntry,
+    ) -> Result<String, SettingsError> {
         let root = parse(settings)?;
         let object = root.object_value_or_create().ok_or_else(|| other_kind("the file", "object"))?;
         remove_entries(&object, &entry.marker);
@@ -149,7 +198,7 @@ impl Dialect {
     }
 }
 
-/// Returns settings without the entries of a connection, and without what they leave empty.
+/// Returns settings without the hooks of a connection, and without what they leave empty. Hooks of others stay, also in our groups.
 ///
 /// # Errors
 /// They are not JSON.
@@ -161,55 +210,90 @@ pub fn without_hooks(settings: &str, marker: &str) -> Result<String, SettingsErr
     Ok(root.to_string())
 }
 
-/// Returns `true` if settings hold entries of a connection.
+/// Returns `true` if settings hold hooks of a connection.
 #[must_use]
 pub fn has_hooks(settings: &str, marker: &str) -> bool {
-    parse(settings).is_ok_and(|root| {
-        let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
-        hooks.is_some_and(|hooks| entries(&hooks, marker).next().is_some())
+    let object = parse(settings).ok().and_then(|root| root.object_value());
+    let hooks = object.into_iter().flat_map(|object| members_named_hooks(&object));
+    let events = hooks.filter_map(|hooks| hooks.object_value()).flat_map(|hooks| hooks.properties());
+    let entries = events.filter_map(|event| event.array_value()).flat_map(|list| list.elements());
+    entries.into_iter().any(|entry| {
+        let listed = entry.as_object().and_then(|entry| entry.array_value("hooks"));
+        let listed = listed.into_iter().flat_map(|list| list.elements());
+        listed.chain([entry]).any(|hook| is_ours(&hook, marker))
     })
 }
 
+/// All members of that name: a file that names it twice is no less ours to clean.
+fn members_named_hooks(object: &CstObject) -> Vec<CstObjectProp> {
+    let members = object.properties().into_iter();
+    members.filter(|member| member.decoded_name().as_deref() == Some("hooks")).collect()
+}
+
 fn remove_entries(object: &CstObject, marker: &str) {
-    let Some(hooks) = object.object_value("hooks") else { return };
-    let ours: Vec<CstNode> = entries(&hooks, marker).collect();
-    if ours.is_empty() {
-        return;
-    }
-    for entry in ours {
-        entry.remove();
-    }
-    for event in hooks.properties() {
-        if event.array_value().is_some_and(|list| list.elements().is_empty()) {
-            event.remove();
+    for member in members_named_hooks(object) {
+        let Some(hooks) = member.object_value() else { continue };
+        let mut has_changed = false;
+        for event in hooks.properties() {
+            let Some(list) = event.array_value() else { continue };
+            let removed = list.elements().into_iter().filter(|entry| remove_from(entry, marker)).count();
+            has_changed |= removed > 0;
+            if removed > 0 && list.elements().is_empty() {
+                event.remove();
+            }
+        }
+        if has_changed && hooks.properties().is_empty() {
+            member.remove();
         }
     }
-    if hooks.properties().is_empty()
-        && let Some(hooks) = object.get("hooks")
-    {
-        hooks.remove();
+}
+
+/// Removes our hooks from an entry, and the entry where it was ours alone. Returns `true` if there was one.
+fn remove_from(entry: &CstNode, marker: &str) -> bool {
+    if is_ours(entry, marker) {
+        entry.clone().remove();
+        return true;
     }
+    let Some(group) = entry.as_object() else { return false };
+    let Some(list) = group.array_value("hooks") else { return false };
+    let ours: Vec<CstNode> = list.elements().into_iter().filter(|hook| is_ours(hook, marker)).collect();
+    let has_ours = !ours.is_empty();
+    for hook in ours {
+        hook.remove();
+    }
+    if has_ours && list.elements().is_empty() && is_group_of_ours(&group) {
+        entry.clone().remove();
+    }
+    has_ours
 }
 
-/// Returns the entries whose command has the marker.
-fn entries(hooks: &CstObject, marker: &str) -> impl Iterator<Item = CstNode> {
-    let lists = hooks.properties().into_iter().filter_map(|event| event.array_value());
-    let all = lists.flat_map(|list| list.elements());
-    all.filter(move |entry| commands(entry).any(|command| command.contains(marker)))
+/// Returns `true` if a group has the members that we write, and nothing of anybody else.
+fn is_group_of_ours(group: &CstObject) -> bool {
+    group.properties().into_iter().all(|member| match member.decoded_name().as_deref() {
+        Some("hooks") => true,
+        Some("matcher") => {
+            let matcher = member.value().and_then(|value| value.as_string_lit());
+            matcher.and_then(|matcher| matcher.decoded_value().ok()).as_deref() == Some(EVERY_TOOL)
+        }
+        _ => false,
+    })
 }
 
-/// Returns the commands of an entry: its own, or those of its list.
-fn commands(entry: &CstNode) -> impl Iterator<Item = String> {
-    let object = entry.as_object();
-    let listed = object.as_ref().and_then(|object| object.array_value("hooks"));
-    let listed = listed.into_iter().flat_map(|list| list.elements()).filter_map(|hook| hook.as_object());
-    object
-        .into_iter()
-        .chain(listed)
-        .filter_map(|object| object.get("command")?.value()?.as_string_lit()?.decoded_value().ok())
+fn is_ours(hook: &CstNode, marker: &str) -> bool {
+    let member = hook.as_object().and_then(|hook| hook.get("command"));
+    let command = member.and_then(|member| member.value()?.as_string_lit()?.decoded_value().ok());
+    command.is_some_and(|command| has_marker(&command, marker))
 }
 
-fn parse(settings: &str) -> Result<CstRootNode, SettingsError> {
+/// Returns `true` if a command names the connection of the marker, and not one whose name begins like it.
+pub(crate) fn has_marker(command: &str, marker: &str) -> bool {
+    command.match_indices(marker).any(|(at, _)| {
+        let behind = command.get(at.saturating_add(marker.len())..).unwrap_or_default();
+        behind.is_empty() || behind.starts_with(char::is_whitespace)
+    })
+}
+
+pub(crate) fn parse(settings: &str) -> Result<CstRootNode, SettingsError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -226,6 +310,6 @@ fn parse(settings: &str) -> Result<CstRootNode, SettingsError> {
     CstRootNode::parse(text, &options).map_err(|error| SettingsError::NotJson(error.to_string()))
 }
 
-fn other_kind(member: &str, kind: &'static str) -> SettingsError {
+pub(crate) fn other_kind(member: &str, kind: &'static str) -> SettingsError {
     SettingsError::OtherKind(member.to_owned(), kind)
 }

@@ -2,6 +2,8 @@
 //!
 //! The inputs of Claude Code were recorded from its version 2.1.197, with names and paths replaced.
 
+mod settings;
+
 use serde_json::{Value, json};
 
 use crate::*;
@@ -146,12 +148,16 @@ fn entry(enforce: bool) -> HookEntry {
     }
 }
 
+/// Settings that Gemini CLI alone reads.
+const WITH_COMMENTS: &str =
+    "// mine\n{\n\t\"permissions\": {\"allow\": [\"Bash(ls:*)\"]}, // keep\n\t\"hooks\": {}\n}\n";
+
 /// Settings as people have them: none, empty, with hooks of others, with comments, one line, tabs, and the marks of editors.
 const SETTINGS: &[&str] = &[
     "{}\n",
     "{\n  \"model\": \"opus\"\n}\n",
     "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"./own.sh\"}]}\n    ]\n  }\n}\n",
-    "// mine\n{\n\t\"permissions\": {\"allow\": [\"Bash(ls:*)\"]}, // keep\n\t\"hooks\": {}\n}\n",
+    WITH_COMMENTS,
     "{\"a\":1}",
     "{\r\n  \"a\": \"\\u00e9\"\r\n}\r\n",
 ];
@@ -160,6 +166,15 @@ const SETTINGS: &[&str] = &[
 fn hooks_are_added_beside_what_is_there_and_taken_out_again() {
     for dialect in Dialect::ALL {
         for settings in SETTINGS {
+            if *settings == WITH_COMMENTS && dialect != Dialect::Gemini {
+                continue;
+            }
+            // Codex takes no file with another member than hooks.
+            if dialect == Dialect::Codex
+                && !matches!(parsed(settings).as_object(), Some(members) if members.keys().all(|name| name == "hooks"))
+            {
+                continue;
+            }
             let with = dialect.with_hooks(settings, &entry(true)).unwrap();
             assert!(has_hooks(&with, &entry(true).marker), "{dialect} {settings}");
             assert_eq!(dialect.with_hooks(&with, &entry(true)).unwrap(), with, "{dialect}: twice is once");

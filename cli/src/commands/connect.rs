@@ -1,30 +1,33 @@
 //! `connect` and `disconnect`: a coding agent's harness asks the ledger before each tool call, or no more.
 
+mod agent_mode;
+mod disconnect;
 mod first_policy;
+mod holder;
+mod report;
 
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bitacora_api::{LedgerAnswer, ModeRequest, ModeScopeAnswer};
+use bitacora_api::LedgerAnswer;
 use bitacora_connect::{
-    Connection, ConnectionError, Disconnected, HookProgram, InstallError, Places, SettingsScope, WatchUnit,
-    WatchUnitError, install, settings_path, uninstall,
+    ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError,
+    Installed, Places, Preparation, SettingsScope, SpoolError, WatchUnitError, refuse_conflict,
+    settings_path,
 };
-use bitacora_data_folder::generate_token;
 use bitacora_harness::Dialect;
-use bitacora_vocabulary::Role;
 use clap::{Args, ValueEnum};
-use hyper::Method;
-use serde_json::json;
 
+use self::agent_mode::AgentMode;
+pub(crate) use self::disconnect::{DisconnectArguments, disconnect};
 use self::first_policy::publish_if_none;
-use super::token::{NewHolder, create, revoke};
+use self::holder::Holder;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
-use crate::options::global::LedgerLocation;
+use crate::options::global::{DEFAULT_ADDRESS, DEFAULT_LEDGER, LedgerLocation};
 use crate::options::time::Wait;
 
 /// The time for which a call that needs an approval is held, by default.
@@ -48,6 +51,8 @@ pub(crate) enum HarnessArgument {
 }
 
 impl HarnessArgument {
+    pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor];
+
     pub(crate) fn dialect(self) -> Dialect {
         match self {
             Self::Claude => Dialect::Claude,
@@ -67,6 +72,12 @@ pub(crate) struct ScopeArguments {
     /// Connect all projects of this user (default).
     #[arg(long, conflicts_with = "project")]
     user: bool,
+}
+
+impl ScopeArguments {
+    pub(crate) fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -92,14 +103,6 @@ pub(crate) struct ConnectArguments {
     no_policy: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct DisconnectArguments {
-    /// The harness.
-    harness: HarnessArgument,
-    #[command(flatten)]
-    scope: ScopeArguments,
-}
-
 /// The reason why a harness was not connected or disconnected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectFailure {
@@ -123,15 +126,16 @@ pub(crate) enum ConnectFailure {
     NoAnswerKey,
     #[error(transparent)]
     Unit(#[from] WatchUnitError),
+    #[error(transparent)]
+    Conflict(#[from] ConflictError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
     #[error(
-        "found the connection {name}, whose hooks would run for the same calls; `bitacora disconnect {harness}` removes it"
+        "found {events} events in the spool that the service does not have{why}; start the service, or give them up with `{discard}`"
     )]
-    Overlaps { name: String, harness: String },
-    #[error(
-        "found the connection {name}, which {} as the agent {agent} too; name another agent with --agent",
-        if *enforces { "enforces" } else { "observes" }
-    )]
-    OtherMode { name: String, agent: String, enforces: bool },
+    SpoolHolds { events: usize, why: String, discard: String },
+    #[error("{cause}; this could not be taken back: {left}")]
+    HalfWay { cause: CommandError, left: String },
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
 }
@@ -140,6 +144,7 @@ impl CommandFailure for ConnectFailure {
     fn exit(&self) -> Exit {
         match self {
             Self::Wait | Self::Folder => Exit::Usage,
+            Self::HalfWay { cause, .. } => cause.exit(),
             _ => Exit::Failed,
         }
     }
@@ -151,7 +156,7 @@ pub(crate) struct Target {
     pub(crate) settings: PathBuf,
     pub(crate) name: String,
     pub(crate) file: PathBuf,
-    places: Places,
+    pub(crate) places: Places,
 }
 
 impl Target {
@@ -177,6 +182,18 @@ impl Target {
         let file = places.connection(&name);
         Ok(Self { dialect, settings, name, file, places })
     }
+
+    /// Returns the target of a connection that is there.
+    pub(crate) fn of_connection(connection: &Connection, file: PathBuf, places: &Places) -> Option<Self> {
+        let dialect = connection.harness.parse().ok()?;
+        let (settings, name) = (connection.settings.clone(), connection.name.clone());
+        Some(Self { dialect, settings, name, file, places: places.clone() })
+    }
+}
+
+/// Returns the service and the ledger that are asked without flags and variables.
+pub(crate) fn usual_place() -> (String, &'static str) {
+    (format!("http://{DEFAULT_ADDRESS}"), DEFAULT_LEDGER)
 }
 
 pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
@@ -189,88 +206,90 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
         LedgerLocation::Service(url) => url.to_string(),
         LedgerLocation::Folder(_) => return Err(ConnectFailure::Folder.into()),
     };
-    let agent = arguments.agent.clone().unwrap_or_else(|| target.dialect.harness().to_owned());
-    refuse_conflict(&target, &agent, arguments.enforce)?;
-    // Asked before anything is changed: a service that is not there, or takes no operator, ends the command here.
-    let published = if arguments.no_policy { None } else { publish_if_none(context)? };
-    let about = format!("ledgers/{}", context.global.ledger);
-    let about: LedgerAnswer = context.service()?.get_of_all(&about)?.read()?;
-    let answer_key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
-    let mode = if arguments.enforce { "enforce" } else { "observe" };
-    let scope = ModeScopeAnswer { tool: None, agent: Some(agent.clone()), role: None };
-    let connection = connection(arguments, &target, ServiceFacts { url, answer_key }, agent, context)?;
+    let _lock = ConnectLock::take(&target.places).map_err(ConnectFailure::from)?;
+    // Everything that can refuse on this machine comes before everything that is changed in the ledger.
+    let connection = connection(arguments, &target, url, context);
+    refuse_conflict(&target.places, &connection).map_err(ConnectFailure::from)?;
     let program =
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
     let program = HookProgram::beside(&program);
-    // A change that fails half-way leaves the stricter of both: enforcing comes before the settings, observing after them.
-    let request = ModeRequest { mode: mode.to_owned(), scope: Some(scope), note: None };
-    if arguments.enforce {
-        context.send(&Method::PUT, "mode", Some(&request))?;
+    let new = (connection.agent.clone(), connection.enforce);
+    let prepared =
+        Preparation::of(connection, &target.file, target.dialect, &program).map_err(ConnectFailure::from)?;
+    let about = format!("ledgers/{}", context.global.ledger);
+    let about: LedgerAnswer = context.service()?.get_of_all(&about)?.read()?;
+    let answer_key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
+    let mode = AgentMode::read(new.0, context)?;
+    let earlier = prepared.earlier().cloned();
+    let holder = Holder::of(earlier.as_ref(), &target, &mode.agent, &answer_key, context)?;
+    let credentials = holder.credentials(answer_key);
+    let (installed, published) = match establish(prepared, credentials, &mode, new.1, arguments, context) {
+        Ok(established) => established,
+        Err(cause) => return Err(holder.take_back(cause, &target.file, context)),
+    };
+    let connection = installed.connection();
+    let said = holder.settle(earlier.as_ref(), connection, &target.file, context);
+    report::say(connection, &target, &program, published.as_deref(), context)?;
+    for line in said {
+        context.say(line)?;
     }
-    let connection =
-        install(connection, &target.file, target.dialect, &program).map_err(ConnectFailure::from)?;
-    if !arguments.enforce {
-        context.send(&Method::PUT, "mode", Some(&request))?;
-    }
-    report(&connection, &target, &program, published.as_deref(), context)?;
-    say_watch(arguments.watch, context)?;
+    report::say_watch(arguments.watch, context)?;
     Ok(Exit::Done)
 }
 
-/// Refuses a connection that another one contradicts: hooks of the user and of a project run for the same calls, and an agent has one mode.
-fn refuse_conflict(target: &Target, agent: &str, enforce: bool) -> Result<(), ConnectFailure> {
-    let harness = target.dialect.name();
-    let files = target
-        .places
-        .all_connections()
-        .map_err(|source| ConnectFailure::Folders { path: target.places.connections().to_owned(), source })?;
-    for file in files.into_iter().filter(|file| *file != target.file) {
-        let Ok(other) = Connection::load(&file) else { continue };
-        if other.harness != harness {
-            continue;
+/// Sets the mode, writes the connection, and publishes a first policy. Where one of them fails, mode and files are as they were.
+fn establish(
+    prepared: Preparation,
+    credentials: Credentials,
+    mode: &AgentMode,
+    enforce: bool,
+    arguments: &ConnectArguments,
+    context: &mut CommandContext,
+) -> Result<(Installed, Option<String>), CommandError> {
+    // A process that is killed half-way leaves the stricter of both: enforcing comes before the settings, observing after them.
+    if enforce {
+        mode.set("enforce", context)?;
+    }
+    let installed = match prepared.commit(credentials) {
+        Ok(installed) => installed,
+        Err(error) => {
+            let restored = if enforce { mode.restore(context) } else { Ok(()) };
+            return Err(half_way(ConnectFailure::from(error).into(), restored));
         }
-        if other.name == harness || target.name == harness {
-            return Err(ConnectFailure::Overlaps { name: other.name, harness: other.harness });
-        }
-        if other.agent == agent && other.enforce != enforce {
-            let (name, enforces) = (other.name, other.enforce);
-            return Err(ConnectFailure::OtherMode { name, agent: other.agent, enforces });
+    };
+    if !enforce && let Err(cause) = mode.set("observe", context) {
+        return Err(half_way(cause, undo(&installed)));
+    }
+    let published = if arguments.no_policy { Ok(None) } else { publish_if_none(context) };
+    match published {
+        Ok(published) => Ok((installed, published)),
+        Err(cause) => {
+            let undone = undo(&installed).and_then(|()| mode.restore(context));
+            Err(half_way(cause, undone))
         }
     }
-    Ok(())
 }
 
-/// The service's address, and the key of its answers.
-struct ServiceFacts {
-    url: String,
-    answer_key: String,
+fn undo(installed: &Installed) -> Result<(), CommandError> {
+    Ok(installed.undo().map_err(ConnectFailure::from)?)
 }
 
-/// Makes the connection, with the token of the one before if it was for the same agent and ledger.
+/// Returns the cause of a failure, with what could not be taken back after it.
+fn half_way(cause: CommandError, taken_back: Result<(), CommandError>) -> CommandError {
+    match taken_back {
+        Ok(()) => cause,
+        Err(left) => ConnectFailure::HalfWay { cause, left: left.to_string() }.into(),
+    }
+}
+
+/// Makes the connection, without its credentials.
 fn connection(
     arguments: &ConnectArguments,
     target: &Target,
-    service: ServiceFacts,
-    agent: String,
+    url: String,
     context: &CommandContext,
-) -> Result<Connection, CommandError> {
-    let ServiceFacts { url, answer_key } = service;
-    let ledger = context.global.ledger.to_string();
-    let earlier = Connection::load(&target.file).ok();
-    let same =
-        |earlier: &Connection| earlier.url == url && earlier.ledger == ledger && earlier.agent == agent;
-    let (token, principal) = match earlier.filter(same) {
-        Some(earlier) => (earlier.token, earlier.principal),
-        None => {
-            let token = generate_token().map_err(ConnectFailure::Random)?;
-            let name = format!("hooks of {}", target.name);
-            let holder =
-                NewHolder { role: Role::Agent, name: Some(&name), agent: Some(&agent), expires: None };
-            let created = create(&context.global, &token, &holder)?;
-            (token.reveal().to_owned(), created.principal.to_string())
-        }
-    };
-    Ok(Connection {
+) -> Connection {
+    Connection {
         form: Connection::form(),
         name: target.name.clone(),
         harness: target.dialect.name().to_owned(),
@@ -278,133 +297,21 @@ fn connection(
         original: None,
         written: String::new(),
         url,
-        ledger,
-        token,
-        answer_key,
-        agent,
-        principal,
+        ledger: context.global.ledger.to_string(),
+        token: String::new(),
+        answer_key: String::new(),
+        agent: arguments.agent.clone().unwrap_or_else(|| target.dialect.harness().to_owned()),
+        principal: String::new(),
         enforce: arguments.enforce,
         wait_s: arguments.wait.0.as_secs(),
         state: target.places.state_of(&target.name),
         connected: microseconds_now(),
-    })
+    }
 }
 
 fn microseconds_now() -> Option<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(now.as_micros()).ok()
-}
-
-/// Writes the unit of the watch where it is asked for, and says how the watch is started.
-fn say_watch(is_asked: bool, context: &mut CommandContext) -> Result<(), CommandError> {
-    if !is_asked {
-        return context.say("watch      `bitacora watch` finds calls that dodge the gate; --watch writes a systemd unit for it");
-    }
-    let variable = |name: &str| env::var(name).ok();
-    let unit = WatchUnit::of_user(variable).map_err(ConnectFailure::from)?;
-    let program =
-        env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
-    unit.write(&program, variable).map_err(ConnectFailure::from)?;
-    context.say(format_args!(
-        "watch      {}; start it: systemctl --user daemon-reload && systemctl --user enable --now {}",
-        unit.path().display(),
-        WatchUnit::NAME
-    ))
-}
-
-/// Removes the unit of the watch with the last connection. Whether it was removed; an error is one to tell.
-fn remove_unit(target: &Target) -> Result<bool, WatchUnitError> {
-    if target.places.all_connections().is_ok_and(|connections| connections.is_empty()) {
-        return WatchUnit::of_user(|name| env::var(name).ok())?.remove();
-    }
-    Ok(false)
-}
-
-fn report(
-    connection: &Connection,
-    target: &Target,
-    program: &HookProgram,
-    published: Option<&str>,
-    context: &mut CommandContext,
-) -> Result<Exit, CommandError> {
-    let mode = if connection.enforce { "enforce" } else { "observe" };
-    if context.is_json() {
-        return context.print(&json!({
-            "harness": connection.harness, "settings": connection.settings, "connection": target.file,
-            "agent": connection.agent, "principal": connection.principal, "url": connection.url,
-            "ledger": connection.ledger, "mode": mode, "program": program.path(), "policy": published,
-        }));
-    }
-    context.say(format_args!(
-        "connected  {} to ledger {} at {}",
-        connection.harness, connection.ledger, connection.url
-    ))?;
-    context.say(format_args!("settings   {}", connection.settings.display()))?;
-    context.say(format_args!(
-        "agent      {}, with a token of its own in {}",
-        connection.agent,
-        target.file.display()
-    ))?;
-    let what = match connection.enforce {
-        true => "enforce: denied calls are blocked, and so are calls that the service cannot decide",
-        false => "observe: every call runs, and is recorded with its would-be verdict",
-    };
-    context.say(format_args!("mode       {what}"))?;
-    if let Some(version) = published {
-        context.say(format_args!("policy     none was there: registered the starter's tools, activated its policy as version {version}"))?;
-    }
-    let name = &connection.harness;
-    context.say(format_args!(
-        "next       start a new session of {name}, then `bitacora calls`; `bitacora doctor {name}` checks it"
-    ))?;
-    Ok(Exit::Done)
-}
-
-pub(crate) fn disconnect(
-    arguments: &DisconnectArguments,
-    context: &mut CommandContext,
-) -> Result<Exit, CommandError> {
-    let target = Target::of(arguments.harness, &arguments.scope)?;
-    let connection = load(&target)?;
-    let done = uninstall(&connection, &target.file).map_err(ConnectFailure::from)?;
-    // The settings are clean, whatever becomes of the unit and the token.
-    let unit = remove_unit(&target);
-    let revoked = revoke(&context.global, &connection.principal, Some("disconnected"));
-    if context.is_json() {
-        let settings = match done {
-            Disconnected::Restored => "restored",
-            Disconnected::EntriesRemoved => "entries-removed",
-            Disconnected::NothingThere => "nothing-there",
-        };
-        return context.print(&json!({
-            "harness": connection.harness, "path": connection.settings, "settings": settings, "tokenRevoked": revoked.is_ok(),
-            "unitRemoved": matches!(unit, Ok(true)),
-        }));
-    }
-    let place = connection.settings.display();
-    context.say(match done {
-        Disconnected::Restored => format!("settings   {place} has its earlier bytes again"),
-        Disconnected::EntriesRemoved => {
-            format!("settings   {place} was changed since; only the hooks were taken out")
-        }
-        Disconnected::NothingThere => format!("settings   {place} held no hook of this connection"),
-    })?;
-    match unit {
-        Ok(true) => context.say(format_args!(
-            "watch      removed {}; stop it: systemctl --user stop {0} && systemctl --user daemon-reload",
-            WatchUnit::NAME
-        ))?,
-        Ok(false) => {}
-        Err(error) => context.say(format_args!("watch      {error}"))?,
-    }
-    context.say(match revoked {
-        Ok(position) => format!("token      revoked at position {position}"),
-        Err(error) => format!(
-            "token      not revoked: {error}; `bitacora token revoke {}` does it later",
-            connection.principal
-        ),
-    })?;
-    Ok(Exit::Done)
 }
 
 /// Reads the connection of a target.

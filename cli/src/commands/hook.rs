@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use bitacora_connect::{HookExit, run_hook};
+use bitacora_connect::{HookExit, HookProgram, run_hook};
 use clap::Args;
 
 /// The arguments that `connect` writes into a harness's settings.
@@ -31,4 +31,10 @@ pub(crate) fn run_as_hook(arguments: &[OsString]) -> ExitCode {
     }
     // A verdict that the harness did not hear blocks the call where calls are enforced: the settings end in `|| exit 2`.
     if written.is_err() && code == 0 { ExitCode::FAILURE } else { ExitCode::from(code) }
+}
+
+/// Writes the version of the binary `bitacora-hook`: `doctor` asks for it.
+pub(crate) fn say_version() -> ExitCode {
+    let version = format!("{} {}", HookProgram::SMALL, env!("CARGO_PKG_VERSION"));
+    if writeln!(io::stdout(), "{version}").is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -170,8 +170,23 @@ pub(crate) fn create(
     token: &Token,
     holder: &NewHolder<'_>,
 ) -> Result<PrincipalCreated, CommandError> {
+    create_as(global, &new_principal()?, token, holder)
+}
+
+/// Returns a new id of a holder.
+pub(crate) fn new_principal() -> Result<String, CommandError> {
+    Ok(principal_id().map_err(TokenFailure::Random)?)
+}
+
+/// Records the holder of a token under an id.
+pub(crate) fn create_as(
+    global: &Global,
+    principal: &str,
+    token: &Token,
+    holder: &NewHolder<'_>,
+) -> Result<PrincipalCreated, CommandError> {
     let created = PrincipalCreated {
-        principal: text("id", &principal_id().map_err(TokenFailure::Random)?)?,
+        principal: text("id", principal)?,
         role: holder.role,
         name: holder.name.map(|name| text("--name", name)).transpose()?,
         agent: holder.agent.map(|agent| text("--agent", agent)).transpose()?,

@@ -22,7 +22,7 @@ use crate::options::usage::UsageError;
 /// The default address of the service: it listens there, and commands look for it there.
 pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7717);
 /// The ledger's default name.
-const DEFAULT_LEDGER: &str = "main";
+pub(crate) const DEFAULT_LEDGER: &str = "main";
 /// The keyring in the current folder, under its name in the documents. The admin token is looked for beside it.
 const KEYRING_HERE: &str = "bitacora.keyring";
 

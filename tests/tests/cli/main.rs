@@ -8,6 +8,7 @@ mod appending;
 mod archiving;
 mod asking;
 mod benching;
+mod connecting;
 mod documented;
 mod ends;
 mod first_starts;

@@ -1,0 +1,181 @@
+//! The token of a connection: the one before while it is taken, else a new one.
+//!
+//! A new token's holder is noted beside the connection before it is made. So a connect that is killed leaves a note, and the next
+//! one revokes the token.
+
+use std::path::Path;
+
+use bitacora_api::HeadAnswer;
+use bitacora_client::{ClientError, Connection as ServiceConnection};
+use bitacora_connect::{Connection, Credentials, PendingToken, Spool};
+use bitacora_data_folder::generate_token;
+use bitacora_vocabulary::Role;
+
+use super::disconnect::{empty_spool, revoke_holder};
+use super::{ConnectFailure, Target, half_way};
+use crate::commands::token::{NewHolder, TokenFailure, create_as, new_principal, revoke};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::ledger_access::access::event_loop;
+use crate::ledger_access::context::CommandContext;
+use crate::options::global::LedgerLocation;
+
+/// The holder of a connection's token.
+pub(super) struct Holder {
+    token: String,
+    principal: String,
+    is_new: bool,
+}
+
+impl Holder {
+    /// Returns the holder of the connection before, if it was for the same agent and ledger and its token is still taken; else makes
+    /// a new one.
+    pub(super) fn of(
+        earlier: Option<&Connection>,
+        target: &Target,
+        agent: &str,
+        answer_key: &str,
+        context: &mut CommandContext,
+    ) -> Result<Self, CommandError> {
+        revoke_pending(earlier, &target.file, answer_key, context)?;
+        let of_agent = earlier.filter(|earlier| is_same(earlier, agent, answer_key));
+        if let Some(earlier) = of_agent
+            && Connection::load(&target.file).is_ok()
+            && is_taken(earlier, context)?
+        {
+            let (token, principal) = (earlier.token.clone(), earlier.principal.clone());
+            return Ok(Self { token, principal, is_new: false });
+        }
+        if let Some(earlier) = earlier
+            && of_agent.is_none()
+        {
+            // Its events are another agent's, or of another ledger: only its own token may bring them there.
+            empty_spool(earlier, false)?;
+        }
+        let token = generate_token().map_err(ConnectFailure::Random)?;
+        let principal = new_principal()?;
+        let pending = PendingToken { principal: principal.clone(), answer_key: answer_key.to_owned() };
+        pending.note(&target.file).map_err(ConnectFailure::from)?;
+        let name = format!("hooks of {}", target.name);
+        let holder = NewHolder { role: Role::Agent, name: Some(&name), agent: Some(agent), expires: None };
+        let made = Self { token: token.reveal().to_owned(), principal, is_new: true };
+        match create_as(&context.global, &made.principal, &token, &holder) {
+            Ok(_) => Ok(made),
+            Err(cause) => {
+                // It may have been made all the same. What is not there cannot be revoked, and needs no note.
+                if revoke(&context.global, &made.principal, None).is_ok() || is_refusal(&cause) {
+                    PendingToken::forget(&target.file).map_err(ConnectFailure::from)?;
+                }
+                Err(cause)
+            }
+        }
+    }
+
+    /// Returns what the connection gets.
+    pub(super) fn credentials(&self, answer_key: String) -> Credentials {
+        Credentials { token: self.token.clone(), principal: self.principal.clone(), answer_key }
+    }
+
+    /// Revokes a new token after a failure, and returns the failure.
+    pub(super) fn take_back(
+        &self,
+        cause: CommandError,
+        file: &Path,
+        context: &CommandContext,
+    ) -> CommandError {
+        if !self.is_new {
+            return cause;
+        }
+        match revoke(&context.global, &self.principal, Some("connect failed")) {
+            Ok(_) => half_way(
+                cause,
+                PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into()),
+            ),
+            // The note stays, and the next connect revokes it.
+            Err(left) => half_way(cause, Err(left)),
+        }
+    }
+
+    /// Ends a connect that succeeded: hands the spool over to a new token, and revokes the one before. Returns what to say.
+    pub(super) fn settle(
+        &self,
+        earlier: Option<&Connection>,
+        connection: &Connection,
+        file: &Path,
+        context: &mut CommandContext,
+    ) -> Vec<String> {
+        let mut said = Vec::new();
+        if !self.is_new {
+            return said;
+        }
+        if let Some(earlier) = earlier {
+            if is_same(earlier, &connection.agent, &connection.answer_key) {
+                match hand_over(earlier, connection) {
+                    Ok(0) => {}
+                    Ok(events) => {
+                        said.push(format!("spool      {events} events wait, now for the new token"))
+                    }
+                    Err(error) => said.push(format!("spool      not handed over: {error}")),
+                }
+            }
+            match revoke_holder(earlier, "connected again", context) {
+                Ok(position) => {
+                    said.push(format!("token      the one before was revoked at position {position}"))
+                }
+                Err(error) => said.push(format!("token      the one before was not revoked: {error}")),
+            }
+        }
+        if let Err(error) = PendingToken::forget(file) {
+            said.push(format!("token      {error}"));
+        }
+        said
+    }
+}
+
+fn is_same(earlier: &Connection, agent: &str, answer_key: &str) -> bool {
+    earlier.agent == agent && earlier.answer_key == answer_key
+}
+
+fn hand_over(earlier: &Connection, connection: &Connection) -> Result<usize, ConnectFailure> {
+    let (Ok(before), Ok(now)) = (earlier.token(), connection.token()) else { return Ok(0) };
+    Ok(Spool::of(&earlier.state, &before).hand_over(&Spool::of(&connection.state, &now))?)
+}
+
+/// Revokes the token of a connect that did not come to its end.
+fn revoke_pending(
+    earlier: Option<&Connection>,
+    file: &Path,
+    answer_key: &str,
+    context: &CommandContext,
+) -> Result<(), CommandError> {
+    let Some(pending) = PendingToken::of(file) else { return Ok(()) };
+    let is_connected = earlier.is_some_and(|earlier| earlier.principal == pending.principal);
+    // That of another ledger is given up: the service that is asked cannot revoke it.
+    if !is_connected && pending.answer_key == answer_key {
+        match revoke(&context.global, &pending.principal, Some("connect did not end")) {
+            Ok(_) => {}
+            Err(error) if is_refusal(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(PendingToken::forget(file).map_err(ConnectFailure::from)?)
+}
+
+fn is_refusal(error: &CommandError) -> bool {
+    error.exit() == Exit::Refused
+}
+
+/// Asks the ledger with an agent's token: whether it is taken.
+fn is_taken(earlier: &Connection, context: &CommandContext) -> Result<bool, CommandError> {
+    let Ok(token) = earlier.token() else { return Ok(false) };
+    let LedgerLocation::Service(url) = context.global.place() else { return Ok(false) };
+    let path = format!("/v1/ledgers/{}/head", context.global.ledger);
+    let mut service = ServiceConnection::new(url, Some(token));
+    let answer =
+        event_loop()?.block_on(async { service.get(&path, "application/json").await?.whole().await });
+    match answer {
+        Ok(answer) => Ok(serde_json::from_slice::<HeadAnswer>(&answer).is_ok()),
+        Err(ClientError::Refused(refusal)) if matches!(refusal.problem.status, 401 | 403) => Ok(false),
+        Err(error) => Err(TokenFailure::Client(error).into()),
+    }
+}

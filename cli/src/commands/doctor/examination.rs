@@ -1,0 +1,320 @@
+//! The examination of one connection: each check says what was found, and how to mend it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use bitacora_api::{HeadAnswer, LedgerAnswer, ModeAnswer};
+use bitacora_client::{ClientError, Connection as ServiceConnection, percent_encoded};
+use bitacora_connect::{
+    Connection, HookProgram, PendingToken, Spool, SpoolContents, examine_other_settings, examine_settings,
+    version_of,
+};
+use bitacora_harness::{Dialect, SettingsDifference};
+use bitacora_watch::{STALE_AFTER, read_status};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Finding;
+use crate::commands::connect::{Target, usual_place};
+use crate::error::CommandError;
+use crate::ledger_access::access::event_loop;
+use crate::terminal::table::to_the_second;
+
+/// The examination of one connection.
+pub(super) struct Examination<'a> {
+    target: &'a Target,
+    connection: &'a Connection,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl<'a> Examination<'a> {
+    pub(super) fn new(
+        target: &'a Target,
+        connection: &'a Connection,
+        findings: &'a mut Vec<Finding>,
+    ) -> Self {
+        Self { target, connection, findings }
+    }
+
+    pub(super) fn all(mut self) -> Result<(), CommandError> {
+        self.harness();
+        self.settings();
+        self.other_settings();
+        self.program();
+        self.spool();
+        self.pending_token();
+        self.watch();
+        self.service()
+    }
+
+    fn add(&mut self, check: &'static str, found: impl Into<String>, remedy: Option<String>) {
+        let (harness, name, ok) =
+            (self.connection.harness.clone(), self.connection.name.clone(), remedy.is_none());
+        self.findings.push(Finding { harness, connection: name, check, ok, found: found.into(), remedy });
+    }
+
+    /// Returns the command that connects again, with the flags of this connection.
+    fn again(&self) -> Option<String> {
+        let (url, ledger) = usual_place();
+        Some(self.connection.connect_command((&url, ledger)))
+    }
+
+    fn harness(&mut self) {
+        let program = program_of(self.target.dialect);
+        let version = on_path(program).and_then(|file| version_of(&file).ok());
+        match version {
+            Some(version) => self.add("version", version, None),
+            None => self.add(
+                "version",
+                format!("no `{program}` on the path that says its version"),
+                Some(format!("install {program}, or mend PATH")),
+            ),
+        }
+    }
+
+    /// Compares the settings with what `connect` would write today: any difference may let calls run unasked.
+    fn settings(&mut self) {
+        let place = self.connection.settings.display().to_string();
+        let Ok(whole) = env::current_exe() else {
+            return self.add("settings", "the path of this program is not known", self.again());
+        };
+        let program = HookProgram::beside(&whole);
+        match examine_settings(self.connection, &self.target.file, self.target.dialect, &program) {
+            Ok(differences) if differences.is_empty() => self.add("settings", place, None),
+            Ok(differences) => {
+                let remedy = remedy_for(&differences, &place, self.again());
+                self.add("settings", format!("{place}: {}", listed(&differences)), remedy);
+            }
+            Err(error) => {
+                let remedy = self.again().map(|again| format!("mend {place}, then {again}"));
+                self.add("settings", error.to_string(), remedy);
+            }
+        }
+    }
+
+    /// Looks for settings beside the connection's that keep its hooks from running.
+    fn other_settings(&mut self) {
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let folder = match self.connection.project() {
+            Some(project) => project.to_owned(),
+            None => env::current_dir().unwrap_or_default(),
+        };
+        for other in examine_other_settings(self.connection, self.target.dialect, &home, &folder) {
+            let place = other.path.display().to_string();
+            match other.found {
+                Ok(differences) => {
+                    let remedy = remedy_for(&differences, &place, self.again());
+                    self.add("settings", format!("{place}: {}", listed(&differences)), remedy);
+                }
+                Err(error) => self.add("settings", error.to_string(), Some(format!("mend {place}"))),
+            }
+        }
+    }
+
+    /// Asks the hook's program for its version: one that is missing or another one decides nothing.
+    fn program(&mut self) {
+        let Ok(whole) = env::current_exe() else { return };
+        let program = HookProgram::of_connection(&whole, self.connection);
+        let name = match &program {
+            HookProgram::Small(_) => HookProgram::SMALL,
+            HookProgram::Whole(_) => "bitacora",
+        };
+        let (place, expected) = (program.path().display(), format!("{name} {}", env!("CARGO_PKG_VERSION")));
+        let remedy = self.again().map(|again| format!("install bitacora again, then {again}"));
+        match version_of(program.path()) {
+            Ok(version) if version == expected => self.add("program", format!("{place}, {version}"), None),
+            Ok(version) => {
+                self.add("program", format!("{place}: found {version}, expected {expected}"), remedy)
+            }
+            Err(fault) => self.add("program", format!("{place}: {fault}"), remedy),
+        }
+    }
+
+    fn spool(&mut self) {
+        let Ok(token) = self.connection.token() else { return };
+        let spool = Spool::of(&self.connection.state, &token);
+        let folder = self.connection.state.join("spool");
+        match spool.contents() {
+            Ok(SpoolContents { events: 0, unreadable: 0 }) => self.add("spool", "empty", None),
+            Ok(SpoolContents { events, unreadable }) => {
+                if events > 0 {
+                    let remedy =
+                        "start the service; the next hook or `bitacora watch` delivers them".to_owned();
+                    self.add("spool", format!("{events} events wait"), Some(remedy));
+                }
+                if unreadable > 0 {
+                    let found = format!("{unreadable} files that this connection's token does not open");
+                    self.add("spool", found, Some(format!("remove them from {}", folder.display())));
+                }
+            }
+            Err(error) => self.add("spool", error.to_string(), Some(format!("mend {}", folder.display()))),
+        }
+    }
+
+    /// Says that an earlier `connect` was stopped before it had revoked or used its token.
+    fn pending_token(&mut self) {
+        let pending = PendingToken::of(&self.target.file);
+        if let Some(pending) = pending.filter(|pending| pending.principal != self.connection.principal) {
+            let found = format!("{} of a connect that did not end", pending.principal);
+            self.add("token", found, self.again());
+        }
+    }
+
+    /// Says whether a watch runs, and how far it read. Without one nothing fails: calls that dodge the gate stay unseen.
+    fn watch(&mut self) {
+        let status = match read_status(self.connection) {
+            Ok(status) => status,
+            // `spool` and `service` say it.
+            Err(_) => return,
+        };
+        let Some(status) = status else {
+            return self.add("watch", "none ran yet; `bitacora watch` finds calls that dodge the gate", None);
+        };
+        let read =
+            format!("{} of {} bytes of {} transcripts", status.settled, status.bytes, status.transcripts);
+        if status.age() > STALE_AFTER {
+            let found = format!("none runs; the last one read {read}, {} s ago", status.age().as_secs());
+            return self.add("watch", found, Some("bitacora watch, or start its unit".to_owned()));
+        }
+        let faulty =
+            if status.faulty > 0 { format!(", {} with faults", status.faulty) } else { String::new() };
+        let found = format!("read {read}{faulty}; {} gaps, {} calls wait", status.gaps, status.waiting);
+        match status.failure {
+            Some(failure) => self.add("watch", failure, Some("bitacora serve".to_owned())),
+            None => self.add("watch", found, None),
+        }
+    }
+
+    fn service(&mut self) -> Result<(), CommandError> {
+        let (url, token) = match (self.connection.service(), self.connection.token()) {
+            (Ok(url), Ok(token)) => (url, token),
+            (Err(error), _) | (_, Err(error)) => {
+                self.add("service", error.to_string(), self.again());
+                return Ok(());
+            }
+        };
+        let ledger = format!("/v1/ledgers/{}", percent_encoded(&self.connection.ledger));
+        let agent = percent_encoded(&self.connection.agent);
+        let mut service = ServiceConnection::new(url, Some(token));
+        let event_loop = event_loop()?;
+        let mut get = |path: String| {
+            let answer = async { service.get(&path, "application/json").await?.whole().await };
+            event_loop.block_on(answer)
+        };
+        let head: HeadAnswer = match get(format!("{ledger}/head")).map(|answer| parsed(&answer)) {
+            Ok(Some(head)) => head,
+            Ok(None) => {
+                self.add("service", "an answer that no bitacora gives", self.again());
+                return Ok(());
+            }
+            Err(error) => {
+                self.refused(&error);
+                return Ok(());
+            }
+        };
+        self.add("service", format!("{}, position {}", self.connection.url, head.position), None);
+        let about = get(ledger.clone()).ok().and_then(|answer| parsed::<LedgerAnswer>(&answer));
+        self.answer_key(about.and_then(|about| about.answer_key).as_deref());
+        let mode = get(format!("{ledger}/mode")).ok().and_then(|answer| parsed::<ModeAnswer>(&answer));
+        self.mode(mode.as_ref());
+        let last = get(format!("{ledger}/events?agent={agent}&dir=backward&limit=1")).ok();
+        self.last_event(last.and_then(|answer| parsed::<Value>(&answer)).as_ref());
+        Ok(())
+    }
+
+    /// Tells a service that is away from one that does not take the token.
+    fn refused(&mut self, error: &ClientError) {
+        match error {
+            ClientError::Refused(refusal) if matches!(refusal.problem.status, 401 | 403) => {
+                self.add("token", format!("not taken: {error}"), self.again());
+            }
+            ClientError::Refused(_) => self.add("service", error.to_string(), self.again()),
+            _ => {
+                let again = self.again().unwrap_or_default();
+                let remedy = format!("start it: `bitacora serve`; if it has another address now, {again}");
+                self.add("service", error.to_string(), Some(remedy));
+            }
+        }
+    }
+
+    /// Compares the key that the ledger signs answers with to the one that the hooks believe.
+    fn answer_key(&mut self, found: Option<&str>) {
+        let expected = self.connection.answer_key.as_str();
+        let remedy = if found == Some(expected) { None } else { self.again() };
+        let found = if remedy.is_none() { "signed by the ledger" } else { "of another ledger or service" };
+        self.add("answers", found, remedy);
+    }
+
+    /// Compares the mode of the ledger with that of the hook: a hook that only observes obeys no deny that comes too late.
+    fn mode(&mut self, mode: Option<&ModeAnswer>) {
+        let Some(mode) = mode else {
+            return self.add("mode", "the ledger does not tell it", self.again());
+        };
+        let own =
+            |scope: &&bitacora_api::ScopedMode| scope.scope.agent.as_ref() == Some(&self.connection.agent);
+        let of_ledger = mode.scopes.iter().find(own).map_or(&mode.mode, |scope| &scope.mode);
+        let of_hook = if self.connection.enforce { "enforce" } else { "observe" };
+        let found = format!("{of_hook} in the hook, {of_ledger} in the ledger");
+        let remedy = if of_ledger == of_hook { None } else { self.again() };
+        self.add("mode", found, remedy);
+    }
+
+    fn last_event(&mut self, page: Option<&Value>) {
+        let last = page.and_then(|page| page.pointer("/events/0"));
+        let time = last.and_then(|event| event.get("recordedAt")).and_then(Value::as_str);
+        let kind = last.and_then(|event| event.pointer("/event/type")).and_then(Value::as_str);
+        match (time, kind) {
+            (Some(time), Some(kind)) => {
+                self.add("events", format!("the last one, {kind}, {}", to_the_second(time)), None);
+            }
+            _ => {
+                let remedy = format!("start a new session of {}", self.connection.harness);
+                self.add("events", "none of this agent yet", Some(remedy));
+            }
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
+    serde_json::from_slice(answer).ok()
+}
+
+/// Returns the name of a harness's program.
+fn program_of(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Claude => "claude",
+        Dialect::Codex => "codex",
+        Dialect::Gemini => "gemini",
+        Dialect::Cursor => "cursor",
+    }
+}
+
+/// Returns the program of that name on the path.
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| Path::is_file(file))
+}
+
+fn listed(differences: &[SettingsDifference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A member that switches hooks off is its user's: `connect` takes none out.
+fn remedy_for(differences: &[SettingsDifference], place: &str, again: Option<String>) -> Option<String> {
+    let members: Vec<String> = differences
+        .iter()
+        .filter_map(|difference| match difference {
+            SettingsDifference::SwitchedOff(member) => Some(format!("`{member}`")),
+            _ => None,
+        })
+        .collect();
+    if members.is_empty() {
+        return again;
+    }
+    let take_out = format!("take {} out of {place}", members.join(" and "));
+    if members.len() == differences.len() {
+        Some(take_out)
+    } else {
+        again.map(|again| format!("{take_out}, then {again}"))
+    }
+}

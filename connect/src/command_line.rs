@@ -1,0 +1,60 @@
+//! The command line that makes a connection again, with all its flags.
+
+use bitacora_harness::Dialect;
+
+use crate::connection::Connection;
+use crate::install::quoted_word;
+
+/// The time for which a call is held where no flag says another, seconds.
+const USUAL_WAIT_S: u64 = 300;
+
+impl Connection {
+    /// Returns the command that connects again as this connection does. `usual` are the service and the ledger that are asked
+    /// without flags.
+    #[must_use]
+    pub fn connect_command(&self, usual: (&str, &str)) -> String {
+        let mut command = self.command_of("connect", usual);
+        let dialect: Result<Dialect, _> = self.harness.parse();
+        if dialect.map_or(true, |dialect| dialect.harness() != self.agent) {
+            command.push_str(&format!(" --agent {}", quoted_word(&self.agent)));
+        }
+        if self.wait_s != USUAL_WAIT_S {
+            command.push_str(&format!(" --wait {}s", self.wait_s));
+        }
+        if self.enforce {
+            command.push_str(" --enforce");
+        }
+        command
+    }
+
+    /// Returns the command that disconnects this connection.
+    #[must_use]
+    pub fn disconnect_command(&self, usual: (&str, &str)) -> String {
+        self.command_of("disconnect", usual)
+    }
+
+    /// Returns the command that revokes this connection's token.
+    #[must_use]
+    pub fn revoke_command(&self, usual: (&str, &str)) -> String {
+        format!("{} token revoke {}", self.program_of(usual), quoted_word(&self.principal))
+    }
+
+    fn command_of(&self, name: &str, usual: (&str, &str)) -> String {
+        let mut command = format!("{} {name} {}", self.program_of(usual), self.harness);
+        if let Some(project) = self.project() {
+            command.push_str(&format!(" --project {}", quoted_word(&project.to_string_lossy())));
+        }
+        command
+    }
+
+    fn program_of(&self, (url, ledger): (&str, &str)) -> String {
+        let mut command = "bitacora".to_owned();
+        if self.url != url {
+            command.push_str(&format!(" --url {}", quoted_word(&self.url)));
+        }
+        if self.ledger != ledger {
+            command.push_str(&format!(" --ledger {}", quoted_word(&self.ledger)));
+        }
+        command
+    }
+}

@@ -1,0 +1,193 @@
+//! Settings that a harness reads otherwise than we do are refused, and hooks that it would not run are told apart.
+//!
+//! The expectations were seen on Claude Code 2.1.197, Codex 0.169 and Gemini CLI 0.61: a hook that touches a file, in settings
+//! of each form.
+
+use serde_json::Value;
+
+use super::entry;
+use crate::{Dialect, SettingsDifference, SettingsError, has_hooks, without_hooks};
+
+const GROUP: &str = r#"{"matcher":"Bash","hooks":[{"type":"command","command":"./own.sh"}]}"#;
+
+fn refused(dialect: Dialect, settings: &str) -> SettingsError {
+    match dialect.with_hooks(settings, &entry(true)) {
+        Err(error) => error,
+        Ok(written) => panic!("{dialect} took {settings}: {written}"),
+    }
+}
+
+#[test]
+fn a_member_that_stands_twice_is_refused_wherever_it_stands() {
+    for dialect in Dialect::ALL {
+        for settings in [
+            r#"{"hooks":{},"hooks":{}}"#,
+            r#"{"hooks":{},"ho\u006fks":{}}"#,
+            r#"{"hooks":{"PreToolUse":[],"PreToolUse":[]}}"#,
+            r#"{"hooks":{"Stop":[{"hooks":[],"hooks":[]}]}}"#,
+        ] {
+            let error = refused(dialect, settings);
+            assert!(matches!(error, SettingsError::Repeated(..)), "{dialect} {settings}: {error}");
+        }
+    }
+}
+
+#[test]
+fn comments_are_taken_by_gemini_alone_and_trailing_commas_by_none() {
+    for settings in ["{// c\n\"hooks\":{}}", "{/* c */\"hooks\":{}}", "/* \" */{\"hooks\":{}}"] {
+        Dialect::Gemini.with_hooks(settings, &entry(true)).unwrap();
+        for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Cursor] {
+            assert!(matches!(refused(dialect, settings), SettingsError::Comment(_)), "{dialect} {settings}");
+        }
+    }
+    for dialect in Dialect::ALL {
+        assert!(matches!(refused(dialect, r#"{"hooks":{},}"#), SettingsError::OtherJson(..)));
+        assert!(matches!(refused(dialect, r#"{"hooks":{"Stop":[],}}"#), SettingsError::OtherJson(..)));
+    }
+    // No comment, but a text.
+    Dialect::Claude.with_hooks(r#"{"a":"\"// b /* c"}"#, &entry(true)).unwrap();
+}
+
+#[test]
+fn a_byte_order_mark_is_taken_by_claude_code_alone() {
+    let settings = "\u{feff}{\"hooks\":{}}";
+    let written = Dialect::Claude.with_hooks(settings, &entry(true)).unwrap();
+    assert!(written.starts_with('\u{feff}'));
+    for dialect in [Dialect::Codex, Dialect::Gemini, Dialect::Cursor] {
+        assert!(matches!(refused(dialect, settings), SettingsError::ByteOrderMark(_)), "{dialect}");
+    }
+}
+
+#[test]
+fn settings_of_which_claude_code_reads_no_hook_are_refused() {
+    for settings in [
+        r#"{"permissions":"x"}"#,
+        r#"{"model":7}"#,
+        r#"{"$schema":7}"#,
+        r#"{"hooks":{"Stop":[null]}}"#,
+        r#"{"hooks":{"Stop":["x"]}}"#,
+        r#"{"hooks":{"Stop":[{}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":{}}]}}"#,
+        r#"{"hooks":{"Stop":[{"matcher":7,"hooks":[]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"command":"true"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"zzz"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","timeout":0}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","async":"x"}]}]}}"#,
+        r#"{"disableAllHooks":true}"#,
+        r#"{"disableAllHooks":"true"}"#,
+    ] {
+        refused(Dialect::Claude, settings);
+    }
+    for settings in [
+        r#"{"zzz":7,"permissions":{"allow":["Bash(ls:*)"]},"hooks":{"Foo":[]}}"#,
+        r#"{"hooks":{"Stop":[{"zzz":7,"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#,
+        r#"{"disableAllHooks":false}"#,
+    ] {
+        Dialect::Claude.with_hooks(settings, &entry(true)).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_codex_with_another_member_is_refused() {
+    assert!(matches!(refused(Dialect::Codex, r#"{"version":1}"#), SettingsError::Unknown(..)));
+    refused(
+        Dialect::Codex,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#,
+    );
+    Dialect::Codex.with_hooks(r#"{"description":"x","hooks":{}}"#, &entry(true)).unwrap();
+}
+
+#[test]
+fn gemini_is_given_no_command_with_a_variable_and_no_settings_without_hooks() {
+    let mut variable = entry(true);
+    variable.command = format!("'/a$b' gemini {}", variable.marker);
+    assert!(matches!(Dialect::Gemini.with_hooks("{}", &variable), Err(SettingsError::Variable(_))));
+    refused(Dialect::Gemini, r#"{"hooksConfig":{"enabled":false}}"#);
+    let by_name = format!(r#"{{"hooksConfig":{{"disabled":["{}"]}}}}"#, entry(true).command);
+    refused(Dialect::Gemini, &by_name);
+    Dialect::Gemini.with_hooks(r#"{"hooksConfig":{"disabled":["other"]}}"#, &entry(true)).unwrap();
+}
+
+fn changed(dialect: Dialect, change: impl Fn(&mut Value)) -> Vec<SettingsDifference> {
+    let settings = dialect.with_hooks("{}", &entry(true)).unwrap();
+    let mut settings: Value = serde_json::from_str(&settings).unwrap();
+    change(&mut settings);
+    dialect.differences(&settings.to_string(), &entry(true)).unwrap()
+}
+
+#[test]
+fn what_differs_from_the_written_hooks_is_told() {
+    for dialect in Dialect::ALL {
+        assert_eq!(changed(dialect, |_| ()), []);
+    }
+    let gate = || "PreToolUse".to_owned();
+    let removed =
+        changed(Dialect::Claude, |all| drop(all["hooks"].as_object_mut().unwrap().remove("PreToolUse")));
+    assert_eq!(removed, [SettingsDifference::Missing(gate())]);
+    let off = changed(Dialect::Claude, |all| all["disableAllHooks"] = true.into());
+    assert_eq!(off, [SettingsDifference::SwitchedOff("disableAllHooks".to_owned())]);
+    let twice = changed(Dialect::Claude, |all| {
+        let list = all["hooks"]["PreToolUse"].as_array_mut().unwrap();
+        list.push(list[0].clone());
+    });
+    assert_eq!(twice, [SettingsDifference::Repeated(gate())]);
+    for (member, value) in
+        [("command", Value::from("/bin/true --connection /c/claude.json")), ("timeout", 1.into())]
+    {
+        let other =
+            changed(Dialect::Claude, |all| all["hooks"]["PreToolUse"][0]["hooks"][0][member] = value.clone());
+        assert_eq!(other, [SettingsDifference::Changed(gate())], "{member}");
+    }
+    let narrowed = changed(Dialect::Claude, |all| all["hooks"]["PreToolUse"][0]["matcher"] = "Edit".into());
+    assert_eq!(narrowed, [SettingsDifference::Changed(gate())]);
+    let elsewhere = changed(Dialect::Claude, |all| {
+        let list = all["hooks"]["Stop"].clone();
+        all["hooks"]["Notification"] = list;
+    });
+    assert_eq!(elsewhere, [SettingsDifference::Changed("Notification".to_owned())]);
+    let open = changed(Dialect::Cursor, |all| {
+        drop(all["hooks"]["preToolUse"][0].as_object_mut().unwrap().remove("failClosed"));
+    });
+    assert_eq!(open, [SettingsDifference::Changed("preToolUse".to_owned())]);
+    // Hooks of others, in our group and beside it, are nobody's fault.
+    let beside = changed(Dialect::Claude, |all| {
+        let own: Value = serde_json::from_str(GROUP).unwrap();
+        all["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().push(own["hooks"][0].clone());
+        all["hooks"]["PreToolUse"].as_array_mut().unwrap().insert(0, own);
+    });
+    assert_eq!(beside, []);
+}
+
+#[test]
+fn a_users_hook_in_our_group_stays_and_an_empty_group_of_ours_goes() {
+    let settings = Dialect::Claude.with_hooks("{}", &entry(true)).unwrap();
+    let mut settings: Value = serde_json::from_str(&settings).unwrap();
+    let own: Value = serde_json::from_str(GROUP).unwrap();
+    settings["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().push(own["hooks"][0].clone());
+    settings["hooks"]["Stop"][0]["zzz"] = 7.into();
+    settings["hooks"]["Notification"] = Value::Array(Vec::new());
+    for text in [settings.to_string(), serde_json::to_string_pretty(&settings).unwrap()] {
+        let left = without_hooks(&text, &entry(true).marker).unwrap();
+        assert!(!has_hooks(&left, &entry(true).marker), "{left}");
+        let left: Value = serde_json::from_str(&left).unwrap();
+        assert_eq!(
+            left,
+            serde_json::json!({"hooks": {
+                "PreToolUse": [{"matcher": ".*", "hooks": own["hooks"]}],
+                "Stop": [{"hooks": [], "zzz": 7}],
+                "Notification": [],
+            }})
+        );
+    }
+}
+
+#[test]
+fn a_connection_whose_name_begins_like_ours_is_another() {
+    let other = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x --connection /c/claude.json.old"}]}]}}"#;
+    assert!(!has_hooks(other, &entry(true).marker));
+    assert_eq!(without_hooks(other, &entry(true).marker).unwrap(), other);
+    let twice = r#"{"hooks":{},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x --connection /c/claude.json"}]}]}}"#;
+    assert!(has_hooks(twice, &entry(true).marker));
+    assert!(!without_hooks(twice, &entry(true).marker).unwrap().contains("Stop"));
+}
