@@ -106,7 +106,11 @@ impl Proxy {
             _ = interrupt.recv() => Ok(()),
         };
         server.abort();
-        self.end_all("the session ended").await;
+        let why = match &ended {
+            Err(McpError::ServerEnded(why)) => why,
+            _ => "the session ended",
+        };
+        self.end_all(why).await;
         self.upstream.end().await;
         let all = timeout(SERVER_END_PATIENCE, self.tasks.acquire_many(MAX_TASKS)).await;
         if all.is_err() {

@@ -24,6 +24,7 @@ mod learning;
 mod leaves;
 mod level;
 mod live;
+mod mcp;
 mod operating;
 mod proving;
 mod quickstarting;
@@ -46,3 +47,5 @@ mod writing;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bitacora-under-test");
+/// The server of MCP that its proxy is tried with.
+const MCP_SERVER: &str = env!("CARGO_BIN_EXE_scripted-mcp-server");
