@@ -41,6 +41,7 @@ class _Wire(http.client.HTTPConnection):
         super().__init__(host, port)
         self._url = url
         self._tls = tls
+        self._unsent: list[bytes] = []
         self.bounds = Bounds()
         self.idle_since = 0.0
 
@@ -61,6 +62,10 @@ class _Wire(http.client.HTTPConnection):
         bounded.bounds = self.bounds
         self.sock = bounded
 
+    def send(self, data: bytes) -> None:  # type: ignore[override]
+        """Keeps a piece of a request until the last one: head and body are one write."""
+        self._unsent.append(data)
+
     def is_usable(self) -> bool:
         """Returns ``True`` if it was idle for a short time, and nothing came: neither an end nor bytes without a request."""
         if time.monotonic() - self.idle_since > IDLE_S:
@@ -80,6 +85,8 @@ class _Wire(http.client.HTTPConnection):
             if request.body or request.method == "POST":
                 self.putheader("content-length", str(len(request.body)))
             self.endheaders(request.body or None)
+            pieces, self._unsent = self._unsent, []
+            super().send(b"".join(pieces))
             return True
         except (BrokenPipeError, ConnectionResetError):
             return False
