@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
+import ssl
+import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from stub import Stub, answer, problem, stub
 
@@ -21,6 +26,7 @@ from bitacora import (
     Client,
     ClientClosed,
     ClientError,
+    ConnectFailed,
     ConnectionBroken,
     Decision,
     Event,
@@ -277,6 +283,47 @@ async def test_the_answer_to_a_cancelled_request_is_not_the_next_ones() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await first
             assert (await client.decide(Call("add", id="c2"))).call == "c2"
+
+
+async def test_cancelled_requests_leave_room_for_others() -> None:
+    def said(n: int, request: bytes) -> bytes | None:
+        call = str(json.loads(request.partition(b"\r\n\r\n")[2])["call"])
+        return None if call.startswith("stalled") else allow(call)
+
+    with stub(said) as server:
+        async with AsyncClient(server.url, token=TOKEN, retries=0, timeout_s=5) as client:
+            for _ in range(3):
+                tasks = [asyncio.create_task(client.decide(Call("add", id=f"stalled{n}"))) for n in range(100)]
+                await asyncio.sleep(0.2)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+            decided = await asyncio.gather(*(client.decide(Call("add", id=f"c{n}")) for n in range(100)))
+    assert [one.call for one in decided] == [f"c{n}" for n in range(100)]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
+@both
+def test_a_certificate_that_nobody_vouches_for_ends_the_request(asked: Ask, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with stub(lambda n, request: allow(), context) as server:
+        with pytest.raises(ConnectFailed, match="certificate"):
+            asked(server, retries=0)
+        assert server.requests == []
+        known = httpx.create_ssl_context()
+        known.load_verify_locations(certificate)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(httpx, "create_ssl_context", lambda **_: known)
+            patch.setattr(httpx._transports.default, "create_ssl_context", lambda **_: known)
+            for _ in range(2):
+                assert asked(server, retries=0).allowed
 
 
 def test_one_client_serves_one_event_loop_after_the_other() -> None:
