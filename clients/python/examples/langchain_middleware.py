@@ -1,6 +1,6 @@
 """A LangChain agent whose every tool call is asked for in the ledger. A review interrupts the agent.
 
-It needs ``bitacora[langchain]``, a service with the starter's tools and policy, and an agent's token in ``coder.token``.
+It needs the extra ``langchain``, a service with the starter's tools and policy, and an agent's token in ``coder.token``.
 The model here is scripted. Once a reviewed call is approved, the next start goes on there.
 """
 

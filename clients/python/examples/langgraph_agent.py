@@ -1,6 +1,6 @@
 """A LangGraph graph that asks the ledger before each tool call, and keeps its state there.
 
-It needs ``bitacora[langgraph]``, a service with the starter's tools and policy, and an agent's token in ``coder.token``.
+It needs the extra ``langgraph``, a service with the starter's tools and policy, and an agent's token in ``coder.token``.
 The model here is scripted. A reviewed call interrupts the graph; once it is approved, the next start goes on there.
 """
 

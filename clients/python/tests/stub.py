@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -30,17 +31,18 @@ def problem(code: str, status: int, *, retryable: bool, side_effects: str = "non
 class Stub:
     """A server on a free port. It keeps the requests that it got."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[bytes] = []
         self.connections = 0
         self._script = script
+        self._tls = tls
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def close(self) -> None:
         self._socket.close()
@@ -65,6 +67,8 @@ class Stub:
     def _serve(self, connection: socket.socket) -> None:
         unread = b""
         try:
+            if self._tls:
+                connection = self._tls.wrap_socket(connection, server_side=True)
             while piece := connection.recv(65_536):
                 unread += piece
                 head, end, rest = unread.partition(b"\r\n\r\n")
@@ -89,8 +93,8 @@ class Stub:
 
 
 @contextmanager
-def stub(script: Script) -> Iterator[Stub]:
-    made = Stub(script)
+def stub(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[Stub]:
+    made = Stub(script, tls)
     try:
         yield made
     finally:

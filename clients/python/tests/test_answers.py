@@ -23,7 +23,7 @@ from bitacora import (
     StrangeAnswer,
     guarded_call,
 )
-from bitacora import connection as connection_module
+from bitacora import http_pool as http_pool_module
 
 TOKEN = "bt_" + "B" * 43
 CALL = Call("add", id="c1")
@@ -99,7 +99,7 @@ def test_a_service_that_hangs_ends_in_an_error() -> None:
 
 
 def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "MAX_ANSWER_BYTES", 1_000)
+    monkeypatch.setattr(http_pool_module, "MAX_ANSWER_BYTES", 1_000)
     with stub(lambda n, request: answer(200, b" " * 2_000)) as server, pytest.raises(StrangeAnswer):
         Client(server.url, token=TOKEN).decide(CALL)
 
@@ -111,7 +111,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_id() -> None:
     }  # fmt: skip
     answers = [b"", problem("unknown", 503, retryable=True, side_effects="unknown"), answer(200, said)]
     with stub(lambda n, request: answers[n - 1]) as server:
-        assert Client(server.url, token=TOKEN).append(Event("x.a", "agent/1", "s")).first == 5
+        assert Client(server.url, token=TOKEN).append(Event("x.a", "agent/1", "s", id="e")).first == 5
         bodies = [request.partition(b"\r\n\r\n")[2] for request in server.requests]
         assert len(bodies) == 3 and len(set(bodies)) == 1
 

@@ -68,7 +68,7 @@ def test_a_guarded_function_waits_for_a_person(client: Client, service: Service)
     def approve(verb: str, to: str) -> None:
         while True:
             for one in client.get("approvals")["approvals"]:
-                if one["args"] == {"to": to, "count": 1}:
+                if one.get("args") == {"to": to, "count": 1}:
                     return answer(service, one["id"], verb)
 
     approver = threading.Thread(target=approve, args=("approve", "b"))

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import shutil
+import ssl
+import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from stub import Stub, answer, problem, stub
 
 from bitacora import (
     AnswerLate,
+    AsyncCheckpoints,
     AsyncClient,
     Call,
     Client,
     ClientClosed,
     ClientError,
+    ConnectFailed,
     ConnectionBroken,
     Decision,
     Event,
     LargeContent,
+    NewCheckpoint,
+    Outcome,
     StrangeAnswer,
 )
 from bitacora import exchange as exchange_module
@@ -146,22 +156,117 @@ def test_a_service_that_takes_requests_and_says_nothing_is_given_up(
         assert time.monotonic() - began < 2 and len(server.requests) < 6
 
 
+def twice(n: int, request: bytes) -> bytes:
+    """Allows the call of a request, and the first one twice: the second answer comes before its request."""
+    call = json.loads(request.partition(b"\r\n\r\n")[2])["call"]
+    return allow(call) * (2 if n == 1 else 1)
+
+
 def test_an_answer_before_its_request_is_not_taken() -> None:
-    with stub(lambda n, request: allow() + allow("c2") if n == 1 else allow("c3")) as server:
-        client = Client(server.url, token=TOKEN)
-        assert client.decide(Call("add", id="c1")).allowed
-        with pytest.raises(StrangeAnswer):
-            client.decide(Call("add", id="c2"))
-        assert server.connections == 2
+    with stub(twice) as server, Client(server.url, token=TOKEN, retries=0) as client:
+        for number in range(3):
+            assert client.decide(Call("add", id=f"c{number}")).call == f"c{number}"
 
 
 async def test_an_answer_before_its_request_is_not_taken_by_a_task() -> None:
-    with stub(lambda n, request: allow() + allow("c2") if n == 1 else allow("c3")) as server:
-        async with AsyncClient(server.url, token=TOKEN) as client:
-            assert (await client.decide(Call("add", id="c1"))).allowed
+    with stub(twice) as server:
+        async with AsyncClient(server.url, token=TOKEN, retries=0) as client:
+            assert (await client.decide(Call("add", id="c1"))).call == "c1"
             with pytest.raises(StrangeAnswer):
                 await client.decide(Call("add", id="c2"))
-        assert server.connections == 2
+            await asyncio.sleep(0.05)
+            assert (await client.decide(Call("add", id="c3"))).call == "c3"
+
+
+def recorded(request: bytes) -> dict[str, Any]:
+    """Returns the answer to what a request wants recorded, as if the ledger had nothing but that."""
+    path, body = request.split(b" ", 2)[1], request.partition(b"\r\n\r\n")[2]
+    if path.endswith(b"/outcome"):
+        return {"call": json.loads(body)["call"], "type": "tool.completed", "position": "7"}
+    if path.endswith(b":save"):
+        return {"position": "7", "repeated": False}
+    receipt = {"id": json.loads(body)["id"], "position": "7", "streamVersion": "1", "commitment": "00", "status": "created"}
+    return {"results": [receipt], "first": "7", "last": "7", "head": {"position": "7", "hash": "00"}, "derived": []}
+
+
+@pytest.mark.parametrize("act", ["append", "outcome", "save"])
+async def test_nothing_is_recorded_by_the_answer_to_another_request(act: str) -> None:
+    first: list[bytes] = []
+
+    def said(n: int, request: bytes) -> bytes:
+        first.append(answer(200, recorded(request)))
+        return first[0]
+
+    async def record(client: AsyncClient, threads: AsyncCheckpoints, number: int) -> object:
+        if act == "append":
+            return await client.append(Event("x.a", "agent/1", "s"))
+        if act == "outcome":
+            return await client.outcome(Outcome(f"c{number}", "ok"))
+        return await threads.save("t", NewCheckpoint(f"{number:04}", number, "loop"))
+
+    with stub(said) as server:
+        async with AsyncClient(server.url, token=TOKEN) as client:
+            threads = client.checkpoints()
+            await record(client, threads, 1)
+            with pytest.raises(StrangeAnswer):
+                await record(client, threads, 2)
+
+
+@both
+@pytest.mark.parametrize(
+    "head",
+    [
+        "content-length: {}\r\ntransfer-encoding: chunked",
+        "content-length: {}\r\ncontent-length: 9",
+        "content-length: -1",
+        "content-length: +{}",
+        "transfer-encoding: gzip, chunked",
+        "transfer-encoding: identity",
+        "x: y",
+        "content-length: {}\r\nno colon",
+    ],
+)
+def test_an_answer_whose_end_is_not_plain_is_no_allow(asked: Ask, head: str) -> None:
+    body = allow().partition(b"\r\n\r\n")[2]
+    lines = head.format(len(body)).encode()
+    if b"chunked" in lines:
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+    def said(n: int, request: bytes) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + lines + b"\r\n\r\n" + body
+        raise OSError
+
+    with stub(said) as server, pytest.raises(ClientError):
+        asked(server, retries=0, timeout_s=1)
+
+
+@both
+@pytest.mark.parametrize("said", [b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"])
+def test_interim_answers_are_none(asked: Ask, said: bytes) -> None:
+    def for_ever(n: int, request: bytes) -> Iterator[bytes]:
+        while True:
+            yield said
+            time.sleep(0.01)
+
+    with stub(for_ever) as server, pytest.raises(ClientError):
+        asked(server, retries=0, timeout_s=0.5)
+
+
+@both
+@pytest.mark.parametrize("chunk", [b"-1", b"+5", b"7fffffffffffffff", b"0x5", b""])
+def test_a_chunk_of_no_size_is_not_taken(asked: Ask, chunk: bytes) -> None:
+    sent = 0
+
+    def said(n: int, request: bytes) -> Iterator[bytes]:
+        nonlocal sent
+        yield b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" + chunk + b"\r\n"
+        for _ in range(1024):
+            yield b" " * (1 << 20)
+            sent += 1
+
+    with stub(said) as server, pytest.raises(ClientError):
+        asked(server, retries=0, timeout_s=20)
+    assert sent < 64
 
 
 async def test_the_answer_to_a_cancelled_request_is_not_the_next_ones() -> None:
@@ -178,6 +283,47 @@ async def test_the_answer_to_a_cancelled_request_is_not_the_next_ones() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await first
             assert (await client.decide(Call("add", id="c2"))).call == "c2"
+
+
+async def test_cancelled_requests_leave_room_for_others() -> None:
+    def said(n: int, request: bytes) -> bytes | None:
+        call = str(json.loads(request.partition(b"\r\n\r\n")[2])["call"])
+        return None if call.startswith("stalled") else allow(call)
+
+    with stub(said) as server:
+        async with AsyncClient(server.url, token=TOKEN, retries=0, timeout_s=5) as client:
+            for _ in range(3):
+                tasks = [asyncio.create_task(client.decide(Call("add", id=f"stalled{n}"))) for n in range(100)]
+                await asyncio.sleep(0.2)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+            decided = await asyncio.gather(*(client.decide(Call("add", id=f"c{n}")) for n in range(100)))
+    assert [one.call for one in decided] == [f"c{n}" for n in range(100)]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
+@both
+def test_a_certificate_that_nobody_vouches_for_ends_the_request(asked: Ask, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with stub(lambda n, request: allow(), context) as server:
+        with pytest.raises(ConnectFailed, match="certificate"):
+            asked(server, retries=0)
+        assert server.requests == []
+        known = httpx.create_ssl_context()
+        known.load_verify_locations(certificate)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(httpx, "create_ssl_context", lambda **_: known)
+            patch.setattr(httpx._transports.default, "create_ssl_context", lambda **_: known)
+            for _ in range(2):
+                assert asked(server, retries=0).allowed
 
 
 def test_one_client_serves_one_event_loop_after_the_other() -> None:
@@ -247,20 +393,18 @@ def test_positions_that_are_none_are_strange(positions: list[Any]) -> None:
         "thread": "t", "namespace": "", "checkpoint": "c", "step": 1, "source": "loop", "position": "5", "time": "t",
         "channelVersions": {}, "values": {"a": {"positions": positions, "bytes": 9}},
     }  # fmt: skip
-    head = answer(200, {"position": "5"})
-    with stub(lambda n, request: head if b"/head" in request else answer(200, said)) as server:
+    with stub(lambda n, request: answer(200, said)) as server:
         with pytest.raises(StrangeAnswer):
             Client(server.url, token=TOKEN).checkpoints().get("t")
     assert LargeContent(None, 1, (2,)).positions == (2,)
 
 
-def test_a_checkpoint_is_read_as_of_the_head() -> None:
-    """A service that was started just now may answer from an older state, unless it is asked for a newer one."""
-    head = answer(200, {"position": "41"})
+def test_a_checkpoint_is_read_with_one_request_as_of_the_head() -> None:
+    """A position that the service may stop at would let it answer from an older state."""
     none = problem("no-such-checkpoint", 404, retryable=False)
-    with stub(lambda n, request: head if b"/head" in request else none) as server:
+    with stub(lambda n, request: none) as server:
         assert Client(server.url, token=TOKEN).checkpoints().get("t") is None
-        assert b"ledger-min-position: 41" in server.requests[-1]
+        assert len(server.requests) == 1 and b"ledger-min-position" not in server.requests[0]
 
 
 @both
@@ -275,4 +419,4 @@ def test_a_report_of_an_error_with_its_variables_shows_no_token(asked: Ask) -> N
         with stub(lambda n, request, said=said: said) as server, pytest.raises(ClientError) as failed:  # type: ignore[misc]
             asked(server, retries=0, timeout_s=0.2)
         text = "".join(traceback.TracebackException.from_exception(failed.value, capture_locals=True).format())
-        assert "wires" in text and TOKEN not in text.replace(f"TOKEN = {TOKEN!r}", "")
+        assert "exchange" in text and TOKEN not in text.replace(f"TOKEN = {TOKEN!r}", "")

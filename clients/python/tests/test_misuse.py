@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from conftest import running
 from service import Service
 
 from bitacora import (
+    ArgumentsChanged,
     AsyncClient,
     Call,
     Client,
@@ -76,6 +78,47 @@ def test_a_result_that_has_not_run_is_no_success(service: Service, made: Callabl
         with pytest.raises(TypeError, match="after the call has ended"):
             hidden(1)
         assert outcomes(client, before) == ["tool.failed"]
+
+
+class Changing(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """A transport behind which the caller's own list grows, once the decision about it is there."""
+
+    def __init__(self, grows: list[int]) -> None:
+        self._grows = grows
+        self._threads = httpx.HTTPTransport()
+        self._tasks = httpx.AsyncHTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answered = self._threads.handle_request(request)
+        self._grows.append(1)
+        return answered
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answered = await self._tasks.handle_async_request(request)
+        self._grows.append(1)
+        return answered
+
+
+async def test_arguments_that_change_before_the_function_runs_keep_it_from_running(
+    service: Service, token: str, client: Client
+) -> None:
+    numbers: list[int] = []
+    changing = Changing(numbers)
+
+    @guarded(Client(service.url, token=token, transport=changing), Call("add", session="changed"))
+    def add(numbers: list[int]) -> None:
+        raise AssertionError("it ran")
+
+    @guarded(AsyncClient(service.url, token=token, transport=changing), Call("add", session="changed"))
+    async def add_async(numbers: list[int]) -> None:
+        raise AssertionError("it ran")
+
+    with pytest.raises(ArgumentsChanged):
+        add(numbers)
+    with pytest.raises(ArgumentsChanged):
+        await add_async(numbers)
+    ends = [e.type for e in client.read(EventFilter(session="changed")).events if e.type != "tool.requested"]
+    assert [kind for kind in ends if kind.startswith("tool.")] == ["tool.blocked", "tool.blocked"]
 
 
 def test_what_cannot_be_guarded_is_refused_before_any_call(client: Client, async_client: AsyncClient) -> None:

@@ -20,7 +20,12 @@ export function guardTools<T extends ToolSet>(tools: T, options: GuardOptions): 
       // Ids of calls are chosen by the model's provider and may come again in another session: the ledger's own are unique.
       return run(input, { signal: call.abortSignal });
     };
-    return [name, { ...tool, execute: guardedExecute }] as const;
+    // The SDK takes the pieces of a result only from a generator, not from the promise of one.
+    const guardedPieces = async function* (input: unknown, call: Parameters<typeof execute>[1]): AsyncGenerator {
+      yield* (await guardedExecute(input, call)) as AsyncIterable<unknown>;
+    };
+    const isGenerator = Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
+    return [name, { ...tool, execute: isGenerator ? guardedPieces : guardedExecute }] as const;
   });
   return Object.fromEntries(entries) as T;
 }

@@ -97,7 +97,10 @@ export class Client {
     const request = { method: "POST", path: this.#service.path`/outcome`, ...json(report) } as const;
     return this.#service.ask(
       request,
-      (answer) => withTexts<OutcomeAnswer>(answer, "call", "type", "position"),
+      (answer) => {
+        const told = withTexts<OutcomeAnswer>(answer, "call", "type", "position");
+        return told?.call === report.call ? told : undefined;
+      },
       options,
     );
   }
@@ -113,7 +116,10 @@ export class Client {
     } as const;
     return this.#service.ask(
       request,
-      (answer) => withTexts<Approval>(answer, "id", "status", "call", "position"),
+      (answer) => {
+        const told = withTexts<Approval>(answer, "id", "status", "call", "position");
+        return told?.id === id ? told : undefined;
+      },
       options,
     );
   }

@@ -5,6 +5,7 @@ import { Deadline, unlessAborted } from "./deadline.js";
 import type { CallRequest, Decision, Obligations, OutcomeReport } from "./decision.js";
 import { BitacoraError } from "./error.js";
 import { APPROVAL_WAIT_MS, CALL_TIMEOUT_MS, OUTCOME_TIMEOUT_MS } from "./limits.js";
+import { isStreamed, StoppedEarly, streamed } from "./streamed.js";
 import { uuidv7 } from "./uuid.js";
 import { CallTimeout, Denied, ReviewPending } from "./verdict-error.js";
 
@@ -58,6 +59,9 @@ export type GuardedTool<A, R> = (args: A, options?: CallOptions) => Promise<R>;
  * Returns a tool that runs only if the ledger allows it, and whose outcome is recorded. It throws {@link Denied} if nothing allows
  * the call, and {@link ReviewPending} if a person did not answer in time; in both cases `fn` did not begin. Errors of `fn` are thrown
  * as they are. `fn` gets the arguments that were decided about: the JSON of those given when the call was made.
+ *
+ * A call whose result is an async iterable or a `ReadableStream` ends with it: its outcome is reported when the last value was taken,
+ * an error came, or the consumer stopped, which counts as `interrupted`. The tool's timeout covers the taking too.
  */
 export function guarded<A, R>(
   tool: string,
@@ -97,7 +101,7 @@ async function allowed(
   signal: AbortSignal | undefined,
 ): Promise<AllowedCall> {
   const { client, approvalWaitMs = APPROVAL_WAIT_MS } = options;
-  const ends = Date.now() + approvalWaitMs;
+  const ends = performance.now() + approvalWaitMs;
   for (;;) {
     const decision = await client.decide(request, { signal }).catch((error: unknown) => {
       throw undecided(request.call, error, signal);
@@ -107,7 +111,7 @@ async function allowed(
     if (decision.verdict !== "review" || approval === undefined) {
       throw new Denied(request.call, decision.reasonCode, decision.reason, decision);
     }
-    const waitMs = ends - Date.now();
+    const waitMs = ends - performance.now();
     if (waitMs <= 0) throw new ReviewPending(approval, decision);
     const answered = await client.waitForApproval(approval, { signal, waitMs }).catch((error: unknown) => {
       // The approval waits on, whether or not the service is there.
@@ -155,13 +159,31 @@ async function run<A, R>(
   const deadline = new Deadline(timeoutMs, signal);
   const context = { call: request.call, decision, obligations, signal: deadline.signal };
   const begun = performance.now();
-  const end = await ended(async () => fn(request.args as A, context), deadline.signal);
-  const status =
-    "result" in end ? "ok" : deadline.expired ? "timeout" : deadline.signal.aborted ? "interrupted" : "error";
-  deadline.end();
-  await report(request, status, { durationMs: Math.round(performance.now() - begun), end }, options);
+  const finish = async (end: CallEnd<R>): Promise<unknown> => {
+    const status = statusOf(end, deadline);
+    deadline.end();
+    await report(request, status, { durationMs: Math.round(performance.now() - begun), end }, options);
+    return status === "timeout" ? new CallTimeout(request.call, timeoutMs) : "error" in end ? end.error : undefined;
+  };
+  const end = await ended(async () => hasRun(await fn(request.args as A, context)), deadline.signal);
+  if ("result" in end && isStreamed(end.result)) return streamed(end.result, deadline.signal, finish);
+  const error = await finish(end);
   if ("result" in end) return end.result;
-  throw status === "timeout" ? new CallTimeout(request.call, timeoutMs) : end.error;
+  throw error;
+}
+
+/** Returns the status of a call that ended so. */
+function statusOf(end: CallEnd<unknown>, deadline: Deadline): OutcomeReport["status"] {
+  if ("result" in end) return "ok";
+  if (deadline.expired) return "timeout";
+  return deadline.signal.aborted || end.error instanceof StoppedEarly ? "interrupted" : "error";
+}
+
+/** Returns the result of a tool that has run. A generator runs while its values are taken, and cannot wait for a report. */
+function hasRun<R>(result: R): R {
+  if (Object.prototype.toString.call(result) === "[object Generator]")
+    throw new TypeError("found a generator, which runs after its call has ended; return an async generator");
+  return result;
 }
 
 /** Returns the end of a call. It does not wait for a tool that ignores its signal. */

@@ -15,6 +15,8 @@ export const MAX_RETRIES = 10;
 export const APPROVAL_WAIT_MS = 300_000;
 /** The time for which the service holds one question about an approval. */
 export const APPROVAL_POLL_S = 20;
+/** The time by which the service may answer a held question early, without being asked less often. */
+export const HOLD_MARGIN_MS = 1_000;
 /** The longest run of a guarded tool whose registration sets no timeout. */
 export const CALL_TIMEOUT_MS = 600_000;
 /** The longest time in which a guarded tool's outcome is reported, with all retries. */

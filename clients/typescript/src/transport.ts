@@ -43,6 +43,7 @@ export class Transport {
     const deadline = new Deadline(timeoutMs, signal);
     try {
       const response = await this.open(request, deadline);
+      if (mediaType(response) !== "application/json") throw await this.#abandoned(response, "the answer is not JSON");
       const text = await this.#text(response, deadline);
       return JSON.parse(text) as unknown;
     } catch (error) {
@@ -106,7 +107,7 @@ export class Transport {
     const text = await this.#text(response, deadline);
     let details: unknown;
     try {
-      details = JSON.parse(this.redact(text));
+      details = REFUSAL_TYPES.has(mediaType(response)) ? JSON.parse(this.redact(text)) : undefined;
     } catch {
       details = undefined;
     }
@@ -118,6 +119,12 @@ export class Transport {
     }
     const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
     return new Problem(response.status, details, Number.isFinite(seconds) ? seconds * 1_000 : undefined);
+  }
+
+  /** Ends the connection of an answer whose body is not read, and returns its error. */
+  async #abandoned(response: Response, fault: string): Promise<StrangeAnswer> {
+    await response.body?.cancel().catch(() => undefined);
+    return this.strange(fault);
   }
 
   async #text(response: Response, deadline: Deadline): Promise<string> {
@@ -144,6 +151,13 @@ export class Transport {
   }
 }
 
+/** Returns the media type of an answer without its parameters. */
+function mediaType(response: Response): string {
+  return response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+}
+
+/** Media types of a refusal; RFC 9457 names the first one. */
+const REFUSAL_TYPES: ReadonlySet<string> = new Set(["application/problem+json", "application/json"]);
 /** Node's codes for a connection that was never made: nothing was sent. Browsers do not tell. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   "ECONNREFUSED",

@@ -57,6 +57,48 @@ test("a wrong token is refused, and stands in no error", async () => {
   }
 });
 
+test("an answer that does not say that it is JSON is none, even if it allows", async (t) => {
+  for (const type of [
+    "text/html",
+    "text/plain; charset=application/json",
+    "application/jsonp",
+    "application/problem+json",
+    "",
+  ]) {
+    const stub = await startStub(t, (_, response, __, body) => {
+      const { call } = JSON.parse(body) as { call: string };
+      const allow = { call, verdict: "allow", reasonCode: "x", reason: "y", mode: "enforce", position: "7" };
+      response.writeHead(200, type === "" ? {} : { "content-type": type }).end(JSON.stringify(allow));
+    });
+    const client = new Client({ url: stub.url });
+    await assert.rejects(client.decide({ call: uuidv7(), tool: "fs.write", args: {} }), { name: "StrangeAnswer" });
+    assert.equal(stub.requests.length, 1, type);
+    const tool = guarded("fs.write", () => assert.fail("it ran"), { client });
+    await assert.rejects(tool({}), { reasonCode: "undecided" });
+  }
+  const stub = await startStub(t, (_, response, __, body) => {
+    const { call } = JSON.parse(body) as { call: string };
+    const allow = { call, verdict: "allow", reasonCode: "x", reason: "y", mode: "enforce", position: "7" };
+    answerJson(response, 200, allow, { "content-type": "Application/JSON; charset=utf-8" });
+  });
+  const client = new Client({ url: stub.url });
+  assert.ok((await client.decide({ call: uuidv7(), tool: "fs.write", args: {} })).allowed);
+  const page = await startStub(t, (_, response) => {
+    const busy = { code: "overloaded", detail: "d", retryable: true, sideEffects: "none", status: 503 };
+    answerJson(response, 403, busy, { "content-type": "text/html" });
+  });
+  await assert.rejects(new Client({ url: page.url }).head(), { name: "StrangeAnswer" });
+});
+
+test("an answer about something else is none", async (t) => {
+  const stub = await startStub(t, (_, response) =>
+    answerJson(response, 200, { id: "a2", call: "c2", status: "approved", type: "tool.completed", position: "7" }),
+  );
+  const client = new Client({ url: stub.url });
+  await assert.rejects(client.outcome({ call: "c1", status: "ok" }), { name: "StrangeAnswer" });
+  await assert.rejects(client.approval("a1"), { name: "StrangeAnswer" });
+});
+
 test("a malformed token is refused without being shown", () => {
   const nearly = `${TOKEN}\nx`;
   assert.throws(

@@ -1,13 +1,14 @@
 /** Guarded tools against a real service: approvals, outcomes, interruptions. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import type { ServerResponse } from "node:http";
+import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { CallTimeout, Client, Denied, guarded, type GuardOptions, ReviewPending, uuidv7 } from "bitacora";
+import { CallTimeout, Client, Denied, guarded, type GuardOptions, NoAnswer, ReviewPending, uuidv7 } from "bitacora";
 
 import { RealService } from "./service.js";
-import { answerJson, startStub } from "./stub.js";
+import { answerJson, type Handler, startStub } from "./stub.js";
 
 let service: RealService;
 before(async () => void (service = await RealService.start()));
@@ -227,6 +228,168 @@ test("a lost outcome does not hide the result", async () => {
   const { tool } = counted({ outcome: () => ({ costUsd: "no number" }), onUnrecorded: (error) => lost.push(error) });
   assert.equal(await tool({ path: "src/a.ts" }), "wrote src/a.ts");
   assert.equal(lost.length, 1);
+});
+
+/** Returns the answers of a stub that allows every call and keeps what is reported. */
+function allowing(reports: Record<string, unknown>[], obligations: object = {}): Handler {
+  return (request, response, _, body) => {
+    const { call, ...rest } = JSON.parse(body) as Record<string, unknown>;
+    if (request.url?.endsWith("/outcome")) {
+      reports.push(rest);
+      return answerJson(response, 200, { call, type: "tool.completed", position: "8" });
+    }
+    const allow = { verdict: "allow", reasonCode: "allowed", reason: "r", mode: "enforce", position: "7" };
+    answerJson(response, 200, { call, ...allow, obligations });
+  };
+}
+
+/** Takes all pieces. */
+async function all<T>(pieces: AsyncIterable<T>): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const piece of pieces) taken.push(piece);
+  return taken;
+}
+
+/** Returns a guarded tool that makes pieces, the reports about it, and what became of its source. */
+async function streaming(t: TestContext, end: () => unknown = () => undefined, obligations: object = {}) {
+  const reports: Record<string, unknown>[] = [];
+  const stub = await startStub(t, allowing(reports, obligations));
+  const source = { released: false };
+  const tool = guarded<object, AsyncIterable<number>>(
+    "count",
+    async function* () {
+      try {
+        yield 1;
+        yield 2;
+        await end();
+      } finally {
+        source.released = true;
+      }
+    },
+    { client: new Client({ url: stub.url }) },
+  );
+  return { tool, reports, source, statuses: () => reports.map(({ status }) => status) };
+}
+
+test("a tool that makes pieces is reported once the last one was taken", async (t) => {
+  const { tool, reports, statuses } = await streaming(t);
+  const taken: number[] = [];
+  const pieces = await tool({});
+  for await (const piece of pieces) {
+    assert.deepEqual(reports, []);
+    taken.push(piece);
+  }
+  assert.deepEqual([taken, statuses()], [[1, 2], ["ok"]]);
+  assert.equal((await pieces[Symbol.asyncIterator]().next()).done, true);
+  assert.equal(reports.length, 1);
+});
+
+test("a tool that fails between its pieces is reported as failed, and its error is thrown as it is", async (t) => {
+  const { tool, reports, statuses } = await streaming(t, () => {
+    throw new RangeError("too far");
+  });
+  await assert.rejects(all(await tool({})), RangeError);
+  assert.deepEqual([statuses(), reports[0]?.["errorType"]], [["error"], "RangeError"]);
+});
+
+test("a consumer that stops early interrupts the tool", async (t) => {
+  const { tool, reports, source, statuses } = await streaming(t);
+  for await (const piece of await tool({})) if (piece === 1) break;
+  assert.ok(source.released);
+  assert.deepEqual([statuses(), reports[0]?.["errorType"]], [["interrupted"], "StoppedEarly"]);
+  const unread = await tool({});
+  await (unread as AsyncGenerator<number>).return(undefined);
+  assert.deepEqual(statuses(), ["interrupted", "interrupted"]);
+});
+
+test("the time of a tool and its caller's signal bound the pieces too", async (t) => {
+  const slow = await streaming(t, () => pause(5_000, undefined, { ref: false }), { timeoutMs: 100 });
+  await assert.rejects(all(await slow.tool({})), CallTimeout);
+  assert.deepEqual(slow.statuses(), ["timeout"]);
+  await slow.tool({});
+  await pause(300);
+  assert.deepEqual(slow.statuses(), ["timeout", "timeout"], "nobody took a piece");
+  const given = await streaming(t, () => pause(5_000, undefined, { ref: false }));
+  const controller = new AbortController();
+  const pieces = await given.tool({}, { signal: controller.signal });
+  setTimeout(() => controller.abort(new Error("given up")), 50);
+  await assert.rejects(all(pieces), /given up/);
+  assert.deepEqual(given.statuses(), ["interrupted"]);
+});
+
+test("a stream stays one, and is reported when it ends or is cancelled; a generator is refused", async (t) => {
+  const reports: Record<string, unknown>[] = [];
+  const stub = await startStub(t, allowing(reports));
+  const client = new Client({ url: stub.url });
+  let cancelled = false;
+  const made = (): ReadableStream<number> =>
+    new ReadableStream<number>({
+      start: (controller) => [1, 2].forEach((piece) => controller.enqueue(piece)),
+      pull: (controller) => controller.close(),
+      cancel: () => void (cancelled = true),
+    });
+  const tool = guarded<object, ReadableStream<number>>("count", made, { client });
+  const reader = (await tool({})).getReader();
+  assert.deepEqual(
+    [await reader.read(), await reader.read()].map(({ value }) => value),
+    [1, 2],
+  );
+  assert.equal(reports.length, 0);
+  assert.equal((await reader.read()).done, true);
+  assert.equal(reports[0]?.["status"], "ok");
+  await (await tool({})).cancel("enough");
+  assert.deepEqual([cancelled, reports[1]?.["status"]], [true, "interrupted"]);
+  const lazy = guarded<object, Iterable<number>>(
+    "count",
+    function* () {
+      yield 1;
+    },
+    { client },
+  );
+  await assert.rejects(lazy({}), /async generator/);
+  assert.equal(reports[2]?.["status"], "error");
+});
+
+/** Answers every question about an approval at once, and returns the times of the questions. */
+async function questions(
+  t: TestContext,
+  waitMs: number,
+  answer: (response: ServerResponse) => void,
+): Promise<number[]> {
+  const times: number[] = [];
+  const stub = await startStub(t, (_, response) => {
+    times.push(performance.now());
+    answer(response);
+  });
+  const client = new Client({ url: stub.url, retries: 0 });
+  await client.waitForApproval("a1", { waitMs }).catch((error: unknown) => assert.ok(error instanceof NoAnswer));
+  return times;
+}
+
+test("an approval that is not held back, or refused for now, is asked for ever less often", async (t) => {
+  const pending = { id: "a1", status: "pending", call: "c", position: "7" };
+  assert.ok((await questions(t, 1_500, (response) => answerJson(response, 200, pending))).length <= 6);
+  const busy = { code: "overloaded", detail: "d", retryable: true, sideEffects: "none", status: 503 };
+  assert.ok((await questions(t, 1_500, (response) => answerJson(response, 503, busy))).length <= 6);
+  const times = await questions(t, 2_500, (response) => answerJson(response, 503, busy, { "retry-after": "1" }));
+  assert.ok(times.length >= 2 && times.length <= 3 && (times[1] ?? 0) - (times[0] ?? 0) > 950, String(times));
+});
+
+test("a clock that is set back does not make the wait longer", async (t) => {
+  const stub = await startStub(t, (_, response) =>
+    answerJson(response, 200, { id: "a1", status: "pending", call: "c", position: "7" }),
+  );
+  const client = new Client({ url: stub.url });
+  const real = Date.now;
+  let calls = 0;
+  t.mock.method(Date, "now", () => real() - 3_600_000 * (calls += 1));
+  const begun = performance.now();
+  assert.equal((await client.waitForApproval("a1", { waitMs: 400 })).status, "pending");
+  assert.ok(performance.now() - begun < 2_000);
+  assert.ok(
+    stub.requests.slice(1).every(({ url }) => url.endsWith("?wait=1s")),
+    JSON.stringify(stub.requests.map(({ url }) => url)),
+  );
 });
 
 test("an obligation that the tool does not keep blocks the call", async (t) => {

@@ -59,7 +59,9 @@ test("the first page works when pasted", async () => {
     BITACORA_KEYRING: "keyring",
   };
   const paste = (command: string) => run("bash", ["-ec", command], { cwd: service.folder, env });
-  await paste(prepare.replace("npm install bitacora", `npm install --offline --no-audit --no-fund ${tarball}`));
+  const installation = 'npm --prefix "$CLONE/clients/typescript" ci\nnpm install "$CLONE/clients/typescript"\n';
+  assert.ok(prepare.endsWith(installation));
+  await paste(prepare.replace(installation, `npm install --offline --no-audit --no-fund ${tarball}`));
   const [agent = ""] = blocksOf("js");
   await writeFile(
     join(service.folder, "agent.mjs"),

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 
 /** Answers one request; `turn` counts from 0. */
-export type Handler = (request: IncomingMessage, response: ServerResponse, turn: number) => void;
+export type Handler = (request: IncomingMessage, response: ServerResponse, turn: number, body: string) => void;
 
 /** A stub and the requests that it got. */
 export interface Stub {
@@ -21,7 +21,7 @@ export async function startStub(test: TestContext, handler: Handler): Promise<St
     for await (const piece of request) body += piece;
     const turn =
       requests.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body }) - 1;
-    handler(request, response, turn);
+    handler(request, response, turn, body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   test.after(() => {

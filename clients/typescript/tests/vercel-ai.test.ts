@@ -92,3 +92,25 @@ test("a reviewed tool of the SDK runs once a person approves", async () => {
   await generating;
   assert.deepEqual(written, ["docs/b.md"]);
 });
+
+test("the SDK takes the pieces of a tool that makes them, and its outcome follows the last one", async () => {
+  const write = tool({
+    inputSchema: jsonSchema<{ path: string }>({ type: "object" }),
+    async *execute({ path }) {
+      yield `writing ${path}`;
+      yield `wrote ${path}`;
+    },
+  });
+  const client = service.client();
+  const tools = guardTools({ "fs.write": write }, { client, session: "ai-pieces", approvalWaitMs: 0 });
+  const model = modelThatWrites("src/a.ts", "secrets/key");
+  const { steps } = await generateText({ model, tools, prompt: "write", stopWhen: stepCountIs(2) });
+  const told = steps[0]?.content.flatMap((part) =>
+    part.type === "tool-result" ? [part.output] : part.type === "tool-error" ? [String(part.error)] : [],
+  );
+  assert.equal(told?.[0], "wrote src/a.ts");
+  assert.match(String(told?.[1]), /denied \(policy-deny\)/);
+  const types: string[] = [];
+  for await (const { event } of client.events({ session: "ai-pieces" })) types.push(event.type);
+  assert.equal(types.filter((type) => type === "tool.completed").length, 1);
+});

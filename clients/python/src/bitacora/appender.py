@@ -107,7 +107,7 @@ class Appender:
         while parts:
             part = parts.pop(0)
             try:
-                appended = self._connection.run(self._ledger.append_lines(b"".join(one.line for one in part)))
+                appended = self._connection.run(self._ledger.append_lines([one.line for one in part]))
             except ClientError as error:
                 if split := halves(part, error):
                     parts[:0] = split

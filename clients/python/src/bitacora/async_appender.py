@@ -88,7 +88,7 @@ class AsyncAppender:
         while parts:
             part = parts.pop(0)
             try:
-                steps = self._ledger.append_lines(b"".join(one.line for one in part))
+                steps = self._ledger.append_lines([one.line for one in part])
                 appended = await self._connection.run(steps)
             except ClientError as error:
                 if split := halves(part, error):

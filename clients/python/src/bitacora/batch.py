@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bitacora.errors import ClientError, ContentTooLarge, Refused
+from bitacora.event import EventLine
 from bitacora.limits import MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS
 
 F = TypeVar("F")
@@ -19,7 +20,7 @@ _OF_THE_WHOLE = ("unauthorized", "ledger-not-found", "method-not-allowed")
 class QueuedEvent(Generic[F]):
     """A waiting event, as its line of NDJSON, and the future of its caller."""
 
-    line: bytes
+    line: EventLine
     future: F
 
 
@@ -28,7 +29,7 @@ def take_batch(waiting: deque[QueuedEvent[F]]) -> list[QueuedEvent[F]]:
     batch: list[QueuedEvent[F]] = []
     size = 0
     while waiting and len(batch) < MAX_REQUEST_EVENTS:
-        size += len(waiting[0].line)
+        size += len(waiting[0].line.data)
         if batch and size > MAX_REQUEST_BYTES:
             break
         batch.append(waiting.popleft())
@@ -44,8 +45,8 @@ def halves(batch: list[QueuedEvent[F]], error: ClientError) -> list[list[QueuedE
     return [batch[:middle], batch[middle:]]
 
 
-def check_line(line: bytes) -> bytes:
+def check_line(line: EventLine) -> EventLine:
     """Returns a line that fits in a request."""
-    if len(line) > MAX_REQUEST_BYTES:
-        raise ContentTooLarge(f"an event of {len(line)} bytes; at most {MAX_REQUEST_BYTES} are taken")
+    if len(line.data) > MAX_REQUEST_BYTES:
+        raise ContentTooLarge(f"an event of {len(line.data)} bytes; at most {MAX_REQUEST_BYTES} are taken")
     return line

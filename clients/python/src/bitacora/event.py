@@ -70,9 +70,16 @@ class Event:
         return members
 
 
-def event_line(event: Event | Mapping[str, Any]) -> bytes:
+@dataclass(frozen=True)
+class EventLine:
+    """An event as a line of NDJSON, and the id that its receipt has to name."""
+
+    id: Any
+    data: bytes
+
+
+def event_line(event: Event | Mapping[str, Any]) -> EventLine:
     """Returns an event as a line of NDJSON. A mapping is a CloudEvent's JSON; without an ``id`` it gets one, which
     stays the same through all retries."""
-    if isinstance(event, Event):
-        return json_bytes(event.members()) + b"\n"
-    return json_bytes({"specversion": "1.0", "id": new_id(), **event}) + b"\n"
+    members = event.members() if isinstance(event, Event) else {"specversion": "1.0", "id": new_id(), **event}
+    return EventLine(members["id"], json_bytes(members) + b"\n")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,14 @@ from bitacora.appended import Appended
 from bitacora.approval import Approval
 from bitacora.call import Call
 from bitacora.decision import Decision
-from bitacora.event import Event, event_line
+from bitacora.event import Event, EventLine, event_line
 from bitacora.exchange import JSON, Pause, Request, Steps, json_bytes, once, query, repeated, segment, strange
 from bitacora.limits import ANSWER_PATIENCE_S, APPROVAL_PAUSE_S, MAX_RETRIES, MAX_WAIT_S, WAIT_MARGIN_S
 from bitacora.outcome import Outcome, OutcomeRecorded
 from bitacora.stored_event import EventFilter, Page, StoredEvent
 
 NDJSON = "application/x-ndjson"
+_RESOURCE = re.compile(r"[!-~]*")
 NEW_STREAM = 0
 """The expected version of a stream that has no event yet."""
 
@@ -46,19 +48,19 @@ class Ledger:
 
     def append(self, events: Iterable[Event | Mapping[str, Any]], expected_version: int | None) -> Steps[Appended]:
         """Appends events, as one atomic request."""
-        lines = b"".join(event_line(event) for event in events)
-        return (yield from self.append_lines(lines, expected_version))
+        return (yield from self.append_lines([event_line(event) for event in events], expected_version))
 
-    def append_lines(self, lines: bytes, expected_version: int | None = None) -> Steps[Appended]:
+    def append_lines(self, lines: Sequence[EventLine], expected_version: int | None = None) -> Steps[Appended]:
         """Appends events that are lines of NDJSON already."""
         headers = {"content-type": NDJSON}
         if expected_version == NEW_STREAM:
             headers["if-none-match"] = "*"
         elif expected_version is not None:
             headers["if-match"] = f'"v{expected_version}"'
-        answer = yield from repeated(self.post("events", lines, headers), self.retries)
+        answer = yield from repeated(self.post("events", b"".join(line.data for line in lines), headers), self.retries)
         appended = answer.read(Appended.read)
-        if len(appended.receipts) != lines.count(b"\n"):
+        # An answer that came for another request must not count for these events.
+        if [receipt.id for receipt in appended.receipts] != [line.id for line in lines]:
             raise strange()
         return appended
 
@@ -76,7 +78,10 @@ class Ledger:
         """Reports how a call ended."""
         request = self.post("outcome", json_bytes(outcome.members()), {"content-type": JSON})
         answer = yield from repeated(request, self.retries)
-        return answer.read(OutcomeRecorded.read)
+        recorded = answer.read(OutcomeRecorded.read)
+        if recorded.call != outcome.call:
+            raise strange()
+        return recorded
 
     def approval(self, approval: str) -> Steps[Approval]:
         """Returns an approval as it stands."""
@@ -127,5 +132,7 @@ class Ledger:
 
     def resource(self, resource: str) -> Steps[Any]:
         """Gets any other resource under the ledger, without a retry."""
+        if not _RESOURCE.fullmatch(resource):
+            raise ValueError("a resource with characters that an address has not; escape them")
         answer = yield from once(self.get(resource))
         return answer.json()

@@ -29,7 +29,7 @@ class ServiceUrl:
             path = text.removeprefix("unix:")
             if not path or "\0" in path:
                 raise refused
-            return ServiceUrl("http://localhost", path)
+            return ServiceUrl("http://localhost:80", path)
         try:
             parts = urlsplit(text)
             port = parts.port
@@ -58,7 +58,7 @@ class ServiceUrl:
     def host_and_port(self) -> tuple[str, int]:
         """The host, an IPv6 address without brackets, and the port."""
         host, _, port = self.authority.rpartition(":")
-        return host.removeprefix("[").removesuffix("]"), int(port or _DEFAULT_PORTS["http"])
+        return host.removeprefix("[").removesuffix("]"), int(port)
 
     def __str__(self) -> str:
         return self.origin if self.socket is None else f"unix:{self.socket}"

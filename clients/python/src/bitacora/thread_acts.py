@@ -31,14 +31,13 @@ class ThreadActs:
     """Makes the steps of the operations on checkpoints.
 
     Every request that records something has an id of its own and is repeated under it, so that it takes effect once.
-    A read asks for the head first, and waits for that position. Without it the service answers after 100 ms from a model that
-    is behind, as after a restart: an executor that resumes at an older checkpoint does its work twice.
+    A read is one request: the service answers it as of its head, which covers everything that was recorded before.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._seen = 0
-        """The last position that was recorded or seen here."""
+        """The last position that was recorded here."""
         self._lock = threading.Lock()
 
     def save(self, thread: str, new: NewCheckpoint) -> Steps[CheckpointRecorded]:
@@ -98,29 +97,24 @@ class ThreadActs:
         answer = yield from repeated(Request("DELETE", path, patience_s=self._ledger.patience_s), self._ledger.retries)
         return self._note(answer.read(CheckpointRecorded.read))
 
-    def get(
-        self, thread: str, checkpoint: str | None, namespace: str, *, is_listed: bool = False
-    ) -> Steps[FoundCheckpoint | None]:
-        """Returns a checkpoint, the newest if none is named; ``None`` where there is none.
-
-        One that a list has named just now ``is_listed``: the head is not asked for again.
-        """
-        if not is_listed:
-            yield from self._see_head()
+    def get(self, thread: str, checkpoint: str | None, namespace: str) -> Steps[FoundCheckpoint | None]:
+        """Returns a checkpoint, the newest if none is named; ``None`` where there is none."""
         chosen = query({"namespace": namespace or None, "checkpoint": checkpoint})
-        request = self._ledger.get(f"checkpoints/{segment(thread)}{chosen}", self._at_least())
+        request = self._ledger.get(f"checkpoints/{segment(thread)}{chosen}")
         try:
             answer = yield from repeated(request, self._ledger.retries)
         except Refused as refused:
             if refused.code == "no-such-checkpoint":
                 return None
             raise
-        return answer.read(FoundCheckpoint.read)
+        found = answer.read(FoundCheckpoint.read)
+        saved = found.saved
+        if (saved.thread, saved.namespace) != (thread, namespace) or checkpoint not in (None, saved.checkpoint):
+            raise strange()
+        return found
 
     def page(self, where: CheckpointFilter, after: str | None, limit: int | None) -> Steps[CheckpointPage]:
         """Lists checkpoints, one page."""
-        if after is None:
-            yield from self._see_head()
         chosen = query(
             {
                 "thread": where.thread,
@@ -131,7 +125,7 @@ class ThreadActs:
                 "limit": limit,
             }
         )
-        request = self._ledger.get(f"checkpoints{chosen}", self._at_least())
+        request = self._ledger.get(f"checkpoints{chosen}")
         answer = yield from repeated(request, self._ledger.retries)
         return answer.read(CheckpointPage.read)
 
@@ -184,22 +178,21 @@ class ThreadActs:
     def _act(
         self, thread: str, verb: str, about: CheckpointContext, body: dict[str, Any], splices: Splices
     ) -> Steps[CheckpointRecorded]:
+        seen = self._seen
         headers = {"content-type": JSON, **self._at_least()}
         body = {"id": new_id(), **about.members(), **body}
         request = self._ledger.post(f"checkpoints/{segment(thread)}:{verb}", splices.json_bytes(body), headers)
         answer = yield from repeated(request, self._ledger.retries)
-        return self._note(answer.read(CheckpointRecorded.read))
+        recorded = answer.read(CheckpointRecorded.read)
+        # A new record lies past everything seen before it was sent: anything else is the answer to another request.
+        if recorded.position <= seen and not recorded.is_repeated:
+            raise strange()
+        return self._note(recorded)
 
     def _note(self, recorded: CheckpointRecorded) -> CheckpointRecorded:
-        self._see(recorded.position)
-        return recorded
-
-    def _see_head(self) -> Steps[None]:
-        self._see((yield from self._ledger.head()))
-
-    def _see(self, position: int) -> None:
         with self._lock:
-            self._seen = max(self._seen, position)
+            self._seen = max(self._seen, recorded.position)
+        return recorded
 
     def _at_least(self) -> dict[str, str]:
         return {"ledger-min-position": str(self._seen)} if self._seen else {}

@@ -1,4 +1,4 @@
-"""LangGraph on Bitacora: checkpoint savers, and a gate around tools. It needs ``bitacora[langgraph]``."""
+"""LangGraph on Bitacora: checkpoint savers, and a gate around tools. It needs the extra ``langgraph``."""
 
 from bitacora.langgraph.async_saver import AsyncBitacoraSaver
 from bitacora.langgraph.saver import BitacoraSaver

@@ -57,7 +57,7 @@ class BitacoraSaver(BaseCheckpointSaver[int]):
         while left is None or left > 0:
             places, after = self._client.run(self._acts.page(config, filter, before, after))
             for place in places[:left]:
-                found = self._client.run(self._acts.get_tuple(self.serde, place, is_listed=True))
+                found = self._client.run(self._acts.get_tuple(self.serde, place))
                 if found is not None:
                     yield found
                     left = None if left is None else left - 1

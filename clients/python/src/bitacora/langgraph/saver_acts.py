@@ -61,12 +61,10 @@ class SaverActs:
                 thread, checkpoint, encode_writes(serde, writes, task, path), namespace, self._about
             )
 
-    def get_tuple(
-        self, serde: SerializerProtocol, config: RunnableConfig, *, is_listed: bool = False
-    ) -> Steps[CheckpointTuple | None]:
+    def get_tuple(self, serde: SerializerProtocol, config: RunnableConfig) -> Steps[CheckpointTuple | None]:
         """Returns the checkpoint that a configuration names, or the newest."""
         thread, namespace, checkpoint = place(config)
-        found = yield from self._threads.get(thread, checkpoint, namespace, is_listed=is_listed)
+        found = yield from self._threads.get(thread, checkpoint, namespace)
         return None if found is None else (yield from self._decoded(serde, found))
 
     def page(
@@ -135,7 +133,7 @@ class SaverActs:
         needed = set()
         checkpoint: str | None = newest.checkpoint
         while checkpoint is not None:
-            found = yield from self._threads.get(newest.thread, checkpoint, newest.namespace, is_listed=True)
+            found = yield from self._threads.get(newest.thread, checkpoint, newest.namespace)
             if found is None:
                 break
             needed.add((newest.namespace, checkpoint))
