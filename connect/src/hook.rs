@@ -63,7 +63,7 @@ impl HookExit {
     }
 }
 
-/// Runs a hook of a harness: `claude --connection FILE [--enforce]`, with the harness's input.
+/// Runs a hook of a harness: `claude --connection FILE [--gate] [--enforce]`, with the harness's input.
 #[must_use]
 pub fn run_hook(
     arguments: &[OsString],
@@ -163,6 +163,9 @@ impl HookRun {
         let (token, answer_key) = (connection.token()?, connection.answer_key()?);
         let dialect = arguments.dialect;
         let input = dialect.read(&body)?;
+        if arguments.gate && arguments.enforce && !matches!(input.event, HookEvent::BeforeTool(_)) {
+            return Err(HookFailure::NoCall);
+        }
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| HookFailure::Process(error.to_string()))?;
         Ok(Self {
