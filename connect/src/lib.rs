@@ -9,6 +9,7 @@ mod error;
 mod hook;
 mod install;
 mod limits;
+mod losses;
 mod places;
 mod settings_file;
 mod spool;
@@ -18,7 +19,9 @@ mod watch_unit;
 
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
-pub use hook::{Delivered, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook};
+pub use hook::{
+    Delivered, DeliveryPlace, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook,
+};
 pub use install::{Disconnected, HookProgram, InstallError, install, marker, uninstall};
 pub use places::Places;
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};

@@ -36,3 +36,13 @@ pub(crate) const MAX_UNIT_BYTES: u64 = 64 * 1024;
 pub(crate) const MAX_CONNECTIONS: usize = 1_000;
 /// The most bytes of a settings file.
 pub(crate) const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;
+/// The most bytes of an input that are read for its digest, if it is too long to be posted.
+pub(crate) const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
+/// The most characters of a name in the trace of an input.
+pub(crate) const MAX_TRACE_NAME_CHARS: usize = 100;
+/// The most marks of lost inputs.
+pub(crate) const MAX_LOSSES: usize = 10_000;
+/// The most marks that one event tells of.
+pub(crate) const LOSSES_OF_AN_EVENT: usize = 1_000;
+/// The time in which a hook that ends by its deadline marks that.
+pub(crate) const MARK_PATIENCE: Duration = Duration::from_millis(200);

@@ -1,6 +1,7 @@
 //! Spools and settings: what a thief, a full spool, a killed process and a user in between do to them.
 
 mod impostors;
+mod traces;
 
 use std::fs;
 use std::io::Cursor;

@@ -353,6 +353,9 @@ fn report(
     if let Some(version) = published {
         context.say(format_args!("policy     none was there: registered the starter's tools, activated its policy as version {version}"))?;
     }
+    if target.dialect == Dialect::Codex {
+        context.say("stdin      Codex runs no hook for input to a running program; `codex features disable unified_exec_tty` keeps agents from typing there")?;
+    }
     let name = &connection.harness;
     context.say(format_args!(
         "next       start a new session of {name}, then `bitacora calls`; `bitacora doctor {name}` checks it"

@@ -22,6 +22,9 @@ use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
 use crate::terminal::table::{Cell, Row, TextTable, cells, to_the_second};
 
+/// The feature of Codex by which a command gets a terminal that its agent can type into.
+const CODEX_TYPING: &str = "unified_exec_tty";
+
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
     /// The harness. [default: every connected one of this user]
@@ -91,6 +94,7 @@ struct Examination<'a> {
 impl Examination<'_> {
     fn all(mut self) -> Result<(), CommandError> {
         self.harness();
+        self.typing();
         self.settings();
         self.program();
         self.spool();
@@ -119,6 +123,21 @@ impl Examination<'_> {
                 Some(format!("install {program}, or mend PATH")),
             ),
         }
+    }
+
+    /// Says whether agents of Codex can type into running programs: no hook runs for that.
+    fn typing(&mut self) {
+        if self.target.dialect != Dialect::Codex {
+            return;
+        }
+        let Some(features) = output_of(program_of(Dialect::Codex), &["features", "list"]) else { return };
+        let feature = features.lines().find(|line| line.split_whitespace().next() == Some(CODEX_TYPING));
+        if feature.is_some_and(|line| line.split_whitespace().last() == Some("false")) {
+            return self.add("typing", "agents cannot type into running programs", None);
+        }
+        let found = "agents can type into running programs, and no hook runs for it";
+        let remedy = format!("codex features disable {CODEX_TYPING}");
+        self.add("typing", found, self.connection.enforce.then_some(remedy));
     }
 
     fn settings(&mut self) {
@@ -261,13 +280,18 @@ fn program_of(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Asks a program for its version.
-fn version_of(program: &str) -> Option<String> {
+/// Returns the output of a program on the path.
+fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     let path = env::var_os("PATH")?;
     let file = env::split_paths(&path).map(|folder| folder.join(program)).find(|file| Path::is_file(file))?;
     let output =
-        Command::new(file).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
+        Command::new(file).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Asks a program for its version.
+fn version_of(program: &str) -> Option<String> {
+    let text = output_of(program, &["--version"])?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.chars().take(80).collect())
 }
