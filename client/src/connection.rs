@@ -25,7 +25,7 @@ use crate::error::{ClientError, Refusal};
 use crate::ledger_doubt::{LEDGER_DOUBT, LedgerDoubt};
 use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
 use crate::service_url::ServiceUrl;
-use crate::signature_fields::{CONTENT_DIGEST, SignatureFields};
+use crate::signature_fields::{AskedRequest, CONTENT_DIGEST, SignatureFields};
 use crate::token::Token;
 
 /// A byte stream in both directions.
@@ -96,8 +96,8 @@ impl Connection {
         self.ask(request, body).await?.whole().await
     }
 
-    /// Posts a body and takes the whole answer, if the holder of this Ed25519 key signed it for this request. A refusal is believed
-    /// on the same condition.
+    /// Posts a body and takes the whole answer, if the holder of this Ed25519 key signed it for this request and this token. A refusal
+    /// is believed on the same condition.
     pub async fn post_signed(
         &mut self,
         path: &str,
@@ -105,17 +105,32 @@ impl Connection {
         body: Bytes,
         key: &[u8; 32],
     ) -> Result<Bytes, ClientError> {
+        let request = Request::builder().method(Method::POST).header(CONTENT_TYPE, content_type);
+        self.ask_signed(&Method::POST, path, request, body, key).await
+    }
+
+    /// Gets a resource, and takes the whole answer on the condition of [`Self::post_signed`].
+    pub async fn get_signed(&mut self, path: &str, key: &[u8; 32]) -> Result<Bytes, ClientError> {
+        let request = Request::builder().header(ACCEPT, "application/json");
+        self.ask_signed(&Method::GET, path, request, Bytes::new(), key).await
+    }
+
+    async fn ask_signed(
+        &mut self,
+        method: &Method,
+        path: &str,
+        request: Builder,
+        body: Bytes,
+        key: &[u8; 32],
+    ) -> Result<Bytes, ClientError> {
         let digest = body_digest(&body);
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(path)
-            .header(CONTENT_TYPE, content_type)
-            .header(CONTENT_DIGEST, &digest);
-        let answer = self.send(request, body).await?;
+        let authorization = self.token.as_ref().and_then(Token::header);
+        let answer = self.send(request.uri(path).header(CONTENT_DIGEST, &digest), body).await?;
         let (status, retry_after) = (answer.status(), retry_after(&answer));
         let signature = SignatureFields::of(answer.headers());
         let body = self.pieces(answer).whole().await?;
-        let verified = signature.verify(key, path, &digest, status, &body);
+        let asked = AskedRequest { method, path, digest: &digest, authorization: authorization.as_ref() };
+        let verified = signature.verify(key, &asked, status, &body);
         verified.map_err(|why| ClientError::Unsigned { url: self.url.clone(), why })?;
         if status.is_success() { Ok(body) } else { Err(refusal_of(&self.url, status, retry_after, &body)) }
     }

@@ -1,7 +1,7 @@
 //! The fields by which an answer is signed for one request.
 
 use bitacora_formats::{AnswerSignature, AnswerSignatureError, SignedExchange, verify_answer};
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 
 /// The digest of a body (RFC 9530).
@@ -26,24 +26,33 @@ impl SignatureFields {
         }
     }
 
-    /// Checks that the holder of the key signed this answer to a POST of a body with this digest.
+    /// Checks that the holder of the key signed this answer to the request.
     pub(crate) fn verify(
         &self,
         key: &[u8; 32],
-        path_and_query: &str,
-        request_digest: &str,
+        request: &AskedRequest<'_>,
         status: StatusCode,
         body: &[u8],
     ) -> Result<(), AnswerSignatureError> {
-        let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let (path, query) = request.path.split_once('?').unwrap_or((request.path, ""));
         let exchange = SignedExchange {
-            method: Method::POST.as_str(),
+            method: request.method.as_str(),
             path,
             query,
-            request_digest: Some(request_digest),
+            request_digest: request.digest,
+            authorization: request.authorization.and_then(|value| value.to_str().ok()),
             status: status.as_u16(),
             answer_digest: &self.digest,
         };
         verify_answer(key, &exchange, body, &self.signature)
     }
+}
+
+/// The parts of a request that the signature of its answer covers.
+pub(crate) struct AskedRequest<'a> {
+    pub(crate) method: &'a Method,
+    /// Path and query.
+    pub(crate) path: &'a str,
+    pub(crate) digest: &'a str,
+    pub(crate) authorization: Option<&'a HeaderValue>,
 }

@@ -105,6 +105,9 @@ pub enum HookFailure {
     /// The harness's input is no hook's.
     #[error(transparent)]
     Hook(#[from] HookError),
+    /// The hook before calls was told of something else.
+    #[error("found an event that is no call before it runs; the harness may be of a later version")]
+    NoCall,
     /// The service did not answer, or refused.
     #[error(transparent)]
     Client(#[from] ClientError),

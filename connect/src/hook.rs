@@ -12,7 +12,9 @@
 
 mod arguments;
 mod delivery;
+mod input_body;
 mod open_calls;
+mod trace;
 mod transcript;
 
 use std::ffi::OsString;
@@ -25,20 +27,28 @@ use bitacora_api::ProblemAnswer;
 use bitacora_api::paths::percent_encoded;
 use bitacora_client::{ClientError, Connection as ServiceConnection, Token};
 use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict, NO_OPINION};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 pub use self::arguments::HookArguments;
-pub use self::delivery::{Delivered, deliver_before, deliver_spooled};
+pub use self::delivery::{Delivered, DeliveryPlace, deliver_before, deliver_spooled};
+use self::input_body::InputBody;
 use self::open_calls::OpenCalls;
+use self::trace::{LostInput, trace_path};
 use crate::connection::Connection;
-use crate::error::HookFailure;
+use crate::error::{HookFailure, SpoolError};
 use crate::limits::{
-    DECISION_PATIENCE, END_PATIENCE, MAX_HOLD, MAX_INPUT_BYTES, PREPARE_PATIENCE, REPORT_PATIENCE,
+    DECISION_PATIENCE, END_PATIENCE, MARK_PATIENCE, MAX_HOLD, MAX_INPUT_BYTES, PREPARE_PATIENCE,
+    REPORT_PATIENCE,
 };
+use crate::losses::{LossReason, Losses};
 use crate::spool::Spool;
 
 /// The type of what is posted.
 const JSON: &str = "application/json";
+/// The signal of a file that would grow past the process's limit, on Linux and macOS.
+const FILE_SIZE_SIGNAL: i32 = 25;
 /// The exit code that blocks a call in every harness.
 const BLOCKED: u8 = 2;
 
@@ -63,7 +73,7 @@ impl HookExit {
     }
 }
 
-/// Runs a hook of a harness: `claude --connection FILE [--enforce]`, with the harness's input.
+/// Runs a hook of a harness: `claude --connection FILE [--gate] [--enforce]`, with the harness's input.
 #[must_use]
 pub fn run_hook(
     arguments: &[OsString],
@@ -86,13 +96,18 @@ pub fn run_hook(
     if let Err(error) = spawned {
         return failed(HookFailure::Process(error.to_string()));
     }
-    let mut patience = PREPARE_PATIENCE;
+    let (mut patience, mut losses) = (PREPARE_PATIENCE, None);
     loop {
         match heard.recv_timeout(patience) {
-            Ok(HookStep::Prepared { longest }) => patience = longest.saturating_add(END_PATIENCE),
+            Ok(HookStep::Prepared { longest, losses: marks }) => {
+                (patience, losses) = (longest.saturating_add(END_PATIENCE), Some(marks));
+            }
             Ok(HookStep::Ended(exit)) => return exit,
             Ok(HookStep::Failed(failure)) => return failed(failure),
-            Err(RecvTimeoutError::Timeout) => return failed(HookFailure::Late(patience.as_secs())),
+            Err(RecvTimeoutError::Timeout) => {
+                mark_late(losses);
+                return failed(HookFailure::Late(patience.as_secs()));
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 return failed(HookFailure::Process("it ended by a fault".to_owned()));
             }
@@ -105,9 +120,37 @@ enum HookStep {
     /// Input and connection are read. The rest takes this long at most.
     Prepared {
         longest: Duration,
+        /// The marks of the connection's losses.
+        losses: Losses,
     },
     Ended(HookExit),
     Failed(HookFailure),
+}
+
+/// Marks that a hook ended by its deadline. The disk may be what it waits for, so a thread of its own does it.
+fn mark_late(losses: Option<Losses>) {
+    let (done, marked) = channel();
+    let spawned = losses.map(|losses| {
+        thread::Builder::new().spawn(move || {
+            losses.mark(LossReason::Late);
+            let _unheard = done.send(());
+        })
+    });
+    if matches!(spawned, Some(Ok(_))) {
+        let _in_time = marked.recv_timeout(MARK_PATIENCE);
+    }
+}
+
+/// Returns the loop that the service is asked in. From here on a file that would grow past the process's limit is an error of its
+/// writing, and no more the end of the process.
+fn event_loop() -> Result<Runtime, HookFailure> {
+    let failed = |error: std::io::Error| HookFailure::Process(error.to_string());
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+    let entered = runtime.enter();
+    // Where the signal has no number, it is not heard, as before.
+    let _heard = signal(SignalKind::from_raw(FILE_SIZE_SIGNAL));
+    drop(entered);
+    Ok(runtime)
 }
 
 /// Does the work of a hook, and tells its steps. Nobody hears them after the process's time.
@@ -117,10 +160,13 @@ fn work(
     variable: &impl Fn(&str) -> Option<String>,
     steps: &Sender<HookStep>,
 ) {
-    let last = match HookRun::prepare(arguments, input, variable) {
-        Ok(run) => {
-            let _heard = steps.send(HookStep::Prepared { longest: run.longest() });
-            HookStep::Ended(run.finish())
+    let prepared =
+        event_loop().and_then(|runtime| Ok((runtime, HookRun::prepare(arguments, input, variable)?)));
+    let last = match prepared {
+        Ok((runtime, run)) => {
+            let losses = Losses::of(&run.connection.state);
+            let _heard = steps.send(HookStep::Prepared { longest: run.longest(), losses });
+            HookStep::Ended(run.finish(&runtime))
         }
         Err(failure) => HookStep::Failed(failure),
     };
@@ -135,7 +181,7 @@ struct HookRun {
     token: Token,
     answer_key: [u8; 32],
     /// The input as the harness wrote it.
-    body: Vec<u8>,
+    body: InputBody,
     input: HookInput,
     /// The call's id, where the harness names none.
     call: Option<String>,
@@ -153,24 +199,38 @@ impl HookRun {
         variable: &impl Fn(&str) -> Option<String>,
     ) -> Result<Self, HookFailure> {
         let arguments = HookArguments::parse(arguments)?;
-        let mut body = Vec::new();
-        let most = MAX_INPUT_BYTES.saturating_add(1);
-        let read = input.take(most).read_to_end(&mut body)?;
-        if u64::try_from(read).unwrap_or(u64::MAX) > MAX_INPUT_BYTES {
-            return Err(HookFailure::InputTooLong(MAX_INPUT_BYTES));
-        }
+        let body = InputBody::read(input, !arguments.enforce)?;
         let connection = Connection::load(&arguments.connection)?;
         let (token, answer_key) = (connection.token()?, connection.answer_key()?);
         let dialect = arguments.dialect;
-        let input = dialect.read(&body)?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| HookFailure::Process(error.to_string()))?;
+        let delivery = hex::encode(random);
+        let read = match body.is_whole() {
+            true => dialect.read(&body.bytes).map_err(HookFailure::from),
+            false => Err(HookFailure::InputTooLong(MAX_INPUT_BYTES)),
+        };
+        let input = match read {
+            Ok(input) => input,
+            Err(failure) => {
+                // A blocked call needs no trace: it does not run.
+                if !arguments.enforce {
+                    let spool = Spool::of(&connection.state, &token);
+                    let reason = failure.to_string();
+                    let _marked = leave_trace(&spool, &connection, &delivery, &body, &reason);
+                }
+                return Err(failure);
+            }
+        };
+        if arguments.gate && arguments.enforce && !matches!(input.event, HookEvent::BeforeTool(_)) {
+            return Err(HookFailure::NoCall);
+        }
         Ok(Self {
             enforce: arguments.enforce,
             call: OpenCalls::of(&connection.state).id_for(&input),
             model: input.transcript.as_deref().and_then(transcript::model).filter(|_| input.model.is_none()),
             interactive: is_interactive(dialect, variable),
-            delivery: hex::encode(random),
+            delivery,
             dialect,
             connection,
             token,
@@ -180,14 +240,8 @@ impl HookRun {
         })
     }
 
-    fn finish(self) -> HookExit {
-        let answered = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(|error| HookFailure::Process(error.to_string()))
-            .and_then(|runtime| runtime.block_on(self.ask_in_time()));
-        match answered {
+    fn finish(self, runtime: &Runtime) -> HookExit {
+        match runtime.block_on(self.ask_in_time()) {
             Ok(output) => HookExit::passed(output),
             Err(failure) => self.without_answer(&failure),
         }
@@ -203,9 +257,15 @@ impl HookRun {
         }
         let outlook = match failure {
             HookFailure::Client(ClientError::Refused(refusal)) if is_final(&refusal.problem) => {
-                "the service will not take the event later either".to_owned()
+                let reason = format!("the service refuses it ({})", refusal.problem.code);
+                match leave_trace(&self.spool(), &self.connection, &self.delivery, &self.body, &reason) {
+                    Ok(()) => {
+                        "the service will not take the event; a trace of it is delivered later".to_owned()
+                    }
+                    Err(lost) => format!("the event is lost: {lost}"),
+                }
             }
-            _ => match self.spool().keep(&self.path(Duration::ZERO), &self.body) {
+            _ => match self.spool().keep(&self.path(Duration::ZERO), &self.body.bytes) {
                 Ok(()) => "the event is delivered later".to_owned(),
                 Err(lost) => format!("the event is lost: {lost}"),
             },
@@ -236,7 +296,8 @@ impl HookRun {
     /// Asks the service, and asks again while a person is waited for.
     async fn ask(&self) -> Result<String, HookFailure> {
         let mut service = ServiceConnection::new(self.connection.service()?, Some(self.token.clone()));
-        deliver_before(&self.spool(), &mut service, &self.answer_key).await;
+        let place = DeliveryPlace { ledger: &self.connection.ledger, answer_key: Some(&self.answer_key) };
+        deliver_before(&self.spool(), &mut service, place).await;
         let mut left = self.longest_hold();
         loop {
             let hold = left.min(MAX_HOLD);
@@ -268,7 +329,7 @@ impl HookRun {
         patience: Duration,
     ) -> Result<String, HookFailure> {
         let path = self.path(hold);
-        let body = self.body.clone().into();
+        let body = self.body.bytes.clone().into();
         let asked = service.post_signed(&path, JSON, body, &self.answer_key);
         let answered =
             timeout(patience, asked).await.map_err(|_| HookFailure::Late(patience.as_secs()))??;
@@ -296,6 +357,26 @@ impl HookRun {
         }
         path
     }
+}
+
+/// Spools the event that tells of an input which nobody records.
+fn leave_trace(
+    spool: &Spool,
+    connection: &Connection,
+    delivery: &str,
+    body: &InputBody,
+    reason: &str,
+) -> Result<(), SpoolError> {
+    let digest = body.digest();
+    let lost = LostInput {
+        id: delivery,
+        harness: &connection.harness,
+        body: &body.bytes,
+        bytes: body.length,
+        sha256: digest.as_deref(),
+        reason,
+    };
+    spool.keep(&trace_path(&connection.ledger), &lost.event())
 }
 
 /// Returns `true` if the harness says that a person sits before it.

@@ -248,8 +248,8 @@ pub fn marker(file: &Path) -> String {
     format!("{} {}", HookArguments::CONNECTION, quoted(file))
 }
 
-/// The command that a harness hands to a shell. Where calls are enforced, whatever keeps the program from running, such as its
-/// absence or a signal, ends in the exit code that blocks.
+/// The commands that a harness hands to a shell. Where calls are enforced, whatever keeps the gate's program from running, such as
+/// its absence or a signal, ends in the exit code that blocks. Hooks that only record block nothing.
 pub(crate) fn hook_entry(
     connection: &Connection,
     dialect: Dialect,
@@ -257,13 +257,15 @@ pub(crate) fn hook_entry(
     file: &Path,
 ) -> HookEntry {
     let marker = marker(file);
-    let mut command = format!("{} {} {marker}", program.command(), dialect.name());
+    let report_command = format!("{} {} {marker}", program.command(), dialect.name());
+    let mut gate_command = format!("{report_command} {}", HookArguments::GATE);
     if connection.enforce {
-        command.push_str(&format!(" {} || exit 2", HookArguments::ENFORCE));
+        gate_command.push_str(&format!(" {} || exit 2", HookArguments::ENFORCE));
     }
     let gate = DECISION_PATIENCE.as_secs().saturating_add(connection.wait_s);
     HookEntry {
-        command,
+        gate_command,
+        report_command,
         marker,
         gate_timeout_s: gate.saturating_add(HARNESS_MARGIN.as_secs()),
         report_timeout_s: REPORT_PATIENCE.saturating_add(HARNESS_MARGIN).as_secs(),

@@ -13,6 +13,7 @@ mod hook;
 mod install;
 mod limits;
 mod lock;
+mod losses;
 mod pending_token;
 mod places;
 mod program_version;
@@ -27,14 +28,16 @@ pub use conflict::{ConflictError, refuse_conflict};
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
 pub use examination::{OtherSettings, examine_other_settings, examine_settings};
-pub use hook::{Delivered, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook};
+pub use hook::{
+    Delivered, DeliveryPlace, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook,
+};
 pub use install::{
     Credentials, Disconnected, HookProgram, InstallError, Installed, Preparation, install, marker, uninstall,
 };
 pub use lock::ConnectLock;
 pub use pending_token::PendingToken;
 pub use places::Places;
-pub use program_version::{ProgramFault, version_of};
+pub use program_version::{ProgramFault, output_of, version_of};
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};
 pub use spool::{Spool, SpoolCounts};
 pub use spool_contents::SpoolContents;

@@ -40,9 +40,19 @@ pub(crate) const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// The time between two looks at a lock or a process.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(25);
-/// The time in which a program has to answer its version.
+/// The time in which a program has to answer its version or settings.
 pub(crate) const VERSION_PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of such an answer that are read.
-pub(crate) const MAX_VERSION_BYTES: u64 = 4 * 1024;
+pub(crate) const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 /// The most bytes of a note of a token that is being made.
 pub(crate) const MAX_NOTE_BYTES: u64 = 64 * 1024;
+/// The most bytes of an input that are read for its digest, if it is too long to be posted.
+pub(crate) const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
+/// The most characters of a name in the trace of an input.
+pub(crate) const MAX_TRACE_NAME_CHARS: usize = 100;
+/// The most marks of lost inputs.
+pub(crate) const MAX_LOSSES: usize = 10_000;
+/// The most marks that one event tells of.
+pub(crate) const LOSSES_OF_AN_EVENT: usize = 1_000;
+/// The time in which a hook that ends by its deadline marks that.
+pub(crate) const MARK_PATIENCE: Duration = Duration::from_millis(200);

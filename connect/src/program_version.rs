@@ -1,4 +1,4 @@
-//! The version that a program answers, within a time.
+//! The output of a program that is asked for its version or settings, within a time.
 
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
-use crate::limits::{LOCK_POLL, MAX_VERSION_BYTES, VERSION_PATIENCE};
+use crate::limits::{LOCK_POLL, MAX_OUTPUT_BYTES, VERSION_PATIENCE};
 
 /// The permissions with which somebody may run a file.
 const EXECUTABLE: u32 = 0o111;
@@ -25,8 +25,8 @@ pub enum ProgramFault {
     /// It does not run.
     #[error("it does not run: {0}")]
     Run(#[from] io::Error),
-    /// It answers nothing.
-    #[error("it answers no version")]
+    /// It answers nothing, or fails.
+    #[error("it answers nothing, or fails")]
     Silent,
     /// It does not answer in time.
     #[error("it does not answer within {} s", VERSION_PATIENCE.as_secs())]
@@ -38,6 +38,16 @@ pub enum ProgramFault {
 /// # Errors
 /// It gives none.
 pub fn version_of(program: &Path) -> Result<String, ProgramFault> {
+    let text = output_of(program, &["--version"])?;
+    let line = text.lines().next().map(str::trim).filter(|line| !line.is_empty());
+    line.map(|line| line.chars().take(80).collect()).ok_or(ProgramFault::Silent)
+}
+
+/// Runs a program and returns what it writes.
+///
+/// # Errors
+/// It does not run, fails, or takes too long.
+pub fn output_of(program: &Path, arguments: &[&str]) -> Result<String, ProgramFault> {
     let metadata = std::fs::metadata(program).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ProgramFault::Missing,
         _ => ProgramFault::Run(error),
@@ -46,7 +56,7 @@ pub fn version_of(program: &Path) -> Result<String, ProgramFault> {
         return Err(ProgramFault::NotExecutable);
     }
     let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let began = Instant::now();
     let mut child = loop {
         match command.spawn() {
@@ -64,7 +74,7 @@ pub fn version_of(program: &Path) -> Result<String, ProgramFault> {
     let (tell, told) = channel();
     thread::spawn(move || {
         let mut text = Vec::new();
-        let read = output.take(MAX_VERSION_BYTES).read_to_end(&mut text);
+        let read = output.take(MAX_OUTPUT_BYTES).read_to_end(&mut text);
         // If nobody waits any more, nobody has to know.
         let _unheard = tell.send(read.map(|_| text));
     });
@@ -74,14 +84,13 @@ pub fn version_of(program: &Path) -> Result<String, ProgramFault> {
     }
     let status = child.try_wait()?;
     if status.is_none() {
-        // It was asked for its version alone.
+        // It was asked a question alone.
         child.kill()?;
         child.wait()?;
     }
     let (Ok(text), Some(status)) = (answered, status) else { return Err(ProgramFault::Late) };
-    let text = String::from_utf8_lossy(&text?).into_owned();
-    match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
-        Some(line) if status.success() => Ok(line.chars().take(80).collect()),
-        _ => Err(ProgramFault::Silent),
+    if !status.success() {
+        return Err(ProgramFault::Silent);
     }
+    Ok(String::from_utf8_lossy(&text?).into_owned())
 }

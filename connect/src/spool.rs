@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use crate::connection::{make_private_folder, write_private};
 use crate::error::SpoolError;
 use crate::limits::{MAX_SPOOL_BYTES, MAX_SPOOL_FILES};
+use crate::losses::{LossReason, Losses};
 
 /// The first bytes of a spooled file, with its version.
 const MAGIC: &[u8; 8] = b"BTSPOOL1";
@@ -33,6 +34,7 @@ const SUFFIX: &str = ".hook";
 pub struct Spool {
     folder: PathBuf,
     key: Zeroizing<[u8; 32]>,
+    losses: Losses,
 }
 
 /// An input that waits for the service.
@@ -58,7 +60,12 @@ impl Spool {
     #[must_use]
     pub fn of(state: &Path, token: &Token) -> Self {
         let key = blake3::derive_key(KEY_CONTEXT, token.reveal().as_bytes());
-        Self { folder: state.join("spool"), key: Zeroizing::new(key) }
+        Self { folder: state.join("spool"), key: Zeroizing::new(key), losses: Losses::of(state) }
+    }
+
+    /// Returns the marks of inputs that are kept nowhere.
+    pub(crate) fn losses(&self) -> &Losses {
+        &self.losses
     }
 
     /// Counts what waits.
@@ -78,8 +85,16 @@ impl Spool {
     /// Keeps an input. Returned `Ok` ⇒ a later delivery brings it to the path.
     ///
     /// # Errors
-    /// The spool is full, or its folder cannot be written; the input is lost.
+    /// The spool is full, or its folder cannot be written; the input is lost, and a mark of that stays where it can be made.
     pub fn keep(&self, path: &str, body: &[u8]) -> Result<(), SpoolError> {
+        let kept = self.write(path, body);
+        if kept.is_err() {
+            self.losses.mark(LossReason::Spool);
+        }
+        kept
+    }
+
+    fn write(&self, path: &str, body: &[u8]) -> Result<(), SpoolError> {
         let counts = self.counts()?;
         let redacted = Redactor::new().redact_json(body).map(|(json, _)| json);
         let body = String::from_utf8_lossy(redacted.as_deref().unwrap_or(body)).into_owned();

@@ -2,6 +2,7 @@
 
 mod impostors;
 mod replacing;
+mod traces;
 
 use std::fs;
 use std::io::Cursor;
@@ -253,6 +254,37 @@ fn whatever_fails_blocks_a_call_in_enforce_and_lets_it_run_in_observe() {
         assert!(enforced.stderr.to_lowercase().starts_with("bitacora"), "{}", enforced.stderr);
         let observed = hook(arguments, input);
         assert_eq!((observed.code, observed.stdout.as_str()), (0, "{}"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_gate_lets_nothing_pass_that_is_no_call_it_knows() {
+    let folder = tempdir().unwrap();
+    let (_, file) = installed(&folder);
+    let gate = ["claude", "--connection", file.to_str().unwrap(), "--gate"];
+    for event in ["pretooluse", "PreToolUse ", "BeforeTool", "PermissionRequest", "PostToolUse", "Stop"] {
+        let input = String::from_utf8_lossy(BEFORE).replace("PreToolUse", event);
+        let enforced = hook(&[gate.as_slice(), &["--enforce"]].concat(), input.as_bytes());
+        assert_eq!((enforced.code, enforced.stdout.as_str()), (2, ""), "{event}");
+        assert_eq!(hook(&gate, input.as_bytes()).code, 0, "{event}");
+    }
+}
+
+#[test]
+fn only_the_hook_before_calls_is_a_gate_in_the_settings_of_every_harness() {
+    let gates = ["PreToolUse", "BeforeTool", "preToolUse"];
+    for dialect in Dialect::ALL {
+        let folder = tempdir().unwrap();
+        let file = folder.path().join("connections/c.json");
+        let program = HookProgram::Small("/usr/bin/bitacora-hook".into());
+        let connection = install(connection(&folder), &file, dialect, &program).unwrap();
+        let settings: serde_json::Value = serde_json::from_str(&connection.written).unwrap();
+        for (event, entries) in settings["hooks"].as_object().unwrap() {
+            let is_gate = entries.to_string().contains("--gate --enforce || exit 2");
+            assert_eq!(is_gate, gates.contains(&event.as_str()), "{dialect} {event}");
+            assert!(is_gate || !entries.to_string().contains("exit 2"), "{dialect} {event}");
+            assert!(is_gate || !entries.to_string().contains("--enforce"), "{dialect} {event}");
+        }
     }
 }
 

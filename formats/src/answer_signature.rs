@@ -1,12 +1,13 @@
 //! The signature of an answer: RFC 9421 (HTTP message signatures) with Ed25519, over the answer and the request that it answers.
 //!
 //! A hook process obeys an answer only if the ledger signed it, so no other program can take the service's port and allow
-//! calls. Layout: `docs/formats/answer_signature.md`.
+//! calls. The request's token is covered, so nobody hands on an answer that another caller got. Layout: `docs/formats/answer_signature.md`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::{KeyUse, Secret, derive};
 
@@ -38,7 +39,7 @@ pub enum AnswerSignatureError {
 }
 
 /// A request and the answer to it, as the signature covers them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct SignedExchange<'a> {
     /// The request's method.
     pub method: &'a str,
@@ -47,7 +48,9 @@ pub struct SignedExchange<'a> {
     /// The query without `?`; empty where there is none.
     pub query: &'a str,
     /// The request's `Content-Digest` field, [`body_digest`] of its body.
-    pub request_digest: Option<&'a str>,
+    pub request_digest: &'a str,
+    /// The request's `Authorization` field, if it has one. It is hashed, and not sent with the answer.
+    pub authorization: Option<&'a str>,
     /// The answer's status.
     pub status: u16,
     /// The answer's `Content-Digest` field.
@@ -57,22 +60,24 @@ pub struct SignedExchange<'a> {
 impl SignedExchange<'_> {
     /// Returns the covered components, in the order in which they are signed.
     fn components(&self) -> &'static str {
-        match self.request_digest {
+        match self.authorization {
             Some(_) => {
+                r#"("@status" "content-digest" "@method";req "@path";req "@query";req "content-digest";req "authorization";req)"#
+            }
+            None => {
                 r#"("@status" "content-digest" "@method";req "@path";req "@query";req "content-digest";req)"#
             }
-            None => r#"("@status" "content-digest" "@method";req "@path";req "@query";req)"#,
         }
     }
 
     /// Returns the signature base, the bytes that are signed.
-    fn base(&self, parameters: &str) -> String {
-        let Self { method, path, query, request_digest, status, answer_digest } = self;
-        let mut base = format!(
-            "\"@status\": {status}\n\"content-digest\": {answer_digest}\n\"@method\";req: {method}\n\"@path\";req: {path}\n\"@query\";req: ?{query}\n"
-        );
-        if let Some(digest) = request_digest {
-            base.push_str(&format!("\"content-digest\";req: {digest}\n"));
+    fn base(&self, parameters: &str) -> Zeroizing<String> {
+        let Self { method, path, query, request_digest, authorization, status, answer_digest } = self;
+        let mut base = Zeroizing::new(format!(
+            "\"@status\": {status}\n\"content-digest\": {answer_digest}\n\"@method\";req: {method}\n\"@path\";req: {path}\n\"@query\";req: ?{query}\n\"content-digest\";req: {request_digest}\n"
+        ));
+        if let Some(authorization) = authorization {
+            base.push_str(&format!("\"authorization\";req: {authorization}\n"));
         }
         base.push_str(&format!("\"@signature-params\": {parameters}"));
         base

@@ -13,9 +13,11 @@ use crate::settings_form::read_strictly;
 /// The entries that a harness's settings get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookEntry {
-    /// The command that the harness runs.
-    pub command: String,
-    /// A part of the command that no other entry has.
+    /// The command of the hook before a call, which waits for a verdict.
+    pub gate_command: String,
+    /// The command of the other hooks.
+    pub report_command: String,
+    /// A part of both commands that no other entry has.
     pub marker: String,
     /// The harness's timeout of the hook before a call, seconds.
     pub gate_timeout_s: u64,
@@ -135,7 +137,7 @@ impl Dialect {
     /// The harness may read them otherwise than we do, or would not run the hooks.
     pub fn with_hooks(self, settings: &str, entry: &HookEntry) -> Result<String, SettingsError> {
         read_strictly(self, settings)?;
-        if self == Self::Gemini && entry.command.contains('$') {
+        if self == Self::Gemini && entry.gate_command.contains('$') {
             return Err(SettingsError::Variable(self.program()));
         }
         let written = self.with_hooks_unchecked(settings, entry)?;
@@ -174,11 +176,14 @@ impl Dialect {
     }
 
     fn entry_of(self, hook: &Hook, entry: &HookEntry) -> CstInputValue {
-        let seconds = if hook.is_gate { entry.gate_timeout_s } else { entry.report_timeout_s };
+        let (text, seconds) = match hook.is_gate {
+            true => (&entry.gate_command, entry.gate_timeout_s),
+            false => (&entry.report_command, entry.report_timeout_s),
+        };
         // Gemini counts milliseconds.
         let timeout = if self == Self::Gemini { seconds.saturating_mul(1_000) } else { seconds };
         let mut command = vec![
-            ("command".to_owned(), CstInputValue::String(entry.command.clone())),
+            ("command".to_owned(), CstInputValue::String(text.clone())),
             ("timeout".to_owned(), CstInputValue::Number(timeout.to_string())),
         ];
         if self == Self::Cursor {

@@ -140,7 +140,8 @@ fn parts_of_a_pairing_do_not_run_into_each_other() {
 
 fn entry(enforce: bool) -> HookEntry {
     HookEntry {
-        command: "/usr/bin/bitacora-hook claude --connection /c/claude.json".to_owned(),
+        gate_command: "/usr/bin/bitacora-hook claude --connection /c/claude.json --gate".to_owned(),
+        report_command: "/usr/bin/bitacora-hook claude --connection /c/claude.json".to_owned(),
         marker: "--connection /c/claude.json".to_owned(),
         gate_timeout_s: 315,
         report_timeout_s: 12,
@@ -211,7 +212,8 @@ fn without_empty_hooks(mut settings: Value) -> Value {
 fn another_connections_hooks_stay() {
     let other = HookEntry {
         marker: "--connection /c/other.json".to_owned(),
-        command: "x --connection /c/other.json".to_owned(),
+        gate_command: "x --connection /c/other.json --gate".to_owned(),
+        report_command: "x --connection /c/other.json".to_owned(),
         ..entry(false)
     };
     let both = Dialect::Claude.with_hooks("{}", &entry(false)).unwrap();

@@ -228,13 +228,10 @@ impl Gate {
     /// Delivers what was spooled before, as far as a short time reaches.
     async fn deliver(&self) {
         if let Some(spool) = &self.settings.spool {
-            deliver_before(spool, &mut self.service.connection(), &NO_HOOKS).await;
+            deliver_before(spool, &mut self.service.connection(), self.service.place()).await;
         }
     }
 }
-
-/// The key of answers to hooks, of which a proxy's spool has none.
-const NO_HOOKS: [u8; 32] = [0; 32];
 
 /// The folder of the spool of proxies, below a user's folders of state.
 #[must_use]

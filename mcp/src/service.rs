@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bitacora_api::paths;
 use bitacora_client::{ClientError, Connection, ServiceUrl, Token};
+use bitacora_connect::DeliveryPlace;
 use bitacora_formats::LedgerName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,13 +29,24 @@ pub struct Service {
     first: Connection,
     idle: Mutex<Vec<Connection>>,
     ledger: LedgerName,
+    answer_key: Option<[u8; 32]>,
 }
 
 impl Service {
-    /// Returns the ledger at a service. Nothing is connected yet.
+    /// Returns the ledger at a service. Nothing is connected yet. With a key, no answer is believed that its holder did not sign.
     #[must_use]
-    pub fn new(url: ServiceUrl, ledger: LedgerName, token: Option<Token>) -> Self {
-        Self { first: Connection::new(url, token), idle: Mutex::default(), ledger }
+    pub fn new(
+        url: ServiceUrl,
+        ledger: LedgerName,
+        token: Option<Token>,
+        answer_key: Option<[u8; 32]>,
+    ) -> Self {
+        Self { first: Connection::new(url, token), idle: Mutex::default(), ledger, answer_key }
+    }
+
+    /// Returns the place that spooled inputs are delivered to.
+    pub(crate) fn place(&self) -> DeliveryPlace<'_> {
+        DeliveryPlace { ledger: self.ledger.as_str(), answer_key: self.answer_key.as_ref() }
     }
 
     /// Returns the path of a resource below the ledger.
@@ -98,9 +110,13 @@ impl Service {
         let mut left = RETRIES;
         loop {
             let mut connection = self.take();
-            let answered = match &body {
-                Some((kind, body)) => connection.post(path, kind, body.clone().into()).await,
-                None => connection.exchange(&reqwest::Method::GET, path, None, None).await,
+            let answered = match (&body, &self.answer_key) {
+                (Some((kind, body)), Some(key)) => {
+                    connection.post_signed(path, kind, body.clone().into(), key).await
+                }
+                (Some((kind, body)), None) => connection.post(path, kind, body.clone().into()).await,
+                (None, Some(key)) => connection.get_signed(path, key).await,
+                (None, None) => connection.exchange(&reqwest::Method::GET, path, None, None).await,
             };
             match answered {
                 Ok(answer) => {

@@ -8,5 +8,4 @@ pub(crate) mod parallel_pages;
 pub(crate) mod read_model_query;
 pub(crate) mod read_request;
 pub(crate) mod service_event;
-pub(crate) mod signed_answer;
 pub(crate) mod time_spans;

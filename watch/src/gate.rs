@@ -28,7 +28,8 @@ const CREATED: &str = "created";
 /// The service, as a watch speaks with it.
 pub(crate) struct Gate {
     pub(crate) service: ServiceConnection,
-    ledger: String,
+    pub(crate) answer_key: [u8; 32],
+    pub(crate) ledger: String,
 }
 
 /// The fate of an event.
@@ -85,7 +86,7 @@ struct RequestMark {
 impl Gate {
     pub(crate) fn of(connection: &Connection) -> Result<Self, WatchError> {
         let service = ServiceConnection::new(connection.service()?, Some(connection.token()?));
-        Ok(Self { service, ledger: connection.ledger.clone() })
+        Ok(Self { service, answer_key: connection.answer_key()?, ledger: connection.ledger.clone() })
     }
 
     /// Returns the recorded calls among these of one session, by id.
@@ -203,7 +204,7 @@ impl Gate {
         let events: Vec<String> = batch.iter().map(EventDraft::to_json).collect();
         let body = format!("[{}]", events.join(","));
         let path = format!("/v1/ledgers/{}/events", self.ledger);
-        let answer = in_time(self.service.post(&path, BATCH, body.into())).await?;
+        let answer = in_time(self.service.post_signed(&path, BATCH, body.into(), &self.answer_key)).await?;
         let appended: Appended = serde_json::from_slice(&answer).map_err(|_| WatchError::Answer)?;
         if appended.results.len() != batch.len() {
             return Err(WatchError::Answer);
@@ -215,8 +216,7 @@ impl Gate {
 
     async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, WatchError> {
         let path = format!("/v1/ledgers/{}/{path}", self.ledger);
-        let asked = async { self.service.get(&path, "application/json").await?.whole().await };
-        let answer = in_time(asked).await?;
+        let answer = in_time(self.service.get_signed(&path, &self.answer_key)).await?;
         serde_json::from_slice(&answer).map_err(|_| WatchError::Answer)
     }
 }

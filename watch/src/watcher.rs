@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use bitacora_connect::{Connection, HookFailure, Spool, deliver_spooled, make_private_folder};
+use bitacora_connect::{Connection, DeliveryPlace, HookFailure, Spool, deliver_spooled, make_private_folder};
 use bitacora_harness::Dialect;
 
 use crate::error::{TranscriptFault, WatchError};
@@ -31,7 +31,6 @@ pub struct Watcher {
     rules: Rules,
     key: StateKey,
     spool: Spool,
-    answer_key: [u8; 32],
     gate: Gate,
     positions: Positions,
     followed: BTreeMap<PathBuf, Followed>,
@@ -71,7 +70,6 @@ impl Watcher {
             root: Root::of(dialect, connection.project(), home, variable),
             rules: Rules { since: connection.connected.map_or(since, at_micros), grace },
             spool: Spool::of(&connection.state, &token),
-            answer_key: connection.answer_key()?,
             gate: Gate::of(&connection)?,
             positions: positions::read(&key, &connection.state),
             followed: BTreeMap::new(),
@@ -193,9 +191,9 @@ impl Watcher {
     }
 
     async fn deliver(&mut self, told: &mut Vec<WatchReport>) -> Result<usize, WatchError> {
-        let delivered =
-            deliver_spooled(&self.spool, &mut self.gate.service, &self.answer_key, DELIVERIES_OF_A_LOOK)
-                .await;
+        let Gate { service, answer_key, ledger } = &mut self.gate;
+        let place = DeliveryPlace { ledger, answer_key: Some(answer_key) };
+        let delivered = deliver_spooled(&self.spool, service, place, DELIVERIES_OF_A_LOOK).await;
         let delivered = delivered.map_err(|failure| match failure {
             HookFailure::Client(error) => WatchError::Client(error),
             HookFailure::Spool(error) => WatchError::Spool(error),

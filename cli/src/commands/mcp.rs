@@ -176,13 +176,13 @@ impl AgentAccess {
             let ledger =
                 connection.ledger.parse().map_err(|_| McpFailure::Ledger(connection.ledger.clone()))?;
             let spool = Some(Spool::of(&connection.state, &token));
-            let service = Service::new(url, ledger, Some(token));
+            let service = Service::new(url, ledger, Some(token), Some(connection.answer_key()?));
             return Ok(Self { service, spool, observes: !connection.enforce });
         }
         let LedgerLocation::Service(url) = context.global.place() else { return Err(McpFailure::Folder) };
         let token = context.global.agents_token()?.ok_or(McpFailure::NoToken)?;
         let spool = places.ok().map(|places| Spool::of(&places.state_of(spool_name()), &token));
-        let service = Service::new(url, context.global.ledger.clone(), Some(token));
+        let service = Service::new(url, context.global.ledger.clone(), Some(token), None);
         Ok(Self { service, spool, observes: false })
     }
 }

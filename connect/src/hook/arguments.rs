@@ -14,6 +14,8 @@ pub struct HookArguments {
     pub dialect: Dialect,
     /// The connection's file.
     pub connection: PathBuf,
+    /// `true` if the settings name this hook before calls alone.
+    pub gate: bool,
     /// `true` if a call that nobody decided is blocked.
     pub enforce: bool,
 }
@@ -21,19 +23,22 @@ pub struct HookArguments {
 impl HookArguments {
     /// The flag that blocks calls that nobody decided.
     pub const ENFORCE: &'static str = "--enforce";
+    /// The flag of the hook before calls. Settings of earlier versions have none; their hook goes by the input's event.
+    pub const GATE: &'static str = "--gate";
     /// The flag before the connection's file.
     pub const CONNECTION: &'static str = "--connection";
 
-    /// Parses `DIALECT --connection FILE [--enforce]`.
+    /// Parses `DIALECT --connection FILE [--gate] [--enforce]`.
     ///
     /// # Errors
     /// They are anything else.
     pub fn parse(arguments: &[OsString]) -> Result<Self, HookFailure> {
-        let (mut dialect, mut connection, mut enforce) = (None, None, false);
+        let (mut dialect, mut connection, mut gate, mut enforce) = (None, None, false, false);
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             match argument.to_str() {
                 Some(Self::ENFORCE) => enforce = true,
+                Some(Self::GATE) => gate = true,
                 Some(Self::CONNECTION) => connection = rest.next().map(PathBuf::from),
                 Some(name) if dialect.is_none() => {
                     let named: Dialect =
@@ -44,7 +49,7 @@ impl HookArguments {
             }
         }
         match (dialect, connection) {
-            (Some(dialect), Some(connection)) => Ok(Self { dialect, connection, enforce }),
+            (Some(dialect), Some(connection)) => Ok(Self { dialect, connection, gate, enforce }),
             (None, _) => Err(HookFailure::Arguments("no harness is named".to_owned())),
             (_, None) => Err(HookFailure::Arguments("no connection is named".to_owned())),
         }

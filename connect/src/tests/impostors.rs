@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use bitacora_formats::{AnswerSigner, Secret, SignedExchange, body_digest};
@@ -12,42 +13,59 @@ use crate::{Connection, HookExit};
 
 const CALL: &[u8] = br#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"},"tool_use_id":"t1"}"#;
 const ALLOW: &str = "{}";
+const REFUSAL: &str = r#"{"type":"about:blank","title":"t","status":413,"code":"request-too-large","detail":"too large","retryable":false,"sideEffects":"none"}"#;
 
 /// The way in which the program answers.
 #[derive(Clone, Copy)]
-enum Answers {
+pub(super) enum Answers {
     /// By itself, with this status.
     Unsigned(u16),
     /// With the ledger's signature of an answer to another request.
     Replayed,
+    /// With the ledger's answer to another caller, whose token it holds.
+    Relayed,
+    /// With the ledger's answer to a caller without a token.
+    ToNobody,
     /// With a signature of its own key.
     SignedByOther,
     /// As the service does.
     Signed,
+    /// As the service does, which refuses every input of a hook for good.
+    Refused,
 }
 
-fn ledger() -> AnswerSigner {
+/// A request's target and body.
+pub(super) type Heard = (String, Vec<u8>);
+
+pub(super) fn ledger() -> AnswerSigner {
     AnswerSigner::new(&Secret::take(&mut [1; 32]))
 }
 
 /// Answers every request on a port of its own, for as long as the test runs.
 fn listening(answers: Answers) -> String {
+    listening_to(answers).0
+}
+
+/// Does the same, and hands on what it hears.
+pub(super) fn listening_to(answers: Answers) -> (String, Receiver<Heard>) {
+    let (heard, requests) = channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || while answer(&stream, answers).is_some() {});
+            let heard = heard.clone();
+            thread::spawn(move || while answer(&stream, answers, &heard).is_some() {});
         }
     });
-    url
+    (url, requests)
 }
 
 /// Reads one request and answers it. Returns `None` at the connection's end.
-fn answer(stream: &TcpStream, answers: Answers) -> Option<()> {
+fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<Heard>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
-    let (mut length, mut digest) = (0, String::new());
+    let (mut length, mut digest, mut authorization) = (0, String::new(), String::new());
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
@@ -55,18 +73,24 @@ fn answer(stream: &TcpStream, answers: Answers) -> Option<()> {
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().unwrap(),
             "content-digest" => value.clone_into(&mut digest),
+            "authorization" => value.clone_into(&mut authorization),
             _ => {}
         }
     }
-    reader.read_exact(&mut vec![0; length]).ok()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
     let target = first.split(' ').nth(1).unwrap().to_owned();
+    let _unheard = heard.send((target.clone(), body));
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let answer_digest = body_digest(ALLOW.as_bytes());
+    let refuses = matches!(answers, Answers::Refused) && target.contains("/hooks/");
+    let body = if refuses { REFUSAL } else { ALLOW };
+    let answer_digest = body_digest(body.as_bytes());
     let mut exchange = SignedExchange {
         method: "POST",
         path,
         query,
-        request_digest: Some(&digest),
+        request_digest: &digest,
+        authorization: Some(&authorization),
         status: 200,
         answer_digest: &answer_digest,
     };
@@ -76,19 +100,30 @@ fn answer(stream: &TcpStream, answers: Answers) -> Option<()> {
             exchange.query = "delivery=00";
             (200, Some(ledger().sign(&exchange, 1)))
         }
+        Answers::Relayed => {
+            exchange.authorization = Some("Bearer bt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+            (200, Some(ledger().sign(&exchange, 1)))
+        }
+        Answers::ToNobody => {
+            exchange.authorization = None;
+            (200, Some(ledger().sign(&exchange, 1)))
+        }
         Answers::SignedByOther => {
             (200, Some(AnswerSigner::new(&Secret::take(&mut [2; 32])).sign(&exchange, 1)))
         }
-        Answers::Signed => (200, Some(ledger().sign(&exchange, 1))),
+        Answers::Signed | Answers::Refused => {
+            exchange.status = if refuses { 413 } else { 200 };
+            (exchange.status, Some(ledger().sign(&exchange, 1)))
+        }
     };
-    let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", ALLOW.len());
+    let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
     if let Some(fields) = signed {
         text.push_str(&format!(
             "content-digest: {answer_digest}\r\nsignature-input: {}\r\nsignature: {}\r\n",
             fields.input, fields.signature
         ));
     }
-    text.push_str(&format!("\r\n{ALLOW}"));
+    text.push_str(&format!("\r\n{body}"));
     let mut stream = stream;
     stream.write_all(text.as_bytes()).ok()
 }
@@ -110,12 +145,14 @@ fn spooled(folder: &TempDir) -> usize {
     files(&spool).iter().filter(|file| file.to_string_lossy().ends_with(".hook")).count()
 }
 
-const IMPOSTORS: [Answers; 6] = [
+const IMPOSTORS: [Answers; 8] = [
     Answers::Unsigned(200),
     Answers::Unsigned(400),
     Answers::Unsigned(409),
     Answers::Unsigned(503),
     Answers::Replayed,
+    Answers::Relayed,
+    Answers::ToNobody,
     Answers::SignedByOther,
 ];
 

@@ -6,12 +6,15 @@ fn signer() -> AnswerSigner {
     AnswerSigner::new(&Secret::take(&mut [7; 32]))
 }
 
-fn exchange<'a>(request_digest: Option<&'a str>, answer_digest: &'a str) -> SignedExchange<'a> {
+const TOKEN: &str = "Bearer bt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+fn exchange<'a>(request_digest: &'a str, answer_digest: &'a str) -> SignedExchange<'a> {
     SignedExchange {
         method: "POST",
         path: "/v1/ledgers/main/hooks/claude",
         query: "delivery=00112233445566778899aabbccddeeff&interactive=false",
         request_digest,
+        authorization: Some(TOKEN),
         status: 200,
         answer_digest,
     }
@@ -20,8 +23,8 @@ fn exchange<'a>(request_digest: Option<&'a str>, answer_digest: &'a str) -> Sign
 #[test]
 fn a_signed_answer_is_believed_under_its_key() {
     let (request, answer) = (body_digest(b"{\"a\":1}"), body_digest(BODY));
-    for digest in [None, Some(request.as_str())] {
-        let exchange = exchange(digest, &answer);
+    for authorization in [None, Some(TOKEN)] {
+        let exchange = SignedExchange { authorization, ..exchange(&request, &answer) };
         let fields = signer().sign(&exchange, 1_764_000_000);
         assert_eq!(verify_answer(&signer().public(), &exchange, BODY, &fields), Ok(()));
     }
@@ -30,7 +33,7 @@ fn a_signed_answer_is_believed_under_its_key() {
 #[test]
 fn the_example_of_the_format_page_is_what_is_signed() {
     let (request, answer) = (body_digest(b"{\"a\":1}"), body_digest(BODY));
-    let exchange = exchange(Some(&request), &answer);
+    let exchange = exchange(&request, &answer);
     let fields = signer().sign(&exchange, 1_764_000_000);
     let page = include_str!("../../../docs/formats/answer_signature.md");
     let base = exchange.base(fields.input.strip_prefix(LABEL).unwrap());
@@ -42,21 +45,25 @@ fn the_example_of_the_format_page_is_what_is_signed() {
 #[test]
 fn every_change_of_what_is_covered_is_refused() {
     let (request, answer, other) = (body_digest(b"{\"a\":1}"), body_digest(BODY), body_digest(b"{} "));
-    let signed = exchange(Some(&request), &answer);
+    let signed = exchange(&request, &answer);
     let (key, fields) = (signer().public(), signer().sign(&signed, 1_764_000_000));
     let changes = [
         SignedExchange { method: "PUT", ..signed },
         SignedExchange { path: "/v1/ledgers/other/hooks/claude", ..signed },
         SignedExchange { query: "", ..signed },
-        SignedExchange { request_digest: Some(&other), ..signed },
+        SignedExchange { request_digest: &other, ..signed },
+        SignedExchange {
+            authorization: Some("Bearer bt_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"),
+            ..signed
+        },
         SignedExchange { status: 201, ..signed },
         SignedExchange { answer_digest: &other, ..signed },
     ];
-    for changed in changes {
+    for (at, changed) in changes.into_iter().enumerate() {
         let refused = verify_answer(&key, &changed, BODY, &fields);
-        assert_eq!(refused, Err(AnswerSignatureError::Signature), "{changed:?}");
+        assert_eq!(refused, Err(AnswerSignatureError::Signature), "{at}");
     }
-    let less = SignedExchange { request_digest: None, ..signed };
+    let less = SignedExchange { authorization: None, ..signed };
     assert_eq!(verify_answer(&key, &less, BODY, &fields), Err(AnswerSignatureError::Missing));
     let fewer = signer().sign(&less, 1_764_000_000);
     assert_eq!(verify_answer(&key, &signed, BODY, &fewer), Err(AnswerSignatureError::Missing));
@@ -66,7 +73,7 @@ fn every_change_of_what_is_covered_is_refused() {
 #[test]
 fn a_signature_of_another_key_or_form_is_refused() {
     let answer = body_digest(BODY);
-    let exchange = exchange(None, &answer);
+    let exchange = exchange(&answer, &answer);
     let (key, fields) = (signer().public(), signer().sign(&exchange, 1_764_000_000));
     let stranger = AnswerSigner::new(&Secret::take(&mut [8; 32]));
     let forged = stranger.sign(&exchange, 1_764_000_000);

@@ -101,10 +101,10 @@ fn a_file_of_codex_with_another_member_is_refused() {
 #[test]
 fn gemini_is_given_no_command_with_a_variable_and_no_settings_without_hooks() {
     let mut variable = entry(true);
-    variable.command = format!("'/a$b' gemini {}", variable.marker);
+    variable.gate_command = format!("'/a$b' gemini {}", variable.marker);
     assert!(matches!(Dialect::Gemini.with_hooks("{}", &variable), Err(SettingsError::Variable(_))));
     refused(Dialect::Gemini, r#"{"hooksConfig":{"enabled":false}}"#);
-    let by_name = format!(r#"{{"hooksConfig":{{"disabled":["{}"]}}}}"#, entry(true).command);
+    let by_name = format!(r#"{{"hooksConfig":{{"disabled":["{}"]}}}}"#, entry(true).gate_command);
     refused(Dialect::Gemini, &by_name);
     Dialect::Gemini.with_hooks(r#"{"hooksConfig":{"disabled":["other"]}}"#, &entry(true)).unwrap();
 }

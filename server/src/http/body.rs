@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io::{self, BufRead, Read};
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
+use bitacora_formats::body_digest;
 use bitacora_formats::limits::MAX_REQUEST_BYTES;
 use bitacora_http_guard::MAX_HEAD_BYTES;
 use http_body_util::BodyExt;
@@ -14,8 +15,10 @@ use tokio::time::Instant;
 use crate::http::framing::Refusal;
 use crate::http::lanes::{Arrival, BodyRoom, Lane, Lanes, gave_way};
 use crate::http::pool::CallerKey;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, FaultLocation, Problem};
 
+/// The digest of a body as it is sent (RFC 9530).
+pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 /// zstd's window for HTTP (RFC 9659): 8 MiB, as a power of two.
 pub(crate) const MAX_ZSTD_WINDOW_LOG: u32 = 23;
 /// The first step of a decompression, bytes; each step is twice the one before.
@@ -77,10 +80,28 @@ impl BodyReader {
         let encoding = content_encoding(headers)?;
         let room = self.lanes.room(lane, key);
         let received = receive(headers, body, room).await?;
+        check_digest(headers, received.as_slice())?;
         let Some(encoding) = encoding else { return Ok(received) };
         let room = self.lanes.room(lane, key);
         decompress(encoding, received.bytes, room).await
     }
+}
+
+/// Refuses a body that is not the one of the request's digest: the signature of the answer covers the digest.
+fn check_digest(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
+    let mut digests = headers.get_all(CONTENT_DIGEST).iter();
+    match (digests.next(), digests.next()) {
+        (None, _) => Ok(()),
+        (Some(digest), None) if digest.as_bytes() == body_digest(body).as_bytes() => Ok(()),
+        _ => Err(other_digest()),
+    }
+}
+
+/// The problem of a digest that is not the body's.
+pub(crate) fn other_digest() -> Problem {
+    let fault = "found a digest that is not the body's; expected sha-256 alone";
+    Problem::new(Code::BadHeader, format!("the header Content-Digest: {fault}"))
+        .with_fault(FaultLocation::Header("content-digest"), fault)
 }
 
 /// Takes in what comes, for as long as there is room and its peer goes on.

@@ -2,11 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::governed::{approve, governed, put};
 use crate::service::{ServiceAnswer, TestService};
@@ -211,55 +207,4 @@ fn faulty_hooks_change_nothing() {
     nameless.as_object_mut().unwrap().remove("tool_use_id");
     hook(&service, "claude", &nameless).expect_problem(400, "bad-body");
     assert_eq!(service.tip(), tip);
-}
-
-/// Builds the bytes that RFC 9421 has signed, from the answer's own fields.
-fn signature_base(answer: &ServiceAnswer, path: &str, query: &str, digest: &str) -> String {
-    let input = answer.header("signature-input").unwrap();
-    let parameters = input.strip_prefix("ledger=").unwrap();
-    let mut base = String::new();
-    for component in parameters[1..parameters.find(')').unwrap()].split(' ') {
-        let value = match component {
-            "\"@status\"" => answer.status.to_string(),
-            "\"content-digest\"" => answer.header("content-digest").unwrap().to_owned(),
-            "\"@method\";req" => "POST".to_owned(),
-            "\"@path\";req" => path.to_owned(),
-            "\"@query\";req" => format!("?{query}"),
-            "\"content-digest\";req" => digest.to_owned(),
-            other => panic!("{other}"),
-        };
-        base.push_str(&format!("{component}: {value}\n"));
-    }
-    format!("{base}\"@signature-params\": {parameters}")
-}
-
-fn sha_256(body: &[u8]) -> String {
-    format!("sha-256=:{}:", BASE64.encode(Sha256::digest(body)))
-}
-
-#[test]
-fn every_answer_to_a_hook_is_signed_for_its_request() {
-    let service = governed("allow");
-    let about = service.get("/v1/ledgers/main").expect(200).json();
-    let mut key = [0; 32];
-    hex::decode_to_slice(about["answerKey"].as_str().unwrap(), &mut key).unwrap();
-    let key = VerifyingKey::from_bytes(&key).unwrap();
-    let (path, query) = ("/v1/ledgers/main/hooks/claude", "delivery=0011&interactive=false");
-    for (body, status) in [(before("t1", "src/a.rs").to_string(), 200), ("nonsense".to_owned(), 400)] {
-        let digest = sha_256(body.as_bytes());
-        let fields = [("content-type", "application/json"), ("content-digest", &digest)];
-        let answer =
-            service.request("POST", &format!("{path}?{query}"), &fields, body.as_bytes()).expect(status);
-        assert_eq!(answer.header("content-digest").unwrap(), sha_256(&answer.body));
-        let base = signature_base(&answer, path, query, &digest);
-        let signature = answer.header("signature").unwrap();
-        let signature = signature.strip_prefix("ledger=:").unwrap().strip_suffix(':').unwrap();
-        let signature = Signature::from_slice(&BASE64.decode(signature).unwrap()).unwrap();
-        key.verify_strict(base.as_bytes(), &signature).unwrap();
-    }
-    let fields = [("content-type", "application/json"), ("content-digest", "sha-256=:AAAA:")];
-    let other =
-        service.request("POST", path, &fields, before("t2", "src/a.rs").to_string().as_bytes()).expect(400);
-    assert_eq!(other.json()["code"], "bad-header");
-    assert!(events(&service, "tool.requested").iter().all(|event| event["call"] != "t2"));
 }

@@ -64,6 +64,7 @@ mod service;
 mod sessions;
 mod sharing;
 mod sign_in;
+mod signed_answers;
 mod times;
 mod tlog_client;
 mod tree_heads;

@@ -5,8 +5,8 @@ use std::env;
 use bitacora_api::LedgerAnswer;
 use bitacora_client::Connection as ServiceConnection;
 use bitacora_connect::{
-    ConnectLock, Connection, Disconnected, Spool, SpoolContents, WatchUnit, WatchUnitError, deliver_spooled,
-    uninstall,
+    ConnectLock, Connection, DeliveryPlace, Disconnected, Spool, SpoolContents, WatchUnit, WatchUnitError,
+    deliver_spooled, uninstall,
 };
 use clap::Args;
 use serde_json::json;
@@ -88,7 +88,8 @@ fn deliver(connection: &Connection, spool: &Spool) -> Result<(), String> {
     let key = connection.answer_key().map_err(|error| error.to_string())?;
     let event_loop = event_loop().map_err(|error| error.to_string())?;
     let mut service = ServiceConnection::new(service, Some(token));
-    let delivered = event_loop.block_on(deliver_spooled(spool, &mut service, &key, DELIVERIES));
+    let place = DeliveryPlace { ledger: &connection.ledger, answer_key: Some(&key) };
+    let delivered = event_loop.block_on(deliver_spooled(spool, &mut service, place, DELIVERIES));
     delivered.map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -65,6 +65,7 @@ pub(super) fn say(
     let name = &connection.harness;
     if target.dialect == Dialect::Codex {
         context.say("trust      Codex runs new and changed hooks only after you trusted them: start `codex`, open /hooks, trust them; `codex exec` never asks")?;
+        context.say("stdin      Codex runs no hook for input to a running program; `codex features disable unified_exec_tty` keeps agents from typing there")?;
     }
     context.say(format_args!(
         "next       start a new session of {name}, then `bitacora calls`; `bitacora doctor {name}` checks it"

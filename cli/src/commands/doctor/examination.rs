@@ -7,7 +7,7 @@ use bitacora_api::{HeadAnswer, LedgerAnswer, ModeAnswer};
 use bitacora_client::{ClientError, Connection as ServiceConnection, percent_encoded};
 use bitacora_connect::{
     Connection, HookProgram, PendingToken, Spool, SpoolContents, examine_other_settings, examine_settings,
-    version_of,
+    output_of, version_of,
 };
 use bitacora_harness::{Dialect, SettingsDifference};
 use bitacora_watch::{STALE_AFTER, read_status};
@@ -19,6 +19,9 @@ use crate::commands::connect::{Target, usual_place};
 use crate::error::CommandError;
 use crate::ledger_access::access::event_loop;
 use crate::terminal::table::to_the_second;
+
+/// The feature of Codex by which a command gets a terminal that its agent can type into.
+const CODEX_TYPING: &str = "unified_exec_tty";
 
 /// The examination of one connection.
 pub(super) struct Examination<'a> {
@@ -38,6 +41,7 @@ impl<'a> Examination<'a> {
 
     pub(super) fn all(mut self) -> Result<(), CommandError> {
         self.harness();
+        self.typing();
         self.settings();
         self.other_settings();
         self.program();
@@ -70,6 +74,23 @@ impl<'a> Examination<'a> {
                 Some(format!("install {program}, or mend PATH")),
             ),
         }
+    }
+
+    /// Says whether agents of Codex can type into running programs: no hook runs for that.
+    fn typing(&mut self) {
+        if self.target.dialect != Dialect::Codex {
+            return;
+        }
+        let features =
+            on_path(program_of(Dialect::Codex)).and_then(|file| output_of(&file, &["features", "list"]).ok());
+        let Some(features) = features else { return };
+        let feature = features.lines().find(|line| line.split_whitespace().next() == Some(CODEX_TYPING));
+        if feature.is_some_and(|line| line.split_whitespace().last() == Some("false")) {
+            return self.add("typing", "agents cannot type into running programs", None);
+        }
+        let found = "agents can type into running programs, and no hook runs for it";
+        let remedy = format!("codex features disable {CODEX_TYPING}");
+        self.add("typing", found, self.connection.enforce.then_some(remedy));
     }
 
     /// Compares the settings with what `connect` would write today: any difference may let calls run unasked.

@@ -6,7 +6,6 @@
 mod harness_events;
 mod options;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
@@ -26,7 +25,6 @@ use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::ServiceEvent;
-use crate::requests::signed_answer::AnsweredRequest;
 use crate::resources::description::{InLedger, Refusals};
 use crate::resources::govern::approvals::{found, resolved};
 use crate::resources::govern::decide::{DecideContext, DecisionLink, read_aside, read_request};
@@ -55,17 +53,10 @@ use bitacora_api::paths;
         Refusals,
     )
 )]
-pub(crate) async fn run(request: AnsweredRequest, act: Act) -> Response {
-    let (api, ledger) = (Arc::clone(&act.api), act.ledger.clone());
-    let answer = answered(&request, act).await;
-    request.signed(ledger.ledger(), api.ledgers.now(), answer).await
-}
-
-async fn answered(request: &AnsweredRequest, mut act: Act) -> Result<Response, Problem> {
+pub(crate) async fn run(mut act: Act) -> Result<Response, Problem> {
     let dialect: Dialect = act.named().parse().map_err(|error| no_such_verb(&format!("{error}")))?;
     let options = act.query(HookOptions::take)?;
     let (context, body) = DecideContext::without_explanation(act).await?;
-    request.check_digest(body.as_slice())?;
     let input = read_aside(body, move |body| dialect.read(body).map_err(unreadable)).await?;
     let hook = Hook { dialect, options, context };
     let (head, output) = match &input.event {

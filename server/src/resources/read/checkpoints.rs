@@ -20,7 +20,7 @@ use crate::json::json_of;
 use crate::limits::MAX_SHOWN_CONTENT_BYTES;
 use crate::problem::{Code, Problem};
 use crate::requests::listing::{PageParams, page_answer_at, written_page_at};
-use crate::requests::read_model_query::ask_model_and_log;
+use crate::requests::read_model_query::{ask_model_and_log, come_to_head};
 use crate::requests::read_request::ReadRequest;
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use crate::resources::write::checkpoint_acts::MODEL;
@@ -66,7 +66,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         asked.after = Some((id, namespace));
         asked.after_place = Some(CheckpointPlace { position, number });
     }
-    let found = ask_model_and_log(&api, &request, MODEL, move |models| models.checkpoints(&asked)).await?;
+    let found = ask_of_now(&api, &request, move |models| models.checkpoints(&asked)).await?;
     let next = found.last.map(|(id, namespace, place)| (id, namespace, place.position, place.number));
     let page = CheckpointList {
         checkpoints: found.checkpoints.into_iter().map(Into::into).collect(),
@@ -99,7 +99,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     query.finish()?;
     let thread = request.names.named.clone().unwrap_or_default();
     let asked = thread.clone();
-    let found = ask_model_and_log(&api, &request, MODEL, move |models| {
+    let found = ask_of_now(&api, &request, move |models| {
         let (found, position) = models.checkpoint(&asked, &namespace, checkpoint.as_deref())?;
         let found = found.map(|found| shown(models, found)).transpose()?;
         Ok::<_, CheckpointError>((found, position))
@@ -113,6 +113,18 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let bytes = json_of(&found)?;
     let held = api.hold_answer(bytes).await?;
     Ok(page_answer_at(&request, position, held))
+}
+
+/// Asks the model of checkpoints once it stands where the ledger does. An agent goes on from the newest checkpoint, so an older one is
+/// no answer, also while the service starts.
+async fn ask_of_now<T: Send + 'static, E: Into<Problem>>(
+    api: &Api,
+    request: &ReadRequest,
+    ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
+) -> Result<T, Problem> {
+    request.state(api).await?;
+    come_to_head(&request.ledger, MODEL).await?;
+    ask_model_and_log(api, request, MODEL, ask).await
 }
 
 /// A checkpoint with its contents, as far as they fit an answer.

@@ -1,0 +1,129 @@
+//! Answers that the ledger signs for the request and the caller, so that no other program can give them.
+
+use std::sync::Arc;
+
+use axum::body::{Body, HttpBody, to_bytes};
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use bitacora_api::paths;
+use bitacora_formats::{Micros, SignedExchange, body_digest};
+use bitacora_ledger::Ledger;
+
+use crate::api::Api;
+use crate::http::body::{CONTENT_DIGEST, other_digest};
+use crate::http::path::PathNames;
+use crate::problem::{Code, Problem};
+
+/// The components that a signature covers, and its parameters (RFC 9421).
+const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
+/// The signature.
+const SIGNATURE: HeaderName = HeaderName::from_static("signature");
+/// The most bytes of an answer that is signed. A longer one, and one that comes piece by piece, is not.
+const MAX_SIGNED_BYTES: u64 = 1024 * 1024;
+/// Microseconds in a second.
+const MICROS_PER_SECOND: u64 = 1_000_000;
+
+/// The paths whose bodies are taken in piece by piece. Nobody compares such a body to its digest, so its answer is not signed.
+const STREAMED: [&str; 5] = [
+    paths::INGEST,
+    paths::STREAM_INGEST,
+    paths::LEDGER_OTLP_TRACES,
+    paths::LEDGER_OTLP_LOGS,
+    paths::LEDGER_OTLP_METRICS,
+];
+
+/// Signs the answer to a request whose sender is known and that names the digest of its body.
+pub(crate) async fn sign(
+    State(api): State<Arc<Api>>,
+    path: MatchedPath,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !request.headers().contains_key(CONTENT_DIGEST) || STREAMED.contains(&path.as_str()) {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    // A path without a ledger has no key to sign with.
+    let ledger = match PathNames::from_request_parts(&mut parts, &api).await {
+        Ok(names) => api.ledger_of(&names).ok(),
+        Err(problem) => return problem.into_response(),
+    };
+    let asked = SignedRequest::of(&parts);
+    let fault = asked.fault_without_body();
+    let answer = match fault {
+        Some(problem) => problem.into_response(),
+        None => next.run(Request::from_parts(parts, body)).await,
+    };
+    match ledger {
+        Some(ledger) => asked.signed(ledger.ledger(), api.ledgers.now(), answer).await,
+        None => answer,
+    }
+}
+
+/// The parts of a request that the signature of its answer covers.
+struct SignedRequest {
+    method: Method,
+    uri: Uri,
+    digest: HeaderValue,
+    authorization: Option<HeaderValue>,
+}
+
+impl SignedRequest {
+    fn of(parts: &Parts) -> Self {
+        let field = |name: HeaderName| parts.headers.get(name).cloned();
+        Self {
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+            digest: field(CONTENT_DIGEST).unwrap_or(HeaderValue::from_static("")),
+            authorization: field(header::AUTHORIZATION),
+        }
+    }
+
+    /// Returns the fault of a digest where nobody reads a body.
+    fn fault_without_body(&self) -> Option<Problem> {
+        let reads_none = self.method == Method::GET || self.method == Method::HEAD;
+        let is_empty = self.digest.as_bytes() == body_digest(b"").as_bytes();
+        (reads_none && !is_empty).then(other_digest)
+    }
+
+    /// Returns the answer with the ledger's signature. One that is too long stays without.
+    async fn signed(&self, ledger: &Ledger, now: Micros, answer: Response) -> Response {
+        if answer.body().size_hint().exact().is_none_or(|bytes| bytes > MAX_SIGNED_BYTES) {
+            return answer;
+        }
+        let (mut parts, body) = answer.into_parts();
+        let Ok(body) = to_bytes(body, usize::try_from(MAX_SIGNED_BYTES).unwrap_or(usize::MAX)).await else {
+            return Problem::new(Code::Internal, "the answer cannot be read").into_response();
+        };
+        let digest = body_digest(&body);
+        let (Ok(request_digest), Ok(authorization)) =
+            (self.digest.to_str(), self.authorization.as_ref().map(HeaderValue::to_str).transpose())
+        else {
+            return Response::from_parts(parts, Body::from(body));
+        };
+        let exchange = SignedExchange {
+            method: self.method.as_str(),
+            path: self.uri.path(),
+            query: self.uri.query().unwrap_or_default(),
+            request_digest,
+            authorization: authorization.map(str::trim),
+            status: parts.status.as_u16(),
+            answer_digest: &digest,
+        };
+        let fields = ledger.answer_signer().sign(&exchange, now.0 / MICROS_PER_SECOND);
+        set(&mut parts.headers, CONTENT_DIGEST, &digest);
+        set(&mut parts.headers, SIGNATURE_INPUT, &fields.input);
+        set(&mut parts.headers, SIGNATURE, &fields.signature);
+        Response::from_parts(parts, Body::from(body))
+    }
+}
+
+/// Sets a field. Each value is of visible characters, so none is left out.
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}

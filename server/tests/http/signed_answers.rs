@@ -1,0 +1,188 @@
+//! Answers that are signed for one request of one caller: on which paths, over what, and for whom not.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ed25519_dalek::{Signature, VerifyingKey};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::governed::governed;
+use crate::identities::{ask, guard, token};
+use crate::service::{ServiceAnswer, TestService};
+
+const LEDGER: &str = "/v1/ledgers/main";
+
+/// A request, with the fields that a signature covers.
+struct Asked<'a> {
+    method: &'a str,
+    target: String,
+    kind: &'a str,
+    body: String,
+    digest: String,
+    authorization: String,
+}
+
+impl<'a> Asked<'a> {
+    fn new(method: &'a str, resource: &str, body: impl Into<String>) -> Self {
+        let body = body.into();
+        Self {
+            method,
+            target: format!("{LEDGER}{resource}"),
+            kind: "application/json",
+            digest: sha_256(body.as_bytes()),
+            body,
+            authorization: format!("Bearer {}", token("agent")),
+        }
+    }
+
+    fn send(&self, service: &TestService) -> ServiceAnswer {
+        let fields = [
+            ("content-type", self.kind),
+            ("content-digest", self.digest.as_str()),
+            ("authorization", self.authorization.as_str()),
+        ];
+        let fields = if self.method == "GET" { &fields[1..] } else { &fields };
+        service.request(self.method, &self.target, fields, self.body.as_bytes())
+    }
+
+    /// Verifies a signature over the bytes that RFC 9421 has signed, built from the fields of request and answer.
+    fn is_signed(&self, answer: &ServiceAnswer, key: &VerifyingKey) -> bool {
+        let Some(input) = answer.header("signature-input") else { return false };
+        assert_eq!(answer.header("content-digest").unwrap(), sha_256(&answer.body));
+        let parameters = input.strip_prefix("ledger=").unwrap();
+        let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
+        let mut base = String::new();
+        let mut components = Vec::new();
+        for component in parameters[1..parameters.find(')').unwrap()].split(' ') {
+            let value = match component {
+                "\"@status\"" => answer.status.to_string(),
+                "\"content-digest\"" => answer.header("content-digest").unwrap().to_owned(),
+                "\"@method\";req" => self.method.to_owned(),
+                "\"@path\";req" => path.to_owned(),
+                "\"@query\";req" => format!("?{query}"),
+                "\"content-digest\";req" => self.digest.clone(),
+                "\"authorization\";req" => self.authorization.clone(),
+                other => panic!("{other}"),
+            };
+            components.push(component);
+            base.push_str(&format!("{component}: {value}\n"));
+        }
+        assert_eq!(components.len(), 7, "{components:?}");
+        base.push_str(&format!("\"@signature-params\": {parameters}"));
+        let signature = answer.header("signature").unwrap();
+        let signature = signature.strip_prefix("ledger=:").unwrap().strip_suffix(':').unwrap();
+        let signature = Signature::from_slice(&BASE64.decode(signature).unwrap()).unwrap();
+        key.verify_strict(base.as_bytes(), &signature).is_ok()
+    }
+}
+
+fn sha_256(body: &[u8]) -> String {
+    format!("sha-256=:{}:", BASE64.encode(Sha256::digest(body)))
+}
+
+fn key(service: &TestService) -> VerifyingKey {
+    let about = ask(service, "GET", LEDGER, Some(&token("agent")), "").expect(200).json();
+    let mut key = [0; 32];
+    hex::decode_to_slice(about["answerKey"].as_str().unwrap(), &mut key).unwrap();
+    VerifyingKey::from_bytes(&key).unwrap()
+}
+
+/// A governed ledger with tokens.
+fn guarded() -> TestService {
+    let service = governed("allow");
+    guard(&service);
+    service
+}
+
+fn call(id: &str) -> Value {
+    json!({"call": id, "tool": "fs.write", "args": {"path": "a.rs"}, "session": "s1"})
+}
+
+fn hook(id: &str) -> Value {
+    json!({"session_id": "s1", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "fs.write",
+           "tool_input": {"path": "a.rs"}, "tool_use_id": id})
+}
+
+fn event(id: &str) -> Value {
+    json!({"specversion": "1.0", "id": id, "source": "/tests", "type": "run.step", "subject": "s", "run": "r1",
+           "data": {"step": 1, "kind": "tool"}})
+}
+
+#[test]
+fn an_answer_is_signed_for_its_request_on_every_path_that_agents_use() {
+    let service = guarded();
+    let key = key(&service);
+    let outcome = json!({"call": "c1", "status": "ok"}).to_string();
+    let table = [
+        (Asked::new("POST", "/decide?reuse=true", call("c1").to_string()), 200),
+        (Asked::new("POST", "/decide", "nonsense"), 400),
+        (Asked::new("POST", "/outcome", outcome), 200),
+        (Asked::new("POST", "/hooks/claude?delivery=00", hook("h1").to_string()), 200),
+        (Asked::new("POST", "/hooks/claude", "nonsense"), 400),
+        (Asked::new("POST", "/events", event("e1").to_string()), 201),
+        (Asked::new("GET", "/calls?call=c1&limit=10", ""), 200),
+        (Asked::new("GET", "/approvals/none", ""), 404),
+        (Asked::new("GET", "/events/999999", ""), 404),
+    ];
+    for (asked, status) in &table {
+        let answer = asked.send(&service);
+        assert_eq!(answer.status, *status, "{} {}: {}", asked.method, asked.target, answer.text());
+        assert!(asked.is_signed(&answer, &key), "{} {}", asked.method, asked.target);
+    }
+    // The same request of another caller has another signature.
+    let (asked, _) = &table[3];
+    let answer = asked.send(&service).expect(200);
+    let other = Asked {
+        authorization: format!("Bearer {}", token("operator")),
+        ..Asked::new("POST", "/hooks/claude?delivery=00", asked.body.clone())
+    };
+    assert!(asked.is_signed(&answer, &key) && !other.is_signed(&answer, &key));
+}
+
+#[test]
+fn a_digest_of_another_body_is_refused_and_nothing_is_recorded() {
+    let service = guarded();
+    let key = key(&service);
+    let about = |id: &str| call(id).to_string();
+    for (resource, body) in [
+        ("/decide", about("c9")),
+        ("/hooks/claude", hook("c9").to_string()),
+        ("/events", event("c9").to_string()),
+        ("/outcome", json!({"call": "c9", "status": "ok"}).to_string()),
+    ] {
+        let (tip, own) = (service_tip(&service), sha_256(body.as_bytes()));
+        for digest in [sha_256(b""), "sha-256=:AAAA:".to_owned(), format!("{own}, {own}"), String::new()] {
+            let asked = Asked { digest, ..Asked::new("POST", resource, body.clone()) };
+            let answer = asked.send(&service).expect(400);
+            assert_eq!(answer.json()["code"], "bad-header", "{resource}");
+            assert!(asked.is_signed(&answer, &key), "{resource}");
+        }
+        assert_eq!(service_tip(&service), tip, "{resource}");
+    }
+    let asked = Asked { digest: sha_256(b"x"), ..Asked::new("GET", "/head", "") };
+    assert_eq!(asked.send(&service).expect(400).json()["code"], "bad-header");
+}
+
+#[test]
+fn nobody_gets_a_signature_without_a_token_or_a_digest() {
+    let service = guarded();
+    let body = call("c1").to_string();
+    let plain = ask(&service, "POST", &format!("{LEDGER}/decide"), Some(&token("agent")), &body).expect(200);
+    assert_eq!(plain.header("signature"), None);
+    let stranger = Asked {
+        authorization: format!("Bearer {}", token("nobody")),
+        ..Asked::new("POST", "/decide", body.clone())
+    };
+    assert_eq!(stranger.send(&service).expect(401).header("signature"), None);
+    // Nobody compares a body that is taken in piece by piece to its digest.
+    let streamed = Asked {
+        kind: "application/x-ndjson",
+        ..Asked::new("POST", "/events:ingest", event("e1").to_string())
+    };
+    assert_eq!(streamed.send(&service).header("signature"), None);
+}
+
+fn service_tip(service: &TestService) -> String {
+    let head = ask(service, "GET", &format!("{LEDGER}/head"), Some(&token("agent")), "").expect(200);
+    head.json()["position"].to_string()
+}
