@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::relay::Relay;
-use crate::sample::{code, command, why};
+use crate::sample::{code, command};
 
 /// A user with a service, an installed program with its hook program, and nothing connected.
 struct User {
@@ -141,6 +141,11 @@ impl User {
     }
 }
 
+/// What a command says about its failure. It names the ledger that was asked too, where a variable says it.
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
 #[test]
 fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed() {
     let user = User::new();
@@ -157,7 +162,7 @@ fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed(
         fs::write(user.settings(), settings).unwrap();
         let refused = user.run(&["connect", "claude", "--enforce"]);
         assert_eq!(code(&refused), 1, "{settings}");
-        assert!(why(&refused).contains(said), "{settings}: {}", why(&refused));
+        assert!(said(&refused).contains(said), "{settings}: {}", said(&refused));
         assert_eq!(fs::read_to_string(user.settings()).unwrap(), settings);
         assert!(!user.connection("claude").exists());
         assert_eq!(fs::read_dir(user.home().join(".claude")).unwrap().count(), 1);
@@ -313,7 +318,11 @@ fn disconnecting_loses_no_spooled_event_unless_it_is_told_to() {
     fs::write(spool.join("00000000000000000001-0.hook"), "foreign").unwrap();
     let refused = user.run(&["disconnect", "claude"]);
     assert_eq!(code(&refused), 1);
-    assert!(why(&refused).contains("1 events") && why(&refused).contains("--discard"), "{}", why(&refused));
+    assert!(
+        said(&refused).contains("1 events") && said(&refused).contains("--discard"),
+        "{}",
+        said(&refused)
+    );
     assert!(user.connection("claude").exists());
     user.service = user.place.start_closed().unwrap();
     user.done(&["connect", "claude"]);
@@ -372,10 +381,10 @@ fn connections_that_contradict_each_other_are_refused() {
     let holders = user.holders();
     let refused = user.run(&["connect", "claude", "--project", project, "--enforce", "--agent", "other"]);
     assert_eq!(code(&refused), 1);
-    assert!(why(&refused).contains("disconnect claude"), "{}", why(&refused));
+    assert!(said(&refused).contains("disconnect claude"), "{}", said(&refused));
     assert!(!Path::new(project).join(".claude").exists());
     let refused = user.run(&["connect", "codex", "--agent", "claude-code", "--enforce"]);
-    assert!(why(&refused).contains("observes"), "{}", why(&refused));
+    assert!(said(&refused).contains("observes"), "{}", said(&refused));
     assert_eq!(user.holders(), holders);
 }
 
@@ -402,7 +411,7 @@ fn a_connect_that_fails_at_the_mode_leaves_nothing_changed() {
     for arguments in [["connect", "claude"].as_slice(), &["connect", "claude", "--enforce"]] {
         let failed = user.command_at(&relay.url(), arguments).output().unwrap();
         assert_ne!(code(&failed), 0);
-        assert!(why(&failed).contains("refused by the relay"), "{}", why(&failed));
+        assert!(said(&failed).contains("refused by the relay"), "{}", said(&failed));
         assert!(!user.settings().exists() && !user.connection("claude").exists(), "{arguments:?}");
         assert_eq!(user.holders(), Vec::<String>::new());
     }
