@@ -237,6 +237,7 @@ fn a_token_that_was_revoked_is_replaced_and_its_spool_is_kept() {
     assert!(found.contains("not taken") && remedy.ends_with("connect claude"), "{faults:?}");
     let said = user.done(&["connect", "claude"]);
     assert!(said.contains("1 events wait, now for the new token"), "{said}");
+    assert!(!said.contains("not revoked"), "{said}");
     let [new] = user.holders().try_into().unwrap();
     assert_ne!(new, revoked);
     user.hook("next");
@@ -271,6 +272,12 @@ fn the_note_of_a_connect_that_was_killed_has_its_token_revoked() {
     let [next] = user.holders().try_into().unwrap();
     assert_ne!(next, principal);
     assert!(!user.connection("claude").with_extension("pending").exists());
+    // One that was killed before its token was made, too.
+    let note = json!({"principal": "p-0123456789abcdef", "answerKey": connection["answerKey"]});
+    fs::write(user.connection("claude").with_extension("pending"), note.to_string()).unwrap();
+    assert!(user.faults(&["claude"]).iter().any(|(_, found, _)| found.contains("p-0123456789abcdef")));
+    user.done(&["connect", "claude"]);
+    assert_eq!((user.holders(), user.faults(&["claude"])), (vec![next], Vec::new()));
 }
 
 #[test]
