@@ -150,7 +150,7 @@ fn said(output: &Output) -> String {
 fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed() {
     let user = User::new();
     let mode = user.mode();
-    for (settings, said) in [
+    for (settings, part) in [
         (r#"{"hooks":{},"model":"x","hooks":{"PreToolUse":[]}}"#, "twice"),
         (r#"{"hooks":{"PreToolUse":[],"PreToolUse":[]}}"#, "twice"),
         ("{\n // mine\n \"model\": \"opus\"\n}\n", "comment"),
@@ -162,7 +162,7 @@ fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed(
         fs::write(user.settings(), settings).unwrap();
         let refused = user.run(&["connect", "claude", "--enforce"]);
         assert_eq!(code(&refused), 1, "{settings}");
-        assert!(said(&refused).contains(said), "{settings}: {}", said(&refused));
+        assert!(said(&refused).contains(part), "{settings}: {}", said(&refused));
         assert_eq!(fs::read_to_string(user.settings()).unwrap(), settings);
         assert!(!user.connection("claude").exists());
         assert_eq!(fs::read_dir(user.home().join(".claude")).unwrap().count(), 1);
