@@ -203,6 +203,13 @@ pub(crate) fn revoke(global: &Global, principal: &str, note: Option<&str>) -> Re
     append(global, &PrincipalRevoked { principal: text("the principal", principal)?, note })
 }
 
+/// Returns `true` if a holder was not revoked because there is none any more.
+pub(crate) fn is_no_holder(error: &CommandError) -> bool {
+    let failure = error.source().and_then(|error| error.downcast_ref::<TokenFailure>());
+    let Some(TokenFailure::Missed(miss)) = failure else { return false };
+    matches!(&**miss, Miss::Client(ClientError::Refused(refusal)) if refusal.problem.status == 404)
+}
+
 /// Restricts the file behind a shell's `>` to its owner, before a token is written into it: a shell lets others read it.
 fn close_output_to_others() -> io::Result<()> {
     let output = io::stdout();

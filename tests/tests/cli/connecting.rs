@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::relay::Relay;
-use crate::sample::{code, command, why};
+use crate::sample::{code, command};
 
 /// A user with a service, an installed program with its hook program, and nothing connected.
 struct User {
@@ -141,11 +141,16 @@ impl User {
     }
 }
 
+/// What a command says about its failure. It names the ledger that was asked too, where a variable says it.
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
 #[test]
 fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed() {
     let user = User::new();
     let mode = user.mode();
-    for (settings, said) in [
+    for (settings, part) in [
         (r#"{"hooks":{},"model":"x","hooks":{"PreToolUse":[]}}"#, "twice"),
         (r#"{"hooks":{"PreToolUse":[],"PreToolUse":[]}}"#, "twice"),
         ("{\n // mine\n \"model\": \"opus\"\n}\n", "comment"),
@@ -157,7 +162,7 @@ fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed(
         fs::write(user.settings(), settings).unwrap();
         let refused = user.run(&["connect", "claude", "--enforce"]);
         assert_eq!(code(&refused), 1, "{settings}");
-        assert!(why(&refused).contains(said), "{settings}: {}", why(&refused));
+        assert!(said(&refused).contains(part), "{settings}: {}", said(&refused));
         assert_eq!(fs::read_to_string(user.settings()).unwrap(), settings);
         assert!(!user.connection("claude").exists());
         assert_eq!(fs::read_dir(user.home().join(".claude")).unwrap().count(), 1);
@@ -232,6 +237,7 @@ fn a_token_that_was_revoked_is_replaced_and_its_spool_is_kept() {
     assert!(found.contains("not taken") && remedy.ends_with("connect claude"), "{faults:?}");
     let said = user.done(&["connect", "claude"]);
     assert!(said.contains("1 events wait, now for the new token"), "{said}");
+    assert!(!said.contains("not revoked"), "{said}");
     let [new] = user.holders().try_into().unwrap();
     assert_ne!(new, revoked);
     user.hook("next");
@@ -266,6 +272,12 @@ fn the_note_of_a_connect_that_was_killed_has_its_token_revoked() {
     let [next] = user.holders().try_into().unwrap();
     assert_ne!(next, principal);
     assert!(!user.connection("claude").with_extension("pending").exists());
+    // One that was killed before its token was made, too.
+    let note = json!({"principal": "p-0123456789abcdef", "answerKey": connection["answerKey"]});
+    fs::write(user.connection("claude").with_extension("pending"), note.to_string()).unwrap();
+    assert!(user.faults(&["claude"]).iter().any(|(_, found, _)| found.contains("p-0123456789abcdef")));
+    user.done(&["connect", "claude"]);
+    assert_eq!((user.holders(), user.faults(&["claude"])), (vec![next], Vec::new()));
 }
 
 #[test]
@@ -313,7 +325,11 @@ fn disconnecting_loses_no_spooled_event_unless_it_is_told_to() {
     fs::write(spool.join("00000000000000000001-0.hook"), "foreign").unwrap();
     let refused = user.run(&["disconnect", "claude"]);
     assert_eq!(code(&refused), 1);
-    assert!(why(&refused).contains("1 events") && why(&refused).contains("--discard"), "{}", why(&refused));
+    assert!(
+        said(&refused).contains("1 events") && said(&refused).contains("--discard"),
+        "{}",
+        said(&refused)
+    );
     assert!(user.connection("claude").exists());
     user.service = user.place.start_closed().unwrap();
     user.done(&["connect", "claude"]);
@@ -372,10 +388,10 @@ fn connections_that_contradict_each_other_are_refused() {
     let holders = user.holders();
     let refused = user.run(&["connect", "claude", "--project", project, "--enforce", "--agent", "other"]);
     assert_eq!(code(&refused), 1);
-    assert!(why(&refused).contains("disconnect claude"), "{}", why(&refused));
+    assert!(said(&refused).contains("disconnect claude"), "{}", said(&refused));
     assert!(!Path::new(project).join(".claude").exists());
     let refused = user.run(&["connect", "codex", "--agent", "claude-code", "--enforce"]);
-    assert!(why(&refused).contains("observes"), "{}", why(&refused));
+    assert!(said(&refused).contains("observes"), "{}", said(&refused));
     assert_eq!(user.holders(), holders);
 }
 
@@ -402,7 +418,7 @@ fn a_connect_that_fails_at_the_mode_leaves_nothing_changed() {
     for arguments in [["connect", "claude"].as_slice(), &["connect", "claude", "--enforce"]] {
         let failed = user.command_at(&relay.url(), arguments).output().unwrap();
         assert_ne!(code(&failed), 0);
-        assert!(why(&failed).contains("refused by the relay"), "{}", why(&failed));
+        assert!(said(&failed).contains("refused by the relay"), "{}", said(&failed));
         assert!(!user.settings().exists() && !user.connection("claude").exists(), "{arguments:?}");
         assert_eq!(user.holders(), Vec::<String>::new());
     }

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{ConnectFailure, HarnessArgument, ScopeArguments, Target, usual_place};
-use crate::commands::token::revoke;
+use crate::commands::token::{is_no_holder, revoke};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::access::event_loop;
@@ -93,13 +93,13 @@ fn deliver(connection: &Connection, spool: &Spool) -> Result<(), String> {
     delivered.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Revokes the token of a connection, if the service that is asked serves its ledger. Returns the record's position; an error is one
-/// to tell.
+/// Revokes the token of a connection, if the service that is asked serves its ledger. Returns the record's position, or `None`
+/// where it had been revoked before; an error is one to tell.
 pub(super) fn revoke_holder(
     connection: &Connection,
     note: &str,
     context: &mut CommandContext,
-) -> Result<String, String> {
+) -> Result<Option<String>, String> {
     let path = format!("ledgers/{}", context.global.ledger);
     let (url, ledger) = usual_place();
     let later = format!("`{}` does it later", connection.revoke_command((&url, ledger)));
@@ -110,8 +110,11 @@ pub(super) fn revoke_holder(
         Ok(about) if about.answer_key.as_deref() != Some(connection.answer_key.as_str()) => {
             Err(format!("the service that was asked has another ledger; {later}"))
         }
-        Ok(_) => revoke(&context.global, &connection.principal, Some(note))
-            .map_err(|error| format!("{error}; {later}")),
+        Ok(_) => match revoke(&context.global, &connection.principal, Some(note)) {
+            Ok(position) => Ok(Some(position)),
+            Err(error) if is_no_holder(&error) => Ok(None),
+            Err(error) => Err(format!("{error}; {later}")),
+        },
         Err(error) => Err(format!("{error}; {later}")),
     }
 }
@@ -129,7 +132,7 @@ fn report(
     done: Disconnected,
     spooled: EmptiedSpool,
     unit: Result<bool, WatchUnitError>,
-    revoked: Result<String, String>,
+    revoked: Result<Option<String>, String>,
     context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
     let EmptiedSpool { delivered, discarded, unreadable } = spooled;
@@ -168,7 +171,8 @@ fn report(
         Err(error) => context.say(format_args!("watch      {error}"))?,
     }
     context.say(match revoked {
-        Ok(position) => format!("token      revoked at position {position}"),
+        Ok(Some(position)) => format!("token      revoked at position {position}"),
+        Ok(None) => "token      had been revoked before".to_owned(),
         Err(error) => format!("token      not revoked: {error}"),
     })?;
     Ok(Exit::Done)

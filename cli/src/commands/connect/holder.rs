@@ -13,9 +13,8 @@ use bitacora_vocabulary::Role;
 
 use super::disconnect::{empty_spool, revoke_holder};
 use super::{ConnectFailure, Target, half_way};
-use crate::commands::token::{NewHolder, TokenFailure, create_as, new_principal, revoke};
+use crate::commands::token::{NewHolder, TokenFailure, create_as, is_no_holder, new_principal, revoke};
 use crate::error::CommandError;
-use crate::exit::Exit;
 use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
 use crate::options::global::LedgerLocation;
@@ -62,9 +61,10 @@ impl Holder {
         match create_as(&context.global, &made.principal, &token, &holder) {
             Ok(_) => Ok(made),
             Err(cause) => {
-                // It may have been made all the same. What is not there cannot be revoked, and needs no note.
-                if revoke(&context.global, &made.principal, None).is_ok() || is_refusal(&cause) {
-                    PendingToken::forget(&target.file).map_err(ConnectFailure::from)?;
+                // It may have been made all the same. The note stays until it is known to be gone.
+                match revoke(&context.global, &made.principal, Some("connect failed")) {
+                    Err(error) if !is_no_holder(&error) => {}
+                    _ => PendingToken::forget(&target.file).map_err(ConnectFailure::from)?,
                 }
                 Err(cause)
             }
@@ -87,12 +87,13 @@ impl Holder {
             return cause;
         }
         match revoke(&context.global, &self.principal, Some("connect failed")) {
-            Ok(_) => half_way(
-                cause,
-                PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into()),
-            ),
             // The note stays, and the next connect revokes it.
-            Err(left) => half_way(cause, Err(left)),
+            Err(left) if !is_no_holder(&left) => half_way(cause, Err(left)),
+            _ => {
+                let forgotten =
+                    PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into());
+                half_way(cause, forgotten)
+            }
         }
     }
 
@@ -119,9 +120,10 @@ impl Holder {
                 }
             }
             match revoke_holder(earlier, "connected again", context) {
-                Ok(position) => {
+                Ok(Some(position)) => {
                     said.push(format!("token      the one before was revoked at position {position}"))
                 }
+                Ok(None) => {}
                 Err(error) => said.push(format!("token      the one before was not revoked: {error}")),
             }
         }
@@ -153,16 +155,11 @@ fn revoke_pending(
     // That of another ledger is given up: the service that is asked cannot revoke it.
     if !is_connected && pending.answer_key == answer_key {
         match revoke(&context.global, &pending.principal, Some("connect did not end")) {
-            Ok(_) => {}
-            Err(error) if is_refusal(&error) => {}
-            Err(error) => return Err(error),
+            Err(error) if !is_no_holder(&error) => return Err(error),
+            _ => {}
         }
     }
     Ok(PendingToken::forget(file).map_err(ConnectFailure::from)?)
-}
-
-fn is_refusal(error: &CommandError) -> bool {
-    error.exit() == Exit::Refused
 }
 
 /// Asks the ledger with an agent's token: whether it is taken.
