@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import time
@@ -33,9 +34,13 @@ from bitacora import (
     LargeContent,
     NewCheckpoint,
     Outcome,
+    ServiceUrl,
     StrangeAnswer,
+    Token,
 )
 from bitacora import exchange as exchange_module
+from bitacora.connection import AsyncConnection, Connection
+from bitacora.exchange import Request
 
 TOKEN = "bt_" + "B" * 43
 Ask = Callable[..., Decision]
@@ -420,3 +425,20 @@ def test_a_report_of_an_error_with_its_variables_shows_no_token(asked: Ask) -> N
             asked(server, retries=0, timeout_s=0.2)
         text = "".join(traceback.TracebackException.from_exception(failed.value, capture_locals=True).format())
         assert "exchange" in text and TOKEN not in text.replace(f"TOKEN = {TOKEN!r}", "")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_report_of_a_request_that_nobody_reads_shows_no_token(is_async: bool) -> None:
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        url = ServiceUrl.parse(f"http://127.0.0.1:{server.getsockname()[1]}")
+        request = Request("POST", "/", b"x" * 8_000_000, patience_s=0.3)
+        with pytest.raises(AnswerLate) as failed:
+            if is_async:
+                asyncio.run(AsyncConnection(url, Token(TOKEN)).exchange(request))
+            else:
+                Connection(url, Token(TOKEN)).exchange(request)
+    shown = traceback.TracebackException.from_exception(failed.value, capture_locals=True)
+    assert TOKEN not in "".join(shown.format()).replace(f"TOKEN = {TOKEN!r}", "")

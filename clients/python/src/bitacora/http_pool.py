@@ -66,6 +66,11 @@ class _Wire(http.client.HTTPConnection):
         """Keeps a piece of a request until the last one: head and body are one write."""
         self._unsent.append(data)
 
+    def _send_kept(self) -> None:
+        whole = b"".join(self._unsent)
+        self._unsent.clear()
+        super().send(whole)
+
     def is_usable(self) -> bool:
         """Returns ``True`` if it was idle for a short time, and nothing came: neither an end nor bytes without a request."""
         if time.monotonic() - self.idle_since > IDLE_S:
@@ -85,8 +90,7 @@ class _Wire(http.client.HTTPConnection):
             if request.body or request.method == "POST":
                 self.putheader("content-length", str(len(request.body)))
             self.endheaders(request.body or None)
-            pieces, self._unsent = self._unsent, []
-            super().send(b"".join(pieces))
+            self._send_kept()
             return True
         except (BrokenPipeError, ConnectionResetError):
             return False
