@@ -8,9 +8,11 @@ use bitacora_vocabulary::{
     ToolDocument, ToolRequested,
 };
 
+use crate::calls::approvals::Approval;
 use crate::command::Command;
 use crate::decide::ladder::claim;
 use crate::decide::precheck::{CompiledTools, Precheck};
+use crate::limits::MAX_REUSABLE_APPROVALS;
 use crate::policy::Policy;
 use crate::reactor::derived_event::DerivedEvent;
 use crate::reactor::examination::Examination;
@@ -91,25 +93,25 @@ impl Governance {
         copy
     }
 
-    /// Returns an approval for the very action that a request asks for, which a person gave and no other call has used.
+    /// Returns approvals for the very action that a request asks for, which a person gave and no other call has used: at most
+    /// [`MAX_REUSABLE_APPROVALS`].
     ///
     /// An agent that was refused until somebody approves makes its call again under a new id. With this approval the new request is
-    /// decided like the first one asked for again, and a repeated request finds its first answer. Nothing is decided here.
+    /// decided like the first one asked for again, and a repeated request finds its first answer. Nothing is decided here. The run
+    /// that asked for an approval is no part of the state; whoever reuses one compares it.
     #[must_use]
-    pub fn approval_for(&self, request: &Event<'_>, now: Micros) -> Option<Name> {
+    pub fn approvals_for(&self, request: &Event<'_>, now: Micros) -> Vec<Approval> {
         let is_known = self.read(|state| state.approvals().has_any_of(request.agent.as_deref()));
         if !is_known {
-            return None;
+            return Vec::new();
         }
         let (registry, policies) = self.read(|state| (state.registry.share(), state.policies.share()));
         let precheck = Precheck { registry: &registry, policies: &policies, compiled: &self.compiled };
-        let facts = precheck.call(request).ok()?;
+        let Ok(facts) = precheck.call(request) else { return Vec::new() };
         let copy = self.copy();
         let claim = claim(&facts, copy.state.policy_version());
-        copy.state
-            .approvals()
-            .allowing(&facts.call, &claim, now)
-            .map(|approval| approval.request.approval.clone())
+        let allowing = copy.state.approvals().allowing(&facts.call, &claim, now);
+        allowing.take(MAX_REUSABLE_APPROVALS).cloned().collect()
     }
 }
 

@@ -76,6 +76,8 @@ pub const MAX_PROBE_LIFE: Micros = hours(7 * 24);
 pub const APPROVAL_LIFE: Micros = hours(24);
 /// The time in which a resolved approval can still be asked for.
 pub const RESOLVED_APPROVAL_LIFE: Micros = hours(24);
+/// The unused approvals of one action that are looked at for a call that names none.
+pub const MAX_REUSABLE_APPROVALS: usize = 16;
 /// The time after its decision in which a call may begin.
 pub const START_LIFE: Micros = minutes(5);
 /// The time that a call without a deadline of its own may take.

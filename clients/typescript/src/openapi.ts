@@ -8052,7 +8052,7 @@ export interface operations {
             query?: {
                 /** @description Whether what each step said is answered too */
                 explain?: boolean;
-                /** @description Whether the call takes an unused approval that was given to the same action of the same caller */
+                /** @description Whether the call takes an unused approval that was given to the same action of the same caller in the same run */
                 reuse?: boolean;
             };
             header?: never;

@@ -240,15 +240,20 @@ impl Approvals {
         self.shares.held(agent) > 0
     }
 
-    /// Returns the approval that this call used, or one that allows this very action and that no call has used. It looks at every
-    /// approval, so the state is a copy.
-    pub(crate) fn allowing(&self, call: &Name, claim: &Claim<'_>, time: Micros) -> Option<&Approval> {
-        let is_used = |approval: &&Approval| match &approval.status {
+    /// Returns the approvals that this call used, and behind them those that allow this very action and that no call has used. It
+    /// looks at every approval, so the state is a copy.
+    pub(crate) fn allowing<'s>(
+        &'s self,
+        call: &'s Name,
+        claim: &'s Claim<'s>,
+        time: Micros,
+    ) -> impl Iterator<Item = &'s Approval> {
+        let is_used = move |approval: &&Approval| match &approval.status {
             ApprovalStatus::Consumed { call: by, .. } => by == call && approval.is_requested_by(claim),
             ApprovalStatus::Pending | ApprovalStatus::Resolved { .. } => false,
         };
-        let is_unused = |approval: &&Approval| approval.objection(claim, time).is_none();
-        self.iter().find(is_used).or_else(|| self.iter().find(is_unused))
+        let is_unused = move |approval: &&Approval| approval.objection(claim, time).is_none();
+        self.iter().filter(is_used).chain(self.iter().filter(is_unused))
     }
 
     /// Returns the approval by which a person said no to this very action, as long as a yes would have held.

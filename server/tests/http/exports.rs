@@ -8,8 +8,8 @@ use crate::governed::governed;
 use crate::identities::{append, ask, guard, hash, token};
 use crate::service::{ServiceAnswer, TestService, head};
 
-const PROTOBUF: &str = "application/x-protobuf";
-const JSON: &str = "application/json";
+pub(crate) const PROTOBUF: &str = "application/x-protobuf";
+pub(crate) const JSON: &str = "application/json";
 /// Recorded exports: the path, the content type, the body, and the types of the events that it becomes.
 const RECORDED: [(&str, &str, &[u8], &[&str]); 8] = [
     ("traces", PROTOBUF, include_bytes!("otlp/python-traces.pb"), &["agent", "model", "model", "tool"]),
@@ -22,19 +22,19 @@ const RECORDED: [(&str, &str, &[u8], &[&str]); 8] = [
     ("logs", JSON, include_bytes!("otlp/claude-logs.json"), &["event", "model", "tool"]),
 ];
 
-fn export(service: &TestService, signal: &str, content_type: &str, body: &[u8]) -> ServiceAnswer {
+pub(crate) fn export(service: &TestService, signal: &str, content_type: &str, body: &[u8]) -> ServiceAnswer {
     service.post(&format!("/v1/{signal}"), content_type, body)
 }
 
 /// Every event of a range, the oldest first.
-fn events_after(service: &TestService, position: u64) -> Vec<Value> {
+pub(crate) fn events_after(service: &TestService, position: u64) -> Vec<Value> {
     let page =
         service.get(&format!("/v1/ledgers/main/events?after={position}&limit=1000")).expect(200).json();
     page["events"].as_array().unwrap().iter().map(|event| event["event"].clone()).collect()
 }
 
 /// A field of protobuf that holds bytes.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = bytes.len();
     while length > 0x7f {
@@ -46,33 +46,33 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn text_value(text: &str) -> Vec<u8> {
+pub(crate) fn text_value(text: &str) -> Vec<u8> {
     field(1, text.as_bytes())
 }
 
-fn attribute(number: u8, key: &str, value: &[u8]) -> Vec<u8> {
+pub(crate) fn attribute(number: u8, key: &str, value: &[u8]) -> Vec<u8> {
     field(number, &[field(1, key.as_bytes()), field(2, value)].concat())
 }
 
 /// A span of a tool with this id, and whatever else is given.
-fn span(id: u64, more: &[u8]) -> Vec<u8> {
+pub(crate) fn span(id: u64, more: &[u8]) -> Vec<u8> {
     let ids = [field(1, &[7; 16]), field(2, &id.to_be_bytes())].concat();
     let operation = attribute(9, "gen_ai.operation.name", &text_value("execute_tool"));
     field(2, &[ids, field(5, b"execute_tool x"), operation, more.to_vec()].concat())
 }
 
-fn request(spans: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn request(spans: &[Vec<u8>]) -> Vec<u8> {
     field(1, &field(2, &spans.concat()))
 }
 
 /// A `Status` in protobuf: its code and its message.
-fn status(body: &[u8]) -> (u8, String) {
+pub(crate) fn status(body: &[u8]) -> (u8, String) {
     assert_eq!((body[0], body[2]), (0x08, 0x12), "{body:?}");
     let text = if body[3] < 0x80 { &body[4..] } else { &body[5..] };
     (body[1], String::from_utf8(text.to_vec()).unwrap())
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

@@ -15,6 +15,7 @@ use bitacora_vocabulary::{
 };
 use tokio::time::Instant;
 
+pub(super) use self::approval_view::run_of;
 use self::approval_view::{ApprovalView, is_over, request_of};
 use crate::access::caller::Caller;
 use crate::api::Api;

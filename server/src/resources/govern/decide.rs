@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bitacora_formats::Micros;
-use bitacora_governance::{Governance, take_call};
+use bitacora_governance::{Approval, Governance, take_call};
 use bitacora_ledger::{AppendReceipt, Head};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
@@ -31,6 +31,7 @@ use crate::requests::service_event::{
     CallContext, DECIDE_SOURCE, ServiceEvent, call_id, event_data, governance,
 };
 use crate::resources::description::{InLedger, PROBLEM};
+use crate::resources::govern::approvals::run_of;
 use crate::resources::govern::decision_json::{DecisionAnswer, rules_of};
 use crate::strict_object::ObjectMembers;
 use bitacora_api::{
@@ -46,7 +47,7 @@ use bitacora_api::{
     params(
         InLedger,
         ("explain" = Option<bool>, Query, description = "Whether what each step said is answered too"),
-        ("reuse" = Option<bool>, Query, description = "Whether the call takes an unused approval that was given to the same action of the same caller"),
+        ("reuse" = Option<bool>, Query, description = "Whether the call takes an unused approval that was given to the same action of the same caller in the same run"),
     ),
     request_body(content = DecideRequest),
     responses(
@@ -142,7 +143,7 @@ impl DecideContext {
             Ok((request, body.to_vec()))
         };
         let (request, sent) = read_aside(body, read).await?;
-        let Some(approval) = self.approval_for(&request)? else { return Ok(request) };
+        let Some(approval) = self.approval_for(&request).await? else { return Ok(request) };
         let Some(named) = with_approval(&sent, &approval) else { return Ok(request) };
         read_request(ObjectMembers::of_body(&named)?, &self.caller)
     }
@@ -174,9 +175,21 @@ impl DecideContext {
         Ok(last)
     }
 
-    /// Returns the approval that a person gave to the very action of a request, if no other call has used it.
-    pub(super) fn approval_for(&self, request: &ServiceEvent) -> Result<Option<Name>, Problem> {
-        Ok(governance(&self.ledger)?.approval_for(&request.event(), self.now()))
+    /// Returns the approval that a person gave to the very action of a request in the same run, if no other call has used it.
+    pub(super) async fn approval_for(&self, request: &ServiceEvent) -> Result<Option<Name>, Problem> {
+        let found = governance(&self.ledger)?.approvals_for(&request.event(), self.now());
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let (ledger, run) = (self.ledger.clone(), request.about.run.clone());
+        let of_run = move || {
+            // One whose request cannot be read is not reused: a person looks at the call again.
+            let is_of_run = |approval: &Approval| {
+                run_of(&ledger, approval).is_ok_and(|asked| asked.as_deref() == run.as_deref())
+            };
+            found.into_iter().find(is_of_run).map(|approval| approval.request.approval)
+        };
+        Ok(tokio::task::spawn_blocking(of_run).await.unwrap_or_default())
     }
 
     /// Appends an event of the caller's, whose token still holds.

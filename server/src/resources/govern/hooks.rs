@@ -106,7 +106,7 @@ impl Hook {
         let named = HookInput { model: input.model.clone().or_else(|| model.clone()), ..input.clone() };
         let mut request = decide_request(&named, call, id.as_deref(), *interactive).map_err(unreadable)?;
         let first = self.request_event(&request)?;
-        let before = self.context.approval_for(&first)?;
+        let before = self.context.approval_for(&first).await?;
         let first = match before {
             None => first,
             Some(approval) => {

@@ -116,6 +116,14 @@ pub(super) fn request_of(ledger: &IndexedLedger, approval: &Approval) -> Result<
     data_of(&request_event(ledger, approval)?)
 }
 
+/// The run whose call an approval was asked for; `None` where it had none.
+pub(in crate::resources::govern) fn run_of(
+    ledger: &IndexedLedger,
+    approval: &Approval,
+) -> Result<Option<String>, Problem> {
+    Ok(request_event(ledger, approval)?.event.run.map(|run| run.to_string()))
+}
+
 /// The arguments of the call that an approval waits for, and whether it has its outcome though the approval waits.
 fn of_call(ledger: &IndexedLedger, approval: &Approval) -> Result<(Option<CallArguments>, bool), Problem> {
     if approval.request.about != ApprovalAbout::Call {
