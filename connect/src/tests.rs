@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Cursor;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use bitacora_client::Token;
 use bitacora_harness::Dialect;
@@ -262,6 +263,58 @@ fn only_a_call_that_waits_is_blocked_and_the_rest_is_spooled() {
     assert_eq!(exit.code, 0, "{}", exit.stderr);
     let spool = Spool::of(&connection.state, &token(7));
     assert_eq!(spool.counts().unwrap().files, 1);
+}
+
+/// systemd's own reader is the oracle of the unit, where this machine has it.
+#[test]
+fn systemd_takes_the_unit_of_the_watch_whatever_its_program_is_called() {
+    let folder = tempdir().unwrap();
+    let home = folder.path().to_str().unwrap().to_owned();
+    let variable = |name: &str| match name {
+        "HOME" => Some(home.clone()),
+        "CODEX_HOME" => Some("/home/ana/my \"100%\" \\codex $X".to_owned()),
+        "CLAUDE_CONFIG_DIR" => Some("/home/ana/two\nlines".to_owned()),
+        _ => None,
+    };
+    let unit = WatchUnit::of_user(variable).unwrap();
+    let verify = |unit: &Path| {
+        let mut command = Command::new("systemd-analyze");
+        command.args(["verify", "--user", "--man=no", "--recursive-errors=no"]).arg(unit);
+        command.env("XDG_RUNTIME_DIR", folder.path()).output()
+    };
+    for name in ["tools", "my tools", "100%h", "$HOME", "a\"b", "it's", "a\\b", "@a=b;c", "é`x`"] {
+        let program = folder.path().join(name).join("bitacora");
+        fs::create_dir(program.parent().unwrap()).unwrap();
+        fs::copy("/bin/true", &program).unwrap();
+        unit.write(&program, variable).unwrap();
+        // A machine without systemd shows nothing.
+        let Ok(told) = verify(unit.path()) else { return };
+        let words = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(told.status.success() && !words.contains(WatchUnit::NAME), "{name}: {words}");
+    }
+    // A program that is not there is found by the same command.
+    unit.write(Path::new("/nowhere/bitacora"), variable).unwrap();
+    assert!(!verify(unit.path()).unwrap().status.success());
+}
+
+/// A shell is the oracle of the words by which it starts the program.
+#[test]
+fn a_shell_starts_the_program_that_systemd_does_not() {
+    let folder = tempdir().unwrap();
+    let program = folder.path().join("a\"b\\c$HOME'd");
+    fs::write(&program, "#!/bin/sh\necho \"$0 $*\"\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let variable = |name: &str| (name == "HOME").then(|| folder.path().to_str().unwrap().to_owned());
+    let unit = WatchUnit::of_user(variable).unwrap();
+    unit.write(&program, variable).unwrap();
+    let text = fs::read_to_string(unit.path()).unwrap();
+    let started = text.lines().find_map(|line| line.strip_prefix("ExecStart=/bin/sh -c ")).unwrap();
+    let (script, name) = started.split_once("watch\" ").unwrap();
+    let plain =
+        |word: &str| word.trim_matches('"').replace("\\\"", "\"").replace("\\\\", "\\").replace("$$", "$");
+    let started =
+        Command::new("/bin/sh").arg("-c").arg(plain(&format!("{script}watch"))).arg(plain(name)).output();
+    assert_eq!(String::from_utf8(started.unwrap().stdout).unwrap(), format!("{} watch\n", program.display()));
 }
 
 #[test]

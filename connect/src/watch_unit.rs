@@ -17,6 +17,9 @@ const FIRST_LINE: &str =
 const VARIABLES: [&str; 5] =
     ["BITACORA_CONNECT_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"];
 
+/// What a program's name may have besides letters and digits where systemd starts it itself.
+const PLAIN: [char; 10] = ['/', '.', '_', '-', '+', '@', ',', ':', '%', ' '];
+
 /// A unit that cannot be written or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchUnitError {
@@ -125,8 +128,8 @@ fn is_ours(text: &str) -> bool {
 
 fn unit_text(program: &Path, variable: impl Fn(&str) -> Option<String>) -> String {
     let mut unit = format!(
-        "[Unit]\nDescription=Bitacora: finds calls of coding agents that dodge the gate\n\n[Service]\nExecStart={} watch\n",
-        quoted(&program.to_string_lossy()).replace('$', "$$")
+        "[Unit]\nDescription=Bitacora: finds calls of coding agents that dodge the gate\n\n[Service]\nExecStart={}\n",
+        command(&program.to_string_lossy())
     );
     for name in VARIABLES {
         if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
@@ -135,6 +138,15 @@ fn unit_text(program: &Path, variable: impl Fn(&str) -> Option<String>) -> Strin
     }
     unit.push_str("Restart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=default.target\n");
     format!("{FIRST_LINE}{}\n{unit}", blake3::hash(unit.as_bytes()).to_hex())
+}
+
+/// Returns the command of the watch. systemd takes no quotes, `\\` and `$` in the name of a program, so a shell starts such a one.
+fn command(program: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || PLAIN.contains(&c);
+    if program.chars().all(is_plain) {
+        return format!("{} watch", quoted(program));
+    }
+    format!("/bin/sh -c {} {}", quoted(r#"exec "$$0" watch"#), quoted(program).replace('$', "$$"))
 }
 
 /// Quotes a word for systemd.
