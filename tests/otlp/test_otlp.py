@@ -10,6 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "harnesses"))
 
+from differential import compare_all  # noqa: E402
 from harness import Claude  # noqa: E402
 from model_server import ScriptedModel  # noqa: E402
 from service import HARNESSES, Bitacora  # noqa: E402
@@ -145,6 +146,12 @@ class RefusalTests(OtlpTests):
         )
         self.assertIn("401", done.stderr)
         self.assertEqual(self.bitacora.events("telemetry.tool"), [])
+
+
+class DifferentialTests(OtlpTests):
+    def test_generated_requests_are_read_as_opentelemetrys_own_protobuf_reads_them(self):
+        counts = compare_all(self.bitacora, 600, 27)
+        self.assertTrue(all(counts[kind] for kind in ["taken", "refused", "records", "rejected"]), counts)
 
 
 class MeteredClaude(Claude):
