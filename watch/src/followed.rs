@@ -225,10 +225,15 @@ impl Followed {
         earliest.unwrap_or_else(|| self.tail.offset()).min(self.tail.offset())
     }
 
-    /// Returns the settled position for a later process; `None` where the file cannot be read.
+    /// Returns the settled position for a later process; `None` where the file cannot be read or is another one by now.
     pub(crate) fn position(&self) -> Option<Position> {
         let (file, offset) = (self.tail.file()?, self.settled());
-        let anchor = anchor_at(&open(&self.path).ok()?, offset).ok()?.to_hex().to_string();
+        let opened = open(&self.path).ok()?;
+        let anchor = anchor_at(&opened, offset).ok()?.to_hex().to_string();
+        // Looked at behind the anchor: one of other bytes than those that were read would hide them from a later process.
+        if !self.tail.continues(&opened).ok()? {
+            return None;
+        }
         Some(Position { file, offset, anchor, context: self.reader.context() })
     }
 

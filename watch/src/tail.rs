@@ -69,40 +69,58 @@ impl TranscriptTail {
     pub(crate) fn look(&mut self, path: &Path, most: u64) -> Result<TailNews, TranscriptFault> {
         let mut file = open(path)?;
         let metadata = file.metadata().map_err(unreadable)?;
-        let seen = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
-        let identity = identity(&metadata);
+        let (seen, identity) = (seen_of(&metadata), identity(&metadata));
         let mut found = TailNews::default();
-        let is_unchanged = self.seen == Some(seen) && self.file == Some(identity);
-        if is_unchanged && self.offset >= seen.0 {
+        // A rest without a line feed is looked at again only when the file has changed.
+        if self.seen == Some(seen) && self.file == Some(identity) {
             return Ok(found);
         }
-        if !is_unchanged && !self.continues(&file, identity, seen.0).map_err(unreadable)? {
-            found.restarted = self.file.is_some();
-            *self = Self { file: Some(identity), ..Self::default() };
-        }
-        self.file = Some(identity);
+        let mut recent = match self.continued(&file, &metadata).map_err(unreadable)? {
+            Some(recent) => recent,
+            None => {
+                found.restarted = self.file.is_some();
+                *self = Self { file: Some(identity), ..Self::default() };
+                Vec::new()
+            }
+        };
         file.seek(SeekFrom::Start(self.offset)).map_err(unreadable)?;
         let mut text = Vec::new();
         let read = (&mut file).take(most).read_to_end(&mut text).map_err(unreadable)?;
         found.bytes = u64::try_from(read).unwrap_or(u64::MAX);
         let before = self.offset;
+        let is_changed = file.metadata().map(|now| seen_of(&now) != seen).map_err(unreadable)?;
+        if is_changed && !still_holds(&file, &text, before) {
+            // Cut or rewritten while it was read: what was read may be of both.
+            *self = Self { file: Some(identity), ..Self::default() };
+            return Ok(TailNews { restarted: true, bytes: found.bytes, lines: Vec::new() });
+        }
         self.split(&text, &mut found.lines);
-        // A rest without a line feed is looked at again only when the file has changed.
         self.seen = (before.saturating_add(found.bytes) >= seen.0).then_some(seen);
         if self.offset > before {
-            self.anchor = Some(anchor_at(&file, self.offset).map_err(unreadable)?);
+            // Of the bytes that were read, since the file may have others by now.
+            let taken = usize::try_from(self.offset.saturating_sub(before)).unwrap_or(usize::MAX);
+            recent.extend_from_slice(text.get(..taken).unwrap_or(&text));
+            self.anchor = Some(blake3::hash(end_of(&recent)));
         }
         Ok(found)
     }
 
-    fn continues(&self, file: &File, identity: (u64, u64), length: u64) -> io::Result<bool> {
-        if self.file != Some(identity) || length < self.offset {
-            return Ok(false);
+    /// Returns `true` if a file is the one that was read, as far as it was read.
+    pub(crate) fn continues(&self, file: &File) -> io::Result<bool> {
+        Ok(self.continued(file, &file.metadata()?)?.is_some())
+    }
+
+    /// Returns the last bytes before the position of a file that is the one that was read; `None` for any other.
+    fn continued(&self, file: &File, metadata: &Metadata) -> io::Result<Option<Vec<u8>>> {
+        if self.file != Some(identity(metadata)) || metadata.len() < self.offset {
+            return Ok(None);
         }
-        match self.anchor {
-            Some(anchor) => Ok(anchor_at(file, self.offset)? == anchor),
-            None => Ok(self.offset == 0),
-        }
+        let recent = bytes_before(file, self.offset)?;
+        let is_same = match self.anchor {
+            Some(anchor) => blake3::hash(&recent) == anchor,
+            None => self.offset == 0,
+        };
+        Ok(is_same.then_some(recent))
     }
 
     /// Takes the whole lines of a text that begins at the offset, and moves on behind them.
@@ -155,11 +173,32 @@ pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
 
 /// Returns the digest of the last bytes before an offset.
 pub(crate) fn anchor_at(file: &File, offset: u64) -> io::Result<blake3::Hash> {
+    Ok(blake3::hash(&bytes_before(file, offset)?))
+}
+
+fn bytes_before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let start = offset.saturating_sub(ANCHOR_BYTES);
     let size = usize::try_from(offset.saturating_sub(start)).unwrap_or_default();
     let mut before = vec![0; size];
     file.read_exact_at(&mut before, start)?;
-    Ok(blake3::hash(&before))
+    Ok(before)
+}
+
+/// Returns the end of the bytes before a position, by which it is known again.
+fn end_of(bytes: &[u8]) -> &[u8] {
+    let most = usize::try_from(ANCHOR_BYTES).unwrap_or(usize::MAX);
+    bytes.get(bytes.len().saturating_sub(most)..).unwrap_or(bytes)
+}
+
+/// Returns `true` if a file has these bytes at an offset.
+fn still_holds(file: &File, bytes: &[u8], offset: u64) -> bool {
+    let mut now = vec![0; bytes.len()];
+    file.read_exact_at(&mut now, offset).is_ok() && now == bytes
+}
+
+/// Returns the length and the time of change, which no program sets as it likes.
+fn seen_of(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.ctime(), metadata.ctime_nsec())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]

@@ -20,6 +20,8 @@ use crate::roots::Root;
 use crate::sealed_file::StateKey;
 use crate::tail::{TailNews, TranscriptTail};
 
+mod changing;
+
 fn add(path: &Path, text: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
     file.write_all(text.as_bytes()).unwrap();
