@@ -211,7 +211,7 @@ fn check_hook(dialect: Dialect, place: &str, hook: &Value) -> Result<(), Setting
         }
     }
     match hook.get("timeout") {
-        Some(timeout) if !timeout.as_u64().is_some_and(|seconds| seconds > 0) => {
+        Some(timeout) if timeout.as_u64().is_none_or(|seconds| seconds == 0) => {
             Err(other_kind(&format!("{place}.timeout"), "whole number above 0"))
         }
         _ => Ok(()),
