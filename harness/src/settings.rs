@@ -43,9 +43,7 @@ pub enum SettingsError {
     #[error("found JSON that {0} does not read: {1}; mend the file first")]
     OtherJson(&'static str, String),
     /// The file begins with a mark that the harness's parser does not take.
-    #[error(
-        "found a byte order mark at the beginning, with which {0} does not read the file; remove it first"
-    )]
+    #[error("found a byte order mark at the beginning, which {0} may not take; remove it first")]
     ByteOrderMark(&'static str),
     /// One object names a member twice.
     #[error("found the member `{1}` twice, of which {0} reads at most one; remove the other first")]

@@ -16,14 +16,14 @@ use crate::settings::{SettingsError, other_kind, parse};
 /// The mark with which some editors begin a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Members of Claude Code's settings, and their kinds. It ignores a file in which one is of another kind.
-const CLAUDE_MEMBERS: [(&str, Kind); 7] = [
-    ("$schema", Kind::Text),
-    ("permissions", Kind::Object),
-    ("env", Kind::Object),
-    ("statusLine", Kind::Object),
-    ("model", Kind::Text),
-    ("apiKeyHelper", Kind::Text),
-    ("disableAllHooks", Kind::Bool),
+const CLAUDE_MEMBERS: [(&str, SettingKind); 7] = [
+    ("$schema", SettingKind::Text),
+    ("permissions", SettingKind::Object),
+    ("env", SettingKind::Object),
+    ("statusLine", SettingKind::Object),
+    ("model", SettingKind::Text),
+    ("apiKeyHelper", SettingKind::Text),
+    ("disableAllHooks", SettingKind::Bool),
 ];
 /// Members of Codex's file of hooks. It ignores a file with another one.
 const CODEX_MEMBERS: [&str; 2] = ["description", "hooks"];
@@ -37,23 +37,23 @@ const TYPES: [(&str, &[&str]); 4] = [
 /// The type of hook that Claude Code alone takes.
 const HTTP: (&str, &[&str]) = ("http", &["url"]);
 /// Members of hooks, and their kinds.
-const HOOK_MEMBERS: [(&str, Kind); 5] = [
-    ("async", Kind::Bool),
-    ("if", Kind::Text),
-    ("model", Kind::Text),
-    ("once", Kind::Bool),
-    ("statusMessage", Kind::Text),
+const HOOK_MEMBERS: [(&str, SettingKind); 5] = [
+    ("async", SettingKind::Bool),
+    ("if", SettingKind::Text),
+    ("model", SettingKind::Text),
+    ("once", SettingKind::Bool),
+    ("statusMessage", SettingKind::Text),
 ];
 
 /// A kind of JSON value.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SettingKind {
     Object,
     Text,
     Bool,
 }
 
-impl Kind {
+impl SettingKind {
     fn is_of(self, value: &Value) -> bool {
         match self {
             Self::Object => value.is_object(),
@@ -73,18 +73,16 @@ impl Kind {
 
 /// Reads settings, if their harness certainly reads the same.
 pub(crate) fn read_strictly(dialect: Dialect, settings: &str) -> Result<Map<String, Value>, SettingsError> {
+    if settings.starts_with(BYTE_ORDER_MARK) {
+        return Err(SettingsError::ByteOrderMark(dialect.program()));
+    }
     // Faults that no JSON has are told first.
     let root = parse(settings)?;
     if settings.trim().is_empty() {
         return Ok(Map::new());
     }
-    let text = match settings.strip_prefix(BYTE_ORDER_MARK) {
-        Some(text) if dialect == Dialect::Claude => text,
-        Some(_) => return Err(SettingsError::ByteOrderMark(dialect.program())),
-        None => settings,
-    };
-    let bare = without_comments(text);
-    if bare != text && dialect != Dialect::Gemini {
+    let bare = without_comments(settings);
+    if bare != settings && dialect != Dialect::Gemini {
         return Err(SettingsError::Comment(dialect.program()));
     }
     let value: Value = serde_json::from_str(&bare)

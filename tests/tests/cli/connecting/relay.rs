@@ -13,19 +13,19 @@ const SET_MODE: &[u8] = b"PUT /v1/ledgers/main/mode";
 const PROBLEM: &str = r#"{"type":"urn:bitacora:problem:forbidden","title":"x","status":403,"detail":"refused by the relay","code":"forbidden","retryable":false,"sideEffects":"none"}"#;
 
 /// The settings at each request that set a mode.
-type Seen = Arc<Mutex<Vec<Option<String>>>>;
+type SeenSettings = Arc<Mutex<Vec<Option<String>>>>;
 
 /// A relay on loopback. It ends with the test's process.
 pub(super) struct Relay {
     address: SocketAddr,
-    seen: Seen,
+    seen: SeenSettings,
 }
 
 impl Relay {
     pub(super) fn start(service: SocketAddr, settings: PathBuf, refuses: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Seen::default();
+        let seen = SeenSettings::default();
         let noted = Arc::clone(&seen);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -46,7 +46,7 @@ impl Relay {
     }
 }
 
-fn relay(mut client: TcpStream, service: SocketAddr, settings: &PathBuf, seen: &Seen, refuses: bool) {
+fn relay(mut client: TcpStream, service: SocketAddr, settings: &PathBuf, seen: &SeenSettings, refuses: bool) {
     let mut upstream = TcpStream::connect(service).unwrap();
     let (mut answers, mut back) = (upstream.try_clone().unwrap(), client.try_clone().unwrap());
     thread::spawn(move || {
