@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::governed::governed;
 use crate::identities::{ask, guard, token};
-use crate::service::{ServiceAnswer, TestService};
+use crate::service::{ServiceAnswer, TestService, event};
 
 const LEDGER: &str = "/v1/ledgers/main";
 
@@ -41,7 +41,7 @@ impl<'a> RequestToSign<'a> {
             ("content-digest", self.digest.as_str()),
             ("authorization", self.authorization.as_str()),
         ];
-        let fields = if self.method == "GET" { &fields[1..] } else { &fields };
+        let fields = if self.method == "GET" { &fields[1..] } else { &fields[..] };
         service.request(self.method, &self.target, fields, self.body.as_bytes())
     }
 
@@ -103,11 +103,6 @@ fn hook(id: &str) -> Value {
            "tool_input": {"path": "a.rs"}, "tool_use_id": id})
 }
 
-fn event(id: &str) -> Value {
-    json!({"specversion": "1.0", "id": id, "source": "/tests", "type": "run.step", "subject": "s", "run": "r1",
-           "data": {"step": 1, "kind": "tool"}})
-}
-
 #[test]
 fn an_answer_is_signed_for_its_request_on_every_path_that_agents_use() {
     let service = guarded();
@@ -119,7 +114,7 @@ fn an_answer_is_signed_for_its_request_on_every_path_that_agents_use() {
         (RequestToSign::new("POST", "/outcome", outcome), 200),
         (RequestToSign::new("POST", "/hooks/claude?delivery=00", hook("h1").to_string()), 200),
         (RequestToSign::new("POST", "/hooks/claude", "nonsense"), 400),
-        (RequestToSign::new("POST", "/events", event("e1").to_string()), 201),
+        (RequestToSign::new("POST", "/events", event("e1", "s")), 201),
         (RequestToSign::new("GET", "/calls?call=c1&limit=10", ""), 200),
         (RequestToSign::new("GET", "/approvals/none", ""), 404),
         (RequestToSign::new("GET", "/events/999999", ""), 404),
@@ -147,7 +142,7 @@ fn a_digest_of_another_body_is_refused_and_nothing_is_recorded() {
     for (resource, body) in [
         ("/decide", about("c9")),
         ("/hooks/claude", hook("c9").to_string()),
-        ("/events", event("c9").to_string()),
+        ("/events", event("c9", "s")),
         ("/outcome", json!({"call": "c9", "status": "ok"}).to_string()),
     ] {
         let (tip, own) = (service_tip(&service), sha_256(body.as_bytes()));
@@ -177,7 +172,7 @@ fn nobody_gets_a_signature_without_a_token_or_a_digest() {
     // Nobody compares a body that is taken in piece by piece to its digest.
     let streamed = RequestToSign {
         kind: "application/x-ndjson",
-        ..RequestToSign::new("POST", "/events:ingest", event("e1").to_string())
+        ..RequestToSign::new("POST", "/events:ingest", event("e1", "s"))
     };
     assert_eq!(streamed.send(&service).header("signature"), None);
 }
