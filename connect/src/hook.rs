@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bitacora_api::ProblemAnswer;
 use bitacora_api::paths::percent_encoded;
@@ -35,9 +35,9 @@ pub use self::arguments::HookArguments;
 pub use self::delivery::{Delivered, DeliveryPlace, deliver_before, deliver_spooled};
 use self::input_body::InputBody;
 use self::open_calls::OpenCalls;
-use self::trace::{LostInput, trace_path};
+use self::trace::leave_trace;
 use crate::connection::Connection;
-use crate::error::{HookFailure, SpoolError};
+use crate::error::HookFailure;
 use crate::limits::{
     DECISION_PATIENCE, END_PATIENCE, MARK_PATIENCE, MAX_HOLD, MAX_INPUT_BYTES, PREPARE_PATIENCE,
     REPORT_PATIENCE,
@@ -190,6 +190,8 @@ struct HookRun {
     interactive: bool,
     /// An id of this run, under which its events are recorded once.
     delivery: String,
+    /// The time at which it began, microseconds since 1970.
+    occurred: u128,
 }
 
 impl HookRun {
@@ -231,6 +233,7 @@ impl HookRun {
             model: input.transcript.as_deref().and_then(transcript::model).filter(|_| input.model.is_none()),
             interactive: is_interactive(dialect, variable),
             delivery,
+            occurred: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros(),
             dialect,
             connection,
             token,
@@ -265,7 +268,7 @@ impl HookRun {
                     Err(lost) => format!("the event is lost: {lost}"),
                 }
             }
-            _ => match self.spool().keep(&self.path(Duration::ZERO), &self.body.bytes) {
+            _ => match self.spool().keep(&self.late_path(), &self.body.bytes) {
                 Ok(()) => "the event is delivered later".to_owned(),
                 Err(lost) => format!("the event is lost: {lost}"),
             },
@@ -339,6 +342,11 @@ impl HookRun {
         if is_object { Ok(output) } else { Err(HookFailure::Answer) }
     }
 
+    /// Returns the path of an input that is told later. It says when the hook ran, by this machine's clock.
+    fn late_path(&self) -> String {
+        format!("{}&occurred={}", self.path(Duration::ZERO), self.occurred)
+    }
+
     fn path(&self, hold: Duration) -> String {
         let mut path = format!(
             "/v1/ledgers/{}/hooks/{}?delivery={}&interactive={}",
@@ -357,26 +365,6 @@ impl HookRun {
         }
         path
     }
-}
-
-/// Spools the event that tells of an input which nobody records.
-fn leave_trace(
-    spool: &Spool,
-    connection: &Connection,
-    delivery: &str,
-    body: &InputBody,
-    reason: &str,
-) -> Result<(), SpoolError> {
-    let digest = body.digest();
-    let lost = LostInput {
-        id: delivery,
-        harness: &connection.harness,
-        body: &body.bytes,
-        bytes: body.length,
-        sha256: digest.as_deref(),
-        reason,
-    };
-    spool.keep(&trace_path(&connection.ledger), &lost.event())
 }
 
 /// Returns `true` if the harness says that a person sits before it.

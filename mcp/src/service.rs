@@ -151,3 +151,48 @@ impl ServiceFailure {
         matches!(self, Self::Client(ClientError::Refused(refusal)) if refusal.problem.status == 404)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Answers every request on a port of its own with an allow that nobody signed.
+    fn impostor() -> ServiceUrl {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let body = r#"{"verdict":"allow"}"#;
+                let _read = stream.read(&mut [0; 4096]).unwrap();
+                let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        url.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn with_a_key_no_answer_of_another_program_is_believed() {
+        let ledger = "main".parse::<LedgerName>().unwrap();
+        let patience = Duration::from_secs(5);
+        let service = Service::new(impostor(), ledger.clone(), None, Some([9; 32]));
+        for answered in [
+            service.post::<Value>("/v1/ledgers/main/decide", &json!({}), patience).await,
+            service.append("/v1/ledgers/main/events", &json!({}), patience).await,
+            service.get("/v1/ledgers/main/mode", patience).await,
+        ] {
+            assert!(
+                matches!(answered, Err(ServiceFailure::Client(ClientError::Unsigned { .. }))),
+                "{answered:?}"
+            );
+        }
+        let trusting = Service::new(impostor(), ledger, None, None);
+        assert!(trusting.get::<Value>("/v1/ledgers/main/mode", patience).await.is_ok());
+    }
+}

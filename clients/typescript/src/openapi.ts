@@ -8679,6 +8679,8 @@ export interface operations {
                 failure?: "deny" | "error";
                 /** @description An id of this hook's run: sent again under it, an event is recorded once */
                 delivery?: string;
+                /** @description When the hook ran by its own clock, microseconds since 1970: the `time` of what is told later */
+                occurred?: number;
             };
             header?: never;
             path: {

@@ -84,8 +84,8 @@ impl Delivery<'_> {
             let Ok(input) = self.spool.read(path) else { continue };
             opened = opened.saturating_add(1);
             match self.post(&input.path, input.body.clone()).await? {
-                Posted::Taken => done.taken = done.taken.saturating_add(1),
-                Posted::Refused(code) => {
+                PostAnswer::Taken => done.taken = done.taken.saturating_add(1),
+                PostAnswer::Refused(code) => {
                     self.leave_trace(path, &input, &code).await?;
                     done.refused = done.refused.saturating_add(1);
                 }
@@ -96,7 +96,7 @@ impl Delivery<'_> {
     }
 
     /// Posts a body.
-    async fn post(&mut self, path: &str, body: String) -> Result<Posted, HookFailure> {
+    async fn post(&mut self, path: &str, body: String) -> Result<PostAnswer, HookFailure> {
         let posted = async {
             match self.place.answer_key {
                 Some(key) => self.service.post_signed(path, super::JSON, body.into(), key).await,
@@ -104,10 +104,10 @@ impl Delivery<'_> {
             }
         };
         match timeout(REPORT_PATIENCE, posted).await {
-            Ok(Ok(_)) => Ok(Posted::Taken),
+            Ok(Ok(_)) => Ok(PostAnswer::Taken),
             // It will never be taken.
             Ok(Err(ClientError::Refused(refusal))) if super::is_final(&refusal.problem) => {
-                Ok(Posted::Refused(refusal.problem.code.clone()))
+                Ok(PostAnswer::Refused(refusal.problem.code.clone()))
             }
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(HookFailure::Late(REPORT_PATIENCE.as_secs())),
@@ -150,7 +150,7 @@ impl Delivery<'_> {
 }
 
 /// The answer to what was posted.
-enum Posted {
+enum PostAnswer {
     Taken,
     /// With the code of a refusal that stays.
     Refused(String),

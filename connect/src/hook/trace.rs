@@ -4,7 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::input_body::InputBody;
+use crate::connection::Connection;
+use crate::error::SpoolError;
 use crate::limits::MAX_TRACE_NAME_CHARS;
+use crate::spool::Spool;
 
 /// The beginning of an event's source.
 const SOURCE: &str = "/bitacora-hook";
@@ -15,7 +19,7 @@ const EVENT: &str = "hook_event_name";
 /// The events of hooks before calls, in all harnesses.
 const BEFORE_CALLS: [&str; 3] = ["PreToolUse", "BeforeTool", "preToolUse"];
 
-/// What is said of an input, whatever its harness.
+/// The names in an input of any harness.
 #[derive(Debug, Default, Deserialize)]
 struct InputNames {
     hook_event_name: Option<String>,
@@ -114,6 +118,26 @@ fn write(
     };
     // A struct of texts is always written.
     serde_json::to_vec(&event).unwrap_or_default()
+}
+
+/// Spools the event that tells of an input which nobody records.
+pub(super) fn leave_trace(
+    spool: &Spool,
+    connection: &Connection,
+    delivery: &str,
+    body: &InputBody,
+    reason: &str,
+) -> Result<(), SpoolError> {
+    let digest = body.digest();
+    let lost = LostInput {
+        id: delivery,
+        harness: &connection.harness,
+        body: &body.bytes,
+        bytes: body.length,
+        sha256: digest.as_deref(),
+        reason,
+    };
+    spool.keep(&trace_path(&connection.ledger), &lost.event())
 }
 
 /// Reads the names of an input; of one that is cut or no JSON, the event's alone.

@@ -35,7 +35,7 @@ pub(super) enum Answers {
 }
 
 /// A request's target and body.
-pub(super) type Heard = (String, Vec<u8>);
+pub(super) type HeardRequest = (String, Vec<u8>);
 
 pub(super) fn ledger() -> AnswerSigner {
     AnswerSigner::new(&Secret::take(&mut [1; 32]))
@@ -47,7 +47,7 @@ fn listening(answers: Answers) -> String {
 }
 
 /// Does the same, and hands on what it hears.
-pub(super) fn listening_to(answers: Answers) -> (String, Receiver<Heard>) {
+pub(super) fn listening_to(answers: Answers) -> (String, Receiver<HeardRequest>) {
     let (heard, requests) = channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -61,7 +61,7 @@ pub(super) fn listening_to(answers: Answers) -> (String, Receiver<Heard>) {
 }
 
 /// Reads one request and answers it. Returns `None` at the connection's end.
-fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<Heard>) -> Option<()> {
+fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<HeardRequest>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|read| *read > 0)?;

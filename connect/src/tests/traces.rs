@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use super::impostors::{Answers, Heard, ledger, listening_to};
+use super::impostors::{Answers, HeardRequest, ledger, listening_to};
 use super::{AFTER, connection, files, hook, token};
 use crate::limits::MAX_SPOOL_FILES;
 use crate::{Connection, Spool};
@@ -78,7 +78,7 @@ fn an_input_that_is_too_long_leaves_a_trace() {
 }
 
 /// Returns the traces among what a service heard.
-fn traces(heard: &[Heard]) -> Vec<Value> {
+fn traces(heard: &[HeardRequest]) -> Vec<Value> {
     let traces = heard.iter().filter(|(target, _)| target == "/v1/ledgers/main/events");
     traces.map(|(_, body)| serde_json::from_slice(body).unwrap()).collect()
 }

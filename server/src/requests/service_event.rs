@@ -43,6 +43,8 @@ pub(crate) struct ServiceEvent {
     pub(crate) kind: &'static str,
     pub(crate) stream: String,
     pub(crate) actor: String,
+    /// The time that its sender's clock showed, in RFC 3339, for what is told later than it was.
+    pub(crate) time: Option<String>,
     pub(crate) about: CallContext,
     pub(crate) data: Json<'static>,
 }
@@ -98,6 +100,7 @@ impl ServiceEvent {
             kind: T::KIND,
             stream: stream.to_owned(),
             actor: caller.actor().to_owned(),
+            time: None,
             about: CallContext::default(),
             data: event_data(data)?,
         })
@@ -106,6 +109,7 @@ impl ServiceEvent {
     pub(crate) fn event(&self) -> Event<'_> {
         let mut event = Event::new(&*self.id, self.source, self.kind, &*self.stream);
         event.actor = Some(self.actor.as_str().into());
+        event.time = self.time.as_deref().map(Into::into);
         event.call = self.about.call.as_deref().map(Into::into);
         event.agent = self.about.agent.as_deref().map(Into::into);
         event.session = self.about.session.as_deref().map(Into::into);

@@ -21,8 +21,8 @@ use crate::problem::{Code, Problem};
 const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
 /// The signature.
 const SIGNATURE: HeaderName = HeaderName::from_static("signature");
-/// The most bytes of an answer that is signed. A longer one, and one that comes piece by piece, is not.
-const MAX_SIGNED_BYTES: u64 = 1024 * 1024;
+/// The most bytes of an answer that is signed: what clients take. A longer one, and one that comes piece by piece, is not.
+const MAX_SIGNED_BYTES: u64 = 16 * 1024 * 1024;
 /// Microseconds in a second.
 const MICROS_PER_SECOND: u64 = 1_000_000;
 

@@ -489,18 +489,3 @@ fn an_agents_token_saves_for_that_agent_alone() {
     crate::identities::ask(&service, "POST", "/v1/ledgers/main/checkpoints/t:save", Some(&auditor), "{}")
         .expect_problem(403, "forbidden");
 }
-
-#[test]
-fn the_newest_checkpoint_is_answered_at_once_after_a_start() {
-    let mut service = settled(TestService::start());
-    for round in 0..3 {
-        for number in 0..200 {
-            let (id, parent) = (format!("c{round}{number:03}"), format!("c{round}{:03}", number - 1));
-            save(&service, "t", &id, (number > 0).then_some(parent.as_str()), &json!({}));
-        }
-        service = service.restarted();
-        let newest = format!("c{round}199");
-        assert_eq!(ids(&shown(&service, "?thread=t&limit=1")), [newest.as_str()]);
-        assert_eq!(shown(&service, "/t")["checkpoint"], newest.as_str());
-    }
-}

@@ -186,6 +186,28 @@ fn sessions_turns_and_subagents_become_events_and_a_delivery_counts_once() {
 }
 
 #[test]
+fn what_is_told_later_has_the_time_of_the_hooks_own_clock() {
+    let service = governed("allow");
+    // What was recorded before its answer was lost is the same event.
+    hook(&service, "claude", &before("t0", "src/a.rs")).expect(200);
+    let late = "claude?delivery=d1&occurred=1764000000123456";
+    let start = json!({"session_id": "s1", "cwd": "/p", "hook_event_name": "SessionStart"});
+    for _ in 0..2 {
+        for input in [&start, &before("t0", "src/a.rs"), &before("t1", "src/a.rs"), &ended("t1", "src/a.rs")]
+        {
+            hook(&service, late, input).expect(200);
+        }
+    }
+    let times = |kind: &str| -> Vec<Value> {
+        events(&service, kind).into_iter().map(|event| event["time"].clone()).collect()
+    };
+    let time = json!("2025-11-24T16:00:00.123456Z");
+    assert_eq!(times("tool.requested"), [Value::Null, time.clone()]);
+    assert_eq!(times("tool.completed"), [time.clone()]);
+    assert_eq!(times("session.started"), [time]);
+}
+
+#[test]
 fn faulty_hooks_change_nothing() {
     let service = governed("allow");
     let tip = service.tip();

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::checkpoints::{save, settled, shown};
 use crate::governed::{approve, ask, earn, governed, post, write};
 use crate::service::TestService;
 
@@ -342,5 +343,20 @@ fn runs_are_shown_with_their_steps() {
     assert_eq!(service.get("/v1/ledgers/main/runs?state=lost").status, 400);
     for unknown in ["runs/none", "runs/none/steps"] {
         assert_eq!(service.get(&format!("/v1/ledgers/main/{unknown}")).status, 404, "{unknown}");
+    }
+}
+
+#[test]
+fn the_newest_checkpoint_is_answered_at_once_after_a_start() {
+    let mut service = settled(TestService::start());
+    for round in 0..3 {
+        for number in 0..200 {
+            let (id, parent) = (format!("c{round}{number:03}"), format!("c{round}{:03}", number - 1));
+            save(&service, "t", &id, (number > 0).then_some(parent.as_str()), &json!({}));
+        }
+        service = service.restarted();
+        let newest = format!("c{round}199");
+        assert_eq!(shown(&service, "?thread=t&limit=1")["checkpoints"][0]["checkpoint"], newest.as_str());
+        assert_eq!(shown(&service, "/t")["checkpoint"], newest.as_str());
     }
 }

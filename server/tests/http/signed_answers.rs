@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 
 use crate::governed::governed;
 use crate::identities::{ask, guard, token};
-use crate::service::{ServiceAnswer, TestService};
+use crate::service::{ServiceAnswer, TestService, event};
 
 const LEDGER: &str = "/v1/ledgers/main";
 
 /// A request, with the fields that a signature covers.
-struct Asked<'a> {
+struct RequestToSign<'a> {
     method: &'a str,
     target: String,
     kind: &'a str,
@@ -22,7 +22,7 @@ struct Asked<'a> {
     authorization: String,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestToSign<'a> {
     fn new(method: &'a str, resource: &str, body: impl Into<String>) -> Self {
         let body = body.into();
         Self {
@@ -41,7 +41,7 @@ impl<'a> Asked<'a> {
             ("content-digest", self.digest.as_str()),
             ("authorization", self.authorization.as_str()),
         ];
-        let fields = if self.method == "GET" { &fields[1..] } else { &fields };
+        let fields = if self.method == "GET" { &fields[1..] } else { &fields[..] };
         service.request(self.method, &self.target, fields, self.body.as_bytes())
     }
 
@@ -103,26 +103,21 @@ fn hook(id: &str) -> Value {
            "tool_input": {"path": "a.rs"}, "tool_use_id": id})
 }
 
-fn event(id: &str) -> Value {
-    json!({"specversion": "1.0", "id": id, "source": "/tests", "type": "run.step", "subject": "s", "run": "r1",
-           "data": {"step": 1, "kind": "tool"}})
-}
-
 #[test]
 fn an_answer_is_signed_for_its_request_on_every_path_that_agents_use() {
     let service = guarded();
     let key = key(&service);
     let outcome = json!({"call": "c1", "status": "ok"}).to_string();
     let table = [
-        (Asked::new("POST", "/decide?reuse=true", call("c1").to_string()), 200),
-        (Asked::new("POST", "/decide", "nonsense"), 400),
-        (Asked::new("POST", "/outcome", outcome), 200),
-        (Asked::new("POST", "/hooks/claude?delivery=00", hook("h1").to_string()), 200),
-        (Asked::new("POST", "/hooks/claude", "nonsense"), 400),
-        (Asked::new("POST", "/events", event("e1").to_string()), 201),
-        (Asked::new("GET", "/calls?call=c1&limit=10", ""), 200),
-        (Asked::new("GET", "/approvals/none", ""), 404),
-        (Asked::new("GET", "/events/999999", ""), 404),
+        (RequestToSign::new("POST", "/decide?reuse=true", call("c1").to_string()), 200),
+        (RequestToSign::new("POST", "/decide", "nonsense"), 400),
+        (RequestToSign::new("POST", "/outcome", outcome), 200),
+        (RequestToSign::new("POST", "/hooks/claude?delivery=00", hook("h1").to_string()), 200),
+        (RequestToSign::new("POST", "/hooks/claude", "nonsense"), 400),
+        (RequestToSign::new("POST", "/events", event("e1", "s")), 201),
+        (RequestToSign::new("GET", "/calls?call=c1&limit=10", ""), 200),
+        (RequestToSign::new("GET", "/approvals/none", ""), 404),
+        (RequestToSign::new("GET", "/events/999999", ""), 404),
     ];
     for (asked, status) in &table {
         let answer = asked.send(&service);
@@ -132,9 +127,9 @@ fn an_answer_is_signed_for_its_request_on_every_path_that_agents_use() {
     // The same request of another caller has another signature.
     let (asked, _) = &table[3];
     let answer = asked.send(&service).expect(200);
-    let other = Asked {
+    let other = RequestToSign {
         authorization: format!("Bearer {}", token("operator")),
-        ..Asked::new("POST", "/hooks/claude?delivery=00", asked.body.clone())
+        ..RequestToSign::new("POST", "/hooks/claude?delivery=00", asked.body.clone())
     };
     assert!(asked.is_signed(&answer, &key) && !other.is_signed(&answer, &key));
 }
@@ -147,19 +142,19 @@ fn a_digest_of_another_body_is_refused_and_nothing_is_recorded() {
     for (resource, body) in [
         ("/decide", about("c9")),
         ("/hooks/claude", hook("c9").to_string()),
-        ("/events", event("c9").to_string()),
+        ("/events", event("c9", "s")),
         ("/outcome", json!({"call": "c9", "status": "ok"}).to_string()),
     ] {
         let (tip, own) = (service_tip(&service), sha_256(body.as_bytes()));
         for digest in [sha_256(b""), "sha-256=:AAAA:".to_owned(), format!("{own}, {own}"), String::new()] {
-            let asked = Asked { digest, ..Asked::new("POST", resource, body.clone()) };
+            let asked = RequestToSign { digest, ..RequestToSign::new("POST", resource, body.clone()) };
             let answer = asked.send(&service).expect(400);
             assert_eq!(answer.json()["code"], "bad-header", "{resource}");
             assert!(asked.is_signed(&answer, &key), "{resource}");
         }
         assert_eq!(service_tip(&service), tip, "{resource}");
     }
-    let asked = Asked { digest: sha_256(b"x"), ..Asked::new("GET", "/head", "") };
+    let asked = RequestToSign { digest: sha_256(b"x"), ..RequestToSign::new("GET", "/head", "") };
     assert_eq!(asked.send(&service).expect(400).json()["code"], "bad-header");
 }
 
@@ -169,15 +164,15 @@ fn nobody_gets_a_signature_without_a_token_or_a_digest() {
     let body = call("c1").to_string();
     let plain = ask(&service, "POST", &format!("{LEDGER}/decide"), Some(&token("agent")), &body).expect(200);
     assert_eq!(plain.header("signature"), None);
-    let stranger = Asked {
+    let stranger = RequestToSign {
         authorization: format!("Bearer {}", token("nobody")),
-        ..Asked::new("POST", "/decide", body.clone())
+        ..RequestToSign::new("POST", "/decide", body.clone())
     };
     assert_eq!(stranger.send(&service).expect(401).header("signature"), None);
     // Nobody compares a body that is taken in piece by piece to its digest.
-    let streamed = Asked {
+    let streamed = RequestToSign {
         kind: "application/x-ndjson",
-        ..Asked::new("POST", "/events:ingest", event("e1").to_string())
+        ..RequestToSign::new("POST", "/events:ingest", event("e1", "s"))
     };
     assert_eq!(streamed.send(&service).header("signature"), None);
 }

@@ -1,9 +1,11 @@
 //! `watch`: calls in transcripts that the gate never saw, told and recorded once.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bitacora_tests::service::{ServiceFolder, ServiceProcess};
@@ -203,6 +205,39 @@ fn a_service_that_is_away_loses_nothing_and_a_fault_of_a_transcript_is_told() {
     // Another port: the connection is made again, and knows since when calls are asked about.
     let again = user.run(&["connect", "claude"]);
     assert_eq!(code(&again), 0, "{}", why(&again));
+    user.watch();
+    assert_eq!(user.gaps(), ["dodged"]);
+}
+
+/// Answers every request on a port of its own, as a ledger without calls would.
+fn impostor() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let body = r#"{"calls":[],"results":[]}"#;
+            let _read = stream.read(&mut [0; 4096]).unwrap();
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn a_watch_believes_no_other_program_on_the_services_port() {
+    let user = User::connected();
+    user.write("s1.jsonl", &[call("dodged"), result("dodged", "a", false)]);
+    let file = user.home().join(".config/bitacora/connections/claude.json");
+    let connection = fs::read_to_string(&file).unwrap();
+    let own = format!("http://{}", user.service.address);
+    assert!(connection.contains(&own), "{connection}");
+    fs::write(&file, connection.replace(&own, &impostor())).unwrap();
+    let refused = user.run(&["watch", "--once", "--grace", "0", "--json"]);
+    let told = String::from_utf8(refused.stdout.clone()).unwrap();
+    assert_eq!(code(&refused), 1, "{told}");
+    assert!(told.contains("another program may answer there"), "{told}");
+    fs::write(&file, connection).unwrap();
     user.watch();
     assert_eq!(user.gaps(), ["dodged"]);
 }

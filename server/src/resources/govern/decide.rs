@@ -309,6 +309,7 @@ pub(super) fn read_request(mut members: ObjectMembers<'_>, caller: &Caller) -> R
         kind: ToolRequested::KIND,
         stream: about.stream(),
         actor: caller.caller().to_owned(),
+        time: None,
         about,
         data: event_data(&request)?,
     })

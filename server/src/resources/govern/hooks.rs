@@ -14,7 +14,7 @@ use bitacora_harness::{
     Dialect, HookError, HookEvent, HookInput, HookVerdict, NO_OPINION, ToolCall, decide_request,
     outcome_request,
 };
-use bitacora_ledger::Head;
+use bitacora_ledger::{AppendReceipt, Head};
 use bitacora_vocabulary::{Name, ReasonCode, Verdict};
 use serde::Serialize;
 
@@ -46,6 +46,7 @@ use bitacora_api::paths;
         ("wait" = Option<String>, Query, description = "How long a call that needs an approval is held, such as `30s`"),
         ("failure" = Option<String>, Query, description = "`deny`: a call that cannot be decided is answered as denied, not with an error"),
         ("delivery" = Option<String>, Query, description = "An id of this hook's run: sent again under it, an event is recorded once"),
+        ("occurred" = Option<u64>, Query, description = "When the hook ran by its own clock, microseconds since 1970: the `time` of what is told later"),
     ),
     request_body(content = Object, description = "The JSON that the harness writes to its hook"),
     responses(
@@ -105,13 +106,39 @@ impl Hook {
                 self.request_event(&request)?
             }
         };
-        let last = self.context.decided(first).await?;
+        let last = self.decided_once(first).await?;
         let Some(approval) = awaited_approval(&last) else { return Ok(last) };
         if !self.is_answered(&approval).await? {
             return Ok(last);
         }
         request.approval = Some(approval.to_string());
-        self.context.decided(self.request_event(&request)?).await
+        self.decided_once(self.request_event(&request)?).await
+    }
+
+    /// Has a request decided, under the time at which the hook ran. One that came before, without that time, is the same request.
+    async fn decided_once(&self, request: ServiceEvent) -> Result<DecisionLink, Problem> {
+        let (timed, plain) = self.timed(request);
+        match (self.context.decided(timed).await, plain) {
+            (Err(problem), Some(plain)) if problem.is(Code::IdReused) => self.context.decided(plain).await,
+            (decided, _) => decided,
+        }
+    }
+
+    /// Records an event in the same way.
+    async fn append_once(&self, event: ServiceEvent) -> Result<AppendReceipt, Problem> {
+        let (timed, plain) = self.timed(event);
+        match (self.context.append(timed).await, plain) {
+            (Err(problem), Some(plain)) if problem.is(Code::IdReused) => self.context.append(plain).await,
+            (appended, _) => appended,
+        }
+    }
+
+    /// Returns an event with the time at which the hook ran, and without it, where the query names one.
+    fn timed(&self, event: ServiceEvent) -> (ServiceEvent, Option<ServiceEvent>) {
+        match &self.options.occurred {
+            None => (event, None),
+            Some(occurred) => (ServiceEvent { time: Some(occurred.clone()), ..event.clone() }, Some(event)),
+        }
     }
 
     /// Waits for the answer to an approval, as long as the caller asks. Returns `false` where it still waits, or where a person gave
@@ -150,7 +177,7 @@ impl Hook {
         };
         let report = outcome_request(input, end, self.options.call.as_deref()).map_err(unreadable)?;
         let event = read_outcome(&body_of(&report)?, &self.context.caller)?;
-        let appended = self.context.append(event).await?;
+        let appended = self.append_once(event).await?;
         Ok((appended.head, NO_OPINION.to_owned()))
     }
 

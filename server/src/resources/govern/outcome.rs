@@ -184,6 +184,7 @@ pub(super) fn read_outcome(body: &[u8], caller: &Caller) -> Result<ServiceEvent,
         kind,
         stream,
         actor: caller.caller().to_owned(),
+        time: None,
         about,
         data,
     })

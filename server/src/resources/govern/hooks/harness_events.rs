@@ -25,7 +25,7 @@ const UNNAMED: &str = "unknown";
 /// Records what happened, if it is something that is recorded.
 pub(super) async fn record_event(hook: &Hook, input: &HookInput) -> Result<Head, Problem> {
     match harness_event(hook, input)? {
-        Some(event) => Ok(hook.context.append(event).await?.head),
+        Some(event) => Ok(hook.append_once(event).await?.head),
         None => Ok(hook.context.ledger.head()),
     }
 }
@@ -121,6 +121,7 @@ impl HarnessEvent<'_> {
             kind: T::KIND,
             stream: about.stream(),
             actor: context.caller.caller().to_owned(),
+            time: None,
             about,
             data: event_data(data)?,
         })

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bitacora_formats::{Micros, format_time};
 use bitacora_vocabulary::Name;
 
 use crate::http::query::{Query, bad_query};
@@ -22,6 +23,8 @@ pub(super) struct HookOptions {
     pub(super) denies_on_failure: bool,
     /// The id of this run of the hook, for events that have no id of their own.
     pub(super) delivery: Option<Name>,
+    /// The time at which the hook ran, by its own clock, in RFC 3339. It is recorded as the event's `time`, and decides nothing.
+    pub(super) occurred: Option<String>,
 }
 
 impl HookOptions {
@@ -33,6 +36,7 @@ impl HookOptions {
             interactive: take_flag(query, "interactive")?,
             wait: query.take_duration("wait", MAX_WAIT)?.unwrap_or_default(),
             denies_on_failure: take_failure(query)?,
+            occurred: take_occurred(query)?,
             delivery: delivery.map_err(|error| bad_query("delivery", &error.to_string()))?,
         })
     }
@@ -44,6 +48,13 @@ fn take_flag(query: &mut Query<'_>, name: &'static str) -> Result<bool, Problem>
         Some("true") => Ok(true),
         Some(_) => Err(bad_query(name, "is neither `true` nor `false`")),
     }
+}
+
+fn take_occurred(query: &mut Query<'_>) -> Result<Option<String>, Problem> {
+    let Some(text) = query.take("occurred")? else { return Ok(None) };
+    let micros =
+        text.parse().map_err(|_| bad_query("occurred", "is no number of microseconds since 1970"))?;
+    Ok(Some(format_time(Micros(micros))))
 }
 
 fn take_failure(query: &mut Query<'_>) -> Result<bool, Problem> {
