@@ -1,6 +1,6 @@
 /** One exchange with the service: a request, and its answer as a whole or as a stream. */
 
-import { Deadline } from "./deadline.js";
+import { Deadline, unlessAborted } from "./deadline.js";
 import { isProblemDetails, NoAnswer, Problem, StrangeAnswer } from "./error.js";
 import { MAX_ANSWER_BYTES } from "./limits.js";
 import { Token } from "./token.js";
@@ -43,7 +43,7 @@ export class Transport {
     const deadline = new Deadline(timeoutMs, signal);
     try {
       const response = await this.open(request, deadline);
-      if (mediaType(response) !== "application/json") throw await this.#abandoned(response, "the answer is not JSON");
+      if (mediaType(response) !== "application/json") throw this.#abandoned(response, "the answer is not JSON");
       const text = await this.#text(response, deadline);
       return JSON.parse(text) as unknown;
     } catch (error) {
@@ -61,7 +61,7 @@ export class Transport {
     if (request.contentType !== undefined) headers.set("content-type", request.contentType);
     let response: Response;
     try {
-      response = await fetch(this.#address + request.path + queryText(request.query), {
+      const asked = fetch(this.#address + request.path + queryText(request.query), {
         method: request.method,
         headers,
         body: (request.body as BodyInit | undefined) ?? null,
@@ -72,6 +72,7 @@ export class Transport {
         credentials: "omit",
         referrerPolicy: "no-referrer",
       });
+      response = await unlessAborted(asked, deadline.signal);
     } catch (error) {
       throw this.failure(error, deadline);
     }
@@ -122,8 +123,8 @@ export class Transport {
   }
 
   /** Ends the connection of an answer whose body is not read, and returns its error. */
-  async #abandoned(response: Response, fault: string): Promise<StrangeAnswer> {
-    await response.body?.cancel().catch(() => undefined);
+  #abandoned(response: Response, fault: string): StrangeAnswer {
+    response.body?.cancel().catch(() => undefined);
     return this.strange(fault);
   }
 
@@ -135,17 +136,19 @@ export class Transport {
     let bytes = 0;
     try {
       for (;;) {
-        const { done, value } = await reader.read();
+        // Node loses the signal of a fetch whose request was collected as garbage: the body would be waited for without a bound.
+        const { done, value } = await unlessAborted(reader.read(), deadline.signal);
         if (done) return text + decoder.decode();
         deadline.restart();
         bytes += value.length;
         if (bytes > MAX_ANSWER_BYTES) {
-          await reader.cancel();
           throw this.strange(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
         }
         text += decoder.decode(value, { stream: true });
       }
     } catch (error) {
+      // The connection may be broken already.
+      reader.cancel().catch(() => undefined);
       throw error instanceof StrangeAnswer ? error : this.failure(error, deadline);
     }
   }
