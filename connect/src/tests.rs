@@ -335,7 +335,7 @@ fn systemd_takes_the_unit_of_the_watch_whatever_its_program_is_called() {
 fn a_shell_starts_the_program_that_systemd_does_not() {
     let folder = tempdir().unwrap();
     let program = folder.path().join("a\"b\\c$HOME'd");
-    fs::write(&program, "#!/bin/sh\necho \"$0 $*\"\n").unwrap();
+    fs::write(&program, "#!/bin/sh\nprintf '%s %s\\n' \"$0\" \"$*\"\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     let variable = |name: &str| (name == "HOME").then(|| folder.path().to_str().unwrap().to_owned());
     let unit = WatchUnit::of_user(variable).unwrap();

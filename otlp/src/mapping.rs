@@ -86,10 +86,16 @@ pub(crate) fn mapped(signal: Signal, context: &RecordContext, record: &ExportedR
         _ => rfc3339(record.time),
     };
     let session = data.session.or(context.session.as_deref());
-    let id = match (signal, ids) {
-        (Signal::Traces, Some((trace, span))) => format!("{}-{}", hex::encode(trace), hex::encode(span)),
+    let run = record.trace.map(|trace| hex_of(&trace));
+    let ids = run.as_deref().zip(record.span.map(|span| hex_of(&span)));
+    let id = match (signal, &ids) {
+        (Signal::Traces, Some((trace, span))) => [trace, "-", span].concat(),
         _ => log_id(kind, record, session, &json),
     };
+    let traceparent = ids.map(|(trace, span)| {
+        let flags = u8::try_from(record.flags & TRACE_FLAGS).unwrap_or_default();
+        ["00-", trace, "-", &span, "-", &hex_of(&[flags])].concat()
+    });
     MappedRecord::Event(Box::new(Telemetry {
         id,
         kind: kind.event_type(),
@@ -97,13 +103,22 @@ pub(crate) fn mapped(signal: Signal, context: &RecordContext, record: &ExportedR
         time,
         agent: label(data.found_by),
         session: label(session),
-        run: record.trace.map(hex::encode),
         call: label(data.call),
-        traceparent: ids.map(|(trace, span)| {
-            format!("00-{}-{}-{:02x}", hex::encode(trace), hex::encode(span), record.flags & TRACE_FLAGS)
-        }),
+        traceparent,
+        run,
         data: json,
     }))
+}
+
+/// Returns bytes as hexadecimal digits. It is called several times for each span, so it makes one allocation.
+fn hex_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 0xf] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+        }
+    }
+    text
 }
 
 /// The id of a log record: a digest of all that is kept of it, so that a repeated delivery has the same.

@@ -110,7 +110,7 @@ pub(crate) fn write_members<'m, 'a: 'm>(members: impl Iterator<Item = &'m Attrib
     let mut is_first = true;
     for member in members {
         let key = without_nul(&member.key);
-        if !seen.insert(&key) {
+        if !seen.insert(key.clone()) {
             continue;
         }
         if !std::mem::take(&mut is_first) {
@@ -125,21 +125,21 @@ pub(crate) fn write_members<'m, 'a: 'm>(members: impl Iterator<Item = &'m Attrib
 
 /// The names of an object so far.
 #[derive(Default)]
-struct SeenNames {
-    few: Vec<String>,
-    many: HashSet<String>,
+struct SeenNames<'m> {
+    few: Vec<Cow<'m, str>>,
+    many: HashSet<Cow<'m, str>>,
 }
 
-impl SeenNames {
-    fn insert(&mut self, name: &str) -> bool {
-        if self.few.iter().any(|seen| seen == name) {
+impl<'m> SeenNames<'m> {
+    fn insert(&mut self, name: Cow<'m, str>) -> bool {
+        if self.few.contains(&name) {
             return false;
         }
         if self.few.len() < COMPARED_NAMES {
-            self.few.push(name.to_owned());
+            self.few.push(name);
             return true;
         }
-        self.many.insert(name.to_owned())
+        self.many.insert(name)
     }
 }
 
