@@ -48,7 +48,7 @@ pub(crate) fn disconnect(
     // The settings are clean, whatever becomes of the unit and the token.
     let unit = remove_unit(&target);
     let revoked = revoke_holder(&connection, "disconnected", context);
-    report(&connection, done, spooled, unit, revoked, context)
+    report(&connection, done, &spooled, unit, revoked, context)
 }
 
 /// The end of a spool.
@@ -130,12 +130,12 @@ fn remove_unit(target: &Target) -> Result<bool, WatchUnitError> {
 fn report(
     connection: &Connection,
     done: Disconnected,
-    spooled: EmptiedSpool,
+    spooled: &EmptiedSpool,
     unit: Result<bool, WatchUnitError>,
     revoked: Result<Option<String>, String>,
     context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    let EmptiedSpool { delivered, discarded, unreadable } = spooled;
+    let &EmptiedSpool { delivered, discarded, unreadable } = spooled;
     if context.is_json() {
         let settings = match done {
             Disconnected::Restored => "restored",

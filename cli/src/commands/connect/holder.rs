@@ -114,14 +114,14 @@ impl Holder {
                 match hand_over(earlier, connection) {
                     Ok(0) => {}
                     Ok(events) => {
-                        said.push(format!("spool      {events} events wait, now for the new token"))
+                        said.push(format!("spool      {events} events wait, now for the new token"));
                     }
                     Err(error) => said.push(format!("spool      not handed over: {error}")),
                 }
             }
             match revoke_holder(earlier, "connected again", context) {
                 Ok(Some(position)) => {
-                    said.push(format!("token      the one before was revoked at position {position}"))
+                    said.push(format!("token      the one before was revoked at position {position}"));
                 }
                 Ok(None) => {}
                 Err(error) => said.push(format!("token      the one before was not revoked: {error}")),

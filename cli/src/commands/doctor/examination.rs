@@ -145,7 +145,7 @@ impl<'a> Examination<'a> {
         match version_of(program.path()) {
             Ok(version) if version == expected => self.add("program", format!("{place}, {version}"), None),
             Ok(version) => {
-                self.add("program", format!("{place}: found {version}, expected {expected}"), remedy)
+                self.add("program", format!("{place}: found {version}, expected {expected}"), remedy);
             }
             Err(fault) => self.add("program", format!("{place}: {fault}"), remedy),
         }
