@@ -75,7 +75,7 @@ export class Client {
       body: lines.map((line) => `${line}\n`).join(""),
       success: [200, 201],
     } as const;
-    return this.#service.ask(request, (answer) => readAppendAnswer(answer, lines.length), options);
+    return this.#service.ask(request, (answer) => readAppendAnswer(answer, lines), options);
   }
 
   /** Starts an appender: events of many callers in few requests. */
@@ -175,11 +175,15 @@ function asciiJson(value: unknown): string {
   );
 }
 
-function readAppendAnswer(answer: unknown, events: number): AppendAnswer | undefined {
+/** Reads the receipts of these events; `undefined` if they are those of others. */
+function readAppendAnswer(answer: unknown, lines: readonly string[]): AppendAnswer | undefined {
   const results = membersOf(answer)?.["results"];
   const isWhole =
     Array.isArray(results) &&
-    results.length === events &&
-    results.every((one) => withTexts(one, "id", "position", "status") !== undefined);
+    results.length === lines.length &&
+    results.every((one, index) => {
+      const receipt = withTexts<{ id: string; position: string; status: string }>(one, "id", "position", "status");
+      return receipt !== undefined && receipt.id === (JSON.parse(lines[index] ?? "{}") as { id?: unknown }).id;
+    });
   return isWhole ? withTexts<AppendAnswer>(answer, "first", "last") : undefined;
 }

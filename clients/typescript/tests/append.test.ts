@@ -137,7 +137,7 @@ test("a lost answer is asked for again with the same bytes", async (t) => {
         head: { position: "7", hash: "00" },
       });
   });
-  const answer = await new Client({ url: stub.url, token: TOKEN }).append(event("lost"));
+  const answer = await new Client({ url: stub.url, token: TOKEN }).append({ ...event("lost"), id: "e1" });
   assert.equal(answer.first, "7");
   assert.equal(stub.requests.length, 3);
   assert.equal(new Set(stub.requests.map(({ body }) => body)).size, 1);
