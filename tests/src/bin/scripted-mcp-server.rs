@@ -1,6 +1,8 @@
 //! A server of MCP over standard streams, whose tools misbehave as their names say. It writes each line that it gets into the file that
 //! the variable `SEEN` names.
 
+#![expect(clippy::indexing_slicing, reason = "members of JSON: one that is missing is null")]
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
 
