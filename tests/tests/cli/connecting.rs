@@ -308,7 +308,7 @@ fn disconnecting_leaves_a_users_own_hook_in_our_group() {
     user.done(&["connect", "claude", "--enforce"]);
     let own = json!({"type": "command", "command": "/usr/local/bin/my-own-check"});
     user.change(|settings| {
-        settings["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().push(own.clone())
+        settings["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().push(own.clone());
     });
     assert_eq!(user.faults(&["claude"]), []);
     user.done(&["disconnect", "claude"]);

@@ -256,7 +256,7 @@ fn a_watch_ends_with_a_signal_and_doctor_says_how_far_it_read() {
     let mut watch = user.command(&["watch", "--grace", "0"]).stdout(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     while user.gaps().is_empty() && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
     }
     assert_eq!(user.gaps(), ["dodged"]);
     let signalled = Command::new("kill").arg("-TERM").arg(watch.id().to_string()).status().unwrap();
