@@ -42,7 +42,9 @@ pub enum ClientError {
         url: ServiceUrl,
     },
     /// The ledger did not sign the answer for this request, so another program may have given it. What the service did is unknown.
-    #[error("{url}: {why}; another program may answer there, or the ledger is another one")]
+    #[error(
+        "{url}: {why}; another program may answer there, the ledger is another one, or the token is taken no more; `bitacora doctor` says which"
+    )]
     Unsigned {
         /// The address that answered.
         url: ServiceUrl,

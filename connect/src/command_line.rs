@@ -5,8 +5,8 @@ use bitacora_harness::Dialect;
 use crate::connection::Connection;
 use crate::install::quoted_word;
 
-/// The time for which a call is held where no flag says another, seconds.
-const USUAL_WAIT_S: u64 = 300;
+/// The time for which a call is held where no flag and no earlier connection says another, seconds.
+pub const USUAL_WAIT_S: u64 = 300;
 
 impl Connection {
     /// Returns the command that connects again as this connection does. `usual` are the service and the ledger that are asked

@@ -52,9 +52,33 @@ const FILE_SIZE_SIGNAL: i32 = 25;
 /// The exit code that blocks a call in every harness.
 const BLOCKED: u8 = 2;
 
-/// The codes of refusals that speak of the body, which the signature binds to the answer.
-const FINAL_CODES: [&str; 7] =
-    ["bad-body", "duplicate-key", "not-json", "too-deep", "request-too-large", "data-too-large", "id-reused"];
+/// The codes of refusals that speak of the body, once the service has read it and compared it with the digest that the signature
+/// binds to the answer. `request-too-large` is none: whoever stands between can lengthen a request.
+const FINAL_CODES: [&str; 23] = [
+    "bad-body",
+    "not-json",
+    "truncated-json",
+    "duplicate-key",
+    "too-deep",
+    "number-range",
+    "lone-surrogate",
+    "nul-character",
+    "not-an-event",
+    "missing-attribute",
+    "empty-attribute",
+    "attribute-too-long",
+    "too-many-attributes",
+    "bad-attribute",
+    "bad-event",
+    "data-too-large",
+    "schema",
+    "secret-name",
+    "id-reused",
+    "no-such-call",
+    "call-reused",
+    "call-taken",
+    "key-reused",
+];
 
 /// The output of the process, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -379,6 +403,7 @@ fn is_interactive(dialect: Dialect, variable: &impl Fn(&str) -> Option<String>) 
 
 /// Returns `true` if the service would refuse the same body at any later time. Every other refusal may be about what stood between,
 /// such as a header that was changed on the way, and the input is kept.
-fn is_final(problem: &ProblemAnswer) -> bool {
+#[must_use]
+pub fn is_final(problem: &ProblemAnswer) -> bool {
     FINAL_CODES.contains(&problem.code.as_str())
 }

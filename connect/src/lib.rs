@@ -24,12 +24,13 @@ mod spool_contents;
 mod tests;
 mod watch_unit;
 
+pub use command_line::USUAL_WAIT_S;
 pub use conflict::{ConflictError, refuse_conflict};
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
 pub use examination::{OtherSettings, examine_other_settings, examine_settings};
 pub use hook::{
-    Delivered, DeliveryPlace, HookArguments, HookExit, deliver_before, deliver_spooled, run_hook,
+    Delivered, DeliveryPlace, HookArguments, HookExit, deliver_before, deliver_spooled, is_final, run_hook,
 };
 pub use install::{
     Credentials, Disconnected, HookProgram, InstallError, Installed, Preparation, install, marker, uninstall,

@@ -81,13 +81,21 @@ impl Dialect {
     }
 }
 
+/// Variables with which Claude Code runs no hook of its settings, or reads settings elsewhere.
+const CLAUDE_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"];
+
+fn has_variable(members: &Map<String, Value>, name: &str) -> bool {
+    members.get("env").is_some_and(|variables| variables.get(name).is_some())
+}
+
 fn switches(dialect: Dialect, members: &Map<String, Value>) -> Vec<SettingsDifference> {
     // Every value but the one that lets hooks run counts as one that does not.
     let switch = match dialect {
         Dialect::Claude => members
             .get("disableAllHooks")
             .filter(|value| **value != Value::Bool(false))
-            .map(|_| "disableAllHooks"),
+            .map(|_| "disableAllHooks")
+            .or_else(|| CLAUDE_VARIABLES.into_iter().find(|name| has_variable(members, name))),
         Dialect::Gemini => members
             .get("hooksConfig")
             .filter(|config| config.get("enabled").is_some_and(|value| *value != Value::Bool(true)))

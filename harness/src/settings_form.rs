@@ -15,16 +15,53 @@ use crate::settings::{SettingsError, other_kind, parse};
 
 /// The mark with which some editors begin a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-/// Members of Claude Code's settings, and their kinds. It ignores a file in which one is of another kind.
-const CLAUDE_MEMBERS: [(&str, SettingKind); 7] = [
+/// Members of Claude Code's settings by their path, and their kinds. It ignores a file in which one is of another kind.
+const CLAUDE_MEMBERS: [(&str, SettingKind); 38] = [
     ("$schema", SettingKind::Text),
-    ("permissions", SettingKind::Object),
-    ("env", SettingKind::Object),
-    ("statusLine", SettingKind::Object),
-    ("model", SettingKind::Text),
+    ("agent", SettingKind::Text),
+    ("allowedHttpHookUrls", SettingKind::Texts),
+    ("alwaysThinkingEnabled", SettingKind::Bool),
     ("apiKeyHelper", SettingKind::Text),
+    ("attribution", SettingKind::Object),
+    ("autoUpdatesChannel", SettingKind::OneOf(&["latest", "stable"])),
+    ("availableModels", SettingKind::Texts),
+    ("awsCredentialExport", SettingKind::Text),
+    ("claudeMdExcludes", SettingKind::Texts),
+    ("cleanupPeriodDays", SettingKind::Count),
+    ("companyAnnouncements", SettingKind::Texts),
     ("disableAllHooks", SettingKind::Bool),
+    ("enableAllProjectMcpServers", SettingKind::Bool),
+    ("enabledMcpjsonServers", SettingKind::Texts),
+    ("enabledPlugins", SettingKind::Object),
+    ("env", SettingKind::Object),
+    ("extraKnownMarketplaces", SettingKind::Object),
+    ("fileSuggestion", SettingKind::Object),
+    ("includeCoAuthoredBy", SettingKind::Bool),
+    ("language", SettingKind::Text),
+    ("minimumVersion", SettingKind::Text),
+    ("model", SettingKind::Text),
+    ("modelOverrides", SettingKind::Object),
+    ("outputStyle", SettingKind::Text),
+    ("permissions", SettingKind::Object),
+    ("permissions/additionalDirectories", SettingKind::Texts),
+    ("permissions/allow", SettingKind::Texts),
+    ("permissions/ask", SettingKind::Texts),
+    (
+        "permissions/defaultMode",
+        SettingKind::OneOf(&["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"]),
+    ),
+    ("permissions/deny", SettingKind::Texts),
+    ("permissions/disableBypassPermissionsMode", SettingKind::OneOf(&["disable"])),
+    ("plansDirectory", SettingKind::Text),
+    ("respectGitignore", SettingKind::Bool),
+    ("sandbox", SettingKind::Object),
+    ("sandbox/enabled", SettingKind::Bool),
+    ("statusLine", SettingKind::Object),
+    ("statusLine/type", SettingKind::OneOf(&["command"])),
 ];
+/// Members that Claude Code wants in an object of its settings, if the object is there.
+const CLAUDE_NEEDED: [(&str, &str, SettingKind); 2] =
+    [("statusLine", "type", SettingKind::Text), ("statusLine", "command", SettingKind::Text)];
 /// Members of Codex's file of hooks. It ignores a file with another one.
 const CODEX_MEMBERS: [&str; 2] = ["description", "hooks"];
 /// Types of hooks, and the members without which a harness takes none of them.
@@ -37,11 +74,21 @@ const TYPES: [(&str, &[&str]); 4] = [
 /// The type of hook that Claude Code alone takes.
 const HTTP: (&str, &[&str]) = ("http", &["url"]);
 /// Members of hooks, and their kinds.
-const HOOK_MEMBERS: [(&str, SettingKind); 5] = [
+const HOOK_MEMBERS: [(&str, SettingKind); 15] = [
+    ("allowedEnvVars", SettingKind::Texts),
+    ("args", SettingKind::Texts),
     ("async", SettingKind::Bool),
+    ("asyncRewake", SettingKind::Bool),
+    ("commandWindows", SettingKind::Text),
+    ("command_windows", SettingKind::Text),
+    ("continueOnBlock", SettingKind::Bool),
+    ("headers", SettingKind::TextMap),
     ("if", SettingKind::Text),
+    ("input", SettingKind::Object),
     ("model", SettingKind::Text),
     ("once", SettingKind::Bool),
+    ("rewakeMessage", SettingKind::Text),
+    ("shell", SettingKind::OneOf(&["bash", "powershell"])),
     ("statusMessage", SettingKind::Text),
 ];
 
@@ -49,24 +96,38 @@ const HOOK_MEMBERS: [(&str, SettingKind); 5] = [
 #[derive(Clone, Copy)]
 enum SettingKind {
     Object,
+    /// An object of texts.
+    TextMap,
     Text,
+    Texts,
+    OneOf(&'static [&'static str]),
     Bool,
+    /// A whole number from 0.
+    Count,
 }
 
 impl SettingKind {
     fn is_of(self, value: &Value) -> bool {
         match self {
             Self::Object => value.is_object(),
+            Self::TextMap => value.as_object().is_some_and(|members| members.values().all(Value::is_string)),
             Self::Text => value.is_string(),
+            Self::Texts => value.as_array().is_some_and(|elements| elements.iter().all(Value::is_string)),
+            Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::Bool => value.is_boolean(),
+            Self::Count => value.is_u64(),
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Object => "object",
+            Self::TextMap => "object of texts",
             Self::Text => "text",
+            Self::Texts => "array of texts",
+            Self::OneOf(_) => "known word",
             Self::Bool => "`true` or `false`",
+            Self::Count => "whole number",
         }
     }
 }
@@ -159,11 +220,10 @@ fn check_members(dialect: Dialect, members: &Map<String, Value>) -> Result<(), S
         return Err(SettingsError::Unknown(dialect.program(), name.clone()));
     }
     if dialect == Dialect::Claude {
-        for (name, kind) in CLAUDE_MEMBERS {
-            if members.get(name).is_some_and(|value| !kind.is_of(value)) {
-                return Err(other_kind(name, kind.name()));
-            }
-        }
+        check_claude(members)?;
+    }
+    if dialect == Dialect::Codex && members.get("description").is_some_and(|value| !value.is_string()) {
+        return Err(other_kind("description", "text"));
     }
     let Some(hooks) = members.get("hooks") else { return Ok(()) };
     let hooks = hooks.as_object().ok_or_else(|| other_kind("hooks", "object"))?;
@@ -171,6 +231,24 @@ fn check_members(dialect: Dialect, members: &Map<String, Value>) -> Result<(), S
         let list = list.as_array().ok_or_else(|| other_kind(event, "array"))?;
         for entry in list {
             check_entry(dialect, event, entry)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_claude(members: &Map<String, Value>) -> Result<(), SettingsError> {
+    for (path, kind) in CLAUDE_MEMBERS {
+        let (name, inner) = path.split_once('/').map_or((path, None), |(name, inner)| (name, Some(inner)));
+        let value = members.get(name);
+        let value = inner.map_or(value, |inner| value.and_then(|value| value.get(inner)));
+        if value.is_some_and(|value| !kind.is_of(value)) {
+            return Err(other_kind(path, kind.name()));
+        }
+    }
+    for (name, inner, kind) in CLAUDE_NEEDED {
+        let is_there = |value: &Value| value.get(inner).is_some_and(|value| kind.is_of(value));
+        if members.get(name).is_some_and(|value| !is_there(value)) {
+            return Err(other_kind(&format!("{name}/{inner}"), kind.name()));
         }
     }
     Ok(())
@@ -207,6 +285,10 @@ fn check_hook(dialect: Dialect, place: &str, hook: &Value) -> Result<(), Setting
         if hook.get(member).is_some_and(|value| !kind.is_of(value)) {
             return Err(other_kind(&format!("{place}.{member}"), kind.name()));
         }
+    }
+    let is_web = |url: &str| url.starts_with("http://") || url.starts_with("https://");
+    if hook.get("url").is_some_and(|url| !url.as_str().is_some_and(is_web)) {
+        return Err(other_kind(&format!("{place}.url"), "address of the web"));
     }
     match hook.get("timeout") {
         Some(timeout) if timeout.as_u64().is_none_or(|seconds| seconds == 0) => {

@@ -6,7 +6,7 @@ use std::future::Future;
 use bitacora_api::paths::percent_encoded;
 use bitacora_api::{CallAnswer, CallList, GapList};
 use bitacora_client::{ClientError, Connection as ServiceConnection};
-use bitacora_connect::Connection;
+use bitacora_connect::{Connection, is_final};
 use bitacora_import::EventDraft;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,8 @@ pub(crate) struct Gate {
     pub(crate) service: ServiceConnection,
     pub(crate) answer_key: [u8; 32],
     pub(crate) ledger: String,
+    /// The agent of the connection.
+    agent: String,
 }
 
 /// The fate of an event.
@@ -86,10 +88,15 @@ struct RequestMark {
 impl Gate {
     pub(crate) fn of(connection: &Connection) -> Result<Self, WatchError> {
         let service = ServiceConnection::new(connection.service()?, Some(connection.token()?));
-        Ok(Self { service, answer_key: connection.answer_key()?, ledger: connection.ledger.clone() })
+        Ok(Self {
+            service,
+            answer_key: connection.answer_key()?,
+            ledger: connection.ledger.clone(),
+            agent: connection.agent.clone(),
+        })
     }
 
-    /// Returns the recorded calls among these of one session, by id.
+    /// Returns the recorded calls of the connection's agent among these of one session, by id.
     pub(crate) async fn recorded(
         &mut self,
         session: &str,
@@ -99,7 +106,7 @@ impl Gate {
         let newest: CallList = self.get(&path).await?;
         let mut found: HashMap<String, CallAnswer> = HashMap::new();
         for call in newest.calls {
-            if !call.imported && calls.contains(&call.call) {
+            if self.asked(&call) && calls.contains(&call.call) {
                 found.entry(call.call.clone()).or_insert(call);
             }
         }
@@ -116,7 +123,14 @@ impl Gate {
     /// Returns a call by its id, whatever session it was recorded in.
     async fn call(&mut self, call: &str) -> Result<Option<CallAnswer>, WatchError> {
         let found: CallList = self.get(&format!("calls?call={}&limit=10", percent_encoded(call))).await?;
-        Ok(found.calls.into_iter().find(|call| !call.imported))
+        Ok(found.calls.into_iter().find(|call| self.asked(call)))
+    }
+
+    /// Returns `true` if the connection's agent asked the gate for the call: another agent may take the id of one that dodged it.
+    fn asked(&self, call: &CallAnswer) -> bool {
+        let agent = call.agent.as_deref().unwrap_or_default();
+        !call.imported
+            && (agent == self.agent || agent.split_once('/').is_some_and(|(of, _)| of == self.agent))
     }
 
     /// Reads the requests of a session that came since the last time, and at the first time its gaps.
@@ -175,9 +189,7 @@ impl Gate {
         for batch in events.chunks(EVENTS_OF_A_REQUEST) {
             match self.append_batch(batch).await {
                 Ok(done) => recorded.extend(done),
-                Err(WatchError::Client(ClientError::Refused(refusal)))
-                    if is_final(refusal.problem.status) =>
-                {
+                Err(WatchError::Client(ClientError::Refused(refusal))) if is_final(&refusal.problem) => {
                     // The request is refused whole. One by one shows which event it was.
                     for event in batch {
                         recorded.push(self.append_one(event).await?);
@@ -192,7 +204,7 @@ impl Gate {
     async fn append_one(&mut self, event: &EventDraft) -> Result<Recorded, WatchError> {
         match self.append_batch(std::slice::from_ref(event)).await {
             Ok(done) => done.into_iter().next().ok_or(WatchError::Answer),
-            Err(WatchError::Client(ClientError::Refused(refusal))) if is_final(refusal.problem.status) => {
+            Err(WatchError::Client(ClientError::Refused(refusal))) if is_final(&refusal.problem) => {
                 let is_taken = refusal.problem.code == ID_REUSED;
                 Ok(if is_taken { Recorded::Taken } else { Recorded::Refused(refusal.to_string()) })
             }
@@ -223,9 +235,4 @@ impl Gate {
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, ClientError>>) -> Result<T, WatchError> {
     Ok(timeout(ANSWER_PATIENCE, asked).await.map_err(|_| WatchError::Late)??)
-}
-
-/// Returns `true` if the same request would be refused at any later time.
-fn is_final(status: u16) -> bool {
-    (400..500).contains(&status) && !matches!(status, 401 | 403 | 404 | 408 | 425 | 429)
 }

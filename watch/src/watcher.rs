@@ -191,7 +191,7 @@ impl Watcher {
     }
 
     async fn deliver(&mut self, told: &mut Vec<WatchReport>) -> Result<usize, WatchError> {
-        let Gate { service, answer_key, ledger } = &mut self.gate;
+        let Gate { service, answer_key, ledger, .. } = &mut self.gate;
         let place = DeliveryPlace { ledger, answer_key: Some(answer_key) };
         let delivered = deliver_spooled(&self.spool, service, place, DELIVERIES_OF_A_LOOK).await;
         let delivered = delivered.map_err(|failure| match failure {

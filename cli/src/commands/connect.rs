@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bitacora_api::LedgerAnswer;
 use bitacora_connect::{
     ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError,
-    Installed, Places, Preparation, SettingsScope, SpoolError, WatchUnitError, refuse_conflict,
+    Installed, Places, Preparation, SettingsScope, SpoolError, USUAL_WAIT_S, WatchUnitError, refuse_conflict,
     settings_path,
 };
 use bitacora_harness::Dialect;
@@ -30,8 +30,6 @@ use crate::ledger_access::context::CommandContext;
 use crate::options::global::{DEFAULT_ADDRESS, DEFAULT_LEDGER, LedgerLocation};
 use crate::options::time::Wait;
 
-/// The time for which a call that needs an approval is held, by default.
-const DEFAULT_WAIT: &str = "5m";
 /// The longest time for it: harnesses have timeouts of their own.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 /// The number of digits of a project's digest in its connection's name.
@@ -86,15 +84,18 @@ pub(crate) struct ConnectArguments {
     harness: HarnessArgument,
     #[command(flatten)]
     scope: ScopeArguments,
-    /// Enforce verdicts: deny blocks a call, and so does a service that does not answer. Without it calls are only recorded.
+    /// Enforce verdicts: deny blocks a call, and so does a service that does not answer.
     #[arg(long)]
     enforce: bool,
-    /// The agent's name in events. [default: the harness's]
+    /// Let every call run, and record it. [default: as connected before, else this]
+    #[arg(long, conflicts_with = "enforce")]
+    observe: bool,
+    /// The agent's name in events. [default: as connected before, else the harness's]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The time for which a call that needs an approval is held where its user cannot be asked.
-    #[arg(long, value_name = "TIME", default_value = DEFAULT_WAIT)]
-    wait: Wait,
+    /// The time for which a call that needs an approval is held where its user cannot be asked. [default: as connected before, else 5m]
+    #[arg(long, value_name = "TIME")]
+    wait: Option<Wait>,
     /// Write a systemd unit of this user that keeps `bitacora watch` running.
     #[arg(long)]
     watch: bool,
@@ -197,8 +198,7 @@ pub(crate) fn usual_place() -> (String, &'static str) {
 }
 
 pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
-    let wait = arguments.wait.0;
-    if wait > LONGEST_WAIT {
+    if arguments.wait.as_ref().is_some_and(|wait| wait.0 > LONGEST_WAIT) {
         return Err(ConnectFailure::Wait.into());
     }
     let target = Target::of(arguments.harness, &arguments.scope)?;
@@ -208,7 +208,8 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     };
     let _lock = ConnectLock::take(&target.places).map_err(ConnectFailure::from)?;
     // Everything that can refuse on this machine comes before everything that is changed in the ledger.
-    let connection = connection(arguments, &target, url, context);
+    let before = load(&target).ok();
+    let connection = connection(arguments, before.as_ref(), &target, url, context);
     refuse_conflict(&target.places, &connection).map_err(ConnectFailure::from)?;
     let program =
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
@@ -282,9 +283,11 @@ fn half_way(cause: CommandError, taken_back: Result<(), CommandError>) -> Comman
     }
 }
 
-/// Makes the connection, without its credentials.
+/// Makes the connection, without its credentials. What the command line does not say stays as it was before: connecting again never
+/// ends enforcing by itself.
 fn connection(
     arguments: &ConnectArguments,
+    before: Option<&Connection>,
     target: &Target,
     url: String,
     context: &CommandContext,
@@ -300,10 +303,18 @@ fn connection(
         ledger: context.global.ledger.to_string(),
         token: String::new(),
         answer_key: String::new(),
-        agent: arguments.agent.clone().unwrap_or_else(|| target.dialect.harness().to_owned()),
+        agent: arguments
+            .agent
+            .clone()
+            .or_else(|| before.map(|before| before.agent.clone()))
+            .unwrap_or_else(|| target.dialect.harness().to_owned()),
         principal: String::new(),
-        enforce: arguments.enforce,
-        wait_s: arguments.wait.0.as_secs(),
+        enforce: arguments.enforce || (!arguments.observe && before.is_some_and(|before| before.enforce)),
+        wait_s: match (arguments.wait, before) {
+            (Some(wait), _) => wait.0.as_secs(),
+            (None, Some(before)) => before.wait_s,
+            (None, None) => USUAL_WAIT_S,
+        },
         state: target.places.state_of(&target.name),
         connected: microseconds_now(),
     }

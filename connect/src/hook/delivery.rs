@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bitacora_api::ProblemAnswer;
 use bitacora_client::{ClientError, Connection as ServiceConnection};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
@@ -11,6 +12,9 @@ use super::trace::{LostInput, lost_event, trace_path};
 use crate::error::HookFailure;
 use crate::limits::{DELIVERIES_OF_A_HOOK, DELIVERY_TIME, REPORT_PATIENCE};
 use crate::spool::{Spool, SpooledInput};
+
+/// The statuses of refusals that speak of one request.
+const OF_ONE_REQUEST: [u16; 7] = [400, 404, 409, 412, 413, 415, 422];
 
 /// The place of a harness in the source of an event about inputs of any.
 const ALL_HARNESSES: &str = "any";
@@ -77,7 +81,7 @@ impl Delivery<'_> {
         let mut opened = 0_usize;
         for (index, path) in waiting.iter().enumerate() {
             if opened >= most || began.elapsed() >= time {
-                done.left = waiting.len().saturating_sub(index);
+                done.left = done.left.saturating_add(waiting.len().saturating_sub(index));
                 return Ok(done);
             }
             // A file that is not this connection's stays, and `doctor` counts it. One that is gone was delivered by another process.
@@ -85,9 +89,13 @@ impl Delivery<'_> {
             opened = opened.saturating_add(1);
             match self.post(&input.path, input.body.clone()).await? {
                 PostAnswer::Taken => done.taken = done.taken.saturating_add(1),
-                PostAnswer::Refused(code) => {
-                    self.leave_trace(path, &input, &code).await?;
+                PostAnswer::Refused(code) if self.leave_trace(path, &input, &code).await? => {
                     done.refused = done.refused.saturating_add(1);
+                }
+                // It stays, and what lies behind it goes on.
+                PostAnswer::Refused(_) | PostAnswer::NotTaken => {
+                    done.left = done.left.saturating_add(1);
+                    continue;
                 }
             }
             self.spool.remove(path)?;
@@ -109,21 +117,25 @@ impl Delivery<'_> {
             Ok(Err(ClientError::Refused(refusal))) if super::is_final(&refusal.problem) => {
                 Ok(PostAnswer::Refused(refusal.problem.code.clone()))
             }
+            Ok(Err(ClientError::Refused(refusal))) if is_of_one_request(&refusal.problem) => {
+                Ok(PostAnswer::NotTaken)
+            }
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(HookFailure::Late(REPORT_PATIENCE.as_secs())),
         }
     }
 
-    /// Tells the ledger of an input that it will never take. A trace that it does not take either leaves none.
+    /// Tells the ledger of an input that it will never take, and returns `true` if the input may go. A trace that waits itself has
+    /// none.
     async fn leave_trace(
         &mut self,
         file: &Path,
         input: &SpooledInput,
         code: &str,
-    ) -> Result<(), HookFailure> {
+    ) -> Result<bool, HookFailure> {
         let traces = trace_path(self.place.ledger);
         if input.path == traces {
-            return Ok(());
+            return Ok(true);
         }
         let id = file.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
         let digest = hex::encode(Sha256::digest(input.body.as_bytes()));
@@ -136,15 +148,16 @@ impl Delivery<'_> {
             reason: &format!("the service refuses it ({code})"),
         };
         let event = String::from_utf8_lossy(&lost.event()).into_owned();
-        self.post(&traces, event).await.map(|_| ())
+        Ok(matches!(self.post(&traces, event).await?, PostAnswer::Taken))
     }
 
     /// Tells the ledger of inputs that could not even be spooled.
     async fn tell_losses(&mut self) -> Result<(), HookFailure> {
         let Some((marks, id, evidence)) = self.spool.losses().told() else { return Ok(()) };
         let event = String::from_utf8_lossy(&lost_event(&id, ALL_HARNESSES, evidence)).into_owned();
-        self.post(&trace_path(self.place.ledger), event).await?;
-        self.spool.losses().remove(&marks);
+        if matches!(self.post(&trace_path(self.place.ledger), event).await?, PostAnswer::Taken) {
+            self.spool.losses().remove(&marks);
+        }
         Ok(())
     }
 }
@@ -154,6 +167,13 @@ enum PostAnswer {
     Taken,
     /// With the code of a refusal that stays.
     Refused(String),
+    /// Refused for a reason that may lie in what stood between.
+    NotTaken,
+}
+
+/// Returns `true` if a refusal speaks of this request alone, so that another one may be taken.
+fn is_of_one_request(problem: &ProblemAnswer) -> bool {
+    !problem.retryable && OF_ONE_REQUEST.contains(&problem.status)
 }
 
 /// Returns the harness that a path of a hook names, else the resource itself.

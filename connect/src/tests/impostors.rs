@@ -13,7 +13,8 @@ use crate::{Connection, HookExit};
 
 const CALL: &[u8] = br#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"},"tool_use_id":"t1"}"#;
 const ALLOW: &str = "{}";
-const REFUSAL: &str = r#"{"type":"about:blank","title":"t","status":413,"code":"request-too-large","detail":"too large","retryable":false,"sideEffects":"none"}"#;
+const REFUSAL: &str = r#"{"type":"about:blank","title":"t","status":400,"code":"not-json","detail":"not JSON","retryable":false,"sideEffects":"none"}"#;
+const CHANGED: &str = r#"{"type":"about:blank","title":"t","status":400,"code":"bad-header","detail":"another digest","retryable":false,"sideEffects":"none"}"#;
 
 /// The way in which the program answers.
 #[derive(Clone, Copy)]
@@ -32,6 +33,8 @@ pub(super) enum Answers {
     Signed,
     /// As the service does, which refuses every input of a hook for good.
     Refused,
+    /// As the service does, which finds a digest that is not the body's in the inputs of one call, and takes the others.
+    Changed,
 }
 
 /// A request's target and body.
@@ -80,10 +83,19 @@ fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<HeardRequest>) ->
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let target = first.split(' ').nth(1).unwrap().to_owned();
-    let _unheard = heard.send((target.clone(), body));
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let refuses = matches!(answers, Answers::Refused) && target.contains("/hooks/");
-    let body = if refuses { REFUSAL } else { ALLOW };
+    let is_hook = target.contains("/hooks/");
+    let refuses = match answers {
+        Answers::Refused => is_hook,
+        Answers::Changed => is_hook && String::from_utf8_lossy(&body).contains(r#""tool_use_id":"changed""#),
+        _ => false,
+    };
+    let _unheard = heard.send((target.clone(), body));
+    let body = match answers {
+        Answers::Changed if refuses => CHANGED,
+        _ if refuses => REFUSAL,
+        _ => ALLOW,
+    };
     let answer_digest = body_digest(body.as_bytes());
     let mut exchange = SignedExchange {
         method: "POST",
@@ -111,8 +123,8 @@ fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<HeardRequest>) ->
         Answers::SignedByOther => {
             (200, Some(AnswerSigner::new(&Secret::take(&mut [2; 32])).sign(&exchange, 1)))
         }
-        Answers::Signed | Answers::Refused => {
-            exchange.status = if refuses { 413 } else { 200 };
+        Answers::Signed | Answers::Refused | Answers::Changed => {
+            exchange.status = if refuses { 400 } else { 200 };
             (exchange.status, Some(ledger().sign(&exchange, 1)))
         }
     };

@@ -92,13 +92,30 @@ fn an_input_that_the_service_refuses_for_good_leaves_a_trace() {
     assert!(said.contains("a trace of it is delivered later"), "{said}");
     let heard: Vec<_> = requests.try_iter().collect();
     let [spooled] = traces(&heard).try_into().unwrap();
-    assert!(evidence(&spooled).contains("request-too-large"), "{spooled}");
+    assert!(evidence(&spooled).contains("not-json"), "{spooled}");
     assert_eq!((&spooled["session"], &spooled["data"]["call"]), (&"s".into(), &"t".into()));
     // The hook's own input was refused, too.
     let [own] = [spooled_trace(&folder)];
-    assert!(evidence(&own).contains("PostToolUse of Bash") && evidence(&own).contains("request-too-large"));
+    assert!(evidence(&own).contains("PostToolUse of Bash") && evidence(&own).contains("not-json"));
     run(&connected(&folder, &listening_to(Answers::Signed).0), AFTER);
     assert_eq!(Spool::of(&folder.path().join("state"), &token(7)).counts().unwrap().files, 0);
+}
+
+#[test]
+fn an_input_that_is_not_taken_stays_and_keeps_nothing_behind_it_from_the_ledger() {
+    let folder = tempdir().unwrap();
+    let file = connected(&folder, NOWHERE);
+    for call in ["changed", "next", "last"] {
+        run(&file, String::from_utf8_lossy(AFTER).replace(r#""t""#, &format!("\"{call}\"")).as_bytes());
+    }
+    let (url, requests) = listening_to(Answers::Changed);
+    run(&connected(&folder, &url), AFTER);
+    assert_eq!(requests.try_iter().count(), 4);
+    let spool = Spool::of(&folder.path().join("state"), &token(7));
+    let [left] = spool.waiting().unwrap().try_into().unwrap();
+    assert!(spool.read(&left).unwrap().body.contains("changed"));
+    run(&connected(&folder, &listening_to(Answers::Signed).0), AFTER);
+    assert_eq!(spool.counts().unwrap().files, 0);
 }
 
 #[test]

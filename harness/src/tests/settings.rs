@@ -74,6 +74,20 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","async":"x"}]}]}}"#,
         r#"{"disableAllHooks":true}"#,
         r#"{"disableAllHooks":"true"}"#,
+        r#"{"env":{"CLAUDE_CODE_SIMPLE":"1"}}"#,
+        r#"{"env":{"CLAUDE_CONFIG_DIR":"/tmp"}}"#,
+        r#"{"permissions":{"allow":"Bash"}}"#,
+        r#"{"permissions":{"allow":[1]}}"#,
+        r#"{"permissions":{"defaultMode":"nonsense"}}"#,
+        r#"{"permissions":{"disableBypassPermissionsMode":true}}"#,
+        r#"{"statusLine":{}}"#,
+        r#"{"statusLine":{"type":"x","command":"true"}}"#,
+        r#"{"cleanupPeriodDays":-1}"#,
+        r#"{"sandbox":{"enabled":"x"}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","shell":"zsh"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","args":"x"}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://h/","headers":{"a":1}}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"not a url"}]}]}}"#,
     ] {
         refused(Dialect::Claude, settings);
     }
@@ -81,6 +95,8 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         r#"{"zzz":7,"permissions":{"allow":["Bash(ls:*)"]},"hooks":{"Foo":[]}}"#,
         r#"{"hooks":{"Stop":[{"zzz":7,"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#,
         r#"{"disableAllHooks":false}"#,
+        r#"{"statusLine":{"type":"command","command":"true","padding":0},"env":{"A":"1"},"cleanupPeriodDays":20}"#,
+        r#"{"permissions":{"deny":["Read(./.env)"],"defaultMode":"plan"},"model":"opus"}"#,
     ] {
         Dialect::Claude.with_hooks(settings, &entry(true)).unwrap();
     }

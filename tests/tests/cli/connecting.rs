@@ -406,9 +406,24 @@ fn the_mode_is_set_before_the_settings_to_enforce_and_after_them_to_observe() {
     };
     let seen = run(&["connect", "claude", "--enforce"]);
     assert_eq!(seen, [None], "no settings yet");
-    let seen = run(&["connect", "claude"]);
+    let seen = run(&["connect", "claude", "--observe"]);
     let settings = seen[0].clone().unwrap();
     assert!(settings.contains("PreToolUse") && !settings.contains("--enforce"), "{settings}");
+}
+
+#[test]
+fn connecting_again_keeps_what_the_command_line_does_not_say() {
+    let user = User::new();
+    user.done(&["connect", "claude", "--enforce", "--wait", "7s", "--agent", "one"]);
+    let read = || -> Value { serde_json::from_slice(&fs::read(user.connection("claude")).unwrap()).unwrap() };
+    let kept = |read: &Value| (read["enforce"].clone(), read["waitS"].clone(), read["agent"].clone());
+    let before = kept(&read());
+    assert_eq!(before, (true.into(), 7.into(), "one".into()));
+    assert!(user.done(&["connect", "claude"]).contains("enforce: denied calls are blocked"));
+    assert_eq!(kept(&read()), before);
+    user.done(&["connect", "claude", "--observe", "--wait", "8s"]);
+    assert_eq!(kept(&read()), (false.into(), 8.into(), "one".into()));
+    assert_eq!(code(&user.run(&["connect", "claude", "--observe", "--enforce"])), 2);
 }
 
 #[test]
