@@ -146,7 +146,9 @@ class HookTests(WatchTests):
         self.harness()
         settings = self.bitacora.home / self.harness_type.settings
         settings.parent.mkdir(exist_ok=True)
-        for before in [None, '{"a": 1}', '{\n\t"hooks": {},\r\n\t"b": [1,2]\n}\n\n']:
+        # Codex reads no hook of a file with another member.
+        member = "description" if self.harness_type is Codex else "a"
+        for before in [None, f'{{"{member}": "x"}}', f'{{\n\t"hooks": {{}},\r\n\t"{member}": "x"\n}}\n\n']:
             if before is None:
                 settings.unlink(missing_ok=True)
             else:

@@ -75,7 +75,7 @@ class WatchTests:
         # Nobody can decide: the call is blocked, and nothing of it ran.
         self.harness(["touch blocked.txt"]).run()
         self.bitacora.start()
-        self.connect()
+        self.connect("--observe")
         self.bitacora.stop()
         self.harness(["touch spooled.txt"]).run()
         self.bitacora.start()
