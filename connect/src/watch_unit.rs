@@ -17,7 +17,7 @@ const FIRST_LINE: &str =
 const VARIABLES: [&str; 5] =
     ["BITACORA_CONNECT_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"];
 
-/// What a program's name may have besides letters and digits where systemd starts it itself.
+/// Characters besides letters and digits in the name of a program that systemd starts itself.
 const PLAIN: [char; 10] = ['/', '.', '_', '-', '+', '@', ',', ':', '%', ' '];
 
 /// A unit that cannot be written or removed.

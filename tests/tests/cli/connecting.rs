@@ -141,7 +141,7 @@ impl User {
     }
 }
 
-/// What a command says about its failure. It names the ledger that was asked too, where a variable says it.
+/// The failure in a command's words, with the ledger that was asked, where a variable names it.
 fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }

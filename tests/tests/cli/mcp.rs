@@ -67,7 +67,7 @@ impl Governed {
         format!("http://{}", self.service.address)
     }
 
-    /// What a command of the operator prints.
+    /// Runs a command of the operator, and returns its output.
     fn does(&self, arguments: &[&str]) -> String {
         let mut command = command(arguments);
         command.env("BITACORA_URL", self.url());

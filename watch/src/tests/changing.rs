@@ -90,7 +90,7 @@ fn a_transcript_that_is_cut_while_it_is_read_in_parts_is_read_again() {
     }
 }
 
-/// How a writer puts a version in the place of the one before.
+/// The way in which a writer replaces the version before.
 fn put(path: &Path, way: usize, number: usize) {
     let aside = path.with_extension("aside");
     match way {
