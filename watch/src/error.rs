@@ -26,6 +26,14 @@ pub enum WatchError {
     /// The spool cannot be read.
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    /// Another event took even the id that a gap was given at random.
+    #[error(
+        "the gap of call {0} is not recorded: another event has its id; something stands between the watch and the ledger"
+    )]
+    IdTaken(String),
+    /// The system has no random bytes.
+    #[error("found no random bytes; the system's generator does not answer")]
+    Random,
     /// A file of the watch cannot be written.
     #[error("{}: {source}; the transcripts are read again after a restart", path.display())]
     State {

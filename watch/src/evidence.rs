@@ -11,6 +11,8 @@ use crate::followed::SeenCall;
 
 /// The beginning of the sources of these events.
 const SOURCE: &str = "bitacora-watch";
+/// The missing half of a call that dodged the gate.
+pub(crate) const MISSING_DECISION: &str = "decision";
 /// The beginning of the names of tools of servers. Their results have any words, so their words prove nothing.
 const SERVER_TOOLS: &str = "mcp_";
 /// The kind of error of a call that the harness refused before any hook.
@@ -89,8 +91,43 @@ pub(crate) enum Dodge {
     Unfinished,
 }
 
+/// The evidence of a call that dodged the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GapEvidence {
+    /// What stands before the position in the transcript.
+    place: String,
+    /// The position, bytes.
+    at: u64,
+    /// What stands behind it.
+    what: String,
+}
+
+impl GapEvidence {
+    /// Returns the evidence as it is recorded.
+    pub(crate) fn text(&self) -> String {
+        let Self { place, at, what } = self;
+        format!("{place}{at}{what}")
+    }
+
+    /// Returns the evidence of a gap whose id another event has.
+    pub(crate) fn of_taken_id(&self) -> Self {
+        Self { what: format!("{}; another event has the id of this gap", self.what), ..self.clone() }
+    }
+
+    /// Returns `true` if a recorded text is this evidence. A transcript that was rewritten shows the same call at another position.
+    pub(crate) fn is_told_by(&self, recorded: &str) -> bool {
+        let at = recorded.strip_prefix(&self.place).and_then(|rest| rest.strip_suffix(&self.what));
+        at.is_some_and(|at| at.parse::<u64>().is_ok_and(|number| number.to_string() == at))
+    }
+}
+
 /// Returns the event of a call that dodged the gate. It has no arguments, because operators' notices have none.
-pub(crate) fn gap_event(harness: &str, file: &str, call: &SeenCall, dodge: Dodge) -> (EventDraft, String) {
+pub(crate) fn gap_event(
+    harness: &str,
+    file: &str,
+    call: &SeenCall,
+    dodge: Dodge,
+) -> (EventDraft, GapEvidence) {
     let tool: String = call.tool.chars().take(256).collect();
     let status = call.end.as_ref().map_or("unknown", |end| end.status.as_str());
     let what = match dodge {
@@ -98,12 +135,8 @@ pub(crate) fn gap_event(harness: &str, file: &str, call: &SeenCall, dodge: Dodge
         Dodge::NotAllowed => format!("`{tool}` ran ({status}), although the gate did not allow it"),
         Dodge::Unfinished => format!("`{tool}` has no end within an hour, and the gate was not asked"),
     };
-    let evidence = format!("transcript {file} of {harness} at byte {}: {what}", call.at);
-    let data = JsonObject::new()
-        .text("call", &call.call)
-        .text("evidence", &evidence)
-        .text("missing", "decision")
-        .end();
+    let place = format!("transcript {file} of {harness} at byte ");
+    let evidence = GapEvidence { place, at: call.at, what: format!(": {what}") };
     let event = EventDraft {
         id: bounded(format!("{}#{}#gap", call.session, call.call)),
         source: format!("{SOURCE}/{harness}"),
@@ -113,10 +146,19 @@ pub(crate) fn gap_event(harness: &str, file: &str, call: &SeenCall, dodge: Dodge
         session: Some(call.session.clone()),
         run: call.run.clone(),
         call: Some(call.call.clone()),
-        data,
+        data: gap_data(call, &evidence.text()),
         ..EventDraft::default()
     };
     (event, evidence)
+}
+
+/// Returns the data of a gap.
+pub(crate) fn gap_data(call: &SeenCall, evidence: &str) -> String {
+    JsonObject::new()
+        .text("call", &call.call)
+        .text("evidence", evidence)
+        .text("missing", MISSING_DECISION)
+        .end()
 }
 
 /// Returns the event of an answer, as this connection records it: the transcript is its source, and nobody imports it.

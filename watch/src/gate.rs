@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::future::Future;
 
 use bitacora_api::paths::percent_encoded;
-use bitacora_api::{CallAnswer, CallList, GapList};
+use bitacora_api::{CallAnswer, CallList, GapAnswer, GapList};
 use bitacora_client::{ClientError, Connection as ServiceConnection};
 use bitacora_connect::{Connection, is_final};
 use bitacora_import::EventDraft;
@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::error::WatchError;
-use crate::evidence::{args_key, request_of};
+use crate::evidence::{GapEvidence, MISSING_DECISION, args_key, request_of};
+use crate::followed::SeenCall;
 use crate::limits::{ANSWER_PATIENCE, EVENTS_OF_A_REQUEST, MAX_PAGES, PAGE_CALLS};
 use crate::matching::SessionRequests;
 
@@ -128,9 +129,13 @@ impl Gate {
 
     /// Returns `true` if the connection's agent asked the gate for the call: another agent may take the id of one that dodged it.
     fn asked(&self, call: &CallAnswer) -> bool {
-        let agent = call.agent.as_deref().unwrap_or_default();
-        !call.imported
-            && (agent == self.agent || agent.split_once('/').is_some_and(|(of, _)| of == self.agent))
+        !call.imported && self.is_own(call.agent.as_deref())
+    }
+
+    /// Returns `true` for the connection's agent and its subagents. No other agent can write under this name.
+    fn is_own(&self, agent: Option<&str>) -> bool {
+        let agent = agent.unwrap_or_default();
+        agent == self.agent || agent.split_once('/').is_some_and(|(of, _)| of == self.agent)
     }
 
     /// Reads the requests of a session that came since the last time, and at the first time its gaps.
@@ -141,7 +146,8 @@ impl Gate {
     ) -> Result<(), WatchError> {
         let named = percent_encoded(session);
         if !known.knows_gaps() {
-            known.add_gaps(self.gaps(&named).await?);
+            let gaps = self.gaps(session).await?;
+            known.add_recorded_gaps(gaps.into_iter().map(|gap| gap.call));
         }
         for _ in 0..MAX_PAGES {
             let after = known.after.as_ref().map(|after| format!("&after={after}")).unwrap_or_default();
@@ -164,23 +170,34 @@ impl Gate {
         Ok(())
     }
 
-    async fn gaps(&mut self, session: &str) -> Result<HashSet<String>, WatchError> {
-        let mut calls = HashSet::new();
-        let mut after = String::new();
+    /// Returns the gaps of a session that the connection's agent recorded.
+    async fn gaps(&mut self, session: &str) -> Result<Vec<GapAnswer>, WatchError> {
+        let session = percent_encoded(session);
+        let (mut gaps, mut after) = (Vec::new(), String::new());
         for _ in 0..MAX_PAGES {
             let page: GapList = self.get(&format!("gaps?session={session}&limit=1000{after}")).await?;
-            calls.extend(page.gaps.into_iter().map(|gap| gap.call));
+            gaps.extend(page.gaps.into_iter().filter(|gap| self.is_own(gap.agent.as_deref())));
             match page.next {
                 Some(next) => after = format!("&after={next}"),
                 None => break,
             }
         }
-        Ok(calls)
+        Ok(gaps)
     }
 
-    /// Returns `true` if a gap of the call is recorded.
-    pub(crate) async fn has_gap(&mut self, session: &str, call: &str) -> Result<bool, WatchError> {
-        Ok(self.gaps(&percent_encoded(session)).await?.contains(call))
+    /// Returns `true` if a recorded gap says of the call what one of these evidences says. A gap that says anything else is no
+    /// record: the agent itself may have written it.
+    pub(crate) async fn has_gap(
+        &mut self,
+        call: &SeenCall,
+        evidence: &[&GapEvidence],
+    ) -> Result<bool, WatchError> {
+        let says_so = |gap: &GapAnswer| {
+            gap.call == call.call
+                && gap.missing == MISSING_DECISION
+                && evidence.iter().any(|evidence| evidence.is_told_by(&gap.evidence))
+        };
+        Ok(self.gaps(&call.session).await?.iter().any(says_so))
     }
 
     /// Records events, each once. What the service refuses for good is told; anything else fails as a whole and may be repeated.

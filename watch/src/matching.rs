@@ -33,19 +33,26 @@ pub(crate) struct SessionRequests {
     /// The position up to which requests are read.
     pub(crate) after: Option<String>,
     free: HashMap<blake3::Hash, u32>,
-    /// Calls that took a request, and calls of which a gap is recorded: they take no other one. `None`: the gaps are not read yet.
-    decided: Option<HashSet<String>>,
+    /// Calls that took a request, and calls whose gap this process recorded: they take no other one.
+    decided: HashSet<String>,
+    /// Calls of which somebody recorded a gap before: they take no request, and are decided again. `None`: the gaps are not read yet.
+    recorded_gaps: Option<HashSet<String>>,
 }
 
 impl SessionRequests {
     /// Returns `true` if the recorded gaps are known.
     pub(crate) fn knows_gaps(&self) -> bool {
-        self.decided.is_some()
+        self.recorded_gaps.is_some()
     }
 
-    /// Adds calls of which a gap is recorded.
-    pub(crate) fn add_gaps(&mut self, calls: impl IntoIterator<Item = String>) {
-        self.decided.get_or_insert_default().extend(calls);
+    /// Adds calls of which a gap was recorded before.
+    pub(crate) fn add_recorded_gaps(&mut self, calls: impl IntoIterator<Item = String>) {
+        self.recorded_gaps.get_or_insert_default().extend(calls);
+    }
+
+    /// Adds a call whose gap is recorded now.
+    pub(crate) fn add_decided(&mut self, call: String) {
+        self.decided.insert(call);
     }
 
     /// Adds a request of the gate.
@@ -56,13 +63,13 @@ impl SessionRequests {
 
     /// Decides about a call, and takes its request. A call that did not run takes one too, if it was asked about.
     pub(crate) fn dodge(&mut self, call: &SeenCall) -> Option<Dodge> {
-        let decided = self.decided.get_or_insert_default();
-        if decided.contains(&call.call) {
+        if self.decided.contains(&call.call) {
             return None;
         }
-        if let Some(free) = self.free.get_mut(&call.args).filter(|free| **free > 0) {
+        let is_gap = self.recorded_gaps.as_ref().is_some_and(|gaps| gaps.contains(&call.call));
+        if let Some(free) = self.free.get_mut(&call.args).filter(|free| **free > 0 && !is_gap) {
             *free = free.saturating_sub(1);
-            decided.insert(call.call.clone());
+            self.decided.insert(call.call.clone());
             return None;
         }
         match &call.end {

@@ -271,9 +271,15 @@ fn calls_without_an_id_take_one_request_each() {
     let dodges = ["c1", "c2"].map(|call| requests.dodge(&seen(call, ok)));
     assert_eq!(dodges, [None, Some(Dodge::Unasked)]);
     // Read again, they are what they were.
-    requests.add_gaps(["c2".to_owned()]);
+    requests.add_decided("c2".to_owned());
     requests.add(args_key("Bash", r#"{"command":"ls"}"#));
     assert_eq!(["c1", "c2", "c3"].map(|call| requests.dodge(&seen(call, ok))), [None; 3]);
+    // By a later process too, which decides again about a call that has a gap: anybody may have written that.
+    let mut requests = SessionRequests::default();
+    requests.add_recorded_gaps(["c2".to_owned()]);
+    requests.add(args_key("Bash", r#"{"command":"ls"}"#));
+    let dodges = ["c2", "c1", "c3"].map(|call| requests.dodge(&seen(call, ok)));
+    assert_eq!(dodges, [Some(Dodge::Unasked), None, Some(Dodge::Unasked)]);
     // A denied call took the request that it was asked about with.
     let mut requests = SessionRequests::default();
     requests.add(args_key("Bash", r#"{"command":"ls"}"#));
@@ -299,11 +305,29 @@ fn a_gap_has_an_id_of_session_and_call_and_no_arguments() {
         gap_event("claude-code", "s1.jsonl", &seen("c1", r#"{"status":"ok"}"#), Dodge::Unasked);
     assert_eq!((event.id.as_str(), event.source.as_str()), ("s1#c1#gap", "bitacora-watch/claude-code"));
     assert_eq!(
-        evidence,
+        evidence.text(),
         "transcript s1.jsonl of claude-code at byte 7: `Bash` ended (ok), and the gate was not asked"
     );
+    assert!(event.data.contains(&evidence.text()), "{}", event.data);
     let long = SeenCall { call: "c".repeat(300), ..seen("c1", "{}") };
     assert_eq!(gap_event("codex", "f", &long, Dodge::Unasked).0.id.len(), 64);
+}
+
+#[test]
+fn a_recorded_gap_counts_if_it_says_the_same() {
+    let (_, evidence) =
+        gap_event("claude-code", "s1.jsonl", &seen("c1", r#"{"status":"ok"}"#), Dodge::Unasked);
+    let told = |text: &str| evidence.is_told_by(text);
+    let text = evidence.text();
+    assert!(told(&text));
+    assert!(told(&text.replace("byte 7:", "byte 4096:")), "a rewritten transcript has it elsewhere");
+    for other in ["byte :", "byte 07:", "byte -7:", "byte 7 of another:", "byte 99999999999999999999:"] {
+        assert!(!told(&text.replace("byte 7:", other)), "{other}");
+    }
+    assert!(!told("nothing to see") && !told("") && !told(&format!("{text}; all is well")));
+    assert!(!told(&text.replace("ended (ok)", "ended (rejected)")) && !told(&text.replace("s1", "s2")));
+    let taken = evidence.of_taken_id();
+    assert!(taken.is_told_by(&taken.text()) && !taken.is_told_by(&text) && !told(&taken.text()));
 }
 
 #[test]

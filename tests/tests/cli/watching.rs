@@ -77,15 +77,28 @@ impl User {
         }
     }
 
-    fn gaps(&self) -> Vec<String> {
+    fn listed_gaps(&self) -> Vec<Value> {
         let listed = self.run(&["gaps", "--json"]);
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-        listed["gaps"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|gap| gap["call"].as_str().unwrap().to_owned())
-            .collect()
+        listed["gaps"].as_array().unwrap().clone()
+    }
+
+    fn gaps(&self) -> Vec<String> {
+        self.listed_gaps().iter().map(|gap| gap["call"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Appends an event with the connection's own token, under an id that the watch may use.
+    fn append_as_agent(&self, id: &str, members: Value) {
+        let file = self.home().join(".config/bitacora/connections/claude.json");
+        let connection: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        let mut event =
+            json!({"specversion": "1.0", "id": id, "source": "bitacora-watch/claude-code", "subject": "x"});
+        event.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let file = self.folder.path().join("event.json");
+        fs::write(&file, event.to_string()).unwrap();
+        let mut append = self.command(&["append", file.to_str().unwrap()]);
+        let done = append.env("BITACORA_TOKEN", connection["token"].as_str().unwrap()).output().unwrap();
+        assert_eq!(code(&done), 0, "{}", why(&done));
     }
 
     fn events(&self, kind: &str) -> usize {
@@ -171,21 +184,39 @@ fn a_call_that_dodged_the_gate_is_recorded_once_and_the_others_are_not() {
 }
 
 #[test]
-fn an_event_under_the_id_of_a_gap_hides_no_gap() {
+fn no_event_that_the_agent_writes_first_hides_a_gap() {
     let user = User::connected();
-    let file = user.home().join(".config/bitacora/connections/claude.json");
-    let connection: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    let taken = json!({"specversion": "1.0", "id": "s1#dodged#gap", "source": "bitacora-watch/claude-code",
-        "type": "x.noted", "subject": "x", "data": {}});
-    let event = user.folder.path().join("event.json");
-    fs::write(&event, taken.to_string()).unwrap();
-    let mut append = user.command(&["append", event.to_str().unwrap()]);
-    let appended = append.env("BITACORA_TOKEN", connection["token"].as_str().unwrap()).output().unwrap();
-    assert_eq!(code(&appended), 0, "{}", why(&appended));
-    user.write("s1.jsonl", &[call("dodged"), result("dodged", "a", false)]);
-    user.watch();
-    user.watch();
-    assert_eq!((user.gaps(), user.events("coverage.gap")), (vec!["dodged".to_owned()], 1));
+    let gap = |call: &str, evidence: &str, missing: &str| {
+        json!({"session": "s1", "call": call, "type": "coverage.gap",
+        "data": {"call": call, "evidence": evidence, "missing": missing}})
+    };
+    // Anything under the gap's id, a gap of the call under this id and under another one, and one of a missing outcome.
+    let noted = json!({"type": "x.noted", "data": {}});
+    user.append_as_agent("s1#noted#gap", noted);
+    user.append_as_agent("s1#excused#gap", gap("excused", "nothing to see", "decision"));
+    user.append_as_agent("other", gap("elsewhere", "nothing to see", "decision"));
+    let text = "transcript s1.jsonl of claude-code at byte 0: `Bash` ended (ok), and the gate was not asked";
+    user.append_as_agent("s1#halved#gap", gap("halved", text, "outcome"));
+    user.write("s1.jsonl", &["noted", "excused", "elsewhere", "halved"].map(call));
+    user.write("s1.jsonl", &["noted", "excused", "elsewhere", "halved"].map(|id| result(id, "a", false)));
+    let told = user.watch();
+    assert_eq!(told.iter().filter(|told| told["what"] == "gap").count(), 4, "{told:?}");
+    let found = |call: &str| {
+        let gaps = user.listed_gaps();
+        let own = gaps.iter().filter(|gap| gap["call"] == call && gap["missing"] == "decision");
+        own.map(|gap| gap["evidence"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let dodged = "`Bash` ended (ok), and the gate was not asked";
+    for call in ["noted", "excused", "halved"] {
+        let of_taken_id = format!("{dodged}; another event has the id of this gap");
+        assert!(found(call)[0].ends_with(&of_taken_id), "{call}: {:?}", found(call));
+    }
+    assert!(found("elsewhere")[0].ends_with(dodged), "{:?}", found("elsewhere"));
+    // Each once, whoever reads again.
+    let recorded = user.events("coverage.gap");
+    fs::remove_file(user.home().join(".local/state/bitacora/claude/watch-positions")).unwrap();
+    assert!(user.watch().iter().all(|told| told["what"] == "watching"));
+    assert_eq!(user.events("coverage.gap"), recorded);
 }
 
 #[test]

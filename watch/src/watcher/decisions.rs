@@ -8,7 +8,7 @@ use bitacora_import::EventDraft;
 
 use super::Watcher;
 use crate::error::WatchError;
-use crate::evidence::{Dodge, answer_event, gap_event};
+use crate::evidence::{Dodge, GapEvidence, answer_event, gap_data, gap_event};
 use crate::followed::{Followed, Now, SeenCall, file_name};
 use crate::gate::Recorded;
 use crate::limits::MAX_SESSIONS;
@@ -104,7 +104,7 @@ impl Watcher {
     ) -> Result<(), WatchError> {
         let DueCall { path, call, .. } = due;
         let (event, evidence) = gap_event(self.dialect.harness(), &file_name(path), call, dodge);
-        let recorded = self.append_gap(event, call).await?;
+        let (recorded, evidence) = self.append_gap(event, evidence, call).await?;
         let connection = self.connection.name.clone();
         match recorded {
             Recorded::New => {
@@ -118,23 +118,46 @@ impl Watcher {
                     why: format!("a gap cannot be recorded: {why}"),
                 });
             }
-            Recorded::Before | Recorded::Taken => {}
+            // Nothing is recorded, so the call stays to be decided.
+            Recorded::Taken => return Err(WatchError::IdTaken(call.call.clone())),
+            Recorded::Before => {}
         }
         if let Some(known) = self.sessions.get_mut(&call.session) {
-            known.add_gaps([call.call.clone()]);
+            known.add_decided(call.call.clone());
         }
         Ok(())
     }
 
-    /// Records a gap. Another event under its id hides no gap: it is recorded under another id then.
-    async fn append_gap(&mut self, event: EventDraft, call: &SeenCall) -> Result<Recorded, WatchError> {
-        let done = self.gate.append(std::slice::from_ref(&event)).await?;
-        let done = done.into_iter().next().ok_or(WatchError::Answer)?;
-        if done != Recorded::Taken || self.gate.has_gap(&call.session, &call.call).await? {
-            return Ok(done);
+    /// Records a gap, and returns its evidence. Where another event has its id, only a recorded gap that says the same counts. Else
+    /// it is recorded under an id that nobody can foretell, and says so.
+    async fn append_gap(
+        &mut self,
+        event: EventDraft,
+        evidence: GapEvidence,
+        call: &SeenCall,
+    ) -> Result<(Recorded, String), WatchError> {
+        let done = self.append_one(&event).await?;
+        if done != Recorded::Taken {
+            return Ok((done, evidence.text()));
         }
-        let id = blake3::hash(event.to_json().as_bytes()).to_hex().to_string();
-        let done = self.gate.append(&[EventDraft { id, ..event }]).await?;
+        let other = evidence.of_taken_id();
+        if self.gate.has_gap(call, &[&evidence, &other]).await? {
+            return Ok((Recorded::Before, evidence.text()));
+        }
+        let (id, data) = (random_id()?, gap_data(call, &other.text()));
+        let done = self.append_one(&EventDraft { id, data, ..event }).await?;
+        Ok((done, other.text()))
+    }
+
+    async fn append_one(&mut self, event: &EventDraft) -> Result<Recorded, WatchError> {
+        let done = self.gate.append(std::slice::from_ref(event)).await?;
         done.into_iter().next().ok_or(WatchError::Answer)
     }
+}
+
+/// Returns an id that nobody can foretell.
+fn random_id() -> Result<String, WatchError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|_| WatchError::Random)?;
+    Ok(hex::encode(random))
 }
