@@ -16,6 +16,8 @@ pub enum WatchReport {
         folder: String,
         /// The transcripts that are followed.
         transcripts: usize,
+        /// Those of them that hold something new.
+        grown: usize,
     },
     /// A call that dodged the gate was recorded.
     Gap {
@@ -74,8 +76,13 @@ pub enum WatchReport {
 impl fmt::Display for WatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Watching { connection, folder, transcripts } => {
-                write!(f, "watching   {connection}: {transcripts} transcripts in {folder}")
+            Self::Watching { connection, folder, transcripts, grown } => {
+                write!(f, "watching   {connection}: {transcripts} transcripts in {folder}")?;
+                match grown {
+                    0 => write!(f, ", nothing new"),
+                    grown if grown < transcripts => write!(f, ", {grown} of them with something new"),
+                    _ => Ok(()),
+                }
             }
             Self::Gap { connection, session, call, tool, .. } => {
                 write!(

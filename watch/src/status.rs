@@ -19,7 +19,10 @@ pub const STALE_AFTER: Duration = Duration::from_secs(30);
 pub struct WatchStatus {
     /// The time of the status, seconds since 1970.
     pub at: u64,
-    /// The number of transcripts that are followed.
+    /// The number of transcripts since the connection, those included that are read to their end.
+    #[serde(default)]
+    pub known: usize,
+    /// The number of transcripts that are read or waited for.
     pub transcripts: usize,
     /// The bytes of them that are read and decided.
     pub settled: u64,

@@ -28,6 +28,7 @@ impl Watcher {
             let is_there = |path: &std::path::PathBuf| found.iter().any(|found| found.path == *path);
             self.positions.retain(|path, _| is_there(path));
         }
+        self.status.known = found.len();
         for transcript in found {
             if let Some(fault) = &transcript.fault {
                 self.tell_fault(&transcript.path, fault, told);
@@ -36,9 +37,9 @@ impl Watcher {
             }
         }
         if is_first {
-            let transcripts = self.followed.len();
+            let (transcripts, grown) = (self.status.known, self.followed.len());
             let (connection, folder) = (self.connection.name.clone(), root.folder.display().to_string());
-            told.push(WatchReport::Watching { connection, folder, transcripts });
+            told.push(WatchReport::Watching { connection, folder, transcripts, grown });
         }
     }
 
