@@ -37,4 +37,7 @@ pub struct GapAnswer {
     /// The agent that made the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The actor that wrote the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }

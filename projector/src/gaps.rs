@@ -36,6 +36,8 @@ pub struct Gap {
     pub session: Option<String>,
     /// The agent that made the call.
     pub agent: Option<String>,
+    /// The actor that wrote the event.
+    pub actor: Option<String>,
 }
 
 impl From<Gap> for GapAnswer {
@@ -53,6 +55,7 @@ impl From<Gap> for GapAnswer {
             evidence: gap.evidence,
             session: gap.session,
             agent: gap.agent,
+            actor: gap.actor,
         }
     }
 }
@@ -81,7 +84,7 @@ impl Model for GapsModel {
     }
 
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -102,6 +105,7 @@ impl Model for GapsModel {
             evidence: gap.evidence.to_string(),
             session: text(&event.record.session),
             agent: text(&event.record.agent),
+            actor: text(&event.record.actor),
         };
         rows.add(&rows.key(ALL, &[]).at(position), &row)?;
         if let Some(session) = &row.session {

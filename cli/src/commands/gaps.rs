@@ -38,13 +38,14 @@ pub(crate) fn run(arguments: &GapsArguments, context: &mut CommandContext) -> Re
 
 impl Row for GapAnswer {
     const HEADINGS: &'static [&'static str] =
-        &["position", "time", "recorded", "missing", "call", "where it was seen"];
-    const DISPENSABLE: &'static [&'static str] = &["recorded"];
+        &["position", "time", "recorded", "missing", "call", "by", "where it was seen"];
+    const DISPENSABLE: &'static [&'static str] = &["recorded", "by"];
 
     fn cells(&self) -> Vec<Cell> {
         let (time, recorded) = (Cell::time(&self.time), Cell::time(&self.recorded));
         let (position, call) = (Cell::id(&self.position), Cell::id(&self.call));
-        cells![position, time, recorded, &self.missing, call, &self.evidence]
+        let by = self.actor.as_deref().unwrap_or("-");
+        cells![position, time, recorded, &self.missing, call, by, &self.evidence]
     }
 }
 
