@@ -24,6 +24,7 @@ use tokio::time::timeout;
 use crate::error::{ClientError, Refusal};
 use crate::ledger_doubt::{LEDGER_DOUBT, LedgerDoubt};
 use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
+use crate::request_id::request_id;
 use crate::service_url::ServiceUrl;
 use crate::signature_fields::{AskedRequest, CONTENT_DIGEST, SignatureFields};
 use crate::token::Token;
@@ -113,6 +114,13 @@ impl Connection {
     pub async fn get_signed(&mut self, path: &str, key: &[u8; 32]) -> Result<Bytes, ClientError> {
         let request = Request::builder().header(ACCEPT, "application/json");
         self.ask_signed(&Method::GET, path, request, Bytes::new(), key).await
+    }
+
+    /// Gets a resource as [`Self::get_signed`] does, and takes no answer to an earlier request: the query has a new nonce, which the
+    /// signature covers.
+    pub async fn get_fresh(&mut self, path: &str, key: &[u8; 32]) -> Result<Bytes, ClientError> {
+        let mark = if path.contains('?') { '&' } else { '?' };
+        self.get_signed(&format!("{path}{mark}nonce={}", request_id()), key).await
     }
 
     async fn ask_signed(

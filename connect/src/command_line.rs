@@ -39,6 +39,18 @@ impl Connection {
         format!("{} token revoke {}", self.program_of(usual), quoted_word(&self.principal))
     }
 
+    /// Returns how the service is started: where the data folder lies, only its owner knows.
+    #[must_use]
+    pub fn serve_advice(&self) -> String {
+        match self.url.strip_prefix("http://") {
+            Some(address) => format!(
+                "start the service: bitacora serve --data FOLDER --keyring FILE --listen {}, with the folder and the file of before",
+                quoted_word(address)
+            ),
+            None => format!("start the service that listens at {}", quoted_word(&self.url)),
+        }
+    }
+
     fn command_of(&self, name: &str, usual: (&str, &str)) -> String {
         let mut command = format!("{} {name} {}", self.program_of(usual), self.harness);
         if let Some(project) = self.project() {

@@ -11,12 +11,14 @@ mod error;
 mod examination;
 mod hook;
 mod install;
+mod key_fingerprint;
 mod limits;
 mod lock;
 mod losses;
 mod pending_token;
 mod places;
 mod program_version;
+mod service_examination;
 mod settings_file;
 mod spool;
 mod spool_contents;
@@ -35,10 +37,12 @@ pub use hook::{
 pub use install::{
     Credentials, Disconnected, HookProgram, InstallError, Installed, Preparation, install, marker, uninstall,
 };
+pub use key_fingerprint::key_fingerprint;
 pub use lock::ConnectLock;
 pub use pending_token::PendingToken;
 pub use places::Places;
 pub use program_version::{ProgramFault, output_of, version_of};
+pub use service_examination::{LastEvent, ServiceExamination, ServiceFault, examine_service};
 pub use settings_file::{SettingsFileError, SettingsScope, settings_path};
 pub use spool::{Spool, SpoolCounts};
 pub use spool_contents::SpoolContents;

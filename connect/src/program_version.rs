@@ -29,7 +29,7 @@ pub enum ProgramFault {
     #[error("it answers nothing, or fails")]
     Silent,
     /// It does not answer in time.
-    #[error("it does not answer within {} s", VERSION_PATIENCE.as_secs())]
+    #[error("it did not answer within {} s", VERSION_PATIENCE.as_secs())]
     Late,
 }
 

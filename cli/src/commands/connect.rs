@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bitacora_api::LedgerAnswer;
 use bitacora_connect::{
     ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError,
-    Installed, Places, Preparation, SettingsScope, SpoolError, USUAL_WAIT_S, WatchUnitError, refuse_conflict,
-    settings_path,
+    Installed, Places, Preparation, SettingsScope, SpoolError, USUAL_WAIT_S, WatchUnitError, key_fingerprint,
+    refuse_conflict, settings_path,
 };
 use bitacora_harness::Dialect;
 use clap::{Args, ValueEnum};
@@ -102,6 +102,9 @@ pub(crate) struct ConnectArguments {
     /// Publish no policy where the ledger has none. Without a policy an enforced call is denied.
     #[arg(long)]
     no_policy: bool,
+    /// Take the key that the ledger signs its answers with anew. Compare it with `bitacora status --data FOLDER` beside the service.
+    #[arg(long)]
+    new_answer_key: bool,
 }
 
 /// The reason why a harness was not connected or disconnected.
@@ -125,6 +128,11 @@ pub(crate) enum ConnectFailure {
         "the ledger names no key that it signs answers with; the service is of an earlier version, or the ledger is not open"
     )]
     NoAnswerKey,
+    #[error(
+        "{url}: the service says that the ledger's key is {found}, and this connection knows {known}; another program may answer there. \
+        `bitacora status --data FOLDER` beside the service shows the key; `--new-answer-key` takes the new one. Nothing was changed"
+    )]
+    OtherAnswerKey { url: String, known: String, found: String },
     #[error(transparent)]
     Unit(#[from] WatchUnitError),
     #[error(transparent)]
@@ -219,7 +227,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
         Preparation::of(connection, &target.file, target.dialect, &program).map_err(ConnectFailure::from)?;
     let about = format!("ledgers/{}", context.global.ledger);
     let about: LedgerAnswer = context.service()?.get_of_all(&about)?.read()?;
-    let answer_key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
+    let answer_key = known_key(arguments, prepared.earlier(), about, context)?;
     let mode = AgentMode::read(new.0, context)?;
     let earlier = prepared.earlier().cloned();
     let holder = Holder::of(earlier.as_ref(), &target, &mode.agent, &answer_key, context)?;
@@ -236,6 +244,30 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     }
     report::say_watch(arguments.watch, context)?;
     Ok(Exit::Done)
+}
+
+/// Returns the key that the ledger signs its answers with. A connection that knows one takes no other by itself: the service's word
+/// for it is not signed.
+fn known_key(
+    arguments: &ConnectArguments,
+    earlier: Option<&Connection>,
+    about: LedgerAnswer,
+    context: &CommandContext,
+) -> Result<String, ConnectFailure> {
+    let key = about.answer_key.ok_or(ConnectFailure::NoAnswerKey)?;
+    let found = key_fingerprint(&key).ok_or(ConnectFailure::NoAnswerKey)?;
+    let same_ledger = |earlier: &&Connection| earlier.ledger == context.global.ledger.to_string();
+    match earlier.filter(same_ledger).filter(|_| !arguments.new_answer_key) {
+        Some(earlier) if earlier.answer_key != key => {
+            let known = key_fingerprint(&earlier.answer_key).unwrap_or_else(|| "none".to_owned());
+            let url = match context.global.place() {
+                LedgerLocation::Service(url) => url.to_string(),
+                LedgerLocation::Folder(_) => earlier.url.clone(),
+            };
+            Err(ConnectFailure::OtherAnswerKey { url, known, found })
+        }
+        _ => Ok(key),
+    }
 }
 
 /// Sets the mode, writes the connection, and publishes a first policy. Where one of them fails, mode and files are as they were.

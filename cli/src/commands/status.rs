@@ -6,6 +6,7 @@ use bitacora_api::{
     ApprovalList, BreakerList, ClockAnswer, HeadAnswer, LedgerAnswer, ModeAnswer, StopsAnswer,
 };
 use bitacora_client::ClientError;
+use bitacora_connect::key_fingerprint;
 use clap::Args;
 use serde::Serialize;
 
@@ -35,6 +36,8 @@ struct LedgerStatus {
     /// `ready`, `read-only`, `stopped` and so on, as the service says; absent of a folder.
     state: Option<String>,
     why: Option<String>,
+    /// The fingerprint of the key that answers are signed with.
+    key_fingerprint: Option<String>,
     position: String,
     time: String,
     mode: Option<String>,
@@ -89,6 +92,7 @@ impl LedgerStatus {
             ledger: name,
             place,
             id: about.as_ref().and_then(|about| about.id.clone()),
+            key_fingerprint: about.as_ref().and_then(|about| key_fingerprint(about.answer_key.as_ref()?)),
             state: told.as_ref().map(|about| about.state.clone()),
             why: told.and_then(|about| about.why),
             position: head.position,
@@ -111,6 +115,7 @@ impl LedgerStatus {
         FieldLines::new()
             .with("ledger", format!("{} at {}", self.ledger, self.place))
             .maybe("id", self.id.as_ref())
+            .maybe("answers", self.key_fingerprint.as_ref().map(|key| format!("signed with key {key}")))
             .with("head", format!("position {}, {}", self.position, to_the_second(&self.time)))
             .maybe("state", self.state.as_ref().map(|state| format!("{state}{why}")))
             .maybe("mode", self.mode.as_ref().map(|mode| format!("{mode}{scopes}")))

@@ -16,6 +16,7 @@ use bitacora_ledger::Environment;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 
+use crate::ledger_access::token_advice::note_places;
 use crate::options::place_parser::PlaceParser;
 use crate::options::usage::UsageError;
 
@@ -176,11 +177,13 @@ impl Global {
             Some(keyring) => vec![keyring.clone()],
             None => [Some(PathBuf::from(KEYRING_HERE)), default_keyring()].into_iter().flatten().collect(),
         };
-        for keyring in keyrings {
-            if let Some(token) = read_admin_token(&admin_token_path(&keyring), self.data.as_deref())? {
+        let places: Vec<_> = keyrings.iter().map(|keyring| admin_token_path(keyring)).collect();
+        for place in &places {
+            if let Some(token) = read_admin_token(place, self.data.as_deref())? {
                 return Ok(Some(token));
             }
         }
+        note_places(places);
         Ok(None)
     }
 

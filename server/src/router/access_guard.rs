@@ -21,6 +21,7 @@ use crate::http::pool::CallerKey;
 use crate::http::query::Query;
 use crate::problem::Problem;
 use crate::resources::operate::openapi::takes_parameter;
+use crate::router::answer_signing;
 
 /// Lets a request through to its resource if its sender may ask that.
 pub(crate) async fn guard(
@@ -66,7 +67,10 @@ pub(crate) async fn guard(
 /// A misspelt condition or filter must not read as none, on any path: what an operation does not describe it is not sent.
 fn refuse_unknown_parameters(parts: &Parts, path: &str) -> Result<(), Problem> {
     let Some(text) = parts.uri.query() else { return Ok(()) };
-    Query::parse(Some(text))?.refuse_unknown(|name| takes_parameter(&parts.method, path, name))
+    Query::parse(Some(text))?.refuse_unknown(|name| {
+        takes_parameter(&parts.method, path, name)
+            || answer_signing::takes_parameter(&parts.headers, path, name)
+    })
 }
 
 /// The caller as somebody with a share. The connection counts as theirs from here on, no more as its address's.

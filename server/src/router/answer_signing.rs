@@ -15,6 +15,7 @@ use bitacora_ledger::Ledger;
 use crate::api::Api;
 use crate::http::body::{CONTENT_DIGEST, other_digest};
 use crate::http::path::PathNames;
+use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
 
 /// The components that a signature covers, and its parameters (RFC 9421).
@@ -23,6 +24,10 @@ const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
 const SIGNATURE: HeaderName = HeaderName::from_static("signature");
 /// The most bytes of an answer that is signed: what clients take. A longer one, and one that comes piece by piece, is not.
 const MAX_SIGNED_BYTES: u64 = 16 * 1024 * 1024;
+/// The parameter that makes an answer fresh. The signature covers it, and no resource sees it.
+const NONCE: &str = "nonce";
+/// The most bytes of a nonce.
+const MAX_NONCE_BYTES: usize = 64;
 /// Microseconds in a second.
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
@@ -42,7 +47,7 @@ pub(crate) async fn sign(
     request: Request,
     next: Next,
 ) -> Response {
-    if !request.headers().contains_key(CONTENT_DIGEST) || STREAMED.contains(&path.as_str()) {
+    if !asks_for_signature(request.headers(), path.as_str()) {
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
@@ -52,7 +57,7 @@ pub(crate) async fn sign(
         Err(problem) => return problem.into_response(),
     };
     let asked = SignedRequest::of(&parts);
-    let fault = asked.fault_without_body();
+    let fault = asked.fault_without_body().or_else(|| take_nonce(&mut parts.uri).err());
     let answer = match fault {
         Some(problem) => problem.into_response(),
         None => next.run(Request::from_parts(parts, body)).await,
@@ -61,6 +66,15 @@ pub(crate) async fn sign(
         Some(ledger) => asked.signed(ledger.ledger(), api.ledgers.now(), answer).await,
         None => answer,
     }
+}
+
+/// Returns `true` if a query parameter is one that signing takes.
+pub(crate) fn takes_parameter(headers: &HeaderMap, path: &str, name: &str) -> bool {
+    name == NONCE && asks_for_signature(headers, path)
+}
+
+fn asks_for_signature(headers: &HeaderMap, path: &str) -> bool {
+    headers.contains_key(CONTENT_DIGEST) && !STREAMED.contains(&path)
 }
 
 /// The parts of a request that the signature of its answer covers.
@@ -119,6 +133,33 @@ impl SignedRequest {
         set(&mut parts.headers, SIGNATURE, &fields.signature);
         Response::from_parts(parts, Body::from(body))
     }
+}
+
+/// Takes the nonce out of a query, if there is one.
+fn take_nonce(uri: &mut Uri) -> Result<(), Problem> {
+    let is_nonce = |pair: &&str| pair.split_once('=').is_some_and(|(name, _)| name == NONCE);
+    let query = uri.query().unwrap_or_default();
+    let mut nonces = query.split('&').filter(is_nonce);
+    let Some(nonce) = nonces.next() else { return Ok(()) };
+    let value = nonce.split_once('=').map(|(_, value)| value).unwrap_or_default();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if nonces.next().is_some()
+        || value.is_empty()
+        || value.len() > MAX_NONCE_BYTES
+        || !value.bytes().all(is_plain)
+    {
+        let wanted = format!("is not one word of at most {MAX_NONCE_BYTES} letters, digits, `-` and `_`");
+        return Err(bad_query(NONCE, &wanted));
+    }
+    let left: Vec<&str> = query.split('&').filter(|pair| !is_nonce(pair)).collect();
+    let left = match left.is_empty() {
+        true => uri.path().to_owned(),
+        false => format!("{}?{}", uri.path(), left.join("&")),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(left.parse().map_err(|_| bad_query(NONCE, "leaves no query behind"))?);
+    *uri = Uri::from_parts(parts).map_err(|_| bad_query(NONCE, "leaves no query behind"))?;
+    Ok(())
 }
 
 /// Sets a field. Each value is of visible characters, so none is left out.

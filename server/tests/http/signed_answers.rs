@@ -177,6 +177,36 @@ fn nobody_gets_a_signature_without_a_token_or_a_digest() {
     assert_eq!(streamed.send(&service).header("signature"), None);
 }
 
+#[test]
+fn a_nonce_is_signed_and_is_no_parameter_of_the_resource() {
+    let service = guarded();
+    let key = key(&service);
+    RequestToSign::new("POST", "/decide", call("c1").to_string()).send(&service).expect(200);
+    let with = |resource: &str| {
+        let asked = RequestToSign::new("GET", resource, "");
+        (asked.send(&service), asked)
+    };
+    let (one, two) = ("/calls?call=c1&nonce=a-B_9&limit=10", "/calls?call=c1&nonce=another&limit=10");
+    let (answer, asked) = with(one);
+    assert_eq!(answer.json()["calls"][0]["call"], "c1");
+    assert!(asked.is_signed(&answer, &key) && !with(two).1.is_signed(&answer, &key));
+    let (answer, asked) = with("/head?nonce=a");
+    assert!(asked.is_signed(&answer, &key) && answer.status == 200);
+    // The other parameters are as strict as ever.
+    assert_eq!(with("/calls?nonce=a&wrong=1").0.expect(400).json()["code"], "bad-query");
+    let long = format!("/head?nonce={}", "a".repeat(65));
+    for resource in ["/head?nonce=", "/head?nonce=a&nonce=b", "/head?nonce=a%20b", &long] {
+        let (answer, asked) = with(resource);
+        assert_eq!(answer.expect(400).json()["code"], "bad-query", "{resource}");
+        assert!(asked.is_signed(&asked.send(&service), &key), "{resource}");
+    }
+    with("/head?nonces=a").0.expect_problem(400, "bad-query");
+    let streamed = RequestToSign::new("POST", "/events:ingest?nonce=a", event("e1", "s"));
+    streamed.send(&service).expect_problem(400, "bad-query");
+    let unsigned = ask(&service, "GET", &format!("{LEDGER}/head?nonce=a"), Some(&token("agent")), "");
+    unsigned.expect_problem(400, "bad-query");
+}
+
 fn service_tip(service: &TestService) -> String {
     let head = ask(service, "GET", &format!("{LEDGER}/head"), Some(&token("agent")), "").expect(200);
     head.json()["position"].to_string()

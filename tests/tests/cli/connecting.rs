@@ -1,7 +1,9 @@
 //! `connect`, `doctor` and `disconnect`: what is refused leaves nothing, what is broken is told with its remedy, and what is
 //! taken out is ours alone.
 
+mod answering_relay;
 mod relay;
+mod services;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -183,6 +183,10 @@ fn a_first_start_makes_an_admin_token_that_commands_find() {
     // Where the keyring has the name that the documents give it, its folder is enough, and so is the configuration folder.
     let nobody = closed.command(&service, &["calls"]).output().unwrap();
     assert_eq!((code(&nobody), why(&nobody).contains("beside the keyring")), (3, true), "{}", why(&nobody));
+    let here = closed.folder.path().canonicalize().unwrap().join("bitacora.keyring.admin-token");
+    for part in [here.to_str().unwrap(), "bitacora/keyring.admin-token", "--keyring"] {
+        assert!(why(&nobody).contains(part), "{part} in {}", why(&nobody));
+    }
     for (place, of_user) in [("bitacora.keyring.admin-token", false), ("bitacora/keyring.admin-token", true)]
     {
         let place = closed.folder.path().join(place);

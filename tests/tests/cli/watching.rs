@@ -181,6 +181,9 @@ fn a_call_that_dodged_the_gate_is_recorded_once_and_the_others_are_not() {
         (["new", "running", "dodged"].map(String::from).to_vec(), 3)
     );
     assert_eq!(user.events("model.called"), 5);
+    let said = user.run(&["watch", "--once", "--grace", "0"]);
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("1 transcripts in ") && said.contains(", nothing new"), "{said}");
 }
 
 #[test]
@@ -212,6 +215,10 @@ fn no_event_that_the_agent_writes_first_hides_a_gap() {
         assert!(found(call)[0].ends_with(&of_taken_id), "{call}: {:?}", found(call));
     }
     assert!(found("elsewhere")[0].ends_with(dodged), "{:?}", found("elsewhere"));
+    let by = user.listed_gaps()[0]["actor"].as_str().unwrap().to_owned();
+    assert!(by.starts_with("agent:"), "{by}");
+    let wide = String::from_utf8(user.run(&["gaps", "--wide"]).stdout).unwrap();
+    assert_eq!(wide.matches(&by).count(), user.listed_gaps().len(), "{wide}");
     // Each once, whoever reads again.
     let recorded = user.events("coverage.gap");
     fs::remove_file(user.home().join(".local/state/bitacora/claude/watch-positions")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use bitacora_connect::{Connection, HookProgram, WatchUnit};
+use bitacora_connect::{Connection, HookProgram, WatchUnit, key_fingerprint};
 use bitacora_harness::Dialect;
 use serde_json::json;
 
@@ -37,11 +37,12 @@ pub(super) fn say(
     context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
     let mode = if connection.enforce { "enforce" } else { "observe" };
+    let key = key_fingerprint(&connection.answer_key).unwrap_or_default();
     if context.is_json() {
         return context.print(&json!({
             "harness": connection.harness, "settings": connection.settings, "connection": target.file,
             "agent": connection.agent, "principal": connection.principal, "url": connection.url,
-            "ledger": connection.ledger, "mode": mode, "program": program.path(), "policy": published,
+            "ledger": connection.ledger, "mode": mode, "keyFingerprint": key, "program": program.path(), "policy": published,
         }));
     }
     context.say(format_args!(
@@ -53,6 +54,9 @@ pub(super) fn say(
         "agent      {}, with a token of its own in {}",
         connection.agent,
         target.file.display()
+    ))?;
+    context.say(format_args!(
+        "answers    taken with key {key} alone; `bitacora status` beside the service shows it"
     ))?;
     let what = match connection.enforce {
         true => "enforce: denied calls are blocked, and so are calls that the service cannot decide",

@@ -3,16 +3,15 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use bitacora_api::{HeadAnswer, LedgerAnswer, ModeAnswer};
-use bitacora_client::{ClientError, Connection as ServiceConnection, percent_encoded};
+use bitacora_api::ModeAnswer;
+use bitacora_client::ClientError;
 use bitacora_connect::{
-    Connection, HookProgram, PendingToken, Spool, SpoolContents, examine_other_settings, examine_settings,
-    output_of, version_of,
+    Connection, HookProgram, LastEvent, PendingToken, ProgramFault, ServiceExamination, ServiceFault, Spool,
+    SpoolContents, examine_other_settings, examine_service, examine_settings, key_fingerprint, output_of,
+    version_of,
 };
 use bitacora_harness::{Dialect, SettingsDifference};
 use bitacora_watch::{STALE_AFTER, read_status};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::Finding;
 use crate::commands::connect::{Target, usual_place};
@@ -65,14 +64,17 @@ impl<'a> Examination<'a> {
 
     fn harness(&mut self) {
         let program = program_of(self.target.dialect);
-        let version = on_path(program).and_then(|file| version_of(&file).ok());
-        match version {
-            Some(version) => self.add("version", version, None),
-            None => self.add(
-                "version",
-                format!("no `{program}` on the path that says its version"),
-                Some(format!("install {program}, or mend PATH")),
-            ),
+        let mend = format!("install {program}, or mend PATH");
+        let Some(file) = on_path(program) else {
+            return self.add("version", format!("no `{program}` on the path"), Some(mend));
+        };
+        match version_of(&file) {
+            Ok(version) => self.add("version", version, None),
+            // It is there. Where the machine is loaded, this is no fault.
+            Err(ProgramFault::Late) => {
+                self.add("version", format!("{}: {}", file.display(), ProgramFault::Late), None);
+            }
+            Err(fault) => self.add("version", format!("{}: {fault}", file.display()), Some(mend)),
         }
     }
 
@@ -81,9 +83,16 @@ impl<'a> Examination<'a> {
         if self.target.dialect != Dialect::Codex {
             return;
         }
-        let features =
-            on_path(program_of(Dialect::Codex)).and_then(|file| output_of(&file, &["features", "list"]).ok());
-        let Some(features) = features else { return };
+        let Some(file) = on_path(program_of(Dialect::Codex)) else { return };
+        let features = match output_of(&file, &["features", "list"]) {
+            Ok(features) => features,
+            Err(ProgramFault::Late) => {
+                let found = format!("not known, because {}: {}", file.display(), ProgramFault::Late);
+                let remedy = self.connection.enforce.then(|| "run `bitacora doctor codex` again".to_owned());
+                return self.add("typing", found, remedy);
+            }
+            Err(_) => return,
+        };
         let feature = features.lines().find(|line| line.split_whitespace().next() == Some(CODEX_TYPING));
         if feature.is_some_and(|line| line.split_whitespace().last() == Some("false")) {
             return self.add("typing", "agents cannot type into running programs", None);
@@ -159,8 +168,10 @@ impl<'a> Examination<'a> {
             Ok(SpoolContents { events: 0, unreadable: 0 }) => self.add("spool", "empty", None),
             Ok(SpoolContents { events, unreadable }) => {
                 if events > 0 {
-                    let remedy =
-                        "start the service; the next hook or `bitacora watch` delivers them".to_owned();
+                    let remedy = format!(
+                        "{}; the next hook or `bitacora watch` delivers them",
+                        self.connection.serve_advice()
+                    );
                     self.add("spool", format!("{events} events wait"), Some(remedy));
                 }
                 if unreadable > 0 {
@@ -191,8 +202,10 @@ impl<'a> Examination<'a> {
         let Some(status) = status else {
             return self.add("watch", "none ran yet; `bitacora watch` finds calls that dodge the gate", None);
         };
-        let read =
-            format!("{} of {} bytes of {} transcripts", status.settled, status.bytes, status.transcripts);
+        let read = match status.transcripts {
+            0 => format!("all of {} transcripts", status.known),
+            open => format!("{} of {} bytes of {open} transcripts", status.settled, status.bytes),
+        };
         if status.age() > STALE_AFTER {
             let found = format!("none runs; the last one read {read}, {} s ago", status.age().as_secs());
             return self.add("watch", found, Some("bitacora watch, or start its unit".to_owned()));
@@ -201,75 +214,53 @@ impl<'a> Examination<'a> {
             if status.faulty > 0 { format!(", {} with faults", status.faulty) } else { String::new() };
         let found = format!("read {read}{faulty}; {} gaps, {} calls wait", status.gaps, status.waiting);
         match status.failure {
-            Some(failure) => self.add("watch", failure, Some("bitacora serve".to_owned())),
+            Some(failure) => self.add("watch", failure, Some(self.connection.serve_advice())),
             None => self.add("watch", found, None),
         }
     }
 
     fn service(&mut self) -> Result<(), CommandError> {
-        let (url, token) = match (self.connection.service(), self.connection.token()) {
-            (Ok(url), Ok(token)) => (url, token),
-            (Err(error), _) | (_, Err(error)) => {
-                self.add("service", error.to_string(), self.again());
-                return Ok(());
+        let key = key_fingerprint(&self.connection.answer_key).unwrap_or_default();
+        match event_loop()?.block_on(examine_service(self.connection)) {
+            Ok(ServiceExamination { head, mode, last_event }) => {
+                self.add("service", format!("{}, position {}", self.connection.url, head.position), None);
+                self.add("answers", format!("signed by the ledger with key {key}"), None);
+                self.mode(mode);
+                self.last_event(last_event);
             }
-        };
-        let ledger = format!("/v1/ledgers/{}", percent_encoded(&self.connection.ledger));
-        let agent = percent_encoded(&self.connection.agent);
-        let mut service = ServiceConnection::new(url, Some(token));
-        let event_loop = event_loop()?;
-        let mut get = |path: String| {
-            let answer = async { service.get(&path, "application/json").await?.whole().await };
-            event_loop.block_on(answer)
-        };
-        let head: HeadAnswer = match get(format!("{ledger}/head")).map(|answer| parsed(&answer)) {
-            Ok(Some(head)) => head,
-            Ok(None) => {
-                self.add("service", "an answer that no bitacora gives", self.again());
-                return Ok(());
-            }
-            Err(error) => {
-                self.refused(&error);
-                return Ok(());
-            }
-        };
-        self.add("service", format!("{}, position {}", self.connection.url, head.position), None);
-        let about = get(ledger.clone()).ok().and_then(|answer| parsed::<LedgerAnswer>(&answer));
-        self.answer_key(about.and_then(|about| about.answer_key).as_deref());
-        let mode = get(format!("{ledger}/mode")).ok().and_then(|answer| parsed::<ModeAnswer>(&answer));
-        self.mode(mode.as_ref());
-        let last = get(format!("{ledger}/events?agent={agent}&dir=backward&limit=1")).ok();
-        self.last_event(last.and_then(|answer| parsed::<Value>(&answer)).as_ref());
+            Err(fault) => self.fault(&fault, &key),
+        }
         Ok(())
     }
 
-    /// Tells a service that is away from one that does not take the token.
-    fn refused(&mut self, error: &ClientError) {
-        match error {
-            ClientError::Refused(refusal) if matches!(refusal.problem.status, 401 | 403) => {
-                self.add("token", format!("not taken: {error}"), self.again());
-            }
-            ClientError::Refused(_) => self.add("service", error.to_string(), self.again()),
-            _ => {
-                let again = self.again().unwrap_or_default();
-                let remedy = format!("start it: `bitacora serve`; if it has another address now, {again}");
-                self.add("service", error.to_string(), Some(remedy));
-            }
-        }
-    }
-
-    /// Compares the key that the ledger signs answers with to the one that the hooks believe.
-    fn answer_key(&mut self, found: Option<&str>) {
-        let expected = self.connection.answer_key.as_str();
-        let remedy = if found == Some(expected) { None } else { self.again() };
-        let found = if remedy.is_none() { "signed by the ledger" } else { "of another ledger or service" };
-        self.add("answers", found, remedy);
+    /// Tells a service that is away from one that does not take the token, and from another program.
+    fn fault(&mut self, fault: &ServiceFault, key: &str) {
+        let again = self.again().unwrap_or_default();
+        let (check, remedy) = match fault {
+            ServiceFault::Connection(_) | ServiceFault::Client(ClientError::Refused(_)) => ("service", again),
+            ServiceFault::Token(_) => ("token", again),
+            ServiceFault::Unsigned(_) => (
+                "answers",
+                format!(
+                    "stop the program that listens at {}, or, if the ledger is a new one, {again} --new-answer-key; the key is {key}",
+                    self.connection.url
+                ),
+            ),
+            ServiceFault::Client(_) => (
+                "service",
+                format!("{}; if it has another address now, {again}", self.connection.serve_advice()),
+            ),
+        };
+        self.add(check, fault.to_string(), Some(remedy));
     }
 
     /// Compares the mode of the ledger with that of the hook: a hook that only observes obeys no deny that comes too late.
-    fn mode(&mut self, mode: Option<&ModeAnswer>) {
-        let Some(mode) = mode else {
-            return self.add("mode", "the ledger does not tell it", self.again());
+    fn mode(&mut self, mode: Result<ModeAnswer, ClientError>) {
+        let mode = match mode {
+            Ok(mode) => mode,
+            Err(error) => {
+                return self.add("mode", format!("the ledger does not tell it: {error}"), self.again());
+            }
         };
         let own =
             |scope: &&bitacora_api::ScopedMode| scope.scope.agent.as_ref() == Some(&self.connection.agent);
@@ -280,24 +271,16 @@ impl<'a> Examination<'a> {
         self.add("mode", found, remedy);
     }
 
-    fn last_event(&mut self, page: Option<&Value>) {
-        let last = page.and_then(|page| page.pointer("/events/0"));
-        let time = last.and_then(|event| event.get("recordedAt")).and_then(Value::as_str);
-        let kind = last.and_then(|event| event.pointer("/event/type")).and_then(Value::as_str);
-        match (time, kind) {
-            (Some(time), Some(kind)) => {
-                self.add("events", format!("the last one, {kind}, {}", to_the_second(time)), None);
+    fn last_event(&mut self, last: Result<Option<LastEvent>, ClientError>) {
+        let remedy = format!("start a new session of {}", self.connection.harness);
+        match last {
+            Ok(Some(LastEvent { kind, recorded })) => {
+                self.add("events", format!("the last one, {kind}, {}", to_the_second(&recorded)), None);
             }
-            _ => {
-                let remedy = format!("start a new session of {}", self.connection.harness);
-                self.add("events", "none of this agent yet", Some(remedy));
-            }
+            Ok(None) => self.add("events", "none of its hooks since it was connected", Some(remedy)),
+            Err(error) => self.add("events", error.to_string(), Some(remedy)),
         }
     }
-}
-
-fn parsed<T: DeserializeOwned>(answer: &[u8]) -> Option<T> {
-    serde_json::from_slice(answer).ok()
 }
 
 /// Returns the name of a harness's program.
