@@ -3389,6 +3389,8 @@ export interface components {
         };
         /** @description A call of which half of the record is missing. */
         GapAnswer: {
+            /** @description The actor that wrote the event. */
+            actor?: string | null;
             /** @description The agent that made the call. */
             agent?: string | null;
             /**
