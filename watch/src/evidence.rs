@@ -1,6 +1,7 @@
 //! Evidence of transcripts: calls and answers, as the events that are recorded of them.
 
 use bitacora_formats::limits::MAX_ID_BYTES;
+use bitacora_formats::text_problem;
 use bitacora_import::{EventDraft, JsonObject};
 use bitacora_redaction::Redactor;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ const REFUSED: &str = "tool_use_error";
 const FAILED_WITHIN: &str = "<tool_use_error>Error calling tool";
 /// The beginnings of results of calls that the harness's own rules refused.
 const NOT_PERMITTED: [&str; 2] = ["Claude requested permissions to ", "Permission to use "];
+
+/// The most characters of a tool's or a file's name in evidence.
+const MAX_SHOWN_CHARS: usize = 256;
 
 /// The end of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +132,7 @@ pub(crate) fn gap_event(
     call: &SeenCall,
     dodge: Dodge,
 ) -> (EventDraft, GapEvidence) {
-    let tool: String = call.tool.chars().take(256).collect();
+    let (tool, file) = (plain(&call.tool), plain(file));
     let status = call.end.as_ref().map_or("unknown", |end| end.status.as_str());
     let what = match dodge {
         Dodge::Unasked => format!("`{tool}` ended ({status}), and the gate was not asked"),
@@ -179,6 +183,21 @@ pub(crate) fn answer_event(harness: &str, draft: &EventDraft) -> EventDraft {
         data,
         ..draft.clone()
     }
+}
+
+/// Returns a name as the ledger can hold it: itself, or its digest. Whoever writes a transcript chooses its names.
+pub(crate) fn recordable(name: &str) -> String {
+    match text_problem(name, MAX_ID_BYTES) {
+        None => name.to_owned(),
+        Some(_) => blake3::hash(name.as_bytes()).to_hex().to_string(),
+    }
+}
+
+/// Returns the beginning of a text, in characters that the ledger can hold.
+fn plain(text: &str) -> String {
+    let is_taken = |c: char| text_problem(c.encode_utf8(&mut [0; 4]), MAX_ID_BYTES).is_none();
+    let characters = text.chars().map(|c| if is_taken(c) { c } else { char::REPLACEMENT_CHARACTER });
+    characters.take(MAX_SHOWN_CHARS).collect()
 }
 
 /// Returns an id, or the digest of one that is too long.

@@ -8,7 +8,7 @@ use bitacora_formats::{Micros, parse_time};
 use bitacora_import::{EventDraft, LiveTranscript, TranscriptContext, TranscriptForm};
 
 use crate::error::TranscriptFault;
-use crate::evidence::{CallEnd, args_key, end_of, request_of};
+use crate::evidence::{CallEnd, args_key, end_of, recordable, request_of};
 use crate::limits::{LINES_TO_KNOW, MAX_OPEN_ANSWERS, MAX_OPEN_CALLS, UNFINISHED_AFTER};
 use crate::positions::Position;
 use crate::roots::at_micros;
@@ -173,14 +173,15 @@ impl Followed {
             return;
         };
         let Some((tool, args)) = request_of(&draft.data) else { return };
-        if time < rules.since || self.calls.values().any(|seen| seen.call == *call) {
+        let call = recordable(call);
+        if time < rules.since || self.calls.values().any(|seen| seen.call == call) {
             return;
         }
         let age = now.wall.duration_since(time).unwrap_or_default();
         let seen = SeenCall {
-            call: call.clone(),
-            session: session.clone(),
-            run: draft.run.clone().or_else(|| subagent(draft)),
+            call,
+            session: recordable(session),
+            run: draft.run.clone().or_else(|| subagent(draft)).map(|run| recordable(&run)),
             args: args_key(&tool, &args),
             tool,
             time: draft.time.clone().unwrap_or_default(),
@@ -192,8 +193,8 @@ impl Followed {
     }
 
     fn ended(&mut self, draft: &EventDraft, rules: Rules, now: Now) {
-        let Some(call) = &draft.call else { return };
-        let Some(seen) = self.calls.values_mut().find(|seen| seen.call == *call && seen.end.is_none()) else {
+        let Some(call) = draft.call.as_deref().map(recordable) else { return };
+        let Some(seen) = self.calls.values_mut().find(|seen| seen.call == call && seen.end.is_none()) else {
             return;
         };
         let ended = happened(draft).unwrap_or(now.wall);
@@ -238,7 +239,7 @@ impl Followed {
     }
 
     pub(crate) fn session(&self) -> Option<String> {
-        self.reader.context().session
+        self.reader.context().session.as_deref().map(recordable)
     }
 
     /// Drops what it showed, if its session began in another folder than the one that is connected.

@@ -88,7 +88,7 @@ impl User {
     }
 
     /// Appends an event with the connection's own token, under an id that the watch may use.
-    fn append_as_agent(&self, id: &str, members: Value) {
+    fn append_as_agent(&self, id: &str, members: &Value) {
         let file = self.home().join(".config/bitacora/connections/claude.json");
         let connection: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         let mut event =
@@ -195,11 +195,11 @@ fn no_event_that_the_agent_writes_first_hides_a_gap() {
     };
     // Anything under the gap's id, a gap of the call under this id and under another one, and one of a missing outcome.
     let noted = json!({"type": "x.noted", "data": {}});
-    user.append_as_agent("s1#noted#gap", noted);
-    user.append_as_agent("s1#excused#gap", gap("excused", "nothing to see", "decision"));
-    user.append_as_agent("other", gap("elsewhere", "nothing to see", "decision"));
+    user.append_as_agent("s1#noted#gap", &noted);
+    user.append_as_agent("s1#excused#gap", &gap("excused", "nothing to see", "decision"));
+    user.append_as_agent("other", &gap("elsewhere", "nothing to see", "decision"));
     let text = "transcript s1.jsonl of claude-code at byte 0: `Bash` ended (ok), and the gate was not asked";
-    user.append_as_agent("s1#halved#gap", gap("halved", text, "outcome"));
+    user.append_as_agent("s1#halved#gap", &gap("halved", text, "outcome"));
     user.write("s1.jsonl", &["noted", "excused", "elsewhere", "halved"].map(call));
     user.write("s1.jsonl", &["noted", "excused", "elsewhere", "halved"].map(|id| result(id, "a", false)));
     let told = user.watch();
@@ -224,6 +224,32 @@ fn no_event_that_the_agent_writes_first_hides_a_gap() {
     fs::remove_file(user.home().join(".local/state/bitacora/claude/watch-positions")).unwrap();
     assert!(user.watch().iter().all(|told| told["what"] == "watching"));
     assert_eq!(user.events("coverage.gap"), recorded);
+}
+
+#[test]
+fn names_that_no_ledger_holds_hide_no_gap_and_stop_no_watch() {
+    let user = User::connected();
+    let odd = ["s\u{1}", &"s".repeat(4_000)];
+    for (number, session) in odd.into_iter().enumerate() {
+        let call_id = format!("dodged\u{7}{number}{}", "c".repeat(300));
+        let named = |mut line: Value| {
+            line["sessionId"] = session.into();
+            line
+        };
+        let mut asked = call(&call_id);
+        asked["message"]["content"][0]["name"] = "Ba\u{2}sh".into();
+        let lines = [named(asked), named(result(&call_id, "a", false))];
+        user.write(&format!("a{number}.jsonl"), &lines);
+    }
+    user.write("s1.jsonl", &[call("dodged"), result("dodged", "a", false)]);
+    user.watch();
+    let gaps = user.listed_gaps();
+    assert_eq!(gaps.len(), 3, "{gaps:?}");
+    let odd_tool = gaps.iter().filter(|gap| gap["evidence"].as_str().unwrap().contains("Ba\u{fffd}sh"));
+    assert_eq!(odd_tool.count(), 2, "{gaps:?}");
+    fs::remove_file(user.home().join(".local/state/bitacora/claude/watch-positions")).unwrap();
+    user.watch();
+    assert_eq!(user.listed_gaps().len(), 3);
 }
 
 #[test]
