@@ -21,7 +21,7 @@ pub(super) enum Conduct {
 pub(super) const ANOTHER_KEY: (u8, &str) = (0xab, "ab");
 
 #[derive(Default)]
-struct Kept {
+struct KeptAnswers {
     conduct: Option<Conduct>,
     answers: HashMap<String, (String, Vec<u8>)>,
 }
@@ -29,14 +29,14 @@ struct Kept {
 /// A relay on loopback. It ends with the test's process.
 pub(super) struct AnsweringRelay {
     address: SocketAddr,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<KeptAnswers>>,
 }
 
 impl AnsweringRelay {
     pub(super) fn start(service: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let kept = Arc::<Mutex<Kept>>::default();
+        let kept = Arc::<Mutex<KeptAnswers>>::default();
         let shared = Arc::clone(&kept);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -57,7 +57,7 @@ impl AnsweringRelay {
     }
 }
 
-fn serve(client: &TcpStream, service: SocketAddr, kept: &Mutex<Kept>) -> Option<()> {
+fn serve(client: &TcpStream, service: SocketAddr, kept: &Mutex<KeptAnswers>) -> Option<()> {
     let mut reader = BufReader::new(client);
     loop {
         let (head, body) = message(&mut reader)?;
