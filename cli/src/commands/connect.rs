@@ -102,7 +102,7 @@ pub(crate) struct ConnectArguments {
     /// Publish no policy where the ledger has none. Without a policy an enforced call is denied.
     #[arg(long)]
     no_policy: bool,
-    /// Take the key that the ledger signs its answers with anew. Compare it with `bitacora status --data FOLDER` beside the service.
+    /// Take the key that the ledger signs its answers with anew. Compare it with `bitacora keys show --data FOLDER` beside the service.
     #[arg(long)]
     new_answer_key: bool,
 }
@@ -130,7 +130,7 @@ pub(crate) enum ConnectFailure {
     NoAnswerKey,
     #[error(
         "{url}: the service says that the ledger's key is {found}, and this connection knows {known}; another program may answer there. \
-        `bitacora status --data FOLDER` beside the service shows the key; `--new-answer-key` takes the new one. Nothing was changed"
+        `bitacora keys show --data FOLDER` beside the service shows the key; `--new-answer-key` takes the new one. Nothing was changed"
     )]
     OtherAnswerKey { url: String, known: String, found: String },
     #[error(transparent)]

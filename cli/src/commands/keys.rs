@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bitacora_connect::key_fingerprint;
 use bitacora_data_folder::{
     AnchorTrust, KeyRetirement, KeyringFile, LoadedKeyring, RotatedKey, archive_store, refuse_in_data,
 };
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::ledger_access::access::environment_of;
+use crate::ledger_access::access::{AccessError, OpenFolder, environment_of};
 use crate::options::global::Global;
 use crate::terminal::output::Output;
 use crate::terminal::passphrase::keyring_file;
@@ -24,7 +25,7 @@ pub(crate) enum KeysCommand {
         #[arg(long)]
         lock: bool,
     },
-    /// Show the keyring's keys; secrets stay in it.
+    /// Show the keyring's keys; secrets stay in it. With --data also the key that the ledger signs its answers with.
     Show,
     /// Add a key, used from the next opening of a ledger on; data under the old one stays readable.
     Rotate {
@@ -80,13 +81,23 @@ pub(crate) fn run(command: &KeysCommand, global: &Global, output: &mut Output) -
         KeysCommand::Lock => file.lock()?,
         KeysCommand::Unlock => file.unlock()?,
     };
-    let shown = KeyringView::new(&path, &loaded);
+    let mut shown = KeyringView::new(&path, &loaded);
+    if let (KeysCommand::Show, Some(data)) = (command, global.data.as_deref()) {
+        shown.answer_key =
+            Some(answer_key(global, data).unwrap_or_else(|error| format!("not known: {error}")));
+    }
     if global.json {
         output.json(&shown.to_json())?;
     } else {
         shown.lines().iter().try_for_each(|line| output.line(line))?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the fingerprint of the key that the ledger signs its answers with, from its folder: no program can answer for it.
+fn answer_key(global: &Global, data: &Path) -> Result<String, AccessError> {
+    let ledger = OpenFolder::open_for_reading(global, data)?.ledger;
+    Ok(key_fingerprint(&ledger.answer_signer().key_id()).unwrap_or_default())
 }
 
 /// Retires keys. The anchor has to answer: it may remember a ledger that needs them.
@@ -116,6 +127,8 @@ struct KeyringView {
     older_keys: Vec<String>,
     retired_keys: Vec<String>,
     signing_keys: Vec<String>,
+    /// The fingerprint of the key that answers are signed with, where it was asked for.
+    answer_key: Option<String>,
 }
 
 impl KeyringView {
@@ -132,6 +145,7 @@ impl KeyringView {
             older_keys: older.map(|id| id.to_string()).collect(),
             retired_keys: loaded.keyring.retired_ids().iter().map(ToString::to_string).collect(),
             signing_keys: signing_keys.collect(),
+            answer_key: None,
         }
     }
 
@@ -146,6 +160,7 @@ impl KeyringView {
             "olderKeys": self.older_keys,
             "retiredKeys": self.retired_keys,
             "signingKeys": signing_keys,
+            "answerKeyFingerprint": self.answer_key,
         })
     }
 
@@ -160,6 +175,7 @@ impl KeyringView {
         lines.extend(
             (1..).zip(&self.signing_keys).map(|(n, key): (u32, _)| format!("signing key {n:<3} {key}")),
         );
+        lines.extend(self.answer_key.iter().map(|key| format!("answer key      {key}")));
         lines
     }
 }

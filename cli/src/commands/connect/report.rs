@@ -56,7 +56,7 @@ pub(super) fn say(
         target.file.display()
     ))?;
     context.say(format_args!(
-        "answers    taken with key {key} alone; `bitacora status` beside the service shows it"
+        "answers    taken with key {key} alone; `bitacora keys show --data FOLDER` beside the service shows it"
     ))?;
     let what = match connection.enforce {
         true => "enforce: denied calls are blocked, and so are calls that the service cannot decide",

@@ -65,6 +65,10 @@ fn connecting_again_takes_no_other_key_unless_it_is_told_to() {
     let own = fingerprint(&bytes(&key));
     assert!(first.contains(&own), "{first}");
     assert!(user.done(&["status"]).contains(&own));
+    // The folder tells it beside a running service, and no program can answer for that.
+    let (data, keyring) = (user.place.data(), user.place.keyring());
+    let folder = ["keys", "show", "--data", data.to_str().unwrap(), "--keyring", keyring.to_str().unwrap()];
+    assert!(user.done(&folder).contains(&own));
     let relay = AnsweringRelay::start(user.service.address);
     relay.conduct(Conduct::NamingAnotherKey);
     let refused = user.command_at(&relay.url(), &["connect", "claude"]).output().unwrap();
