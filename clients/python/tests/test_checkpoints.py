@@ -9,7 +9,7 @@ import pytest
 from service import Service
 from stub import answer, stub
 
-from bitacora import (
+from bitacora_ledger import (
     AsyncClient,
     CheckpointFilter,
     Client,
@@ -21,9 +21,9 @@ from bitacora import (
     TaskWrite,
     TaskWrites,
 )
-from bitacora import thread_acts as thread_acts_module
-from bitacora.content import Splices, sent_ahead, within
-from bitacora.exchange import json_bytes
+from bitacora_ledger import thread_acts as thread_acts_module
+from bitacora_ledger.content import Splices, sent_ahead, within
+from bitacora_ledger.exchange import json_bytes
 
 
 def step(number: int, parent: str | None, **values: Content) -> NewCheckpoint:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from service import Service
 
-from bitacora import AsyncClient, Client, Cursor, CursorError, CursorPlace, Event, EventFilter, Refused
-from bitacora.event_stream import EventStream, Message
+from bitacora_ledger import AsyncClient, Client, Cursor, CursorError, CursorPlace, Event, EventFilter, Refused
+from bitacora_ledger.event_stream import EventStream, Message
 
 WHERE = EventFilter(types=["x.counted"])
 

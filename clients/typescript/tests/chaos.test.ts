@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { Client, newEvent } from "bitacora";
+import { Client, newEvent } from "bitacora-ledger";
 
 const CALLERS = 32;
 /** Acts of one caller. */
