@@ -112,8 +112,11 @@ def test_contents_are_spliced_in_their_order() -> None:
 
 
 def test_a_copy_is_repeated_under_its_id() -> None:
-    said = answer(200, {"position": "9", "repeated": False})
-    with stub(lambda n, request: b"" if n == 1 else said) as server:
+    def said(n: int, request: bytes) -> bytes:
+        act = json.loads(request.partition(b"\r\n\r\n")[2])["id"]
+        return b"" if n == 1 else answer(200, {"id": act, "position": "9", "repeated": False})
+
+    with stub(said) as server:
         assert Client(server.url).checkpoints().copy("a", "b").position == 9
         first, second = (json.loads(request.partition(b"\r\n\r\n")[2]) for request in server.requests)
     assert first == second and len(first["id"]) > 30

@@ -12,7 +12,7 @@ from bitacora_ledger.limits import MAX_REQUEST_BYTES, MAX_REQUEST_EVENTS
 
 F = TypeVar("F")
 
-_OF_THE_WHOLE = ("unauthorized", "ledger-not-found", "method-not-allowed")
+_OF_THE_WHOLE = ("unauthorized", "ledger-not-found", "method-not-allowed", "cross-site", "misdirected-host")
 """Refusals by a service that knows neither the ledger nor the caller: no single event's fault."""
 
 

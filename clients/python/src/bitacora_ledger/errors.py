@@ -51,7 +51,7 @@ class AnswerLate(ClientError):
 
 
 class StrangeAnswer(ClientError):
-    """The answer is not one of this service, or of another version of it."""
+    """The answer is not one of this service, is about something else than was asked, or is of another version."""
 
 
 class ContentTooLarge(ClientError):
