@@ -105,7 +105,7 @@ for (const seed of [1, 2]) {
   test(`nothing counts that was not done, with seed ${seed}`, async (t) => {
     const random = randoms(seed);
     const chaos = await startChaos(t, random);
-    const client = new Client({ url: chaos.url, retries: 1, answerMs: 300, requestMs: 700 });
+    const client = new Client({ url: chaos.url, retries: 1, answerMs: 1_000, requestMs: 2_200 });
     const [allowed, recorded] = [new Set<string>(), new Set<string>()];
     const act = async (id: string, isEvent: boolean, signal: AbortSignal): Promise<void> => {
       if (isEvent) {
