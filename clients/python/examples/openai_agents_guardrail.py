@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK whose tool calls are asked for in the ledger by tool guardrails.
 
-The input guardrail asks; the output guardrail, or the handler of a failure, reports. It needs ``bitacora-ledger[openai-agents]``, a
+The input guardrail asks; the output guardrail, or the handler of a failure, reports. It needs the extra ``openai-agents``, a
 service with the starter's tools and policy, and an agent's token in ``coder.token``. The model of :func:`main` is scripted.
 """
 

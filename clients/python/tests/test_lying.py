@@ -118,7 +118,9 @@ def test_parents_that_lead_back_end() -> None:
         assert len(server.requests) == 4
 
 
-@pytest.mark.parametrize("said", [{"pieces": ["d1"], "bytes": 1}, {"pieces": [], "bytes": CONTENT_PART_BYTES}, {"bytes": 9}])
+@pytest.mark.parametrize(
+    "said", [{"pieces": ["d1"], "bytes": 1}, {"pieces": [], "bytes": CONTENT_PART_BYTES}, {"bytes": CONTENT_PART_BYTES}]
+)
 def test_content_that_goes_ahead_is_named_by_its_own_pieces(said: dict[str, Any]) -> None:
     with stub(lambda n, request: answer(200, said)) as server:
         threads = Client(server.url, token=TOKEN).checkpoints()

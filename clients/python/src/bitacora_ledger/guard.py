@@ -32,8 +32,8 @@ _log = logging.getLogger("bitacora_ledger")
 def guarded_call(client: Client, call: Call, *, patience_s: float = REVIEW_PATIENCE_S) -> Iterator[Permit]:
     """Lets its block run once the call is allowed, and reports how the block ended.
 
-    Raises :class:`bitacora_ledger.Denied`, :class:`bitacora_ledger.ReviewPending`, or the error that kept the ledger from being asked;
-    the block does not run then.
+    Raises :class:`bitacora_ledger.Denied`, :class:`bitacora_ledger.ReviewPending`, or the error that kept the ledger from
+    being asked; the block does not run then.
     """
     permitted = client.permit(call, patience_s)
     began = time.monotonic()

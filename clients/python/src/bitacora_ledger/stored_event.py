@@ -99,7 +99,10 @@ class EventFilter:
     """Recorded before this RFC 3339 time."""
 
     def matches(self, stored: StoredEvent) -> bool:
-        """Returns ``True`` if an event has what this names. The times are the service's to compare, and contents may be erased."""
+        """Returns ``True`` if an event has what this names.
+
+        The times are the service's to compare. Of an erased or unreadable event the type and the stream count.
+        """
         event = stored.event
         if (self.types and stored.type not in self.types) or self.stream not in (None, event.get("subject")):
             return False
