@@ -212,6 +212,9 @@ pub struct CheckpointActAnswer {
     /// Of a checkpoint with a parent, `true` if the parent is recorded; of writes, `true` if their checkpoint is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<bool>,
+    /// The request's own id, if it has one: the answer to another request is not taken for that to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// The answer to content that is stored ahead of the checkpoint that names it.

@@ -44,7 +44,7 @@ pub struct Checkpoints {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Request<'a, T> {
-    id: String,
+    id: &'a str,
     #[serde(flatten)]
     about: &'a CheckpointContext,
     #[serde(flatten)]
@@ -214,7 +214,8 @@ impl Checkpoints {
         thread: &str,
         what: &DeleteSelection,
     ) -> Result<CheckpointActAnswer, ClientError> {
-        let mut path = format!("{}?id={}", self.thread(thread), request_id());
+        let id = request_id();
+        let mut path = format!("{}?id={id}", self.thread(thread));
         match what {
             DeleteSelection::Thread => {}
             DeleteSelection::AllButNewest => path.push_str("&keep=newest"),
@@ -223,7 +224,7 @@ impl Checkpoints {
                 with(&mut path, "checkpoint", checkpoint);
             }
         }
-        self.note(self.client.ask(&Method::DELETE, &path, None, None).await?)
+        self.note(&id, self.client.ask(&Method::DELETE, &path, None, None).await?)
     }
 
     /// Returns the newest checkpoint of a thread, or another one, with all that belongs to it; `None` where there is
@@ -350,10 +351,11 @@ impl Checkpoints {
         about: &CheckpointContext,
         told: T,
     ) -> Result<CheckpointActAnswer, ClientError> {
-        let json = self.client.json(&Request { id: request_id(), about, told })?;
+        let id = request_id();
+        let json = self.client.json(&Request { id: &id, about, told })?;
         let path = format!("{}:{verb}", self.thread(thread));
         let at_least = self.at_least();
-        self.note(self.client.ask(&Method::POST, &path, Some(json), at_least.as_deref()).await?)
+        self.note(&id, self.client.ask(&Method::POST, &path, Some(json), at_least.as_deref()).await?)
     }
 
     /// Returns the path of a thread.
@@ -361,7 +363,11 @@ impl Checkpoints {
         self.client.path(paths::CHECKPOINT_THREAD, &[thread])
     }
 
-    fn note(&self, recorded: CheckpointActAnswer) -> Result<CheckpointActAnswer, ClientError> {
+    /// Notes the position of an answer. The answer to another request is refused.
+    fn note(&self, id: &str, recorded: CheckpointActAnswer) -> Result<CheckpointActAnswer, ClientError> {
+        if recorded.id.as_deref() != Some(id) {
+            return Err(self.client.strange());
+        }
         let position: u64 = recorded.position.parse().map_err(|_| self.client.strange())?;
         self.recorded.fetch_max(position, Ordering::Relaxed);
         Ok(recorded)

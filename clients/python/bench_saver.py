@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent / "tests"))
 
 from service import Service
 
-from bitacora import Client
-from bitacora.langgraph import BitacoraSaver
+from bitacora_ledger import Client
+from bitacora_ledger.langgraph import BitacoraSaver
 
 WARM_UP = 10
 SIZES = {"small state (0.2 KB)": 1, "agent's state (25 KB)": 100, "large state (250 KB)": 1_000}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from bitacora import Call, Client, Denied, ReviewPending, guarded
+from bitacora_ledger import Call, Client, Denied, ReviewPending, guarded
 
 COMMANDS = ("ls", "git push --force", "rm notes.txt")
 

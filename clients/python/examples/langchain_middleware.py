@@ -20,8 +20,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from bitacora import Call, Client
-from bitacora.langgraph import BitacoraSaver, tool_gate
+from bitacora_ledger import Call, Client
+from bitacora_ledger.langgraph import BitacoraSaver, tool_gate
 
 COMMANDS = ("ls", "git push --force", "rm notes.txt")
 THREAD: RunnableConfig = {"configurable": {"thread_id": "langchain-example"}}

@@ -16,8 +16,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command
 
-from bitacora import Call, Client
-from bitacora.langgraph import BitacoraSaver, tool_gate
+from bitacora_ledger import Call, Client
+from bitacora_ledger.langgraph import BitacoraSaver, tool_gate
 
 COMMANDS = ("ls", "git push --force", "rm notes.txt")
 THREAD: RunnableConfig = {"configurable": {"thread_id": "langgraph-example"}}

@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK whose tool calls are asked for in the ledger by tool guardrails.
 
-The input guardrail asks; the output guardrail, or the handler of a failure, reports. It needs ``bitacora[openai-agents]``, a
+The input guardrail asks; the output guardrail, or the handler of a failure, reports. It needs the extra ``openai-agents``, a
 service with the starter's tools and policy, and an agent's token in ``coder.token``. The model of :func:`main` is scripted.
 """
 
@@ -31,8 +31,8 @@ from agents import (
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from bitacora import AsyncClient, BitacoraError, Call, NotAllowed, Outcome, Permit, new_id
-from bitacora.guard import report_async
+from bitacora_ledger import AsyncClient, BitacoraError, Call, NotAllowed, Outcome, Permit, new_id
+from bitacora_ledger.guard import report_async
 
 COMMANDS = ("ls", "git push --force", "rm notes.txt")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from service import Service
 
-from bitacora import AsyncClient, Client
+from bitacora_ledger import AsyncClient, Client
 
 
 @pytest.fixture(autouse=True)

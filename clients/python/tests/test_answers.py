@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from stub import answer, problem, stub
 
-from bitacora import (
+from bitacora_ledger import (
     AnswerLate,
     AsyncClient,
     Call,
@@ -23,7 +23,7 @@ from bitacora import (
     StrangeAnswer,
     guarded_call,
 )
-from bitacora import http_pool as http_pool_module
+from bitacora_ledger import http_pool as http_pool_module
 
 TOKEN = "bt_" + "B" * 43
 CALL = Call("add", id="c1")

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 from service import Service
 
-from bitacora import AsyncClient, Client, Event, EventFilter, Receipt, Refused
+from bitacora_ledger import AsyncClient, Client, Event, EventFilter, Receipt, Refused
 
 
 def noted(number: int, stream: str) -> Event:

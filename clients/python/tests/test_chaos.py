@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from stub import Stub, answer, problem, stub
 
-from bitacora import AsyncClient, Call, Client, ClientError, Event
+from bitacora_ledger import AsyncClient, Call, Client, ClientError, Event
 
 TOKEN = "bt_" + "B" * 43
 CALLERS = 32

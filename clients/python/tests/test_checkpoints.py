@@ -9,7 +9,7 @@ import pytest
 from service import Service
 from stub import answer, stub
 
-from bitacora import (
+from bitacora_ledger import (
     AsyncClient,
     CheckpointFilter,
     Client,
@@ -21,9 +21,9 @@ from bitacora import (
     TaskWrite,
     TaskWrites,
 )
-from bitacora import thread_acts as thread_acts_module
-from bitacora.content import Splices, sent_ahead, within
-from bitacora.exchange import json_bytes
+from bitacora_ledger import thread_acts as thread_acts_module
+from bitacora_ledger.content import Splices, sent_ahead, within
+from bitacora_ledger.exchange import json_bytes
 
 
 def step(number: int, parent: str | None, **values: Content) -> NewCheckpoint:
@@ -112,8 +112,11 @@ def test_contents_are_spliced_in_their_order() -> None:
 
 
 def test_a_copy_is_repeated_under_its_id() -> None:
-    said = answer(200, {"position": "9", "repeated": False})
-    with stub(lambda n, request: b"" if n == 1 else said) as server:
+    def said(n: int, request: bytes) -> bytes:
+        act = json.loads(request.partition(b"\r\n\r\n")[2])["id"]
+        return b"" if n == 1 else answer(200, {"id": act, "position": "9", "repeated": False})
+
+    with stub(said) as server:
         assert Client(server.url).checkpoints().copy("a", "b").position == 9
         first, second = (json.loads(request.partition(b"\r\n\r\n")[2]) for request in server.requests)
     assert first == second and len(first["id"]) > 30

@@ -8,7 +8,7 @@ import threading
 import pytest
 from service import Service
 
-from bitacora import (
+from bitacora_ledger import (
     AsyncClient,
     Call,
     Client,

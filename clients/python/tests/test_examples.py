@@ -16,7 +16,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from openai_agents_guardrail import LedgerGuardrails
 from service import Service
 
-from bitacora import AsyncClient, Client, EventFilter
+from bitacora_ledger import AsyncClient, Client, EventFilter
 
 RAN: list[str] = []
 

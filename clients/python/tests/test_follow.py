@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from service import Service
 
-from bitacora import AsyncClient, Client, Cursor, CursorError, CursorPlace, Event, EventFilter, Refused
-from bitacora.event_stream import EventStream, Message
+from bitacora_ledger import AsyncClient, Client, Cursor, CursorError, CursorPlace, Event, EventFilter, Refused
+from bitacora_ledger.event_stream import EventStream, Message
 
 WHERE = EventFilter(types=["x.counted"])
 
@@ -114,3 +114,30 @@ def test_messages_come_out_whole_however_they_came_in() -> None:
             Message(b"", b"8"),
             Message(b"caught-up", b"9"),
         ]
+
+
+def test_every_filter_finds_its_events_of_a_real_service(own_service: Service) -> None:
+    """What the service takes for a match is one here too, also once the contents were erased."""
+    client = Client(own_service.url, token=own_service.agent("coder"))
+    named = Event(
+        "x.filtered", "agent/coder", "filters", {"n": 1},
+        tags=("one", "two"), session="s 1", run="r/1", call="c-1", agent="coder", datasubject="ana",
+    )  # fmt: skip
+    place = client.append(named).first
+    actor = client.event(place).event["actor"]
+    filters = [
+        EventFilter(types=["x.other", "x.filtered"]), EventFilter(stream="filters"), EventFilter(actor=actor),
+        EventFilter(agent="coder"), EventFilter(session="s 1"), EventFilter(run="r/1"), EventFilter(call="c-1"),
+        EventFilter(tag="two"),
+    ]  # fmt: skip
+    for erased in (False, True):
+        if erased:
+            own_service.stop()
+            for key in (own_service.folder / "data/ledgers/main/subjects").rglob("*"):
+                if key.is_file():
+                    key.unlink()
+            own_service.start()
+        for where in filters:
+            found = [event for event in client.read(where, after=place - 1).events if event.position == place]
+            assert [event.is_erased for event in found] == [erased], where
+            assert next(client.follow(where, after=place - 1)).position == place

@@ -19,7 +19,7 @@ import httpx
 import pytest
 from stub import Stub, answer, problem, stub
 
-from bitacora import (
+from bitacora_ledger import (
     AnswerLate,
     AsyncCheckpoints,
     AsyncClient,
@@ -38,9 +38,9 @@ from bitacora import (
     StrangeAnswer,
     Token,
 )
-from bitacora import exchange as exchange_module
-from bitacora.connection import AsyncConnection, Connection
-from bitacora.exchange import Request
+from bitacora_ledger import exchange as exchange_module
+from bitacora_ledger.connection import AsyncConnection, Connection
+from bitacora_ledger.exchange import Request
 
 TOKEN = "bt_" + "B" * 43
 Ask = Callable[..., Decision]
@@ -189,7 +189,7 @@ def recorded(request: bytes) -> dict[str, Any]:
     if path.endswith(b"/outcome"):
         return {"call": json.loads(body)["call"], "type": "tool.completed", "position": "7"}
     if path.endswith(b":save"):
-        return {"position": "7", "repeated": False}
+        return {"id": json.loads(body)["id"], "position": "7", "repeated": False}
     receipt = {"id": json.loads(body)["id"], "position": "7", "streamVersion": "1", "commitment": "00", "status": "created"}
     return {"results": [receipt], "first": "7", "last": "7", "head": {"position": "7", "hash": "00"}, "derived": []}
 

@@ -18,7 +18,7 @@ import pytest
 from conftest import running
 from service import Service
 
-from bitacora import (
+from bitacora_ledger import (
     ArgumentsChanged,
     AsyncClient,
     Call,
@@ -160,7 +160,7 @@ def pending(service: Service, word: str) -> str:
 
 def begin(service: Service, token: str, program: str) -> subprocess.Popen[str]:
     (service.folder / "coder.token").write_text(token)
-    head = f"from bitacora import *\nclient = Client({service.url!r}, token_file='coder.token')\n"
+    head = f"from bitacora_ledger import *\nclient = Client({service.url!r}, token_file='coder.token')\n"
     return subprocess.Popen(
         [sys.executable, "-c", head + program], cwd=service.folder, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

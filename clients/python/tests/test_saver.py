@@ -16,8 +16,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from service import Service
 
-from bitacora import AsyncClient, Client, EventFilter
-from bitacora.langgraph import AsyncBitacoraSaver, BitacoraSaver
+from bitacora_ledger import AsyncClient, Client, EventFilter
+from bitacora_ledger.langgraph import AsyncBitacoraSaver, BitacoraSaver
 
 
 def thread(name: str) -> RunnableConfig:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bitacora import ServiceUrl, ServiceUrlError, Token, TokenError, new_id
-from bitacora.backoff import Backoff
-from bitacora.settings import Settings
+from bitacora_ledger import ServiceUrl, ServiceUrlError, Token, TokenError, new_id
+from bitacora_ledger.backoff import Backoff
+from bitacora_ledger.settings import Settings
 
 TOKEN = "bt_" + "B" * 43
 

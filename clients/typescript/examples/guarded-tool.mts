@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { Client, guarded } from "bitacora";
+import { Client, guarded } from "bitacora-ledger";
 
 const client = new Client({
   url: process.env["BITACORA_URL"] ?? "http://127.0.0.1:7717",

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { generateText, jsonSchema, stepCountIs, tool } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
-import { Client } from "bitacora";
+import { Client } from "bitacora-ledger";
 
 import { guardTools } from "./vercel-ai.mjs";
 

@@ -1,7 +1,7 @@
 /** Tools of the Vercel AI SDK, guarded by a ledger: `generateText({ tools: guardTools(tools, { client }), … })`. */
 
 import type { ToolSet } from "ai";
-import { guarded, type GuardOptions } from "bitacora";
+import { guarded, type GuardOptions } from "bitacora-ledger";
 
 /**
  * Returns the tools with each `execute` guarded under its tool's name. The model reads why a call was denied, or which approval

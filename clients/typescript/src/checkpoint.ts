@@ -89,28 +89,50 @@ export type FoundCheckpoint = SavedCheckpoint & {
   writes: RecordedWrite[];
 };
 
-/** Reads the answer to an act; `undefined` if it is none. */
-export function readAct(answer: unknown): CheckpointActAnswer | undefined {
-  return withTexts<CheckpointActAnswer>(answer, "position");
+/** Reads the answer to the act with this id; `undefined` if it is that of another act, or none. */
+export function readAct(answer: unknown, id: string): CheckpointActAnswer | undefined {
+  const told = withTexts<CheckpointActAnswer>(answer, "id", "position");
+  return told?.id === id && typeof told.repeated === "boolean" ? told : undefined;
 }
 
-/** Reads a page of checkpoints; `undefined` if it is none. */
-export function readList(answer: unknown): CheckpointPage | undefined {
+/** Reads a page of the checkpoints that a filter chooses; `undefined` if it has others, or is none. */
+export function readList(answer: unknown, filter: CheckpointFilter): CheckpointPage | undefined {
   const { checkpoints, next } = membersOf(answer) ?? {};
-  const isList =
-    Array.isArray(checkpoints) &&
-    checkpoints.every((one) => withTexts(one, "thread", "checkpoint", "position") !== undefined);
-  return isList && (next === undefined || next === null || typeof next === "string")
+  // Values that are no texts are the service's to compare.
+  const texts = Object.entries(filter.metadata ?? {}).filter(([, value]) => typeof value === "string");
+  const isAsked = (one: unknown): boolean => {
+    const saved = readSaved(one, filter.thread, filter.namespace);
+    return saved !== undefined && texts.every(([name, value]) => saved.metadata?.[name] === value);
+  };
+  const isList = Array.isArray(checkpoints) && checkpoints.every(isAsked);
+  return isList && (next === undefined || next === null || (typeof next === "string" && next !== ""))
     ? (answer as CheckpointPage)
     : undefined;
 }
 
-/** Reads a checkpoint with its contents; `undefined` if members are missing or do not fit together. */
-export function readFound(answer: unknown): FoundCheckpoint | undefined {
-  const saved = withTexts<Schemas["CheckpointAnswer"]>(answer, "thread", "checkpoint", "position");
-  if (saved === undefined || membersOf(saved.values) === undefined || !Array.isArray(saved.writes)) return undefined;
+/** Reads the selected checkpoint with its contents; `undefined` if it is another one, or members are missing or do not fit together. */
+export function readFound(
+  answer: unknown,
+  thread: string,
+  { namespace = "", checkpoint }: CheckpointSelector,
+): FoundCheckpoint | undefined {
+  const saved = readSaved<Schemas["CheckpointAnswer"]>(answer, thread, namespace);
+  if (saved === undefined || (checkpoint !== undefined && saved.checkpoint !== checkpoint)) return undefined;
+  if (membersOf(saved.values) === undefined || !Array.isArray(saved.writes)) return undefined;
   const values = Object.entries(saved.values).map(([name, value]) => [name, readContent(value)] as const);
   const writes = saved.writes.map((write) => ({ ...write, value: readContent(write.value) }));
   const isWhole = values.every(([, value]) => value !== undefined) && writes.every(({ value }) => value !== undefined);
   return isWhole ? ({ ...saved, values: Object.fromEntries(values), writes } as FoundCheckpoint) : undefined;
+}
+
+/** Reads a checkpoint of this thread and subgraph; without them, of any. */
+function readSaved<T extends SavedCheckpoint>(value: unknown, thread?: string, namespace?: string): T | undefined {
+  const saved = withTexts<SavedCheckpoint>(value, "thread", "namespace", "checkpoint", "source", "time", "position");
+  const isAsked =
+    saved !== undefined &&
+    (thread === undefined || saved.thread === thread) &&
+    (namespace === undefined || saved.namespace === namespace);
+  return isAsked && Number.isInteger(saved.step) && membersOf(saved.channelVersions) !== undefined
+    ? (saved as T)
+    : undefined;
 }

@@ -104,12 +104,13 @@ export class Checkpoints {
         : what === "all-but-newest"
           ? { keep: "newest" }
           : { namespace: what.namespace ?? "", checkpoint: what.checkpoint };
+    const id = uuidv7();
     const request = {
       method: "DELETE",
       path: this.#service.path`/checkpoints/${thread}`,
-      query: { id: uuidv7(), ...part },
+      query: { id, ...part },
     } as const;
-    return this.#noted(await this.#service.ask(request, readAct, options));
+    return this.#noted(await this.#service.ask(request, (answer) => readAct(answer, id), options));
   }
 
   /** Returns the newest checkpoint of a thread, or another one; `undefined` if there is none. */
@@ -119,7 +120,8 @@ export class Checkpoints {
     options: RequestOptions = {},
   ): Promise<FoundCheckpoint | undefined> {
     try {
-      return await this.#read(this.#service.path`/checkpoints/${thread}`, { ...which }, readFound, options);
+      const path = this.#service.path`/checkpoints/${thread}`;
+      return await this.#read(path, { ...which }, (answer) => readFound(answer, thread, which), options);
     } catch (error) {
       if (error instanceof Problem && error.code === "no-such-checkpoint") return undefined;
       throw error;
@@ -132,14 +134,18 @@ export class Checkpoints {
     options: RequestOptions = {},
   ): AsyncGenerator<SavedCheckpoint, void, void> {
     const { metadata, ...rest } = filter;
+    const seen = new Set<string>();
     let after: string | undefined;
     do {
       const query = { ...rest, filter: metadata === undefined ? undefined : JSON.stringify(metadata), after };
-      const page: CheckpointPage = await this.#read(this.#service.path`/checkpoints`, query, readList, options);
-      if (page.next !== undefined && page.next === after)
-        throw this.#service.transport.strange("a page of checkpoints leads to itself");
+      const read = (answer: unknown): CheckpointPage | undefined => readList(answer, filter);
+      const page: CheckpointPage = await this.#read(this.#service.path`/checkpoints`, query, read, options);
       yield* page.checkpoints;
       after = page.next ?? undefined;
+      // Pages that lead back would be read for ever.
+      if (after !== undefined && seen.has(after))
+        throw this.#service.transport.strange("a page of checkpoints leads back to one before it");
+      if (after !== undefined) seen.add(after);
     } while (after !== undefined);
   }
 
@@ -153,7 +159,7 @@ export class Checkpoints {
       const request = { method: "GET", path: this.#service.path`/events/${position}` } as const;
       const stored = await this.#service.ask(
         request,
-        (answer) => (isStoredEvent(answer) ? answer : undefined),
+        (answer) => (isStoredEvent(answer) && answer.position === position ? answer : undefined),
         options,
       );
       if (stored.erased === true) return { kind: "erased" };
@@ -168,14 +174,15 @@ export class Checkpoints {
   }
 
   async #act(verb: string, thread: string, body: object, options: RequestOptions): Promise<CheckpointActAnswer> {
+    const id = uuidv7();
     const request = {
       method: "POST",
       path: `${this.#service.path`/checkpoints/${thread}`}:${verb}`,
       headers: this.#atLeast(),
       contentType: "application/json",
-      body: JSON.stringify({ id: uuidv7(), ...body }),
+      body: JSON.stringify({ id, ...body }),
     } as const;
-    return this.#noted(await this.#service.ask(request, readAct, options));
+    return this.#noted(await this.#service.ask(request, (answer) => readAct(answer, id), options));
   }
 
   #read<T>(path: string, query: Query, read: (answer: unknown) => T | undefined, options: RequestOptions): Promise<T> {
@@ -222,14 +229,15 @@ export class Checkpoints {
     }
     const pieces: string[] = [];
     for (let begin = 0; begin < bytes.length; begin += CONTENT_PART_BYTES) {
+      const part = bytes.slice(begin, begin + CONTENT_PART_BYTES);
       const request = {
         method: "POST",
         path: this.#service.path`/contents`,
         query: { datasubject },
         contentType: "application/octet-stream",
-        body: bytes.slice(begin, begin + CONTENT_PART_BYTES),
+        body: part,
       } as const;
-      pieces.push(...(await this.#service.ask(request, readPieces, options)));
+      pieces.push(...(await this.#service.ask(request, (answer) => readPieces(answer, part.length), options)));
     }
     return pieces;
   }
@@ -243,7 +251,9 @@ function byteLength(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length;
 }
 
-function readPieces(answer: unknown): string[] | undefined {
-  const pieces = membersOf(answer)?.["pieces"];
-  return Array.isArray(pieces) && pieces.every((piece) => typeof piece === "string") ? pieces : undefined;
+/** Reads the names of a content's pieces; `undefined` if they are those of a content of another size. */
+function readPieces(answer: unknown, size: number): string[] | undefined {
+  const { pieces, bytes } = membersOf(answer) ?? {};
+  const isWhole = bytes === size && Array.isArray(pieces) && pieces.length > 0;
+  return isWhole && pieces.every((piece) => typeof piece === "string") ? pieces : undefined;
 }

@@ -1,6 +1,6 @@
 /** Decisions about calls. */
 
-import { withTexts } from "./answer.js";
+import { membersOf, withTexts } from "./answer.js";
 import type { components } from "./openapi.js";
 
 type Schemas = components["schemas"];
@@ -42,6 +42,9 @@ export function readDecision(answer: unknown, call: string): Decision | undefine
     "position",
   );
   if (told === undefined || told.call !== call) return undefined;
+  const { approval, obligations } = told;
+  if (approval !== undefined && approval !== null && withTexts(approval, "id") === undefined) return undefined;
+  if (obligations !== undefined && obligations !== null && membersOf(obligations) === undefined) return undefined;
   const { wouldBe, ...rest } = told;
   const verdict = readVerdict(told.verdict);
   return {

@@ -63,7 +63,7 @@ export class NoAnswer extends BitacoraError {
   }
 }
 
-/** An answer that no Bitacora service gives, or a redirection, which is never followed. */
+/** An answer that no Bitacora service gives, or about something else than was asked, or a redirection, which is never followed. */
 export class StrangeAnswer extends BitacoraError {
   constructor(message: string, retryable = false) {
     super(message, "strange-answer", retryable, "unknown");

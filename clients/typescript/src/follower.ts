@@ -7,7 +7,7 @@ import { BitacoraError, isProblemDetails, NoAnswer, Problem } from "./error.js";
 import type { StoredEvent } from "./event.js";
 import { type Message, MessageParser } from "./event-stream.js";
 import { FOLLOW_AWAY_MS, FOLLOW_SILENCE_MS, MAX_MESSAGE_CHARACTERS } from "./limits.js";
-import { type EventFilter, filterQuery, isStoredEvent } from "./pages.js";
+import { type EventFilter, filterQuery, isStoredEvent, matchesFilter } from "./pages.js";
 import { comparePositions, isPosition, type Position, toPosition } from "./position.js";
 import type { Service } from "./service.js";
 
@@ -206,6 +206,8 @@ export class Follower implements AsyncIterable<FollowedEvent> {
     // Never twice, and never back, whatever the service says.
     if (comparePositions(id, this.#seen) <= 0)
       throw this.#service.transport.strange(`event ${id} came again, after ${this.#seen}`);
+    if (!matchesFilter(this.#options, stored))
+      throw this.#service.transport.strange(`event ${id} is not one that was asked for`);
     this.#hasComeTo(id);
     return { ...stored, line };
   }

@@ -2606,6 +2606,8 @@ export interface components {
         CheckpointActAnswer: {
             /** @description Of a checkpoint with a parent, `true` if the parent is recorded; of writes, `true` if their checkpoint is. */
             found?: boolean | null;
+            /** @description The request's own id, if it has one: the answer to another request is not taken for that to this one. */
+            id?: string | null;
             /**
              * @description The position of its event.
              * @example 918275

@@ -63,6 +63,10 @@ export async function* readPages(service: Service, options: ReadOptions): AsyncG
       dir: backward ? "backward" : undefined,
     };
     const page = await service.ask({ method: "GET", path: service.path`/events`, query }, readPage, options);
+    const fault =
+      page.events.find((event) => !matchesFilter(options, event)) ?? misplaced(page.events, after, until, backward);
+    if (fault !== undefined)
+      throw service.transport.strange(`event ${fault.position} of the page is not one that was asked for`);
     const { next } = page;
     const begin = backward ? until : after;
     // A page that leads nowhere would be read for ever.
@@ -82,6 +86,39 @@ function readPage(answer: unknown): Page | undefined {
     Array.isArray(events) && events.every(isStoredEvent) && withTexts(head, "position", "hash") !== undefined;
   if (!isPage || !(next === undefined || next === null || isPosition(next))) return undefined;
   return { events, head: head as Page["head"], ...(next === undefined || next === null ? {} : { next }) };
+}
+
+/** Returns an event of a page that is out of order, or outside the part that is read. */
+function misplaced(
+  events: readonly StoredEvent[],
+  after: Position | undefined,
+  until: Position | undefined,
+  backward: boolean,
+): StoredEvent | undefined {
+  return events.find(({ position }, index) => {
+    const before = events[index - 1]?.position;
+    return (
+      (before !== undefined && comparePositions(position, before) * (backward ? -1 : 1) <= 0) ||
+      (after !== undefined && comparePositions(position, after) <= 0) ||
+      (until !== undefined && comparePositions(position, until) > 0)
+    );
+  });
+}
+
+/** Returns `true` if an event has what a filter names. The times are the service's to compare, and contents may be erased. */
+export function matchesFilter(filter: EventFilter, { event, erased, unreadable }: StoredEvent): boolean {
+  const { stream, type, tag } = filter;
+  const types = typeof type === "string" ? [type] : (type ?? []);
+  if ((types.length > 0 && !types.includes(event.type)) || (stream !== undefined && event.subject !== stream))
+    return false;
+  if (erased === true || unreadable === true) return true;
+  const tags = typeof event["tags"] === "string" ? event["tags"].split(" ") : [];
+  return (
+    (tag === undefined || tags.includes(tag)) &&
+    (["actor", "agent", "session", "run", "call"] as const).every(
+      (name) => filter[name] === undefined || event[name] === filter[name],
+    )
+  );
 }
 
 /** Returns `true` for an event as the ledger keeps it. */

@@ -44,7 +44,7 @@ export class Transport {
     try {
       const response = await this.open(request, deadline);
       if (mediaType(response) !== "application/json") throw this.#abandoned(response, "the answer is not JSON");
-      const text = await this.#text(response, deadline);
+      const text = await this.#text(response, deadline, () => deadline.restart());
       return JSON.parse(text) as unknown;
     } catch (error) {
       if (error instanceof SyntaxError) throw this.strange("the answer is not JSON");
@@ -57,6 +57,8 @@ export class Transport {
   /** Sends a request and returns the answer once its head is there. Throws {@link Problem} unless its status is one of success. */
   async open(request: Request, deadline: Deadline): Promise<Response> {
     const headers = new Headers(request.headers);
+    // Nothing that is small on its way becomes large here. Browsers ask for what they like.
+    headers.set("accept-encoding", "identity");
     if (this.#token !== undefined) headers.set("authorization", this.#token.header);
     if (request.contentType !== undefined) headers.set("content-type", request.contentType);
     let response: Response;
@@ -105,7 +107,8 @@ export class Transport {
   }
 
   async #refusal(response: Response, deadline: Deadline): Promise<Error> {
-    const text = await this.#text(response, deadline);
+    // A refusal is short: its pieces get no time of their own.
+    const text = await this.#text(response, deadline, () => undefined);
     let details: unknown;
     try {
       details = REFUSAL_TYPES.has(mediaType(response)) ? JSON.parse(this.redact(text)) : undefined;
@@ -128,7 +131,7 @@ export class Transport {
     return this.strange(fault);
   }
 
-  async #text(response: Response, deadline: Deadline): Promise<string> {
+  async #text(response: Response, deadline: Deadline, onPiece: () => void): Promise<string> {
     if (response.body === null) return "";
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
@@ -139,7 +142,7 @@ export class Transport {
         // Node loses the signal of a fetch whose request was collected as garbage: the body would be waited for without a bound.
         const { done, value } = await unlessAborted(reader.read(), deadline.signal);
         if (done) return text + decoder.decode();
-        deadline.restart();
+        onPiece();
         bytes += value.length;
         if (bytes > MAX_ANSWER_BYTES) {
           throw this.strange(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { Client, type CloudEvent, newEvent, NoAnswer, Problem } from "bitacora";
+import { Client, type CloudEvent, newEvent, NoAnswer, Problem } from "bitacora-ledger";
 
 import { RealService } from "./service.js";
 import { answerJson, closedAddress, startStub, TOKEN } from "./stub.js";

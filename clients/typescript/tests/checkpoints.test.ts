@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { Client, type SavedCheckpoint } from "bitacora";
+import { Client, type SavedCheckpoint } from "bitacora-ledger";
 
 import { RealService } from "./service.js";
 import { closedAddress, startStub } from "./stub.js";

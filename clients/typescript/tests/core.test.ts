@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 
 import { RealService } from "./service.js";
 
-const ENTRY = fileURLToPath(import.meta.resolve("bitacora"));
+const ENTRY = fileURLToPath(import.meta.resolve("bitacora-ledger"));
 const BROWSER_TIMEOUT_MS = 40_000;
 
 /** Returns the text of every module that a module imports, itself included, by path; other imports fail. */
@@ -32,7 +32,7 @@ test("the core entry imports its own modules alone", async () => {
   const modules = await modulesOf(ENTRY);
   assert.ok(modules.size > 15 && ![...modules.keys()].some((path) => path.includes("file-cursor")));
   for (const [path, text] of modules) assert.doesNotMatch(text, /\bnode:/, path);
-  await assert.rejects(modulesOf(fileURLToPath(import.meta.resolve("bitacora/node"))), /imports node:/);
+  await assert.rejects(modulesOf(fileURLToPath(import.meta.resolve("bitacora-ledger/node"))), /imports node:/);
 });
 
 /** The page's own program: it uses the client and reports what it saw. */

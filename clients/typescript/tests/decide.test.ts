@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
 
-import { Client, Denied, guarded, Problem, uuidv7 } from "bitacora";
+import { Client, Denied, guarded, Problem, uuidv7 } from "bitacora-ledger";
 
 import { RealService } from "./service.js";
 import { answerJson, closedAddress, startStub, TOKEN } from "./stub.js";
@@ -122,6 +122,9 @@ const NONSENSE: Record<string, (response: ServerResponse, call: string) => void>
   "no verdict": (response, call) => answerJson(response, 200, { ...ALLOW, call, verdict: undefined }),
   "another call's allow": (response) => answerJson(response, 200, { ...ALLOW, call: "another" }),
   "an allow without a record": (response, call) => answerJson(response, 200, { ...ALLOW, call, position: undefined }),
+  "an approval without an id": (response, call) => answerJson(response, 200, { ...ALLOW, call, approval: {} }),
+  "obligations that are a text": (response, call) => answerJson(response, 200, { ...ALLOW, call, obligations: "" }),
+  "obligations that are a list": (response, call) => answerJson(response, 200, { ...ALLOW, call, obligations: [] }),
   "status 201": (response, call) => answerJson(response, 201, { ...ALLOW, call }),
   "status 206": (response, call) => answerJson(response, 206, { ...ALLOW, call }),
   "status 403": (response, call) => answerJson(response, 403, { ...ALLOW, call }),

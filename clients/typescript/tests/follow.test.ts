@@ -6,8 +6,8 @@ import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { Client, type FollowState, MemoryCursor, newEvent, StrangeAnswer } from "bitacora";
-import { FileCursor } from "bitacora/node";
+import { Client, type FollowState, MemoryCursor, newEvent, StrangeAnswer } from "bitacora-ledger";
+import { FileCursor } from "bitacora-ledger/node";
 
 import { RealService } from "./service.js";
 import { answerJson, closedAddress, startStub } from "./stub.js";
@@ -176,7 +176,7 @@ test("messages come out whole however their bytes came in", async (t) => {
 });
 
 test("a message is the same in pieces of any size", async () => {
-  const { MessageParser } = await import(new URL("event-stream.js", import.meta.resolve("bitacora")).href);
+  const { MessageParser } = await import(new URL("event-stream.js", import.meta.resolve("bitacora-ledger")).href);
   const text =
     ": heartbeat\r\n\r\nid: 1\r\ndata: a: b\r\ndata:c\r\n\r\nevent: caught-up\nid: 2\n\nid: 3\rdata\r\rid: 4";
   const expected = [

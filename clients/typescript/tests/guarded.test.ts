@@ -5,7 +5,16 @@ import type { ServerResponse } from "node:http";
 import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { CallTimeout, Client, Denied, guarded, type GuardOptions, NoAnswer, ReviewPending, uuidv7 } from "bitacora";
+import {
+  CallTimeout,
+  Client,
+  Denied,
+  guarded,
+  type GuardOptions,
+  NoAnswer,
+  ReviewPending,
+  uuidv7,
+} from "bitacora-ledger";
 
 import { RealService } from "./service.js";
 import { answerJson, type Handler, startStub } from "./stub.js";

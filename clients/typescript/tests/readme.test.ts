@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import * as everything from "bitacora";
+import * as everything from "bitacora-ledger";
 
 import { RealService } from "./service.js";
 
@@ -89,7 +89,7 @@ test("every snippet has correct types and runs", async () => {
   const folder = join(PACKAGE, "build", "readme");
   await mkdir(folder, { recursive: true });
   const token = (await readFile(join(service.folder, "coder.token"), "utf8")).trim();
-  const preamble = `import { ${names} } from "bitacora";\nconst client = new Client({ url: process.env["BITACORA_URL"] ?? "", token: process.env["BITACORA_TOKEN"] ?? "" });\n`;
+  const preamble = `import { ${names} } from "bitacora-ledger";\nconst client = new Client({ url: process.env["BITACORA_URL"] ?? "", token: process.env["BITACORA_TOKEN"] ?? "" });\n`;
   const files = await Promise.all(
     snippets.map(async (text, index) => {
       const file = join(folder, `snippet-${index}.ts`);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
-import { Client, type ClientOptions } from "bitacora";
+import { Client, type ClientOptions } from "bitacora-ledger";
 
 const PROGRAM = process.env["BITACORA_PROGRAM"] ?? "bitacora";
 const START_TIMEOUT_MS = 20_000;

@@ -264,12 +264,19 @@ fn a_request_that_is_sent_again_under_its_id_is_done_once() {
         let tip = service.tip();
         let again = act(&service, what, request).expect(200).json();
         assert_eq!((&again["position"], &again["repeated"]), (&first["position"], &json!(true)), "{what}");
+        assert_eq!((&first["id"], &again["id"]), (&request["id"], &request["id"]), "{what}");
         assert_eq!(service.tip(), tip, "{what}");
     }
+    // The same checkpoint in another request has that one's id.
+    let mut same = requests[3].1.clone();
+    same["id"] = json!("s2");
+    let same = act(&service, "t:save", &same).expect(200).json();
+    assert_eq!((&same["repeated"], &same["id"]), (&json!(true), &json!("s2")));
     let first = delete(&service, "checkpoints/u?id=d1").expect(200).json();
     let service = service.restarted();
     let again = delete(&service, "checkpoints/u?id=d1").expect(200).json();
     assert_eq!((&again["position"], &again["repeated"]), (&first["position"], &json!(true)));
+    assert_eq!((&first["id"], &again["id"]), (&json!("d1"), &json!("d1")));
     delete(&service, "checkpoints/u?id=d2").expect_problem(404, "no-such-checkpoint");
     for unknown in ["u?checkpoint=c1", "never?checkpoint=c1", "t?checkpoint=none", "t?checkpoint=c"] {
         delete(&service, &format!("checkpoints/{unknown}")).expect_problem(404, "no-such-checkpoint");

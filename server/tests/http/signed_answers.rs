@@ -1,5 +1,7 @@
 //! Answers that are signed for one request of one caller: on which paths, over what, and for whom not.
 
+use std::process::Command;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signature, VerifyingKey};
@@ -11,6 +13,10 @@ use crate::identities::{ask, guard, token};
 use crate::service::{ServiceAnswer, TestService, event};
 
 const LEDGER: &str = "/v1/ledgers/main";
+/// The reader of signatures that is not ours.
+const VERIFY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/http/signatures/verify.py");
+/// A Python that has what the reader needs.
+const PYTHON: &str = "BITACORA_PYTHON";
 
 /// A request, with the fields that a signature covers.
 struct RequestToSign<'a> {
@@ -132,6 +138,33 @@ fn an_answer_is_signed_for_its_request_on_every_path_that_agents_use() {
         ..RequestToSign::new("POST", "/hooks/claude?delivery=00", asked.body.clone())
     };
     assert!(asked.is_signed(&answer, &key) && !other.is_signed(&answer, &key));
+}
+
+#[test]
+fn another_implementation_verifies_every_answer_and_none_that_was_changed() {
+    let Some(python) = std::env::var_os(PYTHON) else {
+        println!(
+            "not run: {PYTHON} names no Python with the packages of tests/http/signatures/requirements.txt"
+        );
+        return;
+    };
+    let service = guarded();
+    let url = format!("http://{}{LEDGER}", service.address);
+    let read = Command::new(python)
+        .args([VERIFY, &url, &hex::encode(key(&service).as_bytes()), &token("agent")])
+        .output()
+        .unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let lines: Vec<Value> = String::from_utf8(read.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for line in &lines {
+        assert_eq!(line["verified"], line["change"].is_null(), "{line}");
+    }
+    // Five answers, each as it came and with thirteen changes.
+    assert_eq!(lines.len(), 5 * 14);
 }
 
 #[test]

@@ -229,7 +229,8 @@ pub(super) async fn told_before<T: EventData>(
     thread: &Name,
     id: Option<&RequestId>,
 ) -> Result<Option<Response>, Problem> {
-    let Some(id) = id.map(event_id) else { return Ok(None) };
+    let Some(request) = id else { return Ok(None) };
+    let id = event_id(request);
     let filter =
         Filter { kinds: vec![T::KIND.to_owned()], stream: Some(stream_of(thread)), ..Filter::default() };
     let query = ReadQuery { from: ReadFrom::Before(None), until: None, limit: REPEATED_REQUESTS, filter };
@@ -239,8 +240,7 @@ pub(super) async fn told_before<T: EventData>(
         stored.event.id == id && stored.event.source == CHECKPOINT_SOURCE
     };
     let Some(stored) = page.events.iter().find(told) else { return Ok(None) };
-    let answer = CheckpointActAnswer { position: stored.position.to_string(), repeated: true, found: None };
-    let json = json_of(&answer)?;
+    let json = json_of(&act_answer(stored.position, true, None, id_of(Some(request))))?;
     Ok(Some(answer_at(&page.head, JSON, NO_STORE, json.into())))
 }
 
@@ -251,6 +251,8 @@ fn stream_of(thread: &str) -> String {
 /// An event about a thread, ready to be sent.
 pub(super) struct ThreadEvent {
     id: String,
+    /// The id of its request.
+    pub(super) request: Option<String>,
     kind: &'static str,
     stream: String,
     actor: String,
@@ -271,7 +273,8 @@ impl ThreadEvent {
             return Err(Problem::new(Code::RequestTooLarge, "what is said of the checkpoint is too large"));
         }
         Ok(Self {
-            id: id.map_or_else(|| act_id(&act.ledger), |id| event_id(&id)),
+            id: id.as_ref().map_or_else(|| act_id(&act.ledger), event_id),
+            request: id_of(id.as_ref()),
             kind: T::KIND,
             stream: stream_of(thread),
             actor: act.caller.caller().to_owned(),
@@ -306,11 +309,11 @@ impl ThreadEvent {
 
     /// Records it, where it brings no content.
     pub(super) async fn record(self, act: Act, found: Option<bool>) -> Result<Response, Problem> {
-        let (api, ledger) = (act.api, act.ledger);
+        let (api, ledger, request) = (act.api, act.ledger, self.request.clone());
         let of = ledger.clone();
         let pending = api.read(move || self.send(&of, Contents::new(None))).await?;
         let appended = last_of(&api, pending).await?;
-        answer(&appended, found)
+        answer(&appended, request, found)
     }
 }
 
@@ -326,11 +329,28 @@ pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<Ap
 }
 
 /// Answers with the position of the act: behind the pieces that were recorded with it.
-pub(super) fn answer(appended: &AppendReceipt, found: Option<bool>) -> Result<Response, Problem> {
+pub(super) fn answer(
+    appended: &AppendReceipt,
+    request: Option<String>,
+    found: Option<bool>,
+) -> Result<Response, Problem> {
     let own = appended.results.last();
     let position = own.map_or(appended.last, |event| event.position);
     let repeated = own.is_some_and(|event| event.status == ReceiptStatus::Duplicate);
-    let answer = CheckpointActAnswer { position: position.to_string(), repeated, found };
-    let json = json_of(&answer)?;
+    let json = json_of(&act_answer(position, repeated, found, request))?;
     Ok(answer_at(&appended.head, JSON, NO_STORE, json.into()))
+}
+
+/// Returns the answer to the request with this id.
+pub(super) fn act_answer(
+    position: impl std::fmt::Display,
+    repeated: bool,
+    found: Option<bool>,
+    id: Option<String>,
+) -> CheckpointActAnswer {
+    CheckpointActAnswer { position: position.to_string(), repeated, found, id }
+}
+
+fn id_of(request: Option<&RequestId>) -> Option<String> {
+    request.map(|id| id.as_str().to_owned())
 }

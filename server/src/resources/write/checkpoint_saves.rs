@@ -22,11 +22,11 @@ use crate::requests::read_model_query::{come_near_head, come_to, come_to_head, r
 use crate::requests::read_request::{NO_STORE, answer_at};
 use crate::requests::service_event::{CallContext, PlaceName};
 use crate::resources::write::checkpoint_acts::{
-    MODEL, RequestId, ThreadEvent, agent_of, answer, last_of, must_have_room, told_before,
+    MODEL, RequestId, ThreadEvent, act_answer, agent_of, answer, last_of, must_have_room, told_before,
 };
 use crate::resources::write::content_pieces::Contents;
 use crate::strict_object::ObjectMembers;
-use bitacora_api::{CheckpointActAnswer, CheckpointTaskRequest, CheckpointWriteRequest, ContentValue};
+use bitacora_api::{CheckpointTaskRequest, CheckpointWriteRequest, ContentValue};
 
 /// Values of one request, by their channels.
 type Values = BoundedMap<ContentValue, MAX_CHECKPOINT_CHANNELS>;
@@ -394,7 +394,7 @@ async fn record<T: CheckpointEvent + Send + 'static>(
     let (thread, _, _) = data.key();
     let draft = ThreadEvent::of(&act, thread, id, about, &data)?;
     act.caller.still_holds(&act.api.authenticator)?;
-    let (api, ledger) = (Arc::clone(&act.api), act.ledger.clone());
+    let (api, ledger, request) = (Arc::clone(&act.api), act.ledger.clone(), draft.request.clone());
     let sent = api.read(move || {
         draft.must_count(&ledger, data.key().0)?;
         contents.look_up(&ledger)?;
@@ -408,10 +408,9 @@ async fn record<T: CheckpointEvent + Send + 'static>(
         Ok((found, Ok(sent)))
     });
     match sent.await? {
-        (found, Ok(pending)) => answer(&last_of(&api, pending).await?, found),
+        (found, Ok(pending)) => answer(&last_of(&api, pending).await?, request, found),
         (found, Err(position)) => {
-            let answer = CheckpointActAnswer { position: position.to_string(), repeated: true, found };
-            let json = json_of(&answer)?;
+            let json = json_of(&act_answer(position, true, found, request))?;
             Ok(answer_at(&act.ledger.head(), JSON, NO_STORE, json.into()))
         }
     }

@@ -1,0 +1,104 @@
+"""The checkpoints of threads of work, for tasks of an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from bitacora_ledger.checkpoint import (
+    CheckpointContext,
+    CheckpointFilter,
+    CheckpointPage,
+    CheckpointRecorded,
+    FoundCheckpoint,
+    NewCheckpoint,
+    PagesSeen,
+    SavedCheckpoint,
+    TaskWrites,
+)
+from bitacora_ledger.connection import AsyncConnection
+from bitacora_ledger.content import Content, LargeContent, LostContent
+from bitacora_ledger.ledger import Ledger
+from bitacora_ledger.thread_acts import ThreadActs
+
+
+class AsyncCheckpoints:
+    """The checkpoints of a ledger. Reads see everything that is durable when they are asked."""
+
+    def __init__(self, connection: AsyncConnection, ledger: Ledger) -> None:
+        self._connection = connection
+        self._acts = ThreadActs(ledger)
+
+    async def save(self, thread: str, new: NewCheckpoint) -> CheckpointRecorded:
+        """Saves the state of a thread behind a step. Returned ⇒ durable.
+
+        Of contents that together do not fit a request, the largest ones are sent ahead, in parts.
+        """
+        return await self._connection.run(self._acts.save(thread, new))
+
+    async def write(
+        self,
+        thread: str,
+        checkpoint: str,
+        task: TaskWrites,
+        *,
+        namespace: str = "",
+        about: CheckpointContext = CheckpointContext(),
+    ) -> CheckpointRecorded:
+        """Saves what a task wrote behind a checkpoint, which may still be on its way."""
+        return await self._connection.run(self._acts.write(thread, checkpoint, task, namespace, about))
+
+    async def copy(
+        self, thread: str, to: str, *, namespace: str | None = None, checkpoint: str | None = None
+    ) -> CheckpointRecorded:
+        """Copies a thread, or what led to one of its checkpoints, to another one that holds nothing yet."""
+        return await self._connection.run(self._acts.copy(thread, to, namespace, checkpoint))
+
+    async def fork(
+        self,
+        thread: str,
+        new_checkpoint: str,
+        *,
+        checkpoint: str | None = None,
+        namespace: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CheckpointRecorded:
+        """Saves a new checkpoint that has another one for its parent, the newest if none is named."""
+        return await self._connection.run(self._acts.fork(thread, new_checkpoint, checkpoint, namespace, metadata))
+
+    async def delete(
+        self,
+        thread: str,
+        *,
+        checkpoint: str | None = None,
+        namespace: str | None = None,
+        keep_newest: bool = False,
+    ) -> CheckpointRecorded:
+        """Deletes a thread, one checkpoint of it, or all but the newest of each subgraph. The log keeps them."""
+        return await self._connection.run(self._acts.delete(thread, checkpoint, namespace, keep_newest))
+
+    async def get(self, thread: str, *, checkpoint: str | None = None, namespace: str = "") -> FoundCheckpoint | None:
+        """Returns a checkpoint, the newest if none is named; ``None`` where there is none."""
+        return await self._connection.run(self._acts.get(thread, checkpoint, namespace))
+
+    async def page(
+        self, where: CheckpointFilter = CheckpointFilter(), *, after: str | None = None, limit: int | None = None
+    ) -> CheckpointPage:
+        """Lists checkpoints, one page, without the contents of their channels."""
+        return await self._connection.run(self._acts.page(where, after, limit))
+
+    async def read(self, large: LargeContent) -> Content | LostContent:
+        """Reads a content that is larger than an answer, piece by piece."""
+        return await self._connection.run(self._acts.read(large))
+
+    async def list(self, where: CheckpointFilter = CheckpointFilter()) -> AsyncIterator[SavedCheckpoint]:
+        """Lists checkpoints, page by page up to the end."""
+        after: str | None = None
+        seen = PagesSeen()
+        while True:
+            page = await self.page(where, after=after)
+            for saved in page.checkpoints:
+                yield saved
+            after = seen.onward(page.next)
+            if after is None:
+                return
