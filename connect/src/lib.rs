@@ -13,6 +13,7 @@ mod hook;
 mod install;
 mod limits;
 mod lock;
+mod loss_report;
 mod losses;
 mod pending_token;
 mod places;
@@ -36,6 +37,7 @@ pub use install::{
     Credentials, Disconnected, HookProgram, InstallError, Installed, Preparation, install, marker, uninstall,
 };
 pub use lock::ConnectLock;
+pub use loss_report::LossCounts;
 pub use pending_token::PendingToken;
 pub use places::Places;
 pub use program_version::{ProgramFault, output_of, version_of};

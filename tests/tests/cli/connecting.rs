@@ -2,6 +2,8 @@
 //! taken out is ours alone.
 
 mod relay;
+mod telling;
+mod unheard;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use bitacora_api::{HeadAnswer, LedgerAnswer, ModeAnswer};
 use bitacora_client::{ClientError, Connection as ServiceConnection, percent_encoded};
 use bitacora_connect::{
-    Connection, HookProgram, PendingToken, Spool, SpoolContents, examine_other_settings, examine_settings,
-    output_of, version_of,
+    Connection, HookProgram, LossCounts, PendingToken, Spool, SpoolContents, examine_other_settings,
+    examine_settings, output_of, version_of,
 };
 use bitacora_harness::{Dialect, SettingsDifference};
 use bitacora_watch::{STALE_AFTER, read_status};
+use hyper::body::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -46,6 +47,7 @@ impl<'a> Examination<'a> {
         self.other_settings();
         self.program();
         self.spool();
+        self.losses();
         self.pending_token();
         self.watch();
         self.service()
@@ -172,6 +174,28 @@ impl<'a> Examination<'a> {
         }
     }
 
+    /// Tells of inputs that are kept nowhere, and of files that stand among their marks.
+    fn losses(&mut self) {
+        let Ok(token) = self.connection.token() else { return };
+        let folder = self.connection.state.join("lost").display().to_string();
+        let counts = match Spool::of(&self.connection.state, &token).losses_untold() {
+            Ok(LossCounts { untold: 0, foreign: 0 }) => return,
+            Ok(counts) => counts,
+            Err(error) => return self.add("lost", error.to_string(), Some(format!("mend {folder}"))),
+        };
+        let LossCounts { untold, foreign } = counts;
+        let remedies = [
+            (untold, "start the service; the next hook or `bitacora watch` tells the ledger".to_owned()),
+            (foreign, format!("remove the files of others from {folder}")),
+        ];
+        let remedies: Vec<_> =
+            remedies.into_iter().filter(|(count, _)| *count > 0).map(|(_, say)| say).collect();
+        let found = format!(
+            "{untold} lost inputs that the ledger was not told of, {foreign} files that no hook of this connection made"
+        );
+        self.add("lost", found, Some(remedies.join("; ")));
+    }
+
     /// Says that an earlier `connect` was stopped before it had revoked or used its token.
     fn pending_token(&mut self) {
         let pending = PendingToken::of(&self.target.file);
@@ -207,9 +231,11 @@ impl<'a> Examination<'a> {
     }
 
     fn service(&mut self) -> Result<(), CommandError> {
-        let (url, token) = match (self.connection.service(), self.connection.token()) {
-            (Ok(url), Ok(token)) => (url, token),
-            (Err(error), _) | (_, Err(error)) => {
+        let of_connection =
+            (self.connection.service(), self.connection.token(), self.connection.answer_key());
+        let (url, token, key) = match of_connection {
+            (Ok(url), Ok(token), Ok(key)) => (url, token, key),
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
                 self.add("service", error.to_string(), self.again());
                 return Ok(());
             }
@@ -218,10 +244,7 @@ impl<'a> Examination<'a> {
         let agent = percent_encoded(&self.connection.agent);
         let mut service = ServiceConnection::new(url, Some(token));
         let event_loop = event_loop()?;
-        let mut get = |path: String| {
-            let answer = async { service.get(&path, "application/json").await?.whole().await };
-            event_loop.block_on(answer)
-        };
+        let mut get = |path: String| event_loop.block_on(signed_answer(&mut service, &path, &key));
         let head: HeadAnswer = match get(format!("{ledger}/head")).map(|answer| parsed(&answer)) {
             Ok(Some(head)) => head,
             Ok(None) => {
@@ -248,6 +271,13 @@ impl<'a> Examination<'a> {
         match error {
             ClientError::Refused(refusal) if matches!(refusal.problem.status, 401 | 403) => {
                 self.add("token", format!("not taken: {error}"), self.again());
+            }
+            ClientError::Unsigned { url, why } => {
+                let found = format!(
+                    "{url}: not signed by the connected ledger ({why}); another program answers there, or another ledger"
+                );
+                let again = self.again().unwrap_or_default();
+                self.add("answers", found, Some(format!("if no other program answers there, {again}")));
             }
             ClientError::Refused(_) => self.add("service", error.to_string(), self.again()),
             _ => {
@@ -293,6 +323,22 @@ impl<'a> Examination<'a> {
                 self.add("events", "none of this agent yet", Some(remedy));
             }
         }
+    }
+}
+
+/// Gets a resource, in an answer that the ledger signed. That a token is not taken, nobody signs.
+async fn signed_answer(
+    service: &mut ServiceConnection,
+    path: &str,
+    key: &[u8; 32],
+) -> Result<Bytes, ClientError> {
+    let signed = service.get_signed(path, key).await;
+    if !matches!(signed, Err(ClientError::Unsigned { .. })) {
+        return signed;
+    }
+    match service.get(path, "application/json").await {
+        Err(not_taken) if not_taken.is_unauthorized() => Err(not_taken),
+        _ => signed,
     }
 }
 
