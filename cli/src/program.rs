@@ -169,6 +169,6 @@ fn tell(error: &CommandError, global: &Global) {
 }
 
 /// Writes a line on stderr; if nobody reads it, there is nobody to tell.
-fn note(line: &str) {
+pub(crate) fn note(line: &str) {
     let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(line)).is_err();
 }

@@ -12,8 +12,11 @@
 
 mod arguments;
 mod delivery;
+mod exit;
+mod final_codes;
 mod input_body;
 mod open_calls;
+mod other_id;
 mod trace;
 mod transcript;
 
@@ -23,19 +26,23 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bitacora_api::ProblemAnswer;
 use bitacora_api::paths::percent_encoded;
 use bitacora_client::{ClientError, Connection as ServiceConnection, Token};
-use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict, NO_OPINION};
+use bitacora_harness::{Dialect, HookEvent, HookInput, HookVerdict};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 pub use self::arguments::HookArguments;
+pub(crate) use self::delivery::ALL_HARNESSES;
 pub use self::delivery::{Delivered, DeliveryPlace, deliver_before, deliver_spooled};
+pub use self::exit::HookExit;
+pub use self::final_codes::is_final;
 use self::input_body::InputBody;
 use self::open_calls::OpenCalls;
+use self::other_id::{is_taken_id, random_id};
 use self::trace::leave_trace;
+pub(crate) use self::trace::lost_event;
 use crate::connection::Connection;
 use crate::error::HookFailure;
 use crate::limits::{
@@ -49,53 +56,6 @@ use crate::spool::Spool;
 const JSON: &str = "application/json";
 /// The signal of a file that would grow past the process's limit, on Linux and macOS.
 const FILE_SIZE_SIGNAL: i32 = 25;
-/// The exit code that blocks a call in every harness.
-const BLOCKED: u8 = 2;
-
-/// The codes of refusals that speak of the body, once the service has read it and compared it with the digest that the signature
-/// binds to the answer. `request-too-large` is none: whoever stands between can lengthen a request.
-const FINAL_CODES: [&str; 23] = [
-    "bad-body",
-    "not-json",
-    "truncated-json",
-    "duplicate-key",
-    "too-deep",
-    "number-range",
-    "lone-surrogate",
-    "nul-character",
-    "not-an-event",
-    "missing-attribute",
-    "empty-attribute",
-    "attribute-too-long",
-    "too-many-attributes",
-    "bad-attribute",
-    "bad-event",
-    "data-too-large",
-    "schema",
-    "secret-name",
-    "id-reused",
-    "no-such-call",
-    "call-reused",
-    "call-taken",
-    "key-reused",
-];
-
-/// The output of the process, and its exit code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookExit {
-    /// For the harness.
-    pub stdout: String,
-    /// For the agent, if the exit code blocks the call; else for people.
-    pub stderr: String,
-    /// The exit code: 0, or 2 for a call that is blocked.
-    pub code: u8,
-}
-
-impl HookExit {
-    fn passed(stdout: String) -> Self {
-        Self { stdout, stderr: String::new(), code: 0 }
-    }
-}
 
 /// Runs a hook of a harness: `claude --connection FILE [--gate] [--enforce]`, with the harness's input.
 #[must_use]
@@ -107,10 +67,7 @@ pub fn run_hook(
     let enforce = arguments.iter().any(|argument| argument == HookArguments::ENFORCE);
     let failed = |failure: HookFailure| {
         let stderr = format!("bitacora: {failure}");
-        if enforce {
-            return HookExit { stdout: String::new(), stderr, code: BLOCKED };
-        }
-        HookExit { stdout: NO_OPINION.to_owned(), stderr, code: 0 }
+        if enforce { HookExit::blocked(stderr) } else { HookExit::without_opinion(stderr) }
     };
     // A pipe in the place of a file would stop this process for ever, and a harness runs a call whose hook is too slow. So the work
     // has a thread of its own, and this one ends in time.
@@ -188,7 +145,7 @@ fn work(
         event_loop().and_then(|runtime| Ok((runtime, HookRun::prepare(arguments, input, variable)?)));
     let last = match prepared {
         Ok((runtime, run)) => {
-            let losses = Losses::of(&run.connection.state);
+            let losses = Losses::of(&run.connection.state, &run.token);
             let _heard = steps.send(HookStep::Prepared { longest: run.longest(), losses });
             HookStep::Ended(run.finish(&runtime))
         }
@@ -229,9 +186,6 @@ impl HookRun {
         let connection = Connection::load(&arguments.connection)?;
         let (token, answer_key) = (connection.token()?, connection.answer_key()?);
         let dialect = arguments.dialect;
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|error| HookFailure::Process(error.to_string()))?;
-        let delivery = hex::encode(random);
         let read = match body.is_whole() {
             true => dialect.read(&body.bytes).map_err(HookFailure::from),
             false => Err(HookFailure::InputTooLong(MAX_INPUT_BYTES)),
@@ -243,7 +197,7 @@ impl HookRun {
                 if !arguments.enforce {
                     let spool = Spool::of(&connection.state, &token);
                     let reason = failure.to_string();
-                    let _marked = leave_trace(&spool, &connection, &delivery, &body, &reason);
+                    let _marked = leave_trace(&spool, &connection, &body, &reason);
                 }
                 return Err(failure);
             }
@@ -256,7 +210,7 @@ impl HookRun {
             call: OpenCalls::of(&connection.state).id_for(&input),
             model: input.transcript.as_deref().and_then(transcript::model).filter(|_| input.model.is_none()),
             interactive: is_interactive(dialect, variable),
-            delivery,
+            delivery: random_id()?,
             occurred: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros(),
             dialect,
             connection,
@@ -269,7 +223,7 @@ impl HookRun {
 
     fn finish(self, runtime: &Runtime) -> HookExit {
         match runtime.block_on(self.ask_in_time()) {
-            Ok(output) => HookExit::passed(output),
+            Ok(output) => self.passed(output, String::new()),
             Err(failure) => self.without_answer(&failure),
         }
     }
@@ -280,12 +234,14 @@ impl HookRun {
         if is_gate && self.enforce {
             let stderr =
                 format!("Bitacora blocked this call, because nobody could decide about it: {failure}");
-            return HookExit { stdout: String::new(), stderr, code: BLOCKED };
+            return HookExit::blocked(stderr);
         }
         let outlook = match failure {
-            HookFailure::Client(ClientError::Refused(refusal)) if is_final(&refusal.problem) => {
+            HookFailure::Client(ClientError::Refused(refusal))
+                if is_final(&refusal.problem) && !is_taken_id(&refusal.problem.code) =>
+            {
                 let reason = format!("the service refuses it ({})", refusal.problem.code);
-                match leave_trace(&self.spool(), &self.connection, &self.delivery, &self.body, &reason) {
+                match leave_trace(&self.spool(), &self.connection, &self.body, &reason) {
                     Ok(()) => {
                         "the service will not take the event; a trace of it is delivered later".to_owned()
                     }
@@ -298,8 +254,17 @@ impl HookRun {
             },
         };
         let stderr = format!("bitacora: {failure}; {outlook}");
-        let stdout = if is_gate { self.dialect.answer(&HookVerdict::Allow) } else { NO_OPINION.to_owned() };
-        HookExit { stdout, stderr, code: 0 }
+        if is_gate {
+            return self.passed(self.dialect.answer(&HookVerdict::Allow), stderr);
+        }
+        HookExit::without_opinion(stderr)
+    }
+
+    fn passed(&self, stdout: String, stderr: String) -> HookExit {
+        match self.input.event {
+            HookEvent::BeforeTool(_) => HookExit::verdict(self.dialect, stdout, stderr, self.enforce),
+            _ => HookExit { stdout, ..HookExit::without_opinion(stderr) },
+        }
     }
 
     fn spool(&self) -> Spool {
@@ -399,11 +364,4 @@ fn is_interactive(dialect: Dialect, variable: &impl Fn(&str) -> Option<String>) 
         Dialect::Cursor => true,
         Dialect::Codex | Dialect::Gemini => false,
     }
-}
-
-/// Returns `true` if the service would refuse the same body at any later time. Every other refusal may be about what stood between,
-/// such as a header that was changed on the way, and the input is kept.
-#[must_use]
-pub fn is_final(problem: &ProblemAnswer) -> bool {
-    FINAL_CODES.contains(&problem.code.as_str())
 }

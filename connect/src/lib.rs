@@ -14,6 +14,7 @@ mod install;
 mod key_fingerprint;
 mod limits;
 mod lock;
+mod loss_report;
 mod losses;
 mod pending_token;
 mod places;
@@ -39,6 +40,7 @@ pub use install::{
 };
 pub use key_fingerprint::key_fingerprint;
 pub use lock::ConnectLock;
+pub use loss_report::LossCounts;
 pub use pending_token::PendingToken;
 pub use places::Places;
 pub use program_version::{ProgramFault, output_of, version_of};

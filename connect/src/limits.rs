@@ -52,6 +52,12 @@ pub(crate) const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 pub(crate) const MAX_TRACE_NAME_CHARS: usize = 100;
 /// The most marks of lost inputs.
 pub(crate) const MAX_LOSSES: usize = 10_000;
+/// The most bytes of a report of losses.
+pub(crate) const MAX_REPORT_BYTES: u64 = 1024 * 1024;
+/// The most reports of losses that one delivery tells of: all marks, and one report that was under way.
+pub(crate) const REPORTS_OF_A_DELIVERY: usize = MAX_LOSSES / LOSSES_OF_AN_EVENT + 1;
+/// The most texts of one input that a delivery offers to the service: the input, one under another id, and traces of it.
+pub(crate) const OFFERS_OF_AN_INPUT: usize = 4;
 /// The most marks that one event tells of.
 pub(crate) const LOSSES_OF_AN_EVENT: usize = 1_000;
 /// The time in which a hook that ends by its deadline marks that.

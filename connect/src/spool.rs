@@ -5,7 +5,7 @@
 //! Secrets are replaced before anything is written. The spool is bounded by files and bytes; a full one takes nothing.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,6 +25,10 @@ use crate::losses::{LossReason, Losses};
 const MAGIC: &[u8; 8] = b"BTSPOOL1";
 /// The context of the key.
 const KEY_CONTEXT: &str = "bitacora 2026-11 spool of hooks";
+/// The context of the key for codes.
+const CODE_CONTEXT: &str = "bitacora 2026-11 other ids of calls";
+/// The hexadecimal digits of a code.
+const CODE_DIGITS: usize = 16;
 /// The bytes of a nonce.
 const NONCE_BYTES: usize = 12;
 /// The end of a spooled file's name.
@@ -44,6 +48,18 @@ pub(crate) struct SpooledInput {
     pub(crate) path: String,
     /// The harness's input.
     pub(crate) body: String,
+    /// The traces of an input under another id, of which one is delivered after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) then: Option<FollowingTraces>,
+}
+
+/// The events that follow an input under another id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct FollowingTraces {
+    /// That it is recorded under that id.
+    pub(crate) taken: String,
+    /// That it is not.
+    pub(crate) refused: String,
 }
 
 /// The contents of a spool, in numbers.
@@ -60,7 +76,14 @@ impl Spool {
     #[must_use]
     pub fn of(state: &Path, token: &Token) -> Self {
         let key = blake3::derive_key(KEY_CONTEXT, token.reveal().as_bytes());
-        Self { folder: state.join("spool"), key: Zeroizing::new(key), losses: Losses::of(state) }
+        Self { folder: state.join("spool"), key: Zeroizing::new(key), losses: Losses::of(state, token) }
+    }
+
+    /// Returns a code that the same text has again and that nobody foretells without the token.
+    pub(crate) fn code_of(&self, text: &str) -> String {
+        let key = blake3::derive_key(CODE_CONTEXT, self.key.as_slice());
+        let code = blake3::keyed_hash(&key, text.as_bytes()).to_hex();
+        code.get(..CODE_DIGITS).unwrap_or_default().to_owned()
     }
 
     /// Returns the marks of inputs that are kept nowhere.
@@ -98,8 +121,7 @@ impl Spool {
         let counts = self.counts()?;
         let redacted = Redactor::new().redact_json(body).map(|(json, _)| json);
         let body = String::from_utf8_lossy(redacted.as_deref().unwrap_or(body)).into_owned();
-        let input = SpooledInput { path: path.to_owned(), body };
-        let text = serde_json::to_vec(&input).map_err(|error| self.failed(io::Error::other(error)))?;
+        let text = self.text_of(&SpooledInput { path: path.to_owned(), body, then: None })?;
         let bytes = counts.bytes.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
         if counts.files >= MAX_SPOOL_FILES || bytes > MAX_SPOOL_BYTES {
             return Err(SpoolError::Full { files: counts.files, bytes: counts.bytes });
@@ -135,11 +157,24 @@ impl Spool {
 
     /// Reads an input that waits.
     pub(crate) fn read(&self, path: &Path) -> Result<SpooledInput, SpoolError> {
-        let sealed = fs::read(path).map_err(|source| SpoolError::File { path: path.to_owned(), source })?;
+        let mut sealed = Vec::new();
+        let read = fs::File::open(path).and_then(|file| file.take(MAX_SPOOL_BYTES).read_to_end(&mut sealed));
+        read.map_err(|source| SpoolError::File { path: path.to_owned(), source })?;
         let foreign = || SpoolError::Foreign { path: path.to_owned() };
         let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(foreign)?;
         let text = self.open(name, &sealed).ok_or_else(foreign)?;
         serde_json::from_slice(&text).map_err(|_| foreign())
+    }
+
+    /// Puts another input in the place of one that waits: the file holds the one or the other.
+    pub(crate) fn replace(&self, path: &Path, input: &SpooledInput) -> Result<(), SpoolError> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let sealed = self.seal(name, &self.text_of(input)?)?;
+        write_private(path, &sealed).map_err(|source| SpoolError::File { path: path.to_owned(), source })
+    }
+
+    fn text_of(&self, input: &SpooledInput) -> Result<Vec<u8>, SpoolError> {
+        serde_json::to_vec(input).map_err(|error| self.failed(io::Error::other(error)))
     }
 
     /// Removes an input that the service took, or that nobody wrote here.
@@ -161,7 +196,7 @@ impl Spool {
     }
 
     /// The name goes into the seal, so that no file takes the place of another.
-    fn seal(&self, name: &str, text: &[u8]) -> Result<Vec<u8>, SpoolError> {
+    pub(crate) fn seal(&self, name: &str, text: &[u8]) -> Result<Vec<u8>, SpoolError> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).map_err(|_| SpoolError::Random)?;
         self.seal_under(nonce, name, text)
@@ -178,7 +213,7 @@ impl Spool {
         Ok([MAGIC.as_slice(), &nonce, &sealed].concat())
     }
 
-    fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.strip_prefix(MAGIC)?.split_first_chunk::<NONCE_BYTES>()?;
         let payload = Payload { msg: sealed, aad: name.as_bytes() };
         self.cipher().decrypt(&Nonce::from(*nonce), payload).ok()

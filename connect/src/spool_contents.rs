@@ -1,13 +1,7 @@
 //! The contents of a spool whose connection is replaced or removed.
 
-use std::path::Path;
-
-use crate::connection::write_private;
 use crate::error::SpoolError;
 use crate::spool::Spool;
-
-/// The bytes of a nonce.
-const NONCE_BYTES: usize = 12;
 
 /// The contents of a spool, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,7 +44,8 @@ impl Spool {
         Ok(discarded)
     }
 
-    /// Seals the events of this connection for another token of the same agent, each in its place. Returns their number.
+    /// Seals the events of this connection, and its marks of losses, for another token of the same agent, each in its place. Returns
+    /// the number of events.
     ///
     /// # Errors
     /// A file cannot be written; it and those after it keep their seal.
@@ -58,18 +53,10 @@ impl Spool {
         let mut handed = 0_usize;
         for path in self.waiting()? {
             let Ok(input) = self.read(&path) else { continue };
-            let failed = |source| SpoolError::File { path: path.clone(), source };
-            let text = serde_json::to_vec(&input).map_err(|error| failed(error.into()))?;
-            let mut nonce = [0; NONCE_BYTES];
-            getrandom::fill(&mut nonce).map_err(|_| SpoolError::Random)?;
-            let sealed = to.seal_under(nonce, name_of(&path), &text)?;
-            write_private(&path, &sealed).map_err(failed)?;
+            to.replace(&path, &input)?;
             handed = handed.saturating_add(1);
         }
+        self.hand_over_losses(to)?;
         Ok(handed)
     }
-}
-
-fn name_of(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }

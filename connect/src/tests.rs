@@ -1,6 +1,8 @@
 //! Spools and settings: what a thief, a full spool, a killed process and a user in between do to them.
 
 mod impostors;
+mod losses;
+mod other_ids;
 mod replacing;
 mod traces;
 

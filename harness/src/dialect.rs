@@ -69,6 +69,12 @@ impl Dialect {
         matches!(self, Self::Claude | Self::Cursor)
     }
 
+    /// Returns `true` if the harness goes on with a call whose hook ended well and wrote nothing, by its own rules.
+    #[must_use]
+    pub fn takes_silence_as_allow(self) -> bool {
+        matches!(self, Self::Claude | Self::Codex | Self::Gemini)
+    }
+
     /// Reads what the harness wrote to its hook.
     ///
     /// # Errors

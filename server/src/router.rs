@@ -30,8 +30,9 @@ use crate::resources::write::{annotations, append, checkpoint_acts, contents, ex
 /// Returns the router of every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
     govern_routes(read_routes(write_routes(service_routes(Router::new()))))
-        .route_layer(from_fn_with_state(Arc::clone(&api), answer_signing::sign))
+        .route_layer(from_fn(answer_signing::compare))
         .route_layer(from_fn_with_state(Arc::clone(&api), access_guard::guard))
+        .route_layer(from_fn_with_state(Arc::clone(&api), answer_signing::sign))
         .route_layer(from_fn_with_state(Arc::clone(&api), doubt::tell))
         .route_layer(from_fn(tell_in_protocol))
         .fallback(no_such_resource)

@@ -140,13 +140,17 @@ pub(crate) enum ConnectFailure {
     #[error(transparent)]
     Spool(#[from] SpoolError),
     #[error(
-        "found {events} events in the spool that the service does not have{why}; start the service, or give them up with `{discard}`"
+        "found {events} events in the spool{} that the service does not have{why}; start the service, or give them up with `{discard}`", and_marks(*lost)
     )]
-    SpoolHolds { events: usize, why: String, discard: String },
+    SpoolHolds { events: usize, lost: usize, why: String, discard: String },
     #[error("{cause}; this could not be taken back: {left}")]
     HalfWay { cause: CommandError, left: String },
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
+}
+
+fn and_marks(lost: usize) -> String {
+    if lost > 0 { format!(" and {lost} marks of lost inputs") } else { String::new() }
 }
 
 impl CommandFailure for ConnectFailure {

@@ -1,7 +1,10 @@
 //! `hook`: the process that a harness runs before and after each tool call.
 
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::process::ExitCode;
 
 use bitacora_connect::{HookExit, HookProgram, run_hook};
@@ -22,15 +25,27 @@ pub(crate) fn run(arguments: &HookCommandArguments) -> ExitCode {
 
 /// Runs as the hook with these arguments.
 pub(crate) fn run_as_hook(arguments: &[OsString]) -> ExitCode {
-    let HookExit { stdout, stderr, code } =
+    let HookExit { stdout, stderr, code, unheard } =
         run_hook(arguments, io::stdin(), |name: &str| std::env::var(name).ok());
     let written = writeln!(io::stdout(), "{stdout}").and_then(|()| io::stdout().flush());
+    let is_heard = written.is_ok() && leads_somewhere(&io::stdout());
     if !stderr.is_empty() {
         // If nobody listens there, there is nobody to tell.
         let _unheard = writeln!(io::stderr(), "{stderr}").is_err();
     }
-    // A verdict that the harness did not hear blocks the call where calls are enforced: the settings end in `|| exit 2`.
-    if written.is_err() && code == 0 { ExitCode::FAILURE } else { ExitCode::from(code) }
+    // The code alone is left to say it. In some harnesses, a hook that ends with 0 and says nothing lets the call run.
+    if is_heard || code != 0 { ExitCode::from(code) } else { ExitCode::from(unheard) }
+}
+
+/// Returns `true` if what is written to a stream can come to anybody. At the start of a process whose stdout is closed, `/dev/null` is
+/// put in its place, and takes everything.
+fn leads_somewhere(stream: &impl AsFd) -> bool {
+    let Ok(copy) = stream.as_fd().try_clone_to_owned() else { return false };
+    match (File::from(copy).metadata(), fs::metadata("/dev/null")) {
+        (Ok(stream), Ok(null)) => !stream.file_type().is_char_device() || stream.rdev() != null.rdev(),
+        (Ok(_), Err(_)) => true,
+        (Err(_), _) => false,
+    }
 }
 
 /// Writes the version of the binary `bitacora-hook`: `doctor` asks for it.

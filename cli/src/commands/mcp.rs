@@ -15,16 +15,21 @@ use bitacora_mcp::{
 use clap::{Args, Subcommand};
 use tokio::runtime::Runtime;
 
+use crate::commands::connect::usual_place;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
 use crate::options::global::LedgerLocation;
 use crate::options::time::Wait;
+use crate::program::note;
 
 /// The variables that name the session and the run of an agent, for its calls.
 const SESSION: &str = "BITACORA_SESSION";
 const RUN: &str = "BITACORA_RUN";
+/// The notice where any program at the service's address is believed.
+const UNVERIFIED: &str = "answers are not verified, so any program at the service's address is believed; name the ledger's key with \
+     --answer-key, or a connection with --connection";
 /// The time for which a call that needs an approval is held, by default.
 const DEFAULT_WAIT: &str = "5m";
 
@@ -53,6 +58,9 @@ pub(crate) struct McpArguments {
     /// Take service, ledger and token of a connected harness, such as claude.
     #[arg(long, value_name = "NAME")]
     connection: Option<String>,
+    /// The key that the ledger signs its answers with, 64 hexadecimal digits: `answerKey` of GET /v1/ledgers/NAME.
+    #[arg(long, value_name = "KEY", value_parser = answer_key, conflicts_with = "connection")]
+    answer_key: Option<[u8; 32]>,
     /// The time for which a call that needs an approval is held; 0 does not hold it.
     #[arg(long, value_name = "TIME", default_value = DEFAULT_WAIT)]
     wait: Wait,
@@ -68,7 +76,17 @@ pub(crate) enum McpCommand {
         /// Take service, ledger and token of a connected harness, such as claude.
         #[arg(long, value_name = "NAME")]
         connection: Option<String>,
+        /// The key that the ledger signs its answers with, 64 hexadecimal digits: `answerKey` of GET /v1/ledgers/NAME.
+        #[arg(long, value_name = "KEY", value_parser = answer_key, conflicts_with = "connection")]
+        answer_key: Option<[u8; 32]>,
     },
+}
+
+/// Parses the key of a ledger's answers.
+fn answer_key(text: &str) -> Result<[u8; 32], ConnectionError> {
+    let mut key = [0; 32];
+    hex::decode_to_slice(text, &mut key).map_err(|_| ConnectionError::AnswerKey)?;
+    Ok(key)
 }
 
 /// The reason why no session began, or how it ended.
@@ -90,6 +108,10 @@ pub(crate) enum McpFailure {
     Ledger(String),
     #[error("{}: {source}; nothing was started", path.display())]
     UpstreamToken { path: PathBuf, source: io::Error },
+    #[error(
+        "found --observe for a connection that is enforced; run `{connect}` first, or leave --observe out"
+    )]
+    Enforced { connect: String },
     #[error("found a wait of more than an hour; expected at most 1h")]
     Wait,
 }
@@ -97,15 +119,15 @@ pub(crate) enum McpFailure {
 impl CommandFailure for McpFailure {
     fn exit(&self) -> Exit {
         match self {
-            Self::Wait | Self::Folder | Self::NoToken => Exit::Usage,
+            Self::Wait | Self::Folder | Self::NoToken | Self::Enforced { .. } => Exit::Usage,
             _ => Exit::Failed,
         }
     }
 }
 
 pub(crate) fn run(arguments: &McpArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
-    if let Some(McpCommand::Serve { connection }) = &arguments.questions {
-        let agent = AgentAccess::of(connection.as_deref(), context)?;
+    if let Some(McpCommand::Serve { connection, answer_key }) = &arguments.questions {
+        let agent = AgentAccess::of(connection.as_deref(), *answer_key, context)?;
         let settings = QuestionSettings { session: variable(SESSION), run: variable(RUN) };
         return finish(event_loop()?, run_questions(agent.service, settings));
     }
@@ -118,7 +140,10 @@ pub(crate) fn run(arguments: &McpArguments, context: &mut CommandContext) -> Res
         None => named,
     };
     let server = server.map_err(McpFailure::from)?;
-    let agent = AgentAccess::of(arguments.connection.as_deref(), context)?;
+    let agent = AgentAccess::of(arguments.connection.as_deref(), arguments.answer_key, context)?;
+    if let Some(connect) = agent.enforced.filter(|_| arguments.observe) {
+        return Err(McpFailure::Enforced { connect }.into());
+    }
     let settings = GateSettings {
         server,
         session: session()?,
@@ -165,10 +190,16 @@ struct AgentAccess {
     spool: Option<Spool>,
     /// `true` if the connection was made for observing.
     observes: bool,
+    /// Of an enforced connection: the command by which it is made for observing.
+    enforced: Option<String>,
 }
 
 impl AgentAccess {
-    fn of(connection: Option<&str>, context: &CommandContext) -> Result<Self, McpFailure> {
+    fn of(
+        connection: Option<&str>,
+        answer_key: Option<[u8; 32]>,
+        context: &CommandContext,
+    ) -> Result<Self, McpFailure> {
         let places = Places::of_user(|name| env::var(name).ok());
         if let Some(name) = connection {
             let connection = Connection::load(&places?.connection(name))?;
@@ -177,13 +208,20 @@ impl AgentAccess {
                 connection.ledger.parse().map_err(|_| McpFailure::Ledger(connection.ledger.clone()))?;
             let spool = Some(Spool::of(&connection.state, &token));
             let service = Service::new(url, ledger, Some(token), Some(connection.answer_key()?));
-            return Ok(Self { service, spool, observes: !connection.enforce });
+            let observes = !connection.enforce;
+            let (url, ledger) = usual_place();
+            let observed = Connection { enforce: false, ..connection }.connect_command((&url, ledger));
+            let enforced = (!observes).then(|| format!("{observed} --observe"));
+            return Ok(Self { service, spool, observes, enforced });
         }
         let LedgerLocation::Service(url) = context.global.place() else { return Err(McpFailure::Folder) };
         let token = context.global.agents_token()?.ok_or(McpFailure::NoToken)?;
         let spool = places.ok().map(|places| Spool::of(&places.state_of(spool_name()), &token));
-        let service = Service::new(url, context.global.ledger.clone(), Some(token), None);
-        Ok(Self { service, spool, observes: false })
+        let service = Service::new(url, context.global.ledger.clone(), Some(token), answer_key);
+        if answer_key.is_none() {
+            note(UNVERIFIED);
+        }
+        Ok(Self { service, spool, observes: false, enforced: None })
     }
 }
 

@@ -5,19 +5,23 @@ use std::time::{Duration, Instant};
 
 use bitacora_api::ProblemAnswer;
 use bitacora_client::{ClientError, Connection as ServiceConnection};
-use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::trace::{LostInput, lost_event, trace_path};
+use super::other_id::{event_under_other_id, input_under_other_id, is_taken_id, random_id};
+use super::trace::{LostInput, trace_path};
 use crate::error::HookFailure;
-use crate::limits::{DELIVERIES_OF_A_HOOK, DELIVERY_TIME, REPORT_PATIENCE};
+use crate::limits::{
+    DELIVERIES_OF_A_HOOK, DELIVERY_TIME, OFFERS_OF_AN_INPUT, REPORT_PATIENCE, REPORTS_OF_A_DELIVERY,
+};
+use crate::loss_report::LossReport;
+use crate::losses::LossReason;
 use crate::spool::{Spool, SpooledInput};
 
 /// The statuses of refusals that speak of one request.
 const OF_ONE_REQUEST: [u16; 7] = [400, 404, 409, 412, 413, 415, 422];
 
 /// The place of a harness in the source of an event about inputs of any.
-const ALL_HARNESSES: &str = "any";
+pub(crate) const ALL_HARNESSES: &str = "any";
 
 /// The result of a delivery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,7 +72,12 @@ struct Delivery<'a> {
 
 impl Delivery<'_> {
     async fn run(&mut self, most: usize, time: Duration) -> Result<Delivered, HookFailure> {
-        self.tell_losses().await?;
+        let began = Instant::now();
+        match self.tell_losses(|| began.elapsed() >= time).await {
+            // Marks that cannot be read keep nothing else from the ledger, and `doctor` tells of them.
+            Ok(()) | Err(HookFailure::Spool(_)) => {}
+            Err(error) => return Err(error),
+        }
         let waiting = self.spool.waiting()?;
         let mut done = Delivered::default();
         if waiting.is_empty() {
@@ -77,7 +86,6 @@ impl Delivery<'_> {
         let Some(_lock) = self.spool.lock()? else {
             return Ok(Delivered { left: waiting.len(), ..done });
         };
-        let began = Instant::now();
         let mut opened = 0_usize;
         for (index, path) in waiting.iter().enumerate() {
             if opened >= most || began.elapsed() >= time {
@@ -87,13 +95,11 @@ impl Delivery<'_> {
             // A file that is not this connection's stays, and `doctor` counts it. One that is gone was delivered by another process.
             let Ok(input) = self.spool.read(path) else { continue };
             opened = opened.saturating_add(1);
-            match self.post(&input.path, input.body.clone()).await? {
-                PostAnswer::Taken => done.taken = done.taken.saturating_add(1),
-                PostAnswer::Refused(code) if self.leave_trace(path, &input, &code).await? => {
-                    done.refused = done.refused.saturating_add(1);
-                }
+            match self.bring(path, input).await? {
+                InputFate::Taken => done.taken = done.taken.saturating_add(1),
+                InputFate::Told => done.refused = done.refused.saturating_add(1),
                 // It stays, and what lies behind it goes on.
-                PostAnswer::Refused(_) | PostAnswer::NotTaken => {
+                InputFate::Left => {
                     done.left = done.left.saturating_add(1);
                     continue;
                 }
@@ -125,41 +131,87 @@ impl Delivery<'_> {
         }
     }
 
-    /// Tells the ledger of an input that it will never take, and returns `true` if the input may go. A trace that waits itself has
-    /// none.
-    async fn leave_trace(
-        &mut self,
-        file: &Path,
-        input: &SpooledInput,
-        code: &str,
-    ) -> Result<bool, HookFailure> {
+    /// Brings an input to the ledger. What stands in its place, such as a trace, is in its file before it is posted, so that whoever
+    /// delivers next posts the same.
+    async fn bring(&mut self, file: &Path, mut input: SpooledInput) -> Result<InputFate, HookFailure> {
         let traces = trace_path(self.place.ledger);
-        if input.path == traces {
-            return Ok(true);
+        let mut is_told = false;
+        for _ in 0..OFFERS_OF_AN_INPUT {
+            let is_trace = input.path == traces;
+            let next = match self.post(&input.path, input.body.clone()).await? {
+                PostAnswer::NotTaken => return Ok(InputFate::Left),
+                PostAnswer::Taken => match input.then {
+                    None if is_told => return Ok(InputFate::Told),
+                    None => return Ok(InputFate::Taken),
+                    Some(traces_of) => trace_at(&traces, traces_of.taken),
+                },
+                PostAnswer::Refused(code) if is_trace => match self.trace_instead(&input, &code) {
+                    Some(other) => other,
+                    None => return Ok(InputFate::Told),
+                },
+                PostAnswer::Refused(code) => self.instead(input, &code)?,
+            };
+            // Where it cannot be written, the file keeps what it held, and the next delivery comes to the same.
+            if self.spool.replace(file, &next).is_err() {
+                return Ok(InputFate::Left);
+            }
+            (is_told, input) = (is_told || next.path == traces, next);
         }
-        let id = file.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
-        let digest = hex::encode(Sha256::digest(input.body.as_bytes()));
-        let lost = LostInput {
-            id: &id,
-            harness: harness_of(&input.path),
-            body: input.body.as_bytes(),
-            bytes: u64::try_from(input.body.len()).unwrap_or(u64::MAX),
-            sha256: Some(&digest),
-            reason: &format!("the service refuses it ({code})"),
-        };
-        let event = String::from_utf8_lossy(&lost.event()).into_owned();
-        Ok(matches!(self.post(&traces, event).await?, PostAnswer::Taken))
+        Ok(InputFate::Left)
     }
 
-    /// Tells the ledger of inputs that could not even be spooled.
-    async fn tell_losses(&mut self) -> Result<(), HookFailure> {
-        let Some((marks, id, evidence)) = self.spool.losses().told() else { return Ok(()) };
-        let event = String::from_utf8_lossy(&lost_event(&id, ALL_HARNESSES, evidence)).into_owned();
-        if matches!(self.post(&trace_path(self.place.ledger), event).await?, PostAnswer::Taken) {
-            self.spool.losses().remove(&marks);
+    /// Returns what is offered in the place of an input: the same under another id, if its own is taken, else a trace of it.
+    fn instead(&self, input: SpooledInput, code: &str) -> Result<SpooledInput, HookFailure> {
+        let traces = trace_path(self.place.ledger);
+        if let Some(traces_of) = input.then {
+            return Ok(trace_at(&traces, traces_of.refused));
+        }
+        if is_taken_id(code)
+            && let Some(other) = input_under_other_id(self.spool, &input, code)
+        {
+            return Ok(other);
+        }
+        let fate = format!("is not recorded: the service refuses it ({code})");
+        let trace = LostInput::of_spooled(&random_id()?, harness_of(&input.path), &input.body, &fate);
+        Ok(trace_at(&traces, trace))
+    }
+
+    /// Returns a trace under another id, if its own is taken. One that the service takes in no way leaves a mark.
+    fn trace_instead(&self, trace: &SpooledInput, code: &str) -> Option<SpooledInput> {
+        let body = if is_taken_id(code) { event_under_other_id(&trace.body) } else { None };
+        if body.is_none() {
+            self.spool.losses().mark(LossReason::Refused);
+        }
+        body.map(|body| SpooledInput { body, ..trace.clone() })
+    }
+
+    /// Tells the ledger of inputs that could not even be spooled. Where another process tells of them, nothing is done.
+    async fn tell_losses(&mut self, until: impl Fn() -> bool) -> Result<(), HookFailure> {
+        let Some(_turn) = self.spool.losses().turn() else { return Ok(()) };
+        let path = trace_path(self.place.ledger);
+        for _ in 0..REPORTS_OF_A_DELIVERY {
+            let next = if until() { None } else { self.spool.next_report()? };
+            let Some((file, report)) = next else { break };
+            match self.post(&path, report.event.clone()).await? {
+                PostAnswer::Taken => self.spool.end_report(&file, &report)?,
+                PostAnswer::Refused(code) if is_taken_id(&code) => {
+                    let Some(event) = event_under_other_id(&report.event) else { break };
+                    self.spool.write_report(&file, &LossReport { event, ..report })?;
+                }
+                PostAnswer::Refused(_) | PostAnswer::NotTaken => break,
+            }
         }
         Ok(())
     }
+}
+
+/// What became of an input that waited.
+enum InputFate {
+    Taken,
+    /// The service does not take it, and was told of it.
+    Told,
+    /// It waits on.
+    Left,
 }
 
 /// The answer to what was posted.
@@ -171,13 +223,17 @@ enum PostAnswer {
     NotTaken,
 }
 
+fn trace_at(path: &str, trace: String) -> SpooledInput {
+    SpooledInput { path: path.to_owned(), body: trace, then: None }
+}
+
 /// Returns `true` if a refusal speaks of this request alone, so that another one may be taken.
 fn is_of_one_request(problem: &ProblemAnswer) -> bool {
     !problem.retryable && OF_ONE_REQUEST.contains(&problem.status)
 }
 
 /// Returns the harness that a path of a hook names, else the resource itself.
-fn harness_of(path: &str) -> &str {
+pub(super) fn harness_of(path: &str) -> &str {
     let resource = path.split('?').next().unwrap_or_default();
     resource.rsplit('/').next().unwrap_or_default()
 }

@@ -3,8 +3,10 @@
 //! The event is a `coverage.gap`, because half of a call's record is missing then. It holds nothing else of the input.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::input_body::InputBody;
+use super::other_id::random_id;
 use crate::connection::Connection;
 use crate::error::SpoolError;
 use crate::limits::MAX_TRACE_NAME_CHARS;
@@ -42,8 +44,8 @@ pub(crate) struct LostInput<'a> {
     pub(crate) bytes: u64,
     /// The digest of all of it, hexadecimal; `None` where it is not known.
     pub(crate) sha256: Option<&'a str>,
-    /// The reason why it is not recorded.
-    pub(crate) reason: &'a str,
+    /// What became of it: that it is not recorded, or is under another id, and why.
+    pub(crate) fate: &'a str,
 }
 
 #[derive(Serialize)]
@@ -73,6 +75,14 @@ pub(crate) fn trace_path(ledger: &str) -> String {
 }
 
 impl LostInput<'_> {
+    /// Returns the event that tells of an input that waits in a spool.
+    pub(super) fn of_spooled(id: &str, harness: &str, body: &str, fate: &str) -> String {
+        let digest = hex::encode(Sha256::digest(body.as_bytes()));
+        let bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
+        let lost = LostInput { id, harness, body: body.as_bytes(), bytes, sha256: Some(&digest), fate };
+        String::from_utf8_lossy(&lost.event()).into_owned()
+    }
+
     /// Returns the event that tells of it.
     pub(crate) fn event(&self) -> Vec<u8> {
         let names = names_of(self.body);
@@ -81,10 +91,10 @@ impl LostInput<'_> {
         let digest =
             self.sha256.map_or_else(|| "unknown digest".to_owned(), |digest| format!("SHA-256 {digest}"));
         let evidence = format!(
-            "hook {event}{tool} of {}: an input of {} bytes, {digest}, is not recorded: {}",
+            "hook {event}{tool} of {}: an input of {} bytes, {digest}, {}",
             self.harness,
             self.bytes,
-            plain_text(self.reason)
+            plain_text(self.fate)
         );
         let missing = if BEFORE_CALLS.contains(&event.as_str()) { "decision" } else { "outcome" };
         let call = names.tool_use_id.as_deref().map(plain).filter(|call| !call.is_empty());
@@ -124,18 +134,17 @@ fn write(
 pub(super) fn leave_trace(
     spool: &Spool,
     connection: &Connection,
-    delivery: &str,
     body: &InputBody,
     reason: &str,
 ) -> Result<(), SpoolError> {
     let digest = body.digest();
     let lost = LostInput {
-        id: delivery,
+        id: &random_id()?,
         harness: &connection.harness,
         body: &body.bytes,
         bytes: body.length,
         sha256: digest.as_deref(),
-        reason,
+        fate: &format!("is not recorded: {reason}"),
     };
     spool.keep(&trace_path(&connection.ledger), &lost.event())
 }

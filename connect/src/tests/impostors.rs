@@ -3,9 +3,11 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bitacora_formats::{AnswerSigner, Secret, SignedExchange, body_digest};
+use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use super::{connection, files, hook};
@@ -14,6 +16,7 @@ use crate::{Connection, HookExit};
 const CALL: &[u8] = br#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"},"tool_use_id":"t1"}"#;
 const ALLOW: &str = "{}";
 const REFUSAL: &str = r#"{"type":"about:blank","title":"t","status":400,"code":"not-json","detail":"not JSON","retryable":false,"sideEffects":"none"}"#;
+const TAKEN: &str = r#"{"type":"about:blank","title":"t","status":409,"code":"id-reused","detail":"other content","retryable":false,"sideEffects":"none"}"#;
 const CHANGED: &str = r#"{"type":"about:blank","title":"t","status":400,"code":"bad-header","detail":"another digest","retryable":false,"sideEffects":"none"}"#;
 
 /// The way in which the program answers.
@@ -33,6 +36,10 @@ pub(super) enum Answers {
     Signed,
     /// As the service does, which refuses every input of a hook for good.
     Refused,
+    /// As the service does, which takes no trace.
+    RefusedTraces,
+    /// As the service does, where somebody else used the first id of each kind before.
+    TakenIds,
     /// As the service does, which finds a digest that is not the body's in the inputs of one call, and takes the others.
     Changed,
 }
@@ -55,16 +62,42 @@ pub(super) fn listening_to(answers: Answers) -> (String, Receiver<HeardRequest>)
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
+        let taken = Arc::new(Mutex::new(Vec::new()));
         for stream in listener.incoming().flatten() {
-            let heard = heard.clone();
-            thread::spawn(move || while answer(&stream, answers, &heard).is_some() {});
+            let (heard, taken) = (heard.clone(), Arc::clone(&taken));
+            thread::spawn(move || while answer(&stream, answers, &heard, &taken).is_some() {});
         }
     });
     (url, requests)
 }
 
+/// Returns `true` if a request's id is the first of its kind, or was it before.
+fn is_taken(target: &str, body: &[u8], taken: &Mutex<Vec<(String, String)>>) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap();
+    let kind = format!("{} {} {}", target.split('?').next().unwrap(), body["hook_event_name"], body["data"]);
+    let delivery = target.split("delivery=").nth(1).map(|rest| rest.split('&').next().unwrap());
+    let id = match (&body["tool_use_id"], delivery) {
+        (Value::String(call), _) => call.clone(),
+        (_, Some(delivery)) => delivery.to_owned(),
+        _ => body["id"].to_string(),
+    };
+    let mut taken = taken.lock().unwrap();
+    match taken.iter().find(|(of, _)| *of == kind) {
+        Some((_, first)) => *first == id,
+        None => {
+            taken.push((kind, id));
+            true
+        }
+    }
+}
+
 /// Reads one request and answers it. Returns `None` at the connection's end.
-fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<HeardRequest>) -> Option<()> {
+fn answer(
+    stream: &TcpStream,
+    answers: Answers,
+    heard: &Sender<HeardRequest>,
+    taken: &Mutex<Vec<(String, String)>>,
+) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
@@ -87,12 +120,15 @@ fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<HeardRequest>) ->
     let is_hook = target.contains("/hooks/");
     let refuses = match answers {
         Answers::Refused => is_hook,
+        Answers::RefusedTraces => !is_hook,
+        Answers::TakenIds => is_taken(&target, &body, taken),
         Answers::Changed => is_hook && String::from_utf8_lossy(&body).contains(r#""tool_use_id":"changed""#),
         _ => false,
     };
     let _unheard = heard.send((target.clone(), body));
     let body = match answers {
         Answers::Changed if refuses => CHANGED,
+        Answers::TakenIds if refuses => TAKEN,
         _ if refuses => REFUSAL,
         _ => ALLOW,
     };
@@ -123,8 +159,16 @@ fn answer(stream: &TcpStream, answers: Answers, heard: &Sender<HeardRequest>) ->
         Answers::SignedByOther => {
             (200, Some(AnswerSigner::new(&Secret::take(&mut [2; 32])).sign(&exchange, 1)))
         }
-        Answers::Signed | Answers::Refused | Answers::Changed => {
-            exchange.status = if refuses { 400 } else { 200 };
+        Answers::Signed
+        | Answers::Refused
+        | Answers::RefusedTraces
+        | Answers::TakenIds
+        | Answers::Changed => {
+            exchange.status = match answers {
+                Answers::TakenIds if refuses => 409,
+                _ if refuses => 400,
+                _ => 200,
+            };
             (exchange.status, Some(ledger().sign(&exchange, 1)))
         }
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bitacora_api::paths;
 use bitacora_formats::LedgerName;
 use bitacora_governance::Identity;
@@ -22,6 +22,10 @@ use crate::http::query::Query;
 use crate::problem::Problem;
 use crate::resources::operate::openapi::takes_parameter;
 use crate::router::answer_signing;
+
+/// The note on an answer whose caller is known by its token. The ledger signs no other answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KnownCaller;
 
 /// Lets a request through to its resource if its sender may ask that.
 pub(crate) async fn guard(
@@ -56,12 +60,20 @@ pub(crate) async fn guard(
         Access::Named(_) => api.authenticator.identify_anywhere(&credentials)?,
         _ => api.authenticator.identify(ledger.as_ref(), &credentials)?,
     };
-    must_suffice(&identity, needs)?;
-    refuse_unknown_parameters(&parts, path.as_str())?;
+    let may_ask =
+        must_suffice(&identity, needs).and_then(|()| refuse_unknown_parameters(&parts, path.as_str()));
+    if let Err(problem) = may_ask {
+        return Ok(of_known_caller(problem.into_response()));
+    }
     let key = known_as(&parts, ledger.as_ref(), &identity);
     let lane = lane(needs, path.as_str());
     parts.extensions.insert(Caller::new(identity, credentials, ledger, key, lane));
-    Ok(next.run(Request::from_parts(parts, body)).await)
+    Ok(of_known_caller(next.run(Request::from_parts(parts, body)).await))
+}
+
+fn of_known_caller(mut answer: Response) -> Response {
+    answer.extensions_mut().insert(KnownCaller);
+    answer
 }
 
 /// A misspelt condition or filter must not read as none, on any path: what an operation does not describe it is not sent.

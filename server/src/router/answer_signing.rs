@@ -17,6 +17,7 @@ use crate::http::body::{CONTENT_DIGEST, other_digest};
 use crate::http::path::PathNames;
 use crate::http::query::bad_query;
 use crate::problem::{Code, Problem};
+use crate::router::access_guard::KnownCaller;
 
 /// The components that a signature covers, and its parameters (RFC 9421).
 const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
@@ -40,7 +41,21 @@ const STREAMED: [&str; 5] = [
     paths::LEDGER_OTLP_METRICS,
 ];
 
-/// Signs the answer to a request whose sender is known and that names the digest of its body.
+/// The paths of acts that take no body, beside those of questions.
+const WITHOUT_BODY: [&str; 1] = [paths::PROJECTION];
+
+/// Refuses a digest of something where nobody reads a body.
+pub(crate) async fn compare(path: MatchedPath, request: Request, next: Next) -> Response {
+    let is_question = request.method() == Method::GET || request.method() == Method::HEAD;
+    let reads_none = is_question || WITHOUT_BODY.contains(&path.as_str());
+    let digest = request.headers().get(CONTENT_DIGEST);
+    if reads_none && digest.is_some_and(|digest| digest.as_bytes() != body_digest(b"").as_bytes()) {
+        return other_digest().into_response();
+    }
+    next.run(request).await
+}
+
+/// Signs the answer to a request whose sender is known and that names the digest of its body, also a refusal of what the sender may not.
 pub(crate) async fn sign(
     State(api): State<Arc<Api>>,
     path: MatchedPath,
@@ -57,12 +72,12 @@ pub(crate) async fn sign(
         Err(problem) => return problem.into_response(),
     };
     let asked = SignedRequest::of(&parts);
-    let fault = asked.fault_without_body().or_else(|| take_nonce(&mut parts.uri).err());
-    let answer = match fault {
-        Some(problem) => problem.into_response(),
-        None => next.run(Request::from_parts(parts, body)).await,
+    let answer = match take_nonce(&mut parts.uri) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
     };
-    match ledger {
+    let is_known = answer.extensions().get::<KnownCaller>().is_some();
+    match ledger.filter(|_| is_known) {
         Some(ledger) => asked.signed(ledger.ledger(), api.ledgers.now(), answer).await,
         None => answer,
     }
@@ -94,13 +109,6 @@ impl SignedRequest {
             digest: field(CONTENT_DIGEST).unwrap_or(HeaderValue::from_static("")),
             authorization: field(header::AUTHORIZATION),
         }
-    }
-
-    /// Returns the fault of a digest where nobody reads a body.
-    fn fault_without_body(&self) -> Option<Problem> {
-        let reads_none = self.method == Method::GET || self.method == Method::HEAD;
-        let is_empty = self.digest.as_bytes() == body_digest(b"").as_bytes();
-        (reads_none && !is_empty).then(other_digest)
     }
 
     /// Returns the answer with the ledger's signature. One that is too long stays without.

@@ -192,6 +192,35 @@ fn a_digest_of_another_body_is_refused_and_nothing_is_recorded() {
 }
 
 #[test]
+fn a_digest_is_compared_where_an_act_takes_no_body() {
+    let service = guarded();
+    let authorization = format!("Bearer {}", token("admin"));
+    for (method, resource) in
+        [("POST", "/starter:upgrade"), ("POST", "/projections/calls:rebuild"), ("DELETE", "/checkpoints/t")]
+    {
+        let asked = RequestToSign {
+            digest: sha_256(b"x"),
+            authorization: authorization.clone(),
+            kind: "application/json",
+            ..RequestToSign::new(method, resource, "")
+        };
+        assert_eq!(asked.send(&service).expect(400).json()["code"], "bad-header", "{resource}");
+    }
+}
+
+#[test]
+fn a_known_caller_gets_a_signed_refusal_of_what_it_may_not() {
+    let service = guarded();
+    let key = key(&service);
+    let asked = RequestToSign::new("PUT", "/mode", json!({"mode": "observe"}).to_string());
+    let answer = asked.send(&service).expect(403);
+    assert!(asked.is_signed(&answer, &key), "{}", answer.text());
+    let unknown = RequestToSign::new("GET", "/head?nothing=1", "");
+    let answer = unknown.send(&service).expect(400);
+    assert!(unknown.is_signed(&answer, &key), "{}", answer.text());
+}
+
+#[test]
 fn nobody_gets_a_signature_without_a_token_or_a_digest() {
     let service = guarded();
     let body = call("c1").to_string();
@@ -201,6 +230,9 @@ fn nobody_gets_a_signature_without_a_token_or_a_digest() {
         authorization: format!("Bearer {}", token("nobody")),
         ..RequestToSign::new("POST", "/decide", body.clone())
     };
+    assert_eq!(stranger.send(&service).expect(401).header("signature"), None);
+    let other_digest = RequestToSign { digest: sha_256(b"x"), ..RequestToSign::new("GET", "/head", "") };
+    let stranger = RequestToSign { authorization: stranger.authorization, ..other_digest };
     assert_eq!(stranger.send(&service).expect(401).header("signature"), None);
     // Nobody compares a body that is taken in piece by piece to its digest.
     let streamed = RequestToSign {

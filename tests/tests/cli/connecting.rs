@@ -4,6 +4,8 @@
 mod answering_relay;
 mod relay;
 mod services;
+mod telling;
+mod unheard;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

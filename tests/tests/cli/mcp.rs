@@ -3,6 +3,7 @@
 mod drifting;
 mod misbehaving;
 mod unreachable;
+mod verifying;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -126,12 +127,19 @@ impl Governed {
 
     /// A session through the proxy, which asks the service at this address.
     fn session_at(&self, url: &str, wait: &str) -> McpClient {
-        let mut command = command(&["mcp", "--server", "scripted", "--wait", wait, "--", crate::MCP_SERVER]);
+        self.session_with(url, &["--wait", wait])
+    }
+
+    /// The same with other flags, and what it says on stderr in a file.
+    fn session_with(&self, url: &str, flags: &[&str]) -> McpClient {
+        let words = [&["mcp", "--server", "scripted"], flags, &["--", crate::MCP_SERVER]].concat();
+        let mut command = command(&words);
         command.current_dir(self.folder.path());
         command.env("HOME", self.folder.path()).env_remove("XDG_STATE_HOME");
         command.env("BITACORA_URL", url).env("BITACORA_TOKEN", &self.token).env("SEEN", self.path("seen"));
+        let stderr = fs::File::create(self.path("stderr")).unwrap();
         let mut process =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let (tell, told) = channel();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| tell.send(line)));

@@ -57,6 +57,9 @@ pub(super) struct EmptiedSpool {
     delivered: usize,
     discarded: usize,
     unreadable: usize,
+    /// Lost inputs that the ledger was told of, and those that it is never told of.
+    losses_told: usize,
+    losses_discarded: usize,
 }
 
 /// Delivers what waits in a spool whose key goes away. What the service does not take is given up with `discard` alone.
@@ -65,21 +68,24 @@ pub(super) fn empty_spool(connection: &Connection, discard: bool) -> Result<Empt
     let Ok(token) = connection.token() else { return Ok(EmptiedSpool::default()) };
     let spool = Spool::of(&connection.state, &token);
     let SpoolContents { events, unreadable } = spool.contents()?;
-    if events == 0 {
+    let lost = spool.losses_untold()?.untold;
+    if events == 0 && lost == 0 {
         return Ok(EmptiedSpool { unreadable, ..EmptiedSpool::default() });
     }
     let why = match deliver(connection, &spool) {
         Ok(()) => String::new(),
         Err(why) => format!(" ({why})"),
     };
-    let left = spool.contents()?.events;
-    if left > 0 && !discard {
+    let (left, untold) = (spool.contents()?.events, spool.losses_untold()?.untold);
+    if left.saturating_add(untold) > 0 && !discard {
         let (url, ledger) = usual_place();
         let command = format!("{} --discard", connection.disconnect_command((&url, ledger)));
-        return Err(ConnectFailure::SpoolHolds { events: left, why, discard: command });
+        return Err(ConnectFailure::SpoolHolds { events: left, lost: untold, why, discard: command });
     }
     let discarded = if left > 0 { spool.discard()? } else { 0 };
-    Ok(EmptiedSpool { delivered: events.saturating_sub(left), discarded, unreadable })
+    let losses_discarded = if untold > 0 { spool.discard_losses()? } else { 0 };
+    let (delivered, losses_told) = (events.saturating_sub(left), lost.saturating_sub(untold));
+    Ok(EmptiedSpool { delivered, discarded, unreadable, losses_told, losses_discarded })
 }
 
 fn deliver(connection: &Connection, spool: &Spool) -> Result<(), String> {
@@ -135,7 +141,7 @@ fn report(
     revoked: Result<Option<String>, String>,
     context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    let &EmptiedSpool { delivered, discarded, unreadable } = spooled;
+    let &EmptiedSpool { delivered, discarded, unreadable, losses_told, losses_discarded } = spooled;
     if context.is_json() {
         let settings = match done {
             Disconnected::Restored => "restored",
@@ -146,6 +152,7 @@ fn report(
             "harness": connection.harness, "path": connection.settings, "settings": settings, "tokenRevoked": revoked.is_ok(),
             "unitRemoved": matches!(unit, Ok(true)),
             "spool": {"delivered": delivered, "discarded": discarded, "unreadable": unreadable},
+            "losses": {"told": losses_told, "discarded": losses_discarded},
         }));
     }
     let place = connection.settings.display();
@@ -160,6 +167,11 @@ fn report(
         context.say(format_args!(
             "spool      {delivered} events delivered, {discarded} given up, {unreadable} files of another token left in {}",
             connection.state.join("spool").display()
+        ))?;
+    }
+    if losses_told + losses_discarded > 0 {
+        context.say(format_args!(
+            "lost       {losses_told} lost inputs told to the ledger, {losses_discarded} given up"
         ))?;
     }
     match unit {

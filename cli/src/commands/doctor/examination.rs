@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bitacora_api::ModeAnswer;
 use bitacora_client::ClientError;
 use bitacora_connect::{
-    Connection, HookProgram, LastEvent, PendingToken, ProgramFault, ServiceExamination, ServiceFault, Spool,
+    Connection, HookProgram, LastEvent, LossCounts, PendingToken, ProgramFault, ServiceExamination, ServiceFault, Spool,
     SpoolContents, examine_other_settings, examine_service, examine_settings, key_fingerprint, output_of,
     version_of,
 };
@@ -45,6 +45,7 @@ impl<'a> Examination<'a> {
         self.other_settings();
         self.program();
         self.spool();
+        self.losses();
         self.pending_token();
         self.watch();
         self.service()
@@ -181,6 +182,28 @@ impl<'a> Examination<'a> {
             }
             Err(error) => self.add("spool", error.to_string(), Some(format!("mend {}", folder.display()))),
         }
+    }
+
+    /// Tells of inputs that are kept nowhere, and of files that stand among their marks.
+    fn losses(&mut self) {
+        let Ok(token) = self.connection.token() else { return };
+        let folder = self.connection.state.join("lost").display().to_string();
+        let counts = match Spool::of(&self.connection.state, &token).losses_untold() {
+            Ok(LossCounts { untold: 0, foreign: 0 }) => return,
+            Ok(counts) => counts,
+            Err(error) => return self.add("lost", error.to_string(), Some(format!("mend {folder}"))),
+        };
+        let LossCounts { untold, foreign } = counts;
+        let remedies = [
+            (untold, "start the service; the next hook or `bitacora watch` tells the ledger".to_owned()),
+            (foreign, format!("remove the files of others from {folder}")),
+        ];
+        let remedies: Vec<_> =
+            remedies.into_iter().filter(|(count, _)| *count > 0).map(|(_, say)| say).collect();
+        let found = format!(
+            "{untold} lost inputs that the ledger was not told of, {foreign} files that no hook of this connection made"
+        );
+        self.add("lost", found, Some(remedies.join("; ")));
     }
 
     /// Says that an earlier `connect` was stopped before it had revoked or used its token.

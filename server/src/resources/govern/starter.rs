@@ -82,6 +82,7 @@ fn tool_answer(tool: StarterTool) -> Result<StarterToolAnswer, Problem> {
 )]
 pub(crate) async fn upgrade(mut act: Act) -> Result<Response, Problem> {
     let starter = shipped()?;
+    let _nothing = act.read_if_any(|_| Ok(())).await?;
     let _one_at_a_time = act.turn().await;
     let upgrade = act.governance().read(Upgrade::of)?;
     let events = upgrade.events(starter, &act)?;

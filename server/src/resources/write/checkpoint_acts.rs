@@ -98,6 +98,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
         reason: None,
     };
     let id = id.map(RequestId::new).transpose().map_err(|error| bad("id", &error))?;
+    let _nothing = act.read_if_any(|_| Ok(())).await?;
     if let Some(told) = told_before::<CheckpointDeleted>(&act.api, &act.ledger, &thread, id.as_ref()).await? {
         return Ok(told);
     }
