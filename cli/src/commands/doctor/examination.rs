@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use bitacora_api::ModeAnswer;
 use bitacora_client::ClientError;
 use bitacora_connect::{
-    Connection, HookProgram, LastEvent, LossCounts, PendingToken, ProgramFault, ServiceExamination, ServiceFault, Spool,
-    SpoolContents, examine_other_settings, examine_service, examine_settings, key_fingerprint, output_of,
-    version_of,
+    Connection, HookProgram, LastEvent, LossCounts, PendingToken, ProgramFault, ServiceExamination,
+    ServiceFault, Spool, SpoolContents, examine_other_settings, examine_service, examine_settings,
+    key_fingerprint, output_of, version_of,
 };
 use bitacora_harness::{Dialect, SettingsDifference};
 use bitacora_watch::{STALE_AFTER, read_status};
