@@ -123,7 +123,7 @@ pub(crate) async fn delete(mut act: Act) -> Result<Response, Problem> {
     }
     act.caller.still_holds(&act.api.authenticator)?;
     let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
-    let event = ThreadEvent::of(&act, &thread, id, about, &data)?;
+    let event = ThreadEvent::of(&act, &thread, id.as_ref(), about, &data)?;
     event.must_count(&act.ledger, &thread)?;
     event.record(act, None).await
 }
@@ -161,7 +161,7 @@ async fn copy(mut act: Act, thread: Name) -> Result<Response, Problem> {
     }
     act.caller.still_holds(&act.api.authenticator)?;
     let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
-    let event = ThreadEvent::of(&act, to, id, about, &data)?;
+    let event = ThreadEvent::of(&act, to, id.as_ref(), about, &data)?;
     event.must_count(&act.ledger, to)?;
     event.record(act, None).await
 }
@@ -265,7 +265,7 @@ impl ThreadEvent {
     pub(super) fn of<T: EventData>(
         act: &Act,
         thread: &str,
-        id: Option<RequestId>,
+        id: Option<&RequestId>,
         about: CallContext,
         data: &T,
     ) -> Result<Self, Problem> {
@@ -274,8 +274,8 @@ impl ThreadEvent {
             return Err(Problem::new(Code::RequestTooLarge, "what is said of the checkpoint is too large"));
         }
         Ok(Self {
-            id: id.as_ref().map_or_else(|| act_id(&act.ledger), event_id),
-            request: id_of(id.as_ref()),
+            id: id.map_or_else(|| act_id(&act.ledger), event_id),
+            request: id_of(id),
             kind: T::KIND,
             stream: stream_of(thread),
             actor: act.caller.caller().to_owned(),

@@ -221,7 +221,7 @@ pub(super) async fn fork(mut act: Act, thread: Name) -> Result<Response, Problem
     let about = CallContext { agent: agent_of(&act, None)?, ..CallContext::default() };
     must_have_room(&act.ledger, &thread, 0)?;
     act.caller.still_holds(&act.api.authenticator)?;
-    let draft = ThreadEvent::of(&act, &thread, request, about, &data)?;
+    let draft = ThreadEvent::of(&act, &thread, request.as_ref(), about, &data)?;
     draft.must_count(&act.ledger, &thread)?;
     draft.record(act, Some(true)).await
 }
@@ -392,7 +392,7 @@ async fn record<T: CheckpointEvent + Send + 'static>(
     }
     let about = CallContext { agent: agent_of(&act, agent.as_deref())?, session, run, call: None };
     let (thread, _, _) = data.key();
-    let draft = ThreadEvent::of(&act, thread, id, about, &data)?;
+    let draft = ThreadEvent::of(&act, thread, id.as_ref(), about, &data)?;
     act.caller.still_holds(&act.api.authenticator)?;
     let (api, ledger, request) = (Arc::clone(&act.api), act.ledger.clone(), draft.request.clone());
     let sent = api.read(move || {
