@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ConnectionError;
 use crate::limits::MAX_CONNECTION_BYTES;
+use crate::remnants::{OWN_MARK, place_beside};
 
 /// The version of the file's form that is written.
 const FORM: u32 = 2;
@@ -163,11 +164,7 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// The file cannot be written; it is as it was.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", hex::encode(random)));
-    let beside = path.with_file_name(name);
+    let beside = place_beside(path, OWN_MARK)?;
     let written =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
             file.write_all(bytes)?;

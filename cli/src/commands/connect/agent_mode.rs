@@ -32,6 +32,11 @@ impl AgentMode {
         context.send(&Method::PUT, "mode", Some(&request)).map(|_| ())
     }
 
+    /// Returns `true` if verdicts were enforced.
+    pub(super) fn is_enforce(&self) -> bool {
+        self.before == "enforce"
+    }
+
     /// Sets the mode that was there before.
     pub(super) fn restore(&self, context: &mut CommandContext) -> Result<(), CommandError> {
         self.set(&self.before, context)

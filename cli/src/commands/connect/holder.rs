@@ -1,7 +1,7 @@
 //! The token of a connection: the one before while it is taken, else a new one.
 //!
-//! A new token's holder is noted beside the connection before it is made. So a connect that is killed leaves a note, and the next
-//! one revokes the token.
+//! A new token's holder is noted beside the connection before it is made, and so is the one that it replaces. So a connect that is
+//! killed leaves notes, and the next one revokes what no connection has.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Holder {
         answer_key: &str,
         context: &mut CommandContext,
     ) -> Result<Self, CommandError> {
-        revoke_pending(earlier, &target.file, answer_key, context)?;
+        revoke_pending(earlier, &target.file, Some(answer_key), context)?;
         let of_agent = earlier.filter(|earlier| is_same(earlier, agent, answer_key));
         if let Some(earlier) = of_agent
             && Connection::load(&target.file).is_ok()
@@ -53,8 +53,12 @@ impl Holder {
         }
         let token = generate_token().map_err(ConnectFailure::Random)?;
         let principal = new_principal()?;
-        let pending = PendingToken { principal: principal.clone(), answer_key: answer_key.to_owned() };
+        let pending = pending(&principal, answer_key, context);
         pending.note(&target.file).map_err(ConnectFailure::from)?;
+        if let Some(earlier) = earlier {
+            // It stays noted until it is revoked: this connect may be killed before that.
+            PendingToken::of_connection(earlier).note(&target.file).map_err(ConnectFailure::from)?;
+        }
         let name = format!("hooks of {}", target.name);
         let holder = NewHolder { role: Role::Agent, name: Some(&name), agent: Some(agent), expires: None };
         let made = Self { token: token.reveal().to_owned(), principal, is_new: true };
@@ -64,8 +68,9 @@ impl Holder {
                 // It may have been made all the same. The note stays until it is known to be gone.
                 match revoke(&context.global, &made.principal, Some("connect failed")) {
                     Err(error) if !is_no_holder(&error) => {}
-                    _ => PendingToken::forget(&target.file).map_err(ConnectFailure::from)?,
+                    _ => pending.forget(&target.file).map_err(ConnectFailure::from)?,
                 }
+                forget_connected(earlier, &target.file)?;
                 Err(cause)
             }
         }
@@ -80,6 +85,8 @@ impl Holder {
     pub(super) fn take_back(
         &self,
         cause: CommandError,
+        earlier: Option<&Connection>,
+        credentials: &Credentials,
         file: &Path,
         context: &CommandContext,
     ) -> CommandError {
@@ -90,9 +97,9 @@ impl Holder {
             // The note stays, and the next connect revokes it.
             Err(left) if !is_no_holder(&left) => half_way(cause, Err(left)),
             _ => {
-                let forgotten =
-                    PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into());
-                half_way(cause, forgotten)
+                let pending = pending(&self.principal, &credentials.answer_key, context);
+                let forgotten = pending.forget(file).map_err(|error| ConnectFailure::from(error).into());
+                half_way(cause, forgotten.and_then(|()| forget_connected(earlier, file)))
             }
         }
     }
@@ -119,7 +126,13 @@ impl Holder {
                     Err(error) => said.push(format!("spool      not handed over: {error}")),
                 }
             }
-            match revoke_holder(earlier, "connected again", context) {
+            let revoked = revoke_holder(earlier, "connected again", context);
+            if revoked.is_ok()
+                && let Err(error) = PendingToken::of_connection(earlier).forget(file)
+            {
+                said.push(format!("token      {error}"));
+            }
+            match revoked {
                 Ok(Some(position)) => {
                     said.push(format!("token      the one before was revoked at position {position}"));
                 }
@@ -127,7 +140,7 @@ impl Holder {
                 Err(error) => said.push(format!("token      the one before was not revoked: {error}")),
             }
         }
-        if let Err(error) = PendingToken::forget(file) {
+        if let Err(error) = PendingToken::of_connection(connection).forget(file) {
             said.push(format!("token      {error}"));
         }
         said
@@ -143,23 +156,47 @@ fn hand_over(earlier: &Connection, connection: &Connection) -> Result<usize, Con
     Ok(Spool::of(&earlier.state, &before).hand_over(&Spool::of(&connection.state, &now))?)
 }
 
-/// Revokes the token of a connect that did not come to its end.
-fn revoke_pending(
-    earlier: Option<&Connection>,
+/// Returns the note of a token that is made in the ledger that is asked.
+fn pending(principal: &str, answer_key: &str, context: &CommandContext) -> PendingToken {
+    let url = match context.global.place() {
+        LedgerLocation::Service(url) => url.to_string(),
+        LedgerLocation::Folder(_) => String::new(),
+    };
+    PendingToken {
+        principal: principal.to_owned(),
+        answer_key: answer_key.to_owned(),
+        url,
+        ledger: context.global.ledger.to_string(),
+    }
+}
+
+/// Removes the note of a token that stays in use.
+fn forget_connected(earlier: Option<&Connection>, file: &Path) -> Result<(), CommandError> {
+    let forgotten = earlier.map_or(Ok(()), |earlier| PendingToken::of_connection(earlier).forget(file));
+    Ok(forgotten.map_err(ConnectFailure::from)?)
+}
+
+/// Revokes noted tokens that no connection has. Those of another ledger stay noted: the service that is asked cannot revoke them.
+pub(super) fn revoke_pending(
+    connected: Option<&Connection>,
     file: &Path,
-    answer_key: &str,
+    answer_key: Option<&str>,
     context: &CommandContext,
 ) -> Result<(), CommandError> {
-    let Some(pending) = PendingToken::of(file) else { return Ok(()) };
-    let is_connected = earlier.is_some_and(|earlier| earlier.principal == pending.principal);
-    // That of another ledger is given up: the service that is asked cannot revoke it.
-    if !is_connected && pending.answer_key == answer_key {
-        match revoke(&context.global, &pending.principal, Some("connect did not end")) {
-            Err(error) if !is_no_holder(&error) => return Err(error),
-            _ => {}
+    for pending in PendingToken::all_of(file) {
+        let is_connected = connected.is_some_and(|connected| connected.principal == pending.principal);
+        if !is_connected {
+            if Some(pending.answer_key.as_str()) != answer_key {
+                continue;
+            }
+            match revoke(&context.global, &pending.principal, Some("connect or disconnect did not end")) {
+                Err(error) if !is_no_holder(&error) => return Err(error),
+                _ => {}
+            }
         }
+        pending.forget(file).map_err(ConnectFailure::from)?;
     }
-    Ok(PendingToken::forget(file).map_err(ConnectFailure::from)?)
+    Ok(())
 }
 
 /// Asks the ledger with an agent's token: whether it is taken.
