@@ -1,5 +1,6 @@
 //! The record of a connection: the service, the token, and the settings that were changed.
 
+use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -117,6 +118,15 @@ impl Connection {
             return None;
         }
         self.settings.parent()?.parent()
+    }
+
+    /// Returns the home folder, and the folder whose settings a harness reads beside those of this connection: its project, or the
+    /// working folder.
+    #[must_use]
+    pub fn read_places(&self) -> (PathBuf, PathBuf) {
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let folder = self.project().map(Path::to_owned).or_else(|| env::current_dir().ok());
+        (home, folder.unwrap_or_default())
     }
 
     /// Returns the service's address.

@@ -53,7 +53,8 @@ pub fn settings_obstacles(
     home: &Path,
     folder: &Path,
 ) -> Result<Vec<String>, SettingsObstacle> {
-    let mut others = examine_other_settings(connection, dialect, home, folder).into_iter();
+    let strict = Connection { enforce: true, ..connection.clone() };
+    let mut others = examine_other_settings(&strict, dialect, home, folder).into_iter();
     if connection.enforce {
         return others.next().map_or(Ok(Vec::new()), |other| Err(SettingsObstacle(other)));
     }

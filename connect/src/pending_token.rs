@@ -74,14 +74,14 @@ impl PendingToken {
         notes_in(places.connections())
     }
 
-    /// Removes the note.
+    /// Removes the note of a holder.
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn forget(&self, file: &Path) -> Result<(), ConnectionError> {
+    pub fn forget(file: &Path, principal: &str) -> Result<(), ConnectionError> {
         let earlier = file.with_extension(EXTENSION);
-        let is_earlier = read(&earlier).is_some_and(|note| note.principal == self.principal);
-        for path in [Some(self.path(file)), is_earlier.then_some(earlier)].into_iter().flatten() {
+        let is_earlier = read(&earlier).is_some_and(|note| note.principal == principal);
+        for path in [Some(path_of(file, principal)), is_earlier.then_some(earlier)].into_iter().flatten() {
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(ConnectionError::File { path, source });
@@ -103,10 +103,14 @@ impl PendingToken {
     /// Returns the note's file. A connection may have several notes, one for each holder.
     #[must_use]
     pub fn path(&self, file: &Path) -> PathBuf {
-        let digest = blake3::hash(self.principal.as_bytes()).to_hex();
-        let digits: String = digest.chars().take(HOLDER_DIGITS).collect();
-        file.with_extension(format!("{digits}.{EXTENSION}"))
+        path_of(file, &self.principal)
     }
+}
+
+fn path_of(file: &Path, principal: &str) -> PathBuf {
+    let digest = blake3::hash(principal.as_bytes()).to_hex();
+    let digits: String = digest.chars().take(HOLDER_DIGITS).collect();
+    file.with_extension(format!("{digits}.{EXTENSION}"))
 }
 
 fn notes_in(folder: &Path) -> Vec<(PathBuf, PendingToken)> {

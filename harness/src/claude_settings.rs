@@ -5,7 +5,8 @@
 
 use crate::claude_variables::VARIABLES;
 use crate::setting_kind::SettingKind::{
-    AnyObject, Bool, Either, False, List, Map, Named, Number, Object, Share, Text, TextFrom, WholeFrom, Word,
+    AnyObject, Bool, Either, False, FullText, List, Map, Named, Number, Object, Share, Text, TextFrom,
+    WholeFrom, Word,
 };
 use crate::setting_kind::{SettingKind, SettingMember};
 
@@ -164,7 +165,6 @@ const MARKETPLACE_SOURCE: SettingKind = Either(&[
         may("path", Text),
     ]),
     Object(&[must("source", Word(&["url"])), must("url", TextFrom(WEB))]),
-    Object(&[must("source", Word(&["npm"])), must("package", Text)]),
     Object(&[must("source", Word(&["file", "directory"])), must("path", Text)]),
 ]);
 
@@ -194,10 +194,8 @@ const SANDBOX: SettingKind = Object(&[
     may("network", SANDBOX_NETWORK),
     may("ripgrep", Object(&[must("command", Text), may("args", TEXTS)])),
 ]);
-const SANDBOX_CREDENTIALS: SettingKind = Object(&[
-    may("envVars", List(&Object(&[must("name", Text), must("mode", Word(&["deny"]))]))),
-    may("files", List(&Object(&[must("path", Text), must("mode", Word(&["deny"]))]))),
-]);
+const SANDBOX_CREDENTIALS: SettingKind =
+    Object(&[may("files", List(&Object(&[must("path", FullText), must("mode", Word(&["deny"]))])))]);
 const SANDBOX_FILES: SettingKind = Object(&[
     may("allowManagedReadPathsOnly", Bool),
     may("allowRead", TEXTS),
@@ -285,7 +283,7 @@ const HOOK: SettingKind = Either(&[
         may("asyncRewake", Bool),
         may("if", Text),
         may("once", Bool),
-        may("rewakeMessage", Text),
+        may("rewakeMessage", FullText),
         may("shell", Word(&["bash", "powershell"])),
         may("statusMessage", Text),
         may("timeout", WholeFrom(1)),

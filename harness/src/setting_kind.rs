@@ -33,6 +33,8 @@ pub(crate) enum SettingKind {
     /// `false` alone: `true` switches something off.
     False,
     Text,
+    /// A text that is not empty.
+    FullText,
     /// One of these texts.
     Word(&'static [&'static str]),
     /// A text with one of these beginnings.
@@ -126,6 +128,7 @@ impl SettingKind {
             Self::Bool => value.is_boolean(),
             Self::False => *value == Value::Bool(false),
             Self::Text => value.is_string(),
+            Self::FullText => value.as_str().is_some_and(|text| !text.is_empty()),
             Self::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::TextFrom(beginnings) => value
                 .as_str()
@@ -143,6 +146,7 @@ impl SettingKind {
             Self::Bool => "`true` or `false`".to_owned(),
             Self::False => "`false`".to_owned(),
             Self::Text => "a text".to_owned(),
+            Self::FullText => "a text that is not empty".to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::TextFrom(beginnings) => format!("a text that begins with {}", beginnings.join(" or ")),
             Self::WholeFrom(least) => format!("a whole number from {least}"),

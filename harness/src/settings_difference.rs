@@ -84,7 +84,7 @@ impl Dialect {
         let found = read_strictly(self, settings)?;
         let mut switches = switches(self, &found);
         if switches.is_empty() && enforce {
-            // A value of another kind has its whole file ignored, and so every switch in it.
+            // A value of another kind has its own file ignored, or is left out.
             let members = unlisted(self, &found).into_iter().filter(|member| member.expected.is_none());
             switches.extend(members.map(SettingsDifference::Unlisted));
         }

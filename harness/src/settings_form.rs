@@ -41,7 +41,7 @@ const HOOK_MEMBERS: [(&str, SettingKind); 15] = [
     ("input", SettingKind::AnyObject),
     ("model", SettingKind::Text),
     ("once", SettingKind::Bool),
-    ("rewakeMessage", SettingKind::Text),
+    ("rewakeMessage", SettingKind::FullText),
     ("shell", SettingKind::Word(&["bash", "powershell"])),
     ("statusMessage", SettingKind::Text),
 ];

@@ -71,6 +71,8 @@ class ClaudeSettingsTests(unittest.TestCase):
         for number, sample in enumerate(samples):
             if os.geteuid() == 0 and sample.get("permissions", {}).get("defaultMode") == NOT_FOR_ROOT:
                 del sample["permissions"]["defaultMode"]
+            # With this Claude Code ends at once where the machine has no sandbox, and no call runs.
+            sample.get("sandbox", {}).pop("failIfUnavailable", None)
             if not self.runs_beside(sample):
                 alone = [name for name, value in sample.items() if not self.runs_beside({name: value})]
                 self.fail(f"sample {number}: no hook runs beside {alone or 'all of them'}")

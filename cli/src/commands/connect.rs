@@ -131,6 +131,10 @@ pub(crate) enum ConnectFailure {
     Conflict(#[from] ConflictError),
     #[error(transparent)]
     Obstacle(#[from] SettingsObstacle),
+    #[error(
+        "the token is none of an admin, so it makes no token for the agent; use the admin's, such as KEYRING.admin-token"
+    )]
+    NotAdmin,
     #[error("{0}; nobody knows whether it enforced: connect with --enforce or --observe")]
     Damaged(ConnectionError),
     #[error(transparent)]
@@ -149,6 +153,7 @@ impl CommandFailure for ConnectFailure {
     fn exit(&self) -> Exit {
         match self {
             Self::Wait | Self::Folder | Self::Damaged(_) => Exit::Usage,
+            Self::NotAdmin => Exit::Refused,
             Self::HalfWay { cause, .. } => cause.exit(),
             _ => Exit::Failed,
         }
@@ -196,13 +201,6 @@ impl Target {
     }
 }
 
-/// Returns the home folder, and the folder whose settings a harness reads beside those of a connection: its project, or this one.
-pub(crate) fn home_and_folder(connection: &Connection) -> (PathBuf, PathBuf) {
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let folder = connection.project().map(Path::to_owned).or_else(|| env::current_dir().ok());
-    (home, folder.unwrap_or_default())
-}
-
 /// Returns the service and the ledger that are asked without flags and variables.
 pub(crate) fn usual_place() -> (String, &'static str) {
     (format!("http://{DEFAULT_ADDRESS}"), DEFAULT_LEDGER)
@@ -228,7 +226,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     };
     let connection = connection(arguments, before.as_ref(), &target, url, context);
     refuse_conflict(&target.places, &connection).map_err(ConnectFailure::from)?;
-    let (home, folder) = home_and_folder(&connection);
+    let (home, folder) = connection.read_places();
     let warnings = settings_obstacles(&connection, target.dialect, &home, &folder);
     let warnings = warnings.map_err(ConnectFailure::from)?;
     let program =
@@ -244,10 +242,9 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     let earlier = prepared.earlier().cloned();
     let holder = Holder::of(earlier.as_ref(), &target, &mode.agent, &answer_key, context)?;
     let credentials = holder.credentials(answer_key);
-    let made = credentials.clone();
     let (installed, published) = match establish(prepared, credentials, &mode, new.1, arguments, context) {
         Ok(established) => established,
-        Err(cause) => return Err(holder.take_back(cause, earlier.as_ref(), &made, &target.file, context)),
+        Err(cause) => return Err(holder.take_back(cause, earlier.as_ref(), &target.file, context)),
     };
     let connection = installed.connection();
     let said = holder.settle(earlier.as_ref(), connection, &target.file, context);

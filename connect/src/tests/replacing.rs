@@ -70,11 +70,11 @@ fn a_connect_that_is_taken_back_leaves_settings_and_connection_as_they_were() {
 #[test]
 fn a_connection_that_others_may_read_is_replaced_and_its_earlier_bytes_are_kept() {
     let folder = tempdir().unwrap();
-    fs::write(folder.path().join("settings.json"), "{\"a\":1}").unwrap();
+    fs::write(folder.path().join("settings.json"), "{\"verbose\":true}").unwrap();
     let (_, file) = installed(&folder);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let (again, file) = installed(&folder);
-    assert_eq!(again.original.as_deref(), Some("{\"a\":1}"));
+    assert_eq!(again.original.as_deref(), Some("{\"verbose\":true}"));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -218,8 +218,8 @@ fn a_note_of_a_token_is_read_again_and_forgotten() {
         "bitacora --ledger other token revoke p-1"
     );
     for note in PendingToken::all_of(&file) {
-        note.forget(&file).unwrap();
-        note.forget(&file).unwrap();
+        PendingToken::forget(&file, &note.principal).unwrap();
+        PendingToken::forget(&file, &note.principal).unwrap();
     }
     assert_eq!(PendingToken::all_of(&file), []);
 }
@@ -278,7 +278,7 @@ fn settings_beside_the_connections_are_an_obstacle_to_enforcing_and_told_to_obse
         assert!(error.contains(word) && error.contains(&*file.to_string_lossy()), "{error}");
         new.enforce = false;
         let told = settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap();
-        assert_eq!(told.len(), usize::from(word != "zzz"), "{told:?}");
+        assert!(told.len() == 1 && told[0].contains(word), "{told:?}");
         fs::remove_file(file).unwrap();
     }
     fs::write(&new.settings, r#"{"zzz":true}"#).unwrap();

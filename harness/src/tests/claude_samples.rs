@@ -21,6 +21,7 @@ fn samples(kind: &SettingKind) -> Vec<Value> {
         SettingKind::Bool => vec![json!(false), json!(true)],
         SettingKind::False => vec![json!(false)],
         SettingKind::Text => TEXTS.map(Value::from).to_vec(),
+        SettingKind::FullText => vec![json!(TEXTS[0]), json!(TEXTS[2])],
         SettingKind::Word(words) => words.iter().map(|word| json!(word)).collect(),
         SettingKind::TextFrom(beginnings) => {
             beginnings.iter().map(|beginning| format!("{beginning}x").into()).collect()

@@ -86,6 +86,7 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         r#"{"statusLine":{"type":"x","command":"true"}}"#,
         r#"{"cleanupPeriodDays":-1}"#,
         r#"{"cleanupPeriodDays":0}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","rewakeMessage":""}]}]}}"#,
         r#"{"sandbox":{"enabled":"x"}}"#,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","shell":"zsh"}]}]}}"#,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","args":"x"}]}]}}"#,
@@ -106,7 +107,11 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
 }
 
 /// Each was seen to keep Claude Code from running the hooks, or is not known to let it.
-const UNLISTED: [(&str, &str); 12] = [
+const UNLISTED: [(&str, &str); 13] = [
+    (
+        r#"{"sandbox":{"credentials":{"files":[{"path":"","mode":"deny"}]}}}"#,
+        "sandbox.credentials.files[].path",
+    ),
     (r#"{"zzz":7}"#, "zzz"),
     (r#"{"language":7}"#, "language"),
     (r#"{"sandbox":{"zzz":true}}"#, "sandbox.zzz"),

@@ -9,7 +9,7 @@ use crate::ledger_access::context::CommandContext;
 /// The mode of an agent's calls before connecting.
 pub(super) struct AgentMode {
     pub(super) agent: String,
-    before: String,
+    pub(super) before: String,
 }
 
 impl AgentMode {
@@ -30,11 +30,6 @@ impl AgentMode {
         let scope = ModeScopeAnswer { tool: None, agent: Some(self.agent.clone()), role: None };
         let request = ModeRequest { mode: mode.to_owned(), scope: Some(scope), note: None };
         context.send(&Method::PUT, "mode", Some(&request)).map(|_| ())
-    }
-
-    /// Returns `true` if verdicts were enforced.
-    pub(super) fn is_enforce(&self) -> bool {
-        self.before == "enforce"
     }
 
     /// Sets the mode that was there before.

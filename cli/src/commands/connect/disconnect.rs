@@ -46,14 +46,13 @@ pub(crate) fn disconnect(
     let connection = Connection::load_to_replace(&target.file).map_err(ConnectFailure::from)?;
     let spooled = empty_spool(&connection, arguments.discard)?;
     // Whatever stops this from here on, the next connect, disconnect or doctor knows of the token.
-    let noted = PendingToken::of_connection(&connection);
-    noted.note(&target.file).map_err(ConnectFailure::from)?;
+    PendingToken::of_connection(&connection).note(&target.file).map_err(ConnectFailure::from)?;
     let done = uninstall(&connection, &target.file).map_err(ConnectFailure::from)?;
     // The settings are clean, whatever becomes of the unit and the token.
     let unit = remove_unit(&target);
     let revoked = revoke_holder(&connection, "disconnected", context);
     if revoked.is_ok() {
-        noted.forget(&target.file).map_err(ConnectFailure::from)?;
+        PendingToken::forget(&target.file, &connection.principal).map_err(ConnectFailure::from)?;
     }
     report(&connection, done, &spooled, unit, revoked, context)
 }
@@ -209,7 +208,7 @@ fn report(
         Err(error) => format!("token      not revoked: {error}"),
     })?;
     if let Ok(mode) = AgentMode::read(connection.agent.clone(), context)
-        && mode.is_enforce()
+        && mode.before == "enforce"
     {
         context.say(format_args!(
             "mode       the ledger goes on to enforce for the agent {0}; `bitacora mode observe --agent {0}` ends that",

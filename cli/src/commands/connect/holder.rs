@@ -13,7 +13,9 @@ use bitacora_vocabulary::Role;
 
 use super::disconnect::{empty_spool, revoke_holder};
 use super::{ConnectFailure, Target, half_way};
-use crate::commands::token::{NewHolder, TokenFailure, create_as, is_no_holder, new_principal, revoke};
+use crate::commands::token::{
+    NewHolder, TokenFailure, create_as, is_forbidden, is_no_holder, new_principal, revoke,
+};
 use crate::error::CommandError;
 use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
@@ -53,7 +55,12 @@ impl Holder {
         }
         let token = generate_token().map_err(ConnectFailure::Random)?;
         let principal = new_principal()?;
-        let pending = pending(&principal, answer_key, context);
+        let url = match context.global.place() {
+            LedgerLocation::Service(url) => url.to_string(),
+            LedgerLocation::Folder(_) => String::new(),
+        };
+        let (answer_key, ledger) = (answer_key.to_owned(), context.global.ledger.to_string());
+        let pending = PendingToken { principal: principal.clone(), answer_key, url, ledger };
         pending.note(&target.file).map_err(ConnectFailure::from)?;
         if let Some(earlier) = earlier {
             // It stays noted until it is revoked: this connect may be killed before that.
@@ -68,10 +75,10 @@ impl Holder {
                 // It may have been made all the same. The note stays until it is known to be gone.
                 match revoke(&context.global, &made.principal, Some("connect failed")) {
                     Err(error) if !is_no_holder(&error) => {}
-                    _ => pending.forget(&target.file).map_err(ConnectFailure::from)?,
+                    _ => PendingToken::forget(&target.file, &made.principal).map_err(ConnectFailure::from)?,
                 }
                 forget_connected(earlier, &target.file)?;
-                Err(cause)
+                Err(if is_forbidden(&cause) { ConnectFailure::NotAdmin.into() } else { cause })
             }
         }
     }
@@ -86,7 +93,6 @@ impl Holder {
         &self,
         cause: CommandError,
         earlier: Option<&Connection>,
-        credentials: &Credentials,
         file: &Path,
         context: &CommandContext,
     ) -> CommandError {
@@ -97,8 +103,8 @@ impl Holder {
             // The note stays, and the next connect revokes it.
             Err(left) if !is_no_holder(&left) => half_way(cause, Err(left)),
             _ => {
-                let pending = pending(&self.principal, &credentials.answer_key, context);
-                let forgotten = pending.forget(file).map_err(|error| ConnectFailure::from(error).into());
+                let forgotten = PendingToken::forget(file, &self.principal);
+                let forgotten = forgotten.map_err(|error| ConnectFailure::from(error).into());
                 half_way(cause, forgotten.and_then(|()| forget_connected(earlier, file)))
             }
         }
@@ -128,7 +134,7 @@ impl Holder {
             }
             let revoked = revoke_holder(earlier, "connected again", context);
             if revoked.is_ok()
-                && let Err(error) = PendingToken::of_connection(earlier).forget(file)
+                && let Err(error) = PendingToken::forget(file, &earlier.principal)
             {
                 said.push(format!("token      {error}"));
             }
@@ -140,7 +146,7 @@ impl Holder {
                 Err(error) => said.push(format!("token      the one before was not revoked: {error}")),
             }
         }
-        if let Err(error) = PendingToken::of_connection(connection).forget(file) {
+        if let Err(error) = PendingToken::forget(file, &connection.principal) {
             said.push(format!("token      {error}"));
         }
         said
@@ -156,23 +162,9 @@ fn hand_over(earlier: &Connection, connection: &Connection) -> Result<usize, Con
     Ok(Spool::of(&earlier.state, &before).hand_over(&Spool::of(&connection.state, &now))?)
 }
 
-/// Returns the note of a token that is made in the ledger that is asked.
-fn pending(principal: &str, answer_key: &str, context: &CommandContext) -> PendingToken {
-    let url = match context.global.place() {
-        LedgerLocation::Service(url) => url.to_string(),
-        LedgerLocation::Folder(_) => String::new(),
-    };
-    PendingToken {
-        principal: principal.to_owned(),
-        answer_key: answer_key.to_owned(),
-        url,
-        ledger: context.global.ledger.to_string(),
-    }
-}
-
 /// Removes the note of a token that stays in use.
 fn forget_connected(earlier: Option<&Connection>, file: &Path) -> Result<(), CommandError> {
-    let forgotten = earlier.map_or(Ok(()), |earlier| PendingToken::of_connection(earlier).forget(file));
+    let forgotten = earlier.map_or(Ok(()), |earlier| PendingToken::forget(file, &earlier.principal));
     Ok(forgotten.map_err(ConnectFailure::from)?)
 }
 
@@ -194,7 +186,7 @@ pub(super) fn revoke_pending(
                 _ => {}
             }
         }
-        pending.forget(file).map_err(ConnectFailure::from)?;
+        PendingToken::forget(file, &pending.principal).map_err(ConnectFailure::from)?;
     }
     Ok(())
 }

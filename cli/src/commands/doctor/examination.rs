@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Finding;
-use crate::commands::connect::{Target, home_and_folder, usual_place};
+use crate::commands::connect::{Target, usual_place};
 use crate::error::CommandError;
 use crate::ledger_access::access::event_loop;
 use crate::terminal::table::to_the_second;
@@ -124,7 +124,8 @@ impl<'a> Examination<'a> {
 
     /// Looks for settings beside the connection's that keep its hooks from running.
     fn other_settings(&mut self) {
-        let (home, folder) = home_and_folder(self.connection);
+        let (home, folder) = self.connection.read_places();
+        let mut told = Vec::new();
         for other in examine_other_settings(self.connection, self.target.dialect, &home, &folder) {
             let place = other.path.display().to_string();
             match other.found {
@@ -134,11 +135,12 @@ impl<'a> Examination<'a> {
                 }
                 Err(error) => self.add("settings", error.to_string(), Some(format!("mend {place}"))),
             }
+            told.push(place);
         }
-        if !self.connection.enforce {
-            let place = self.connection.settings.display().to_string();
-            let warnings = settings_obstacles(self.connection, self.target.dialect, &home, &folder);
-            for warning in warnings.unwrap_or_default().iter().filter(|warning| warning.starts_with(&place)) {
+        let warnings = settings_obstacles(self.connection, self.target.dialect, &home, &folder);
+        // To enforce there are none beside the faults.
+        for warning in warnings.unwrap_or_default() {
+            if !told.iter().any(|place| warning.starts_with(place)) {
                 self.add("settings", format!("warning: {warning}"), None);
             }
         }
