@@ -59,14 +59,19 @@ impl Connection {
         command
     }
 
-    fn program_of(&self, (url, ledger): (&str, &str)) -> String {
-        let mut command = "bitacora".to_owned();
-        if self.url != url {
-            command.push_str(&format!(" --url {}", quoted_word(&self.url)));
-        }
-        if self.ledger != ledger {
-            command.push_str(&format!(" --ledger {}", quoted_word(&self.ledger)));
-        }
-        command
+    fn program_of(&self, usual: (&str, &str)) -> String {
+        program_of((&self.url, &self.ledger), usual)
     }
+}
+
+/// Returns the program with the flags by which it asks a service for a ledger.
+pub(crate) fn program_of((url, ledger): (&str, &str), usual: (&str, &str)) -> String {
+    let mut command = "bitacora".to_owned();
+    if url != usual.0 {
+        command.push_str(&format!(" --url {}", quoted_word(url)));
+    }
+    if ledger != usual.1 {
+        command.push_str(&format!(" --ledger {}", quoted_word(ledger)));
+    }
+    command
 }

@@ -1,5 +1,6 @@
 //! The record of a connection: the service, the token, and the settings that were changed.
 
+use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ConnectionError;
 use crate::limits::MAX_CONNECTION_BYTES;
+use crate::remnants::{OWN_MARK, place_beside};
 
 /// The version of the file's form that is written.
 const FORM: u32 = 2;
@@ -118,6 +120,15 @@ impl Connection {
         self.settings.parent()?.parent()
     }
 
+    /// Returns the home folder, and the folder whose settings a harness reads beside those of this connection: its project, or the
+    /// working folder.
+    #[must_use]
+    pub fn read_places(&self) -> (PathBuf, PathBuf) {
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let folder = self.project().map(Path::to_owned).or_else(|| env::current_dir().ok());
+        (home, folder.unwrap_or_default())
+    }
+
     /// Returns the service's address.
     ///
     /// # Errors
@@ -163,11 +174,7 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// The file cannot be written; it is as it was.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", hex::encode(random)));
-    let beside = path.with_file_name(name);
+    let beside = place_beside(path, OWN_MARK)?;
     let written =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
             file.write_all(bytes)?;

@@ -1,5 +1,7 @@
 //! The examination of a connection's settings: whether the harness runs the hooks that `connect` would write today.
 
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use bitacora_harness::{Dialect, SettingsDifference};
@@ -10,8 +12,10 @@ use crate::settings_file::{SettingsFileError, SettingsScope, read_settings, sett
 
 /// Settings of whoever governs the machine, which are stronger than the user's.
 const MANAGED_CLAUDE: &str = "/etc/claude-code/managed-settings.json";
+/// Parts of them.
+const MANAGED_CLAUDE_PARTS: &str = "/etc/claude-code/managed-settings.d";
 /// The same of Gemini CLI.
-const MANAGED_GEMINI: &str = "/etc/gemini-cli/settings.json";
+const MANAGED_GEMINI: [&str; 2] = ["/etc/gemini-cli/settings.json", "/etc/gemini-cli/system-defaults.json"];
 
 /// Settings beside the connection's that a harness reads too.
 #[derive(Debug)]
@@ -20,6 +24,46 @@ pub struct OtherSettings {
     pub path: PathBuf,
     /// The members that switch hooks off, or the reason why nobody can tell.
     pub found: Result<Vec<SettingsDifference>, SettingsFileError>,
+}
+
+impl fmt::Display for OtherSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.found {
+            Ok(differences) => {
+                let words: Vec<_> = differences.iter().map(ToString::to_string).collect();
+                write!(f, "{}: {}", self.path.display(), words.join(", "))
+            }
+            Err(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Settings beside the connection's with which its hooks may not run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; the harness reads this file too, so mend it, or connect with --observe; nothing was changed")]
+pub struct SettingsObstacle(OtherSettings);
+
+/// Returns what may keep the hooks of a connection from running in a folder. Nothing is changed, and an enforced connection has none.
+///
+/// # Errors
+/// The connection enforces, and other settings may keep its hooks from running.
+pub fn settings_obstacles(
+    connection: &Connection,
+    dialect: Dialect,
+    home: &Path,
+    folder: &Path,
+) -> Result<Vec<String>, SettingsObstacle> {
+    let strict = Connection { enforce: true, ..connection.clone() };
+    let mut others = examine_other_settings(&strict, dialect, home, folder).into_iter();
+    if connection.enforce {
+        return others.next().map_or(Ok(Vec::new()), |other| Err(SettingsObstacle(other)));
+    }
+    let place = connection.settings.display();
+    // Settings that cannot be read are told by those who write or compare them.
+    let text = read_settings(&connection.settings).ok().flatten().unwrap_or_default();
+    let members = dialect.unlisted(&text).unwrap_or_default();
+    let own = members.into_iter().map(|member| format!("{place}: {member}"));
+    Ok(own.chain(others.map(|other| other.to_string())).collect())
 }
 
 /// Compares a connection's settings with the entries that `connect` would write with this program.
@@ -54,9 +98,12 @@ pub fn examine_other_settings(
     let files = match dialect {
         Dialect::Claude => {
             let shared = project.with_file_name("settings.json");
-            vec![PathBuf::from(MANAGED_CLAUDE), user, shared, project]
+            let mut files = vec![PathBuf::from(MANAGED_CLAUDE)];
+            files.extend(parts(Path::new(MANAGED_CLAUDE_PARTS)));
+            files.extend([user, shared, project]);
+            files
         }
-        Dialect::Gemini => vec![PathBuf::from(MANAGED_GEMINI), user, project],
+        Dialect::Gemini => MANAGED_GEMINI.into_iter().map(PathBuf::from).chain([user, project]).collect(),
         Dialect::Codex | Dialect::Cursor => Vec::new(),
     };
     let mut others: Vec<OtherSettings> = Vec::new();
@@ -67,7 +114,7 @@ pub fn examine_other_settings(
         let found = match read_settings(&path) {
             Ok(None) => continue,
             Ok(Some(text)) => dialect
-                .switched_off(&text)
+                .switched_off(&text, connection.enforce)
                 .map_err(|source| SettingsFileError::Settings { path: path.clone(), source }),
             Err(error) => Err(error),
         };
@@ -76,4 +123,10 @@ pub fn examine_other_settings(
         }
     }
     others
+}
+
+/// Returns the files of a folder whose names end in `.json`. Where there is no folder, there are none.
+fn parts(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "json")).collect()
 }

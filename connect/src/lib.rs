@@ -19,6 +19,7 @@ mod losses;
 mod pending_token;
 mod places;
 mod program_version;
+mod remnants;
 mod service_examination;
 mod settings_file;
 mod spool;
@@ -31,7 +32,9 @@ pub use command_line::USUAL_WAIT_S;
 pub use conflict::{ConflictError, refuse_conflict};
 pub use connection::{Connection, make_private_folder, write_private};
 pub use error::{ConnectionError, HookFailure, SpoolError};
-pub use examination::{OtherSettings, examine_other_settings, examine_settings};
+pub use examination::{
+    OtherSettings, SettingsObstacle, examine_other_settings, examine_settings, settings_obstacles,
+};
 pub use hook::{
     Delivered, DeliveryPlace, HookArguments, HookExit, deliver_before, deliver_spooled, is_final, run_hook,
 };

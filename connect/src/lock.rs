@@ -9,6 +9,7 @@ use crate::connection::make_private_folder;
 use crate::error::ConnectionError;
 use crate::limits::{LOCK_PATIENCE, LOCK_POLL};
 use crate::places::Places;
+use crate::remnants::remove_remnants_in;
 
 /// The name of the lock's file, which is no connection's.
 const NAME: &str = ".lock";
@@ -20,7 +21,7 @@ pub struct ConnectLock {
 }
 
 impl ConnectLock {
-    /// Takes the lock, and waits for it where another process has it.
+    /// Takes the lock, and waits for it where another process has it. What a killed process left in the folder is removed.
     ///
     /// # Errors
     /// The folder of connections cannot be written, or another process keeps the lock.
@@ -39,6 +40,7 @@ impl ConnectLock {
             }
             thread::sleep(LOCK_POLL);
         }
+        remove_remnants_in(folder);
         Ok(Self { _file: file })
     }
 }

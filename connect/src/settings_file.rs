@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use bitacora_harness::{Dialect, SettingsError};
 
 use crate::limits::MAX_SETTINGS_BYTES;
+use crate::remnants::{MARK_AMONG_OTHERS, place_beside, remove_remnants_of};
 
 /// The permissions of a settings file that is made.
 const NEW_FILE_MODE: u32 = 0o644;
@@ -56,6 +57,12 @@ pub enum SettingsFileError {
     #[error("{}: found a read-only file; make it writable, or connect with the other scope", path.display())]
     ReadOnly {
         /// The file.
+        path: PathBuf,
+    },
+    /// The file is a link to one that is not there.
+    #[error("{}: found a link to a file that is not there; make that file, or remove the link", path.display())]
+    DanglingLink {
+        /// The link.
         path: PathBuf,
     },
     /// The file is no file, or too large for settings.
@@ -132,11 +139,8 @@ impl StagedSettings {
     pub(crate) fn beside(path: &Path, text: &str) -> Result<Self, SettingsFileError> {
         let failed = |source| SettingsFileError::File { path: path.to_owned(), source };
         let (target, mode) = target_of(path)?;
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".new-{}", hex::encode(random)));
-        let beside = target.with_file_name(name);
+        remove_remnants_of(&target);
+        let beside = place_beside(&target, MARK_AMONG_OTHERS).map_err(failed)?;
         let folder = target.parent().filter(|folder| !folder.exists()).map(Path::to_owned);
         let staged = Self { path: path.to_owned(), target, beside, made_folder: folder, is_placed: false };
         if let Some(folder) = &staged.made_folder {
@@ -182,7 +186,12 @@ fn target_of(path: &Path) -> Result<(PathBuf, u32), SettingsFileError> {
     let failed = |source| SettingsFileError::File { path: path.to_owned(), source };
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if path.is_symlink() {
+                return Err(SettingsFileError::DanglingLink { path: path.to_owned() });
+            }
+            path.to_owned()
+        }
         Err(error) => return Err(failed(error)),
     };
     let mode = match fs::metadata(&target) {

@@ -140,7 +140,7 @@ fn installed(folder: &TempDir) -> (Connection, std::path::PathBuf) {
 
 #[test]
 fn connecting_twice_and_disconnecting_leaves_every_byte_as_it_was() {
-    for before in [None, Some("{\n\t\"a\": 1\n}"), Some("{\"hooks\": {}}\r\n"), Some("")] {
+    for before in [None, Some("{\n\t\"language\": \"x\"\n}"), Some("{\"hooks\": {}}\r\n"), Some("")] {
         let folder = tempdir().unwrap();
         let settings = folder.path().join("settings.json");
         if let Some(before) = before {

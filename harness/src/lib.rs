@@ -6,14 +6,18 @@
 
 mod answer;
 mod claude;
+mod claude_settings;
+mod claude_variables;
 mod codex;
 mod cursor;
 mod dialect;
 mod error;
 mod event;
 mod gemini;
+mod gemini_settings;
 mod limits;
 mod request;
+mod setting_kind;
 mod settings;
 mod settings_difference;
 mod settings_form;
@@ -27,5 +31,6 @@ pub use error::HookError;
 pub use event::{HookEvent, HookInput, Subagent, ToolCall, ToolEnd, ToolStatus};
 pub use limits::{MAX_CALL_BYTES, MAX_NAME_BYTES, MAX_REASON_BYTES};
 pub use request::{decide_request, outcome_request, pairing_digest};
+pub use setting_kind::UnlistedMember;
 pub use settings::{HookEntry, SettingsError, has_hooks, without_hooks};
 pub use settings_difference::SettingsDifference;

@@ -7,6 +7,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
 use crate::dialect::Dialect;
+use crate::setting_kind::UnlistedMember;
 use crate::settings_difference::SettingsDifference;
 use crate::settings_form::read_strictly;
 
@@ -34,8 +35,8 @@ pub enum SettingsError {
     #[error("found settings that are not JSON: {0}; mend the file first")]
     NotJson(String),
     /// A member is of another kind than the harness reads.
-    #[error("found `{0}` that is no {1}; mend the file first")]
-    OtherKind(String, &'static str),
+    #[error("found `{0}` that is not {1}; mend the file first")]
+    OtherKind(String, String),
     /// The harness's parser takes no comments.
     #[error("found a comment, with which {0} reads no hook of the file; remove it first")]
     Comment(&'static str),
@@ -57,6 +58,9 @@ pub enum SettingsError {
     /// The hooks would stand in the file, and not run.
     #[error("{0}; mend the file first")]
     Difference(SettingsDifference),
+    /// The harness may ignore the file, or its hooks, for a member.
+    #[error("found that {0}, so {1} may run no hook of the file; take it out, or connect with --observe")]
+    Unlisted(UnlistedMember, &'static str),
 }
 
 /// A hook of a harness, and whether it waits for a verdict.
@@ -140,6 +144,9 @@ impl Dialect {
         }
         let written = self.with_hooks_unchecked(settings, entry)?;
         match self.differences(&written, entry)?.into_iter().next() {
+            Some(SettingsDifference::Unlisted(member)) => {
+                Err(SettingsError::Unlisted(member, self.program()))
+            }
             Some(difference) => Err(SettingsError::Difference(difference)),
             None => Ok(written),
         }
@@ -159,15 +166,15 @@ impl Dialect {
         entry: &HookEntry,
     ) -> Result<String, SettingsError> {
         let root = parse(settings)?;
-        let object = root.object_value_or_create().ok_or_else(|| other_kind("the file", "object"))?;
+        let object = root.object_value_or_create().ok_or_else(|| other_kind("the file", "an object"))?;
         remove_entries(&object, &entry.marker);
         if self == Self::Cursor && object.get("version").is_none() {
             object.insert(0, "version", CstInputValue::Number("1".to_owned()));
         }
-        let hooks = object.object_value_or_create("hooks").ok_or_else(|| other_kind("hooks", "object"))?;
+        let hooks = object.object_value_or_create("hooks").ok_or_else(|| other_kind("hooks", "an object"))?;
         for hook in self.hooks() {
             let list =
-                hooks.array_value_or_create(hook.event).ok_or_else(|| other_kind(hook.event, "array"))?;
+                hooks.array_value_or_create(hook.event).ok_or_else(|| other_kind(hook.event, "an array"))?;
             list.append(self.entry_of(hook, entry));
         }
         Ok(root.to_string())
@@ -313,6 +320,6 @@ pub(crate) fn parse(settings: &str) -> Result<CstRootNode, SettingsError> {
     CstRootNode::parse(text, &options).map_err(|error| SettingsError::NotJson(error.to_string()))
 }
 
-pub(crate) fn other_kind(member: &str, kind: &'static str) -> SettingsError {
-    SettingsError::OtherKind(member.to_owned(), kind)
+pub(crate) fn other_kind(member: &str, kind: &str) -> SettingsError {
+    SettingsError::OtherKind(member.to_owned(), kind.to_owned())
 }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::claude_settings::CLAUDE_SETTINGS;
 use crate::dialect::Dialect;
+use crate::gemini_settings::GEMINI_SETTINGS;
+use crate::setting_kind::UnlistedMember;
 use crate::settings::{HookEntry, SettingsError, has_marker};
 use crate::settings_form::read_strictly;
 
@@ -19,6 +22,8 @@ pub enum SettingsDifference {
     Repeated(String),
     /// A member keeps hooks from running.
     SwitchedOff(String),
+    /// A member may keep hooks from running: nobody saw that it does not.
+    Unlisted(UnlistedMember),
 }
 
 impl fmt::Display for SettingsDifference {
@@ -28,6 +33,7 @@ impl fmt::Display for SettingsDifference {
             Self::Changed(event) => write!(f, "the hook for {event} was changed"),
             Self::Repeated(event) => write!(f, "more than one hook for {event}"),
             Self::SwitchedOff(member) => write!(f, "`{member}` switches hooks off"),
+            Self::Unlisted(member) => write!(f, "{member}"),
         }
     }
 }
@@ -51,6 +57,9 @@ impl Dialect {
         if is_disabled_by_name(self, &found, &entry.marker) {
             differences.push(SettingsDifference::SwitchedOff("hooksConfig.disabled".to_owned()));
         }
+        if differences.is_empty() && entry.enforce {
+            differences.extend(unlisted(self, &found).into_iter().map(SettingsDifference::Unlisted));
+        }
         for (event, entries) in &written {
             differences.extend(difference_of(event, hooks.get(event), entries, &entry.marker));
         }
@@ -62,12 +71,32 @@ impl Dialect {
         Ok(differences)
     }
 
-    /// Returns the members of settings that keep all hooks from running, wherever these are written.
+    /// Returns the members of settings that keep all hooks from running, wherever these are written; with `enforce` also those
+    /// that may.
     ///
     /// # Errors
     /// The harness may read these settings otherwise.
-    pub fn switched_off(self, settings: &str) -> Result<Vec<SettingsDifference>, SettingsError> {
-        Ok(switches(self, &read_strictly(self, settings)?))
+    pub fn switched_off(
+        self,
+        settings: &str,
+        enforce: bool,
+    ) -> Result<Vec<SettingsDifference>, SettingsError> {
+        let found = read_strictly(self, settings)?;
+        let mut switches = switches(self, &found);
+        if switches.is_empty() && enforce {
+            // A value of another kind has its own file ignored, or is left out.
+            let members = unlisted(self, &found).into_iter().filter(|member| member.expected.is_none());
+            switches.extend(members.map(SettingsDifference::Unlisted));
+        }
+        Ok(switches)
+    }
+
+    /// Returns the members of settings that are not known to let hooks run.
+    ///
+    /// # Errors
+    /// The harness may read these settings otherwise.
+    pub fn unlisted(self, settings: &str) -> Result<Vec<UnlistedMember>, SettingsError> {
+        Ok(unlisted(self, &read_strictly(self, settings)?))
     }
 
     /// Returns the hooks of an entry, by event.
@@ -81,8 +110,22 @@ impl Dialect {
     }
 }
 
-/// Variables with which Claude Code runs no hook of its settings, or reads settings elsewhere.
-const CLAUDE_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"];
+/// Variables with which Claude Code runs no hook of its settings, runs another program for it, or reads settings elsewhere.
+const CLAUDE_VARIABLES: [&str; 4] =
+    ["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CODE_SIMPLE", "CLAUDE_CONFIG_DIR"];
+
+/// Returns the members that are not in the table of a harness. Codex takes no other members.
+fn unlisted(dialect: Dialect, members: &Map<String, Value>) -> Vec<UnlistedMember> {
+    match dialect {
+        Dialect::Claude => CLAUDE_SETTINGS.unlisted("", &Value::Object(members.clone())),
+        Dialect::Gemini => GEMINI_SETTINGS
+            .iter()
+            .flat_map(|(name, kind)| members.get(*name).map(|value| kind.unlisted(name, value)))
+            .flatten()
+            .collect(),
+        Dialect::Codex | Dialect::Cursor => Vec::new(),
+    }
+}
 
 fn has_variable(members: &Map<String, Value>, name: &str) -> bool {
     members.get("env").is_some_and(|variables| variables.get(name).is_some())

@@ -11,6 +11,7 @@ import unittest
 from harness import Claude, Codex, Gemini
 from model_server import ScriptedModel
 from service import Bitacora, PATIENCE_S
+from settings_tests import ClaudeSettingsTests  # noqa: F401: unittest finds it here
 from watch_tests import WatchTests
 
 # The starter denies this push everywhere, reviews programs that it does not know, and allows looking in people's projects only.
@@ -146,8 +147,8 @@ class HookTests(WatchTests):
         self.harness()
         settings = self.bitacora.home / self.harness_type.settings
         settings.parent.mkdir(exist_ok=True)
-        # Codex reads no hook of a file with another member.
-        member = "description" if self.harness_type is Codex else "a"
+        # Codex reads no hook of a file with another member, and for Claude Code each has to be known.
+        member = {Codex: "description", Claude: "language", Gemini: "a"}[self.harness_type]
         for before in [None, f'{{"{member}": "x"}}', f'{{\n\t"hooks": {{}},\r\n\t"{member}": "x"\n}}\n\n']:
             if before is None:
                 settings.unlink(missing_ok=True)

@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bitacora_api::LedgerAnswer;
 use bitacora_connect::{
     ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError,
-    Installed, Places, Preparation, SettingsScope, SpoolError, USUAL_WAIT_S, WatchUnitError, key_fingerprint,
-    refuse_conflict, settings_path,
+    Installed, Places, Preparation, SettingsObstacle, SettingsScope, SpoolError, USUAL_WAIT_S,
+    WatchUnitError, key_fingerprint, refuse_conflict, settings_obstacles, settings_path,
 };
 use bitacora_harness::Dialect;
 use clap::{Args, ValueEnum};
@@ -138,6 +138,14 @@ pub(crate) enum ConnectFailure {
     #[error(transparent)]
     Conflict(#[from] ConflictError),
     #[error(transparent)]
+    Obstacle(#[from] SettingsObstacle),
+    #[error(
+        "the token is none of an admin, so it makes no token for the agent; use the admin's, such as KEYRING.admin-token"
+    )]
+    NotAdmin,
+    #[error("{0}; nobody knows whether it enforced: connect with --enforce or --observe")]
+    Damaged(ConnectionError),
+    #[error(transparent)]
     Spool(#[from] SpoolError),
     #[error(
         "found {events} events in the spool{} that the service does not have{why}; start the service, or give them up with `{discard}`", and_marks(*lost)
@@ -156,7 +164,8 @@ fn and_marks(lost: usize) -> String {
 impl CommandFailure for ConnectFailure {
     fn exit(&self) -> Exit {
         match self {
-            Self::Wait | Self::Folder => Exit::Usage,
+            Self::Wait | Self::Folder | Self::Damaged(_) => Exit::Usage,
+            Self::NotAdmin => Exit::Refused,
             Self::HalfWay { cause, .. } => cause.exit(),
             _ => Exit::Failed,
         }
@@ -220,9 +229,18 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     };
     let _lock = ConnectLock::take(&target.places).map_err(ConnectFailure::from)?;
     // Everything that can refuse on this machine comes before everything that is changed in the ledger.
-    let before = load(&target).ok();
+    let before = match Connection::load_to_replace(&target.file) {
+        Ok(before) => Some(before),
+        Err(error) if target.file.exists() && !arguments.enforce && !arguments.observe => {
+            return Err(ConnectFailure::Damaged(error).into());
+        }
+        Err(_) => None,
+    };
     let connection = connection(arguments, before.as_ref(), &target, url, context);
     refuse_conflict(&target.places, &connection).map_err(ConnectFailure::from)?;
+    let (home, folder) = connection.read_places();
+    let warnings = settings_obstacles(&connection, target.dialect, &home, &folder);
+    let warnings = warnings.map_err(ConnectFailure::from)?;
     let program =
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
     let program = HookProgram::beside(&program);
@@ -238,11 +256,11 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     let credentials = holder.credentials(answer_key);
     let (installed, published) = match establish(prepared, credentials, &mode, new.1, arguments, context) {
         Ok(established) => established,
-        Err(cause) => return Err(holder.take_back(cause, &target.file, context)),
+        Err(cause) => return Err(holder.take_back(cause, earlier.as_ref(), &target.file, context)),
     };
     let connection = installed.connection();
     let said = holder.settle(earlier.as_ref(), connection, &target.file, context);
-    report::say(connection, &target, &program, published.as_deref(), context)?;
+    report::say(connection, &target, &program, published.as_deref(), &warnings, context)?;
     for line in said {
         context.say(line)?;
     }

@@ -5,7 +5,7 @@ mod examination;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use bitacora_connect::{Connection, ConnectionError, Places};
+use bitacora_connect::{Connection, ConnectionError, PendingToken, Places};
 use clap::Args;
 use serde::Serialize;
 
@@ -53,6 +53,9 @@ pub(crate) fn run(arguments: &DoctorArguments, context: &mut CommandContext) -> 
         let loaded = match &target {
             Some(target) => match load(target) {
                 Err(ConnectFailure::Connection(error)) => Err(error),
+                Err(ConnectFailure::NotConnected { .. }) if !PendingToken::all_of(&file).is_empty() => {
+                    continue;
+                }
                 loaded => Ok(loaded?),
             },
             None => Connection::load(&file),
@@ -69,6 +72,7 @@ pub(crate) fn run(arguments: &DoctorArguments, context: &mut CommandContext) -> 
             Err(error) => findings.push(unreadable_connection(&file, &error, arguments)),
         }
     }
+    findings.extend(noted_tokens(arguments, &places)?);
     let is_well = findings.iter().all(|finding| finding.ok);
     if context.is_json() {
         context.print(&findings)?;
@@ -104,6 +108,22 @@ fn files(
     Ok(files)
 }
 
+/// Names tokens of connections that are gone, where revoking them did not come to its end.
+fn noted_tokens(arguments: &DoctorArguments, places: &Places) -> Result<Vec<Finding>, ConnectFailure> {
+    let named = arguments.harness.map(|harness| Target::of(harness, &arguments.scope)).transpose()?;
+    let gone = PendingToken::all(places).into_iter().filter(|(file, _)| !file.exists());
+    let meant = gone.filter(|(file, _)| named.as_ref().is_none_or(|target| target.file == *file));
+    Ok(meant
+        .map(|(file, token)| {
+            let found = format!("{} of a connect or disconnect that did not end", token.principal);
+            let disconnect = unreadable(&file, &found, arguments);
+            let (harness, flag) = named_in(&disconnect.connection, arguments);
+            let remedy = Some(format!("bitacora disconnect {harness}{flag}"));
+            Finding { check: "token", remedy, ..disconnect }
+        })
+        .collect())
+}
+
 fn unreadable_connection(file: &Path, error: &ConnectionError, arguments: &DoctorArguments) -> Finding {
     let why = match error {
         ConnectionError::Exposed { .. } => {
@@ -117,15 +137,7 @@ fn unreadable_connection(file: &Path, error: &ConnectionError, arguments: &Docto
 /// The flags of a connection that cannot be read are unknown, but for those that its name says.
 fn unreadable(file: &Path, why: &str, arguments: &DoctorArguments) -> Finding {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let (harness, project) = match name.split_once('-') {
-        Some((harness, _)) => (harness.to_owned(), true),
-        None => (name.clone(), false),
-    };
-    let flag = match (project, arguments.scope.project()) {
-        (true, Some(folder)) => format!(" --project {}", folder.display()),
-        (true, None) => " --project FOLDER".to_owned(),
-        (false, _) => String::new(),
-    };
+    let (harness, flag) = named_in(&name, arguments);
     let remedy = format!(
         "bitacora connect {harness}{flag}, with the flags of before; then revoke the earlier token, which `bitacora token list` shows as \"hooks of {name}\""
     );
@@ -137,4 +149,15 @@ fn unreadable(file: &Path, why: &str, arguments: &DoctorArguments) -> Finding {
         found: why.to_owned(),
         remedy: Some(remedy),
     }
+}
+
+/// Returns the harness in a connection's name, and the flag of its scope.
+fn named_in(name: &str, arguments: &DoctorArguments) -> (String, String) {
+    let (harness, is_project) = name.split_once('-').map_or((name, false), |(harness, _)| (harness, true));
+    let flag = match (is_project, arguments.scope.project()) {
+        (true, Some(folder)) => format!(" --project {}", folder.display()),
+        (true, None) => " --project FOLDER".to_owned(),
+        (false, _) => String::new(),
+    };
+    (harness.to_owned(), flag)
 }

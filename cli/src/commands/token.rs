@@ -205,9 +205,18 @@ pub(crate) fn revoke(global: &Global, principal: &str, note: Option<&str>) -> Re
 
 /// Returns `true` if a holder was not revoked because there is none any more.
 pub(crate) fn is_no_holder(error: &CommandError) -> bool {
+    is_refused(error, 404)
+}
+
+/// Returns `true` if the token that asked is none of an admin.
+pub(crate) fn is_forbidden(error: &CommandError) -> bool {
+    is_refused(error, 403)
+}
+
+fn is_refused(error: &CommandError, status: u16) -> bool {
     let failure = error.source().and_then(|error| error.downcast_ref::<TokenFailure>());
     let Some(TokenFailure::Missed(miss)) = failure else { return false };
-    matches!(&**miss, Miss::Client(ClientError::Refused(refusal)) if refusal.problem.status == 404)
+    matches!(&**miss, Miss::Client(ClientError::Refused(refusal)) if refusal.problem.status == status)
 }
 
 /// Restricts the file behind a shell's `>` to its owner, before a token is written into it: a shell lets others read it.

@@ -70,11 +70,11 @@ fn a_connect_that_is_taken_back_leaves_settings_and_connection_as_they_were() {
 #[test]
 fn a_connection_that_others_may_read_is_replaced_and_its_earlier_bytes_are_kept() {
     let folder = tempdir().unwrap();
-    fs::write(folder.path().join("settings.json"), "{\"a\":1}").unwrap();
+    fs::write(folder.path().join("settings.json"), "{\"verbose\":true}").unwrap();
     let (_, file) = installed(&folder);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let (again, file) = installed(&folder);
-    assert_eq!(again.original.as_deref(), Some("{\"a\":1}"));
+    assert_eq!(again.original.as_deref(), Some("{\"verbose\":true}"));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -196,11 +196,91 @@ fn a_program_that_is_gone_hangs_or_says_nothing_has_no_version() {
 fn a_note_of_a_token_is_read_again_and_forgotten() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("connections/claude.json");
-    assert_eq!(PendingToken::of(&file), None);
-    let note = PendingToken { principal: "p-1".to_owned(), answer_key: hex::encode([3; 32]) };
-    note.note(&file).unwrap();
-    assert_eq!(PendingToken::of(&file), Some(note));
-    PendingToken::forget(&file).unwrap();
-    PendingToken::forget(&file).unwrap();
-    assert_eq!(PendingToken::of(&file), None);
+    assert_eq!(PendingToken::all_of(&file), []);
+    let note = |principal: &str| PendingToken {
+        principal: principal.to_owned(),
+        answer_key: hex::encode([3; 32]),
+        url: "http://127.0.0.1:7717".to_owned(),
+        ledger: "other".to_owned(),
+    };
+    let (one, two, beside) = (note("p-1"), note("p-2"), note("p-3"));
+    one.note(&file).unwrap();
+    two.note(&file).unwrap();
+    beside.note(&file.with_file_name("claude-0a.json")).unwrap();
+    // One of an earlier version, which knew no place.
+    let earlier = format!(r#"{{"principal":"p-0","answerKey":"{}"}}"#, one.answer_key);
+    fs::write(file.with_extension("pending"), earlier).unwrap();
+    let found: Vec<_> = PendingToken::all_of(&file).into_iter().map(|note| note.principal).collect();
+    assert_eq!(found, ["p-0", "p-1", "p-2"]);
+    assert_eq!(PendingToken::all(&Places::below(folder.path())).len(), 4);
+    assert_eq!(
+        one.revoke_command(("http://127.0.0.1:7717", "main")),
+        "bitacora --ledger other token revoke p-1"
+    );
+    for note in PendingToken::all_of(&file) {
+        PendingToken::forget(&file, &note.principal).unwrap();
+        PendingToken::forget(&file, &note.principal).unwrap();
+    }
+    assert_eq!(PendingToken::all_of(&file), []);
+}
+
+#[test]
+fn what_a_killed_process_left_beside_a_file_goes_and_what_is_others_stays() {
+    let folder = tempdir().unwrap();
+    let places = Places::below(folder.path());
+    let (new, file) = installed(&folder);
+    let settings_folder = new.settings.parent().unwrap();
+    fs::create_dir_all(places.connections()).unwrap();
+    let remnant = settings_folder.join("settings.json.bitacora-new-0123456789abcdef");
+    let others = [
+        settings_folder.join("settings.json.new-0123456789abcdef"),
+        settings_folder.join("settings.json.bitacora-new-0123"),
+        settings_folder.join("other.json.bitacora-new-0123456789abcdef"),
+        places.connections().join("claude.json.new-x"),
+    ];
+    let own = places.connections().join("claude.json.new-0123456789abcdef");
+    others.iter().chain([&remnant, &own]).for_each(|path| fs::write(path, "{").unwrap());
+    drop(ConnectLock::take(&places).unwrap());
+    drop(Preparation::of(new, &file, Dialect::Claude, &program()).unwrap());
+    assert!(!remnant.exists() && !own.exists());
+    assert!(others.iter().all(|path| path.exists()));
+}
+
+#[test]
+fn a_link_to_settings_that_are_not_there_is_refused_and_stays() {
+    let folder = tempdir().unwrap();
+    let new = connection(&folder);
+    std::os::unix::fs::symlink(folder.path().join("nowhere/settings.json"), &new.settings).unwrap();
+    let file = folder.path().join("connections/claude.json");
+    let refused = Preparation::of(new.clone(), &file, Dialect::Claude, &program()).map(|_| ());
+    assert!(matches!(refused, Err(InstallError::Settings(SettingsFileError::DanglingLink { .. }))));
+    assert!(new.settings.is_symlink() && !folder.path().join("nowhere").exists());
+}
+
+#[test]
+fn settings_beside_the_connections_are_an_obstacle_to_enforcing_and_told_to_observe() {
+    let folder = tempdir().unwrap();
+    let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+    let user = home.join(".claude/settings.json");
+    let shared = project.join(".claude/settings.json");
+    let mut new = connection(&folder);
+    (new.name, new.settings) = ("claude-0a".to_owned(), project.join(".claude/settings.local.json"));
+    [&user, &shared].iter().for_each(|file| fs::create_dir_all(file.parent().unwrap()).unwrap());
+    for (file, text, word) in [
+        (&user, r#"{"disableAllHooks":true}"#, "disableAllHooks"),
+        (&shared, r#"{"env":{"CLAUDE_CODE_SIMPLE":"1"}}"#, "CLAUDE_CODE_SIMPLE"),
+        (&user, r#"{"zzz":true}"#, "zzz"),
+        (&shared, "{", "not JSON"),
+    ] {
+        fs::write(file, text).unwrap();
+        new.enforce = true;
+        let error = settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains(&*file.to_string_lossy()), "{error}");
+        new.enforce = false;
+        let told = settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap();
+        assert!(told.len() == 1 && told[0].contains(word), "{told:?}");
+        fs::remove_file(file).unwrap();
+    }
+    fs::write(&new.settings, r#"{"zzz":true}"#).unwrap();
+    assert!(settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap()[0].contains("zzz"));
 }

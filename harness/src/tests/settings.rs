@@ -45,7 +45,7 @@ fn comments_are_taken_by_gemini_alone_and_trailing_commas_by_none() {
         assert!(matches!(refused(dialect, r#"{"hooks":{"Stop":[],}}"#), SettingsError::OtherJson(..)));
     }
     // No comment, but a text.
-    Dialect::Claude.with_hooks(r#"{"a":"\"// b /* c"}"#, &entry(true)).unwrap();
+    Dialect::Claude.with_hooks(r#"{"model":"\"// b /* c"}"#, &entry(true)).unwrap();
 }
 
 #[test]
@@ -76,6 +76,8 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         r#"{"disableAllHooks":"true"}"#,
         r#"{"env":{"CLAUDE_CODE_SIMPLE":"1"}}"#,
         r#"{"env":{"CLAUDE_CONFIG_DIR":"/tmp"}}"#,
+        r#"{"env":{"CLAUDE_CODE_SAFE_MODE":"1"}}"#,
+        r#"{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/bin/true"}}"#,
         r#"{"permissions":{"allow":"Bash"}}"#,
         r#"{"permissions":{"allow":[1]}}"#,
         r#"{"permissions":{"defaultMode":"nonsense"}}"#,
@@ -83,6 +85,8 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         r#"{"statusLine":{}}"#,
         r#"{"statusLine":{"type":"x","command":"true"}}"#,
         r#"{"cleanupPeriodDays":-1}"#,
+        r#"{"cleanupPeriodDays":0}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","rewakeMessage":""}]}]}}"#,
         r#"{"sandbox":{"enabled":"x"}}"#,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","shell":"zsh"}]}]}}"#,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","args":"x"}]}]}}"#,
@@ -92,14 +96,76 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         refused(Dialect::Claude, settings);
     }
     for settings in [
-        r#"{"zzz":7,"permissions":{"allow":["Bash(ls:*)"]},"hooks":{"Foo":[]}}"#,
-        r#"{"hooks":{"Stop":[{"zzz":7,"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#,
+        r#"{"permissions":{"allow":["Bash(ls:*)"]},"hooks":{"Notification":[]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://127.0.0.1:1/"}]}]}}"#,
         r#"{"disableAllHooks":false}"#,
-        r#"{"statusLine":{"type":"command","command":"true","padding":0},"env":{"A":"1"},"cleanupPeriodDays":20}"#,
+        r#"{"statusLine":{"type":"command","command":"true","padding":0},"env":{"DISABLE_TELEMETRY":"1"},"cleanupPeriodDays":20}"#,
         r#"{"permissions":{"deny":["Read(./.env)"],"defaultMode":"plan"},"model":"opus"}"#,
     ] {
         Dialect::Claude.with_hooks(settings, &entry(true)).unwrap();
     }
+}
+
+/// Each was seen to keep Claude Code from running the hooks, or is not known to let it.
+const UNLISTED: [(&str, &str); 13] = [
+    (
+        r#"{"sandbox":{"credentials":{"files":[{"path":"","mode":"deny"}]}}}"#,
+        "sandbox.credentials.files[].path",
+    ),
+    (r#"{"zzz":7}"#, "zzz"),
+    (r#"{"language":7}"#, "language"),
+    (r#"{"sandbox":{"zzz":true}}"#, "sandbox.zzz"),
+    (r#"{"sandbox":{"network":{"allowedDomains":[7]}}}"#, "sandbox.network.allowedDomains[]"),
+    (r#"{"spinnerVerbs":{"verbs":["x"]}}"#, "spinnerVerbs.mode"),
+    (r#"{"statusLine":{"type":"command"}}"#, "statusLine.command"),
+    (r#"{"env":{"ZZZ":"1"}}"#, "env.ZZZ"),
+    (r#"{"env":{"DISABLE_TELEMETRY":1}}"#, "env.DISABLE_TELEMETRY"),
+    (r#"{"enabledPlugins":{"__proto__":true}}"#, "enabledPlugins.__proto__"),
+    (r#"{"allowManagedHooksOnly":true}"#, "allowManagedHooksOnly"),
+    (r#"{"hooks":{"Foo":[]}}"#, "hooks.Foo"),
+    (r#"{"hooks":{"Stop":[{"zzz":7,"hooks":[]}]}}"#, "hooks.Stop[].zzz"),
+];
+
+#[test]
+fn to_enforce_each_member_of_claude_codes_settings_has_to_be_listed() {
+    for (settings, path) in UNLISTED {
+        let error = refused(Dialect::Claude, settings);
+        let SettingsError::Unlisted(member, _) = &error else { panic!("{settings}: {error}") };
+        assert_eq!(member.path, path);
+        assert!(error.to_string().contains("--observe"), "{error}");
+        // To observe, they are told.
+        let observed = Dialect::Claude.with_hooks(settings, &entry(false)).unwrap();
+        assert_eq!(Dialect::Claude.differences(&observed, &entry(false)).unwrap(), []);
+        assert_eq!(Dialect::Claude.unlisted(&observed).unwrap(), std::slice::from_ref(member));
+        // Beside the file with the hooks, a value of another kind has its own file ignored alone.
+        let beside = Dialect::Claude.switched_off(settings, true).unwrap();
+        assert_eq!(beside.is_empty(), member.expected.is_some(), "{settings}");
+        assert_eq!(Dialect::Claude.switched_off(settings, false).unwrap(), []);
+        let added = changed(Dialect::Claude, |all| {
+            let more: Value = serde_json::from_str(settings).unwrap();
+            for (name, value) in more.as_object().unwrap().iter().filter(|(name, _)| *name != "hooks") {
+                all[name] = value.clone();
+            }
+        });
+        assert_eq!(added.len(), usize::from(!settings.contains("hooks\"")), "{settings}: {added:?}");
+    }
+}
+
+#[test]
+fn to_enforce_an_entry_with_which_gemini_runs_no_hook_is_refused() {
+    for (settings, path) in [
+        (r#"{"hooks":{"BeforeTool":[{"matcher":1,"hooks":[]}]}}"#, "hooks.BeforeTool[].matcher"),
+        (r#"{"hooks":{"BeforeTool":[{"zzz":1,"hooks":[]}]}}"#, "hooks.BeforeTool[].zzz"),
+        (r#"{"hooksConfig":{"zzz":1}}"#, "hooksConfig.zzz"),
+    ] {
+        let SettingsError::Unlisted(member, _) = refused(Dialect::Gemini, settings) else {
+            panic!("{settings}")
+        };
+        assert_eq!(member.path, path);
+        Dialect::Gemini.with_hooks(settings, &entry(false)).unwrap();
+    }
+    let settings = r#"{"zzz":1,"model":7,"hooks":{"BeforeTool":[{"matcher":"x","sequential":true,"hooks":[{"type":"command","command":"x","name":"y"}]}]}}"#;
+    Dialect::Gemini.with_hooks(settings, &entry(true)).unwrap();
 }
 
 #[test]

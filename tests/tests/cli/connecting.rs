@@ -2,6 +2,7 @@
 //! taken out is ours alone.
 
 mod answering_relay;
+mod leftovers;
 mod relay;
 mod services;
 mod telling;
@@ -159,7 +160,7 @@ fn settings_that_claude_code_reads_otherwise_are_refused_and_nothing_is_changed(
         (r#"{"hooks":{"PreToolUse":[],"PreToolUse":[]}}"#, "twice"),
         ("{\n // mine\n \"model\": \"opus\"\n}\n", "comment"),
         (r#"{"model":"opus",}"#, "does not read"),
-        (r#"{"hooks":{"PreToolUse":["x"]}}"#, "no object"),
+        (r#"{"hooks":{"PreToolUse":["x"]}}"#, "not an object"),
         (r#"{"disableAllHooks":true}"#, "switches hooks off"),
         ("{", "not JSON"),
     ] {
@@ -287,7 +288,7 @@ fn the_note_of_a_connect_that_was_killed_has_its_token_revoked() {
 #[test]
 fn connects_at_once_leave_one_connection_with_one_token() {
     let user = User::new();
-    fs::write(user.settings(), "{\"a\":1}").unwrap();
+    fs::write(user.settings(), "{\"verbose\":true}").unwrap();
     let agents: Vec<String> = (0..4).map(|number| format!("agent-{number}")).collect();
     let connects: Vec<_> = agents
         .iter()
@@ -302,7 +303,7 @@ fn connects_at_once_leave_one_connection_with_one_token() {
     assert_eq!(user.written()["hooks"]["PreToolUse"].as_array().unwrap().len(), 1);
     assert_eq!(user.holders().len(), 1);
     user.done(&["disconnect", "claude"]);
-    assert_eq!(fs::read_to_string(user.settings()).unwrap(), "{\"a\":1}");
+    assert_eq!(fs::read_to_string(user.settings()).unwrap(), "{\"verbose\":true}");
     assert_eq!(user.holders(), Vec::<String>::new());
 }
 

@@ -9,7 +9,7 @@ use crate::ledger_access::context::CommandContext;
 /// The mode of an agent's calls before connecting.
 pub(super) struct AgentMode {
     pub(super) agent: String,
-    before: String,
+    pub(super) before: String,
 }
 
 impl AgentMode {

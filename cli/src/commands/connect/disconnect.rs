@@ -5,12 +5,14 @@ use std::env;
 use bitacora_api::LedgerAnswer;
 use bitacora_client::Connection as ServiceConnection;
 use bitacora_connect::{
-    ConnectLock, Connection, DeliveryPlace, Disconnected, Spool, SpoolContents, WatchUnit, WatchUnitError,
-    deliver_spooled, uninstall,
+    ConnectLock, Connection, DeliveryPlace, Disconnected, PendingToken, Spool, SpoolContents, WatchUnit,
+    WatchUnitError, deliver_spooled, uninstall,
 };
 use clap::Args;
 use serde_json::json;
 
+use super::agent_mode::AgentMode;
+use super::holder::revoke_pending;
 use super::{ConnectFailure, HarnessArgument, ScopeArguments, Target, usual_place};
 use crate::commands::token::{is_no_holder, revoke};
 use crate::error::CommandError;
@@ -38,17 +40,47 @@ pub(crate) fn disconnect(
 ) -> Result<Exit, CommandError> {
     let target = Target::of(arguments.harness, &arguments.scope)?;
     if !target.file.exists() {
-        let place = target.settings.clone();
-        return Err(ConnectFailure::NotConnected { harness: target.dialect.name(), place }.into());
+        return revoke_noted(&target, context);
     }
     let _lock = ConnectLock::take(&target.places).map_err(ConnectFailure::from)?;
     let connection = Connection::load_to_replace(&target.file).map_err(ConnectFailure::from)?;
     let spooled = empty_spool(&connection, arguments.discard)?;
+    // Whatever stops this from here on, the next connect, disconnect or doctor knows of the token.
+    PendingToken::of_connection(&connection).note(&target.file).map_err(ConnectFailure::from)?;
     let done = uninstall(&connection, &target.file).map_err(ConnectFailure::from)?;
     // The settings are clean, whatever becomes of the unit and the token.
     let unit = remove_unit(&target);
     let revoked = revoke_holder(&connection, "disconnected", context);
+    if revoked.is_ok() {
+        PendingToken::forget(&target.file, &connection.principal).map_err(ConnectFailure::from)?;
+    }
     report(&connection, done, &spooled, unit, revoked, context)
+}
+
+/// Revokes the tokens of a connection that is gone, where an earlier command did not come to that.
+fn revoke_noted(target: &Target, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    let noted = PendingToken::all_of(&target.file);
+    if noted.is_empty() {
+        let place = target.settings.clone();
+        return Err(ConnectFailure::NotConnected { harness: target.dialect.name(), place }.into());
+    }
+    let _lock = ConnectLock::take(&target.places).map_err(ConnectFailure::from)?;
+    let path = format!("ledgers/{}", context.global.ledger);
+    let about: LedgerAnswer = context.service()?.get_of_all(&path)?.read()?;
+    revoke_pending(None, &target.file, about.answer_key.as_deref(), context)?;
+    let (url, ledger) = usual_place();
+    let left = PendingToken::all_of(&target.file);
+    for token in noted.iter().filter(|token| !left.contains(token)) {
+        context.say(format_args!("token      {} is revoked", token.principal))?;
+    }
+    for token in &left {
+        let (command, note) = (token.revoke_command((&url, ledger)), token.path(&target.file));
+        context.say(format_args!(
+            "token      not revoked: another ledger has it; `{command}`, then remove {}",
+            note.display()
+        ))?;
+    }
+    Ok(if left.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 /// The end of a spool.
@@ -187,5 +219,13 @@ fn report(
         Ok(None) => "token      had been revoked before".to_owned(),
         Err(error) => format!("token      not revoked: {error}"),
     })?;
+    if let Ok(mode) = AgentMode::read(connection.agent.clone(), context)
+        && mode.before == "enforce"
+    {
+        context.say(format_args!(
+            "mode       the ledger goes on to enforce for the agent {0}; `bitacora mode observe --agent {0}` ends that",
+            connection.agent
+        ))?;
+    }
     Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! The token of a connection: the one before while it is taken, else a new one.
 //!
-//! A new token's holder is noted beside the connection before it is made. So a connect that is killed leaves a note, and the next
-//! one revokes the token.
+//! A new token's holder is noted beside the connection before it is made, and so is the one that it replaces. So a connect that is
+//! killed leaves notes, and the next one revokes what no connection has.
 
 use std::path::Path;
 
@@ -13,7 +13,9 @@ use bitacora_vocabulary::Role;
 
 use super::disconnect::{empty_spool, revoke_holder};
 use super::{ConnectFailure, Target, half_way};
-use crate::commands::token::{NewHolder, TokenFailure, create_as, is_no_holder, new_principal, revoke};
+use crate::commands::token::{
+    NewHolder, TokenFailure, create_as, is_forbidden, is_no_holder, new_principal, revoke,
+};
 use crate::error::CommandError;
 use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
@@ -36,7 +38,7 @@ impl Holder {
         answer_key: &str,
         context: &mut CommandContext,
     ) -> Result<Self, CommandError> {
-        revoke_pending(earlier, &target.file, answer_key, context)?;
+        revoke_pending(earlier, &target.file, Some(answer_key), context)?;
         let of_agent = earlier.filter(|earlier| is_same(earlier, agent, answer_key));
         if let Some(earlier) = of_agent
             && Connection::load(&target.file).is_ok()
@@ -53,8 +55,17 @@ impl Holder {
         }
         let token = generate_token().map_err(ConnectFailure::Random)?;
         let principal = new_principal()?;
-        let pending = PendingToken { principal: principal.clone(), answer_key: answer_key.to_owned() };
+        let url = match context.global.place() {
+            LedgerLocation::Service(url) => url.to_string(),
+            LedgerLocation::Folder(_) => String::new(),
+        };
+        let (answer_key, ledger) = (answer_key.to_owned(), context.global.ledger.to_string());
+        let pending = PendingToken { principal: principal.clone(), answer_key, url, ledger };
         pending.note(&target.file).map_err(ConnectFailure::from)?;
+        if let Some(earlier) = earlier {
+            // It stays noted until it is revoked: this connect may be killed before that.
+            PendingToken::of_connection(earlier).note(&target.file).map_err(ConnectFailure::from)?;
+        }
         let name = format!("hooks of {}", target.name);
         let holder = NewHolder { role: Role::Agent, name: Some(&name), agent: Some(agent), expires: None };
         let made = Self { token: token.reveal().to_owned(), principal, is_new: true };
@@ -64,9 +75,10 @@ impl Holder {
                 // It may have been made all the same. The note stays until it is known to be gone.
                 match revoke(&context.global, &made.principal, Some("connect failed")) {
                     Err(error) if !is_no_holder(&error) => {}
-                    _ => PendingToken::forget(&target.file).map_err(ConnectFailure::from)?,
+                    _ => PendingToken::forget(&target.file, &made.principal).map_err(ConnectFailure::from)?,
                 }
-                Err(cause)
+                forget_connected(earlier, &target.file)?;
+                Err(if is_forbidden(&cause) { ConnectFailure::NotAdmin.into() } else { cause })
             }
         }
     }
@@ -80,6 +92,7 @@ impl Holder {
     pub(super) fn take_back(
         &self,
         cause: CommandError,
+        earlier: Option<&Connection>,
         file: &Path,
         context: &CommandContext,
     ) -> CommandError {
@@ -90,9 +103,9 @@ impl Holder {
             // The note stays, and the next connect revokes it.
             Err(left) if !is_no_holder(&left) => half_way(cause, Err(left)),
             _ => {
-                let forgotten =
-                    PendingToken::forget(file).map_err(|error| ConnectFailure::from(error).into());
-                half_way(cause, forgotten)
+                let forgotten = PendingToken::forget(file, &self.principal);
+                let forgotten = forgotten.map_err(|error| ConnectFailure::from(error).into());
+                half_way(cause, forgotten.and_then(|()| forget_connected(earlier, file)))
             }
         }
     }
@@ -119,7 +132,13 @@ impl Holder {
                     Err(error) => said.push(format!("spool      not handed over: {error}")),
                 }
             }
-            match revoke_holder(earlier, "connected again", context) {
+            let revoked = revoke_holder(earlier, "connected again", context);
+            if revoked.is_ok()
+                && let Err(error) = PendingToken::forget(file, &earlier.principal)
+            {
+                said.push(format!("token      {error}"));
+            }
+            match revoked {
                 Ok(Some(position)) => {
                     said.push(format!("token      the one before was revoked at position {position}"));
                 }
@@ -127,7 +146,7 @@ impl Holder {
                 Err(error) => said.push(format!("token      the one before was not revoked: {error}")),
             }
         }
-        if let Err(error) = PendingToken::forget(file) {
+        if let Err(error) = PendingToken::forget(file, &connection.principal) {
             said.push(format!("token      {error}"));
         }
         said
@@ -143,23 +162,33 @@ fn hand_over(earlier: &Connection, connection: &Connection) -> Result<usize, Con
     Ok(Spool::of(&earlier.state, &before).hand_over(&Spool::of(&connection.state, &now))?)
 }
 
-/// Revokes the token of a connect that did not come to its end.
-fn revoke_pending(
-    earlier: Option<&Connection>,
+/// Removes the note of a token that stays in use.
+fn forget_connected(earlier: Option<&Connection>, file: &Path) -> Result<(), CommandError> {
+    let forgotten = earlier.map_or(Ok(()), |earlier| PendingToken::forget(file, &earlier.principal));
+    Ok(forgotten.map_err(ConnectFailure::from)?)
+}
+
+/// Revokes noted tokens that no connection has. Those of another ledger stay noted: the service that is asked cannot revoke them.
+pub(super) fn revoke_pending(
+    connected: Option<&Connection>,
     file: &Path,
-    answer_key: &str,
+    answer_key: Option<&str>,
     context: &CommandContext,
 ) -> Result<(), CommandError> {
-    let Some(pending) = PendingToken::of(file) else { return Ok(()) };
-    let is_connected = earlier.is_some_and(|earlier| earlier.principal == pending.principal);
-    // That of another ledger is given up: the service that is asked cannot revoke it.
-    if !is_connected && pending.answer_key == answer_key {
-        match revoke(&context.global, &pending.principal, Some("connect did not end")) {
-            Err(error) if !is_no_holder(&error) => return Err(error),
-            _ => {}
+    for pending in PendingToken::all_of(file) {
+        let is_connected = connected.is_some_and(|connected| connected.principal == pending.principal);
+        if !is_connected {
+            if Some(pending.answer_key.as_str()) != answer_key {
+                continue;
+            }
+            match revoke(&context.global, &pending.principal, Some("connect or disconnect did not end")) {
+                Err(error) if !is_no_holder(&error) => return Err(error),
+                _ => {}
+            }
         }
+        PendingToken::forget(file, &pending.principal).map_err(ConnectFailure::from)?;
     }
-    Ok(PendingToken::forget(file).map_err(ConnectFailure::from)?)
+    Ok(())
 }
 
 /// Asks the ledger with an agent's token: whether it is taken.

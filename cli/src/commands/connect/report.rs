@@ -34,6 +34,7 @@ pub(super) fn say(
     target: &Target,
     program: &HookProgram,
     published: Option<&str>,
+    warnings: &[String],
     context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
     let mode = if connection.enforce { "enforce" } else { "observe" };
@@ -43,6 +44,7 @@ pub(super) fn say(
             "harness": connection.harness, "settings": connection.settings, "connection": target.file,
             "agent": connection.agent, "principal": connection.principal, "url": connection.url,
             "ledger": connection.ledger, "mode": mode, "keyFingerprint": key, "program": program.path(), "policy": published,
+            "warnings": warnings,
         }));
     }
     context.say(format_args!(
@@ -50,6 +52,9 @@ pub(super) fn say(
         connection.harness, connection.ledger, connection.url
     ))?;
     context.say(format_args!("settings   {}", connection.settings.display()))?;
+    for warning in warnings {
+        context.say(format_args!("warning    {warning}: hooks may not run, and calls not be recorded"))?;
+    }
     context.say(format_args!(
         "agent      {}, with a token of its own in {}",
         connection.agent,

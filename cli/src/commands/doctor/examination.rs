@@ -8,7 +8,7 @@ use bitacora_client::ClientError;
 use bitacora_connect::{
     Connection, HookProgram, LastEvent, LossCounts, PendingToken, ProgramFault, ServiceExamination,
     ServiceFault, Spool, SpoolContents, examine_other_settings, examine_service, examine_settings,
-    key_fingerprint, output_of, version_of,
+    key_fingerprint, output_of, settings_obstacles, version_of,
 };
 use bitacora_harness::{Dialect, SettingsDifference};
 use bitacora_watch::{STALE_AFTER, read_status};
@@ -19,6 +19,8 @@ use crate::error::CommandError;
 use crate::ledger_access::access::event_loop;
 use crate::terminal::table::to_the_second;
 
+/// The feature of Codex without which it runs no hooks.
+const CODEX_HOOKS: &str = "hooks";
 /// The feature of Codex by which a command gets a terminal that its agent can type into.
 const CODEX_TYPING: &str = "unified_exec_tty";
 
@@ -79,7 +81,7 @@ impl<'a> Examination<'a> {
         }
     }
 
-    /// Says whether agents of Codex can type into running programs: no hook runs for that.
+    /// Says whether Codex runs hooks at all, and whether its agents can type into running programs: no hook runs for that.
     fn typing(&mut self) {
         if self.target.dialect != Dialect::Codex {
             return;
@@ -94,8 +96,15 @@ impl<'a> Examination<'a> {
             }
             Err(_) => return,
         };
-        let feature = features.lines().find(|line| line.split_whitespace().next() == Some(CODEX_TYPING));
-        if feature.is_some_and(|line| line.split_whitespace().last() == Some("false")) {
+        let is_off = |name: &str| {
+            let feature = features.lines().find(|line| line.split_whitespace().next() == Some(name));
+            feature.is_some_and(|line| line.split_whitespace().last() == Some("false"))
+        };
+        if is_off(CODEX_HOOKS) {
+            let remedy = Some(format!("codex features enable {CODEX_HOOKS}"));
+            self.add("settings", "Codex's feature `hooks` is off, so it runs none", remedy);
+        }
+        if is_off(CODEX_TYPING) {
             return self.add("typing", "agents cannot type into running programs", None);
         }
         let found = "agents can type into running programs, and no hook runs for it";
@@ -125,11 +134,8 @@ impl<'a> Examination<'a> {
 
     /// Looks for settings beside the connection's that keep its hooks from running.
     fn other_settings(&mut self) {
-        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-        let folder = match self.connection.project() {
-            Some(project) => project.to_owned(),
-            None => env::current_dir().unwrap_or_default(),
-        };
+        let (home, folder) = self.connection.read_places();
+        let mut told = Vec::new();
         for other in examine_other_settings(self.connection, self.target.dialect, &home, &folder) {
             let place = other.path.display().to_string();
             match other.found {
@@ -138,6 +144,14 @@ impl<'a> Examination<'a> {
                     self.add("settings", format!("{place}: {}", listed(&differences)), remedy);
                 }
                 Err(error) => self.add("settings", error.to_string(), Some(format!("mend {place}"))),
+            }
+            told.push(place);
+        }
+        let warnings = settings_obstacles(self.connection, self.target.dialect, &home, &folder);
+        // To enforce there are none beside the faults.
+        for warning in warnings.unwrap_or_default() {
+            if !told.iter().any(|place| warning.starts_with(place)) {
+                self.add("settings", format!("warning: {warning}"), None);
             }
         }
     }
@@ -206,12 +220,21 @@ impl<'a> Examination<'a> {
         self.add("lost", found, Some(remedies.join("; ")));
     }
 
-    /// Says that an earlier `connect` was stopped before it had revoked or used its token.
+    /// Names tokens that an earlier `connect` or `disconnect` was stopped before it had revoked.
     fn pending_token(&mut self) {
-        let pending = PendingToken::of(&self.target.file);
-        if let Some(pending) = pending.filter(|pending| pending.principal != self.connection.principal) {
-            let found = format!("{} of a connect that did not end", pending.principal);
-            self.add("token", found, self.again());
+        for pending in PendingToken::all_of(&self.target.file) {
+            if pending.principal == self.connection.principal {
+                continue;
+            }
+            let found = format!("{} of a connect or disconnect that did not end", pending.principal);
+            let remedy = if pending.answer_key == self.connection.answer_key {
+                self.again()
+            } else {
+                let (url, ledger) = usual_place();
+                let note = pending.path(&self.target.file);
+                Some(format!("{}, then remove {}", pending.revoke_command((&url, ledger)), note.display()))
+            };
+            self.add("token", found, remedy);
         }
     }
 
@@ -332,6 +355,7 @@ fn remedy_for(differences: &[SettingsDifference], place: &str, again: Option<Str
         .iter()
         .filter_map(|difference| match difference {
             SettingsDifference::SwitchedOff(member) => Some(format!("`{member}`")),
+            SettingsDifference::Unlisted(member) => Some(format!("`{}`", member.path)),
             _ => None,
         })
         .collect();
