@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What stands between a file's name and random digits while it is written, in a folder that is ours alone.
+/// The mark between a file's name and random digits while it is written, in a folder that is ours alone.
 pub(crate) const OWN_MARK: &str = ".new-";
 /// The same in a folder of others.
 pub(crate) const MARK_AMONG_OTHERS: &str = ".bitacora-new-";

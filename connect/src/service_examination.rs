@@ -25,7 +25,7 @@ const OF_HOOKS: [&str; 8] = [
 /// The status of a refusal because the token is unknown.
 const UNKNOWN_TOKEN: u16 = 401;
 
-/// What the ledger says of a connection.
+/// The answers of a ledger about a connection.
 #[derive(Debug)]
 pub struct ServiceExamination {
     /// The ledger's head.
@@ -51,10 +51,10 @@ pub enum ServiceFault {
     /// The connection cannot be used.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
-    /// Whatever answers does not take the token. No signature covers that.
+    /// The token is not taken by the program that answers. No signature covers that.
     #[error("not taken, says an answer that nobody signed: {0}")]
     Token(Refusal),
-    /// Whatever answers is not the ledger, or repeats what the ledger said before.
+    /// The program that answers is not the ledger, or repeats what the ledger said before.
     #[error("not signed by this connection's ledger: {0}")]
     Unsigned(AnswerSignatureError),
     /// The service does not answer, or refuses.

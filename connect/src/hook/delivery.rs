@@ -205,7 +205,7 @@ impl Delivery<'_> {
     }
 }
 
-/// What became of an input that waited.
+/// The fate of an input that waited.
 enum InputFate {
     Taken,
     /// The service does not take it, and was told of it.

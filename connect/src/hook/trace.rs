@@ -44,7 +44,7 @@ pub(crate) struct LostInput<'a> {
     pub(crate) bytes: u64,
     /// The digest of all of it, hexadecimal; `None` where it is not known.
     pub(crate) sha256: Option<&'a str>,
-    /// What became of it: that it is not recorded, or is under another id, and why.
+    /// The fate of the input and the reason: it is not recorded, or it has another id.
     pub(crate) fate: &'a str,
 }
 
