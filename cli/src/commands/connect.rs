@@ -5,6 +5,7 @@ mod disconnect;
 mod first_policy;
 mod holder;
 mod report;
+mod revocation;
 
 use std::env;
 use std::io;
@@ -143,6 +144,10 @@ pub(crate) enum ConnectFailure {
         "the token is none of an admin, so it makes no token for the agent; use the admin's, such as KEYRING.admin-token"
     )]
     NotAdmin,
+    #[error(
+        "{principal} is no holder that `connect` made for {connection}, so it is not revoked; `bitacora token list` shows the holders named hooks of {connection}"
+    )]
+    OthersToken { connection: String, principal: String },
     #[error("{0}; nobody knows whether it enforced: connect with --enforce or --observe")]
     Damaged(ConnectionError),
     #[error(transparent)]

@@ -274,7 +274,7 @@ fn append<T: EventData>(global: &Global, data: &T) -> Result<String, CommandErro
 }
 
 /// The holders of tokens, by id.
-type PrincipalsById = BTreeMap<Name, PrincipalCreated>;
+pub(crate) type PrincipalsById = BTreeMap<Name, PrincipalCreated>;
 
 /// A holder of a token, as it is shown to programs.
 #[derive(Serialize)]
@@ -285,14 +285,24 @@ struct PrincipalRow {
     expired: bool,
 }
 
-fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
-    let events = match Access::open_for_reading(global)? {
+/// Returns the holders of tokens.
+pub(crate) fn holders(global: &Global) -> Result<PrincipalsById, CommandError> {
+    Ok(fold(&principal_events(global)?))
+}
+
+/// Reads the events that say who has a token.
+fn principal_events(global: &Global) -> Result<Vec<(String, Value)>, CommandError> {
+    Ok(match Access::open_for_reading(global)? {
         Access::Folder(folder) => in_folder(&folder.ledger)?,
         Access::Service(mut client) => {
             let path = format!("/v1/ledgers/{}/events", global.ledger);
             event_loop()?.block_on(through_service(&mut client, &path))?
         }
-    };
+    })
+}
+
+fn list(global: &Global, output: &mut Output) -> Result<(), CommandError> {
+    let events = principal_events(global)?;
     let now = SystemClock.now();
     let shown: Vec<PrincipalRow> = fold(&events)
         .into_values()

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::agent_mode::AgentMode;
 use super::holder::revoke_pending;
+use super::revocation::{is_others_token, revoke_hooks_token};
 use super::{ConnectFailure, HarnessArgument, ScopeArguments, Target, usual_place};
-use crate::commands::token::{is_no_holder, revoke};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::access::event_loop;
@@ -148,10 +148,9 @@ pub(super) fn revoke_holder(
         Ok(about) if about.answer_key.as_deref() != Some(connection.answer_key.as_str()) => {
             Err(format!("the service that was asked has another ledger; {later}"))
         }
-        Ok(_) => match revoke(&context.global, &connection.principal, Some(note)) {
-            Ok(position) => Ok(Some(position)),
-            Err(error) if is_no_holder(&error) => Ok(None),
-            Err(error) => Err(format!("{error}; {later}")),
+        Ok(_) => match revoke_hooks_token(&connection.name, &connection.principal, note, context) {
+            Err(error) if is_others_token(&error) => Err(error.to_string()),
+            revoked => revoked.map_err(|error| format!("{error}; {later}")),
         },
         Err(error) => Err(format!("{error}; {later}")),
     }

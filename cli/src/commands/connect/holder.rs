@@ -12,6 +12,7 @@ use bitacora_data_folder::generate_token;
 use bitacora_vocabulary::Role;
 
 use super::disconnect::{empty_spool, revoke_holder};
+use super::revocation::{holder_name, is_others_token, revoke_hooks_token};
 use super::{ConnectFailure, Target, half_way};
 use crate::commands::token::{
     NewHolder, TokenFailure, create_as, is_forbidden, is_no_holder, new_principal, revoke,
@@ -66,7 +67,7 @@ impl Holder {
             // It stays noted until it is revoked: this connect may be killed before that.
             PendingToken::of_connection(earlier).note(&target.file).map_err(ConnectFailure::from)?;
         }
-        let name = format!("hooks of {}", target.name);
+        let name = holder_name(&target.name);
         let holder = NewHolder { role: Role::Agent, name: Some(&name), agent: Some(agent), expires: None };
         let made = Self { token: token.reveal().to_owned(), principal, is_new: true };
         match create_as(&context.global, &made.principal, &token, &holder) {
@@ -181,8 +182,11 @@ pub(super) fn revoke_pending(
             if Some(pending.answer_key.as_str()) != answer_key {
                 continue;
             }
-            match revoke(&context.global, &pending.principal, Some("connect or disconnect did not end")) {
-                Err(error) if !is_no_holder(&error) => return Err(error),
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            let note = "connect or disconnect did not end";
+            match revoke_hooks_token(&name, &pending.principal, note, context) {
+                // The note is none of `connect`, and nothing of this connection waits to be revoked by it.
+                Err(error) if !is_others_token(&error) => return Err(error),
                 _ => {}
             }
         }

@@ -111,3 +111,23 @@ fn what_may_keep_hooks_from_running_is_refused_to_enforce_and_told_to_observe() 
     assert!(faults.len() == 1 && faults[0].1.contains("`language` is not a text"), "{faults:?}");
     assert!(faults[0].2.contains("take `language` out"), "{faults:?}");
 }
+
+#[test]
+fn files_that_name_the_holder_of_another_token_revoke_nothing() {
+    let user = User::new();
+    user.done(&["connect", "claude"]);
+    let created =
+        user.done(&["token", "create", "--role", "operator", "--name", "hooks of claude", "--json"]);
+    let operator: Value = serde_json::from_str(&created).unwrap();
+    let file = user.connection("claude");
+    let mut connection: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let note = serde_json::json!({"principal": operator["principal"], "answerKey": connection["answerKey"]});
+    fs::write(file.with_extension("0a.pending"), note.to_string()).unwrap();
+    user.done(&["connect", "claude"]);
+    assert_eq!(user.holders().len(), 2);
+    connection["principal"] = operator["principal"].clone();
+    fs::write(&file, connection.to_string()).unwrap();
+    let done = user.done(&["disconnect", "claude"]);
+    assert!(done.contains("is no holder that `connect` made for claude"), "{done}");
+    assert_eq!(user.holders().len(), 2);
+}

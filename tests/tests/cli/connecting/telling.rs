@@ -84,5 +84,5 @@ fn doctor_believes_no_program_that_took_the_services_place() {
     answers.join().unwrap();
     let (_, found, remedy) = faults.iter().find(|(check, ..)| check == "answers").unwrap();
     assert!(found.contains("not signed"), "{found}");
-    assert!(remedy.contains("if no other program answers there"), "{remedy}");
+    assert!(remedy.contains("stop the program that listens at"), "{remedy}");
 }
