@@ -15,6 +15,15 @@ use crate::setting_kind::SettingKind;
 const FILE: &str = "../tests/harnesses/claude_samples.json";
 const TEXTS: [&str; 3] = ["x", "", "é \"$HOME\"\n"];
 
+/// Returns the value of a variable with which the program still reaches the scripted model, if not every text lets it.
+fn network_value(name: &str) -> Option<Value> {
+    match name.to_ascii_lowercase().as_str() {
+        "http_proxy" | "https_proxy" => Some(json!("http://127.0.0.1:9")),
+        "no_proxy" => Some(json!("127.0.0.1,localhost")),
+        _ => None,
+    }
+}
+
 /// Returns values of a kind, which together hold each member, word and form that it takes.
 fn samples(kind: &SettingKind) -> Vec<Value> {
     match kind {
@@ -40,7 +49,8 @@ fn samples(kind: &SettingKind) -> Vec<Value> {
             let of_kind = samples(kind);
             let one = |number: usize| {
                 let nth = |at: usize| of_kind[if at == number { number } else { 0 }].clone();
-                names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), nth(at))).collect()
+                let value = |at: usize, name: &str| network_value(name).unwrap_or_else(|| nth(at));
+                names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), value(at, name))).collect()
             };
             (0..of_kind.len()).map(one).map(Value::Object).collect()
         }
