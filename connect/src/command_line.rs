@@ -33,6 +33,13 @@ impl Connection {
         self.command_of("disconnect", usual)
     }
 
+    /// Returns the command that examines this connection.
+    #[must_use]
+    pub fn doctor_command(&self) -> String {
+        let own = (self.url.as_str(), self.ledger.as_str());
+        self.command_of("doctor", own)
+    }
+
     /// Returns the command that revokes this connection's token.
     #[must_use]
     pub fn revoke_command(&self, usual: (&str, &str)) -> String {
@@ -65,7 +72,7 @@ impl Connection {
 }
 
 /// Returns the program with the flags by which it asks a service for a ledger.
-pub(crate) fn program_of((url, ledger): (&str, &str), usual: (&str, &str)) -> String {
+fn program_of((url, ledger): (&str, &str), usual: (&str, &str)) -> String {
     let mut command = "bitacora".to_owned();
     if url != usual.0 {
         command.push_str(&format!(" --url {}", quoted_word(url)));

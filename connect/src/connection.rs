@@ -69,7 +69,7 @@ impl Connection {
     /// # Errors
     /// There is none, or it is not one.
     pub fn load(path: &Path) -> Result<Self, ConnectionError> {
-        let file = File::open(path).map_err(|source| unusable(path, source))?;
+        let file = open_file(path).map_err(|source| unusable(path, source))?;
         let mode = file.metadata().map_err(|source| unusable(path, source))?.mode();
         if mode & OTHERS != 0 {
             return Err(ConnectionError::Exposed { path: path.to_owned(), mode: mode & 0o777 });
@@ -82,7 +82,7 @@ impl Connection {
     /// # Errors
     /// There is none, or it is not one.
     pub fn load_to_replace(path: &Path) -> Result<Self, ConnectionError> {
-        Self::read(path, File::open(path).map_err(|source| unusable(path, source))?)
+        Self::read(path, open_file(path).map_err(|source| unusable(path, source))?)
     }
 
     fn read(path: &Path, file: File) -> Result<Self, ConnectionError> {
@@ -158,6 +158,14 @@ impl Connection {
 
 fn unusable(path: &Path, source: io::Error) -> ConnectionError {
     ConnectionError::File { path: path.to_owned(), source }
+}
+
+/// Opens a file. A pipe in its place would stop this process.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other("not a file")),
+    }
 }
 
 /// Makes a folder, and those above it, that only its user may enter.

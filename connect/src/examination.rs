@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bitacora_harness::{Dialect, SettingsDifference};
 
 use crate::connection::Connection;
-use crate::install::{HookProgram, hook_entry};
+use crate::install::{HookProgram, hook_entry, marker};
 use crate::settings_file::{SettingsFileError, SettingsScope, read_settings, settings_path};
 
 /// Settings of whoever governs the machine, which are stronger than the user's.
@@ -49,12 +49,12 @@ pub struct SettingsObstacle(OtherSettings);
 /// The connection enforces, and other settings may keep its hooks from running.
 pub fn settings_obstacles(
     connection: &Connection,
+    file: &Path,
     dialect: Dialect,
-    home: &Path,
-    folder: &Path,
+    (home, folder): (&Path, &Path),
 ) -> Result<Vec<String>, SettingsObstacle> {
     let strict = Connection { enforce: true, ..connection.clone() };
-    let mut others = examine_other_settings(&strict, dialect, home, folder).into_iter();
+    let mut others = examine_other_settings(&strict, file, dialect, (home, folder)).into_iter();
     if connection.enforce {
         return others.next().map_or(Ok(Vec::new()), |other| Err(SettingsObstacle(other)));
     }
@@ -89,10 +89,11 @@ pub fn examine_settings(
 #[must_use]
 pub fn examine_other_settings(
     connection: &Connection,
+    file: &Path,
     dialect: Dialect,
-    home: &Path,
-    folder: &Path,
+    (home, folder): (&Path, &Path),
 ) -> Vec<OtherSettings> {
+    let marker = marker(file);
     let user = settings_path(dialect, SettingsScope::User { home });
     let project = settings_path(dialect, SettingsScope::Project { folder });
     let files = match dialect {
@@ -114,7 +115,7 @@ pub fn examine_other_settings(
         let found = match read_settings(&path) {
             Ok(None) => continue,
             Ok(Some(text)) => dialect
-                .switched_off(&text, connection.enforce)
+                .switched_off(&text, &marker, connection.enforce)
                 .map_err(|source| SettingsFileError::Settings { path: path.clone(), source }),
             Err(error) => Err(error),
         };

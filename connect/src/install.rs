@@ -261,6 +261,10 @@ pub(crate) fn hook_entry(
     let mut gate_command = format!("{report_command} {}", HookArguments::GATE);
     if connection.enforce {
         gate_command.push_str(&format!(" {} || exit 2", HookArguments::ENFORCE));
+        // Gemini CLI was seen to run a call whose gate was ended by the signal that ended Gemini CLI itself.
+        if dialect == Dialect::Gemini {
+            gate_command.insert_str(0, "trap '' HUP INT TERM; ");
+        }
     }
     let gate = DECISION_PATIENCE.as_secs().saturating_add(connection.wait_s);
     HookEntry {

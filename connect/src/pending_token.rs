@@ -3,14 +3,13 @@
 //! A note is written before anything else changes, and removed when the token is known to be gone or in use. So a process that is
 //! killed leaves a note, and the next `connect` or `disconnect` revokes the token, and `doctor` names it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::command_line::program_of;
-use crate::connection::{Connection, make_private_folder, write_private};
+use crate::connection::{Connection, make_private_folder, open_file, write_private};
 use crate::error::ConnectionError;
 use crate::install::quoted_word;
 use crate::limits::{MAX_CONNECTIONS, MAX_NOTE_BYTES};
@@ -35,6 +34,9 @@ pub struct PendingToken {
     /// The ledger; empty in notes of earlier versions.
     #[serde(default)]
     pub ledger: String,
+    /// The note's own file, where it was read.
+    #[serde(skip)]
+    pub place: PathBuf,
 }
 
 impl PendingToken {
@@ -46,6 +48,7 @@ impl PendingToken {
             answer_key: connection.answer_key.clone(),
             url: connection.url.clone(),
             ledger: connection.ledger.clone(),
+            place: PathBuf::new(),
         }
     }
 
@@ -54,7 +57,7 @@ impl PendingToken {
     /// # Errors
     /// It cannot be written.
     pub fn note(&self, file: &Path) -> Result<(), ConnectionError> {
-        let path = self.path(file);
+        let path = path_of(file, &self.principal);
         let failed = |source| ConnectionError::File { path: path.clone(), source };
         let text = serde_json::to_vec(self).map_err(|error| failed(io::Error::other(error)))?;
         make_private_folder(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
@@ -74,14 +77,13 @@ impl PendingToken {
         notes_in(places.connections())
     }
 
-    /// Removes the note of a holder.
+    /// Removes the notes of a holder beside a connection's file.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// One cannot be removed.
     pub fn forget(file: &Path, principal: &str) -> Result<(), ConnectionError> {
-        let earlier = file.with_extension(EXTENSION);
-        let is_earlier = read(&earlier).is_some_and(|note| note.principal == principal);
-        for path in [Some(path_of(file, principal)), is_earlier.then_some(earlier)].into_iter().flatten() {
+        let notes = Self::all_of(file).into_iter().filter(|note| note.principal == principal);
+        for PendingToken { place: path, .. } in notes {
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(ConnectionError::File { path, source });
@@ -92,18 +94,10 @@ impl PendingToken {
         Ok(())
     }
 
-    /// Returns the command that revokes the token. `usual` are the service and the ledger that are asked without flags.
+    /// Says how the token is revoked. No address stands there: a forged note's would get the token of an admin.
     #[must_use]
-    pub fn revoke_command(&self, usual: (&str, &str)) -> String {
-        let url = if self.url.is_empty() { usual.0 } else { &self.url };
-        let ledger = if self.ledger.is_empty() { usual.1 } else { &self.ledger };
-        format!("{} token revoke {}", program_of((url, ledger), usual), quoted_word(&self.principal))
-    }
-
-    /// Returns the note's file. A connection may have several notes, one for each holder.
-    #[must_use]
-    pub fn path(&self, file: &Path) -> PathBuf {
-        path_of(file, &self.principal)
+    pub fn revoke_advice(&self) -> String {
+        format!("`bitacora token revoke {}` where its ledger is served", quoted_word(&self.principal))
     }
 }
 
@@ -117,15 +111,15 @@ fn notes_in(folder: &Path) -> Vec<(PathBuf, PendingToken)> {
     let mut notes: Vec<_> = fs::read_dir(folder)
         .into_iter()
         .flatten()
-        .take(MAX_CONNECTIONS)
         .flatten()
         .filter_map(|entry| {
             let path = entry.path();
             let (connection, rest) = path.file_name()?.to_str()?.split_once('.')?;
             let is_note = rest == EXTENSION || rest.ends_with(&format!(".{EXTENSION}"));
             let file = folder.join(format!("{connection}.json"));
-            is_note.then(|| read(&path))?.map(|note| (file, note))
+            is_note.then(|| read(&path))?.map(|note| (file, PendingToken { place: path, ..note }))
         })
+        .take(MAX_CONNECTIONS)
         .collect();
     notes.sort_by(|one, other| (&one.0, &one.1.principal).cmp(&(&other.0, &other.1.principal)));
     notes
@@ -133,6 +127,6 @@ fn notes_in(folder: &Path) -> Vec<(PathBuf, PendingToken)> {
 
 fn read(path: &Path) -> Option<PendingToken> {
     let mut text = String::new();
-    File::open(path).ok()?.take(MAX_NOTE_BYTES).read_to_string(&mut text).ok()?;
+    open_file(path).ok()?.take(MAX_NOTE_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }

@@ -63,9 +63,10 @@ impl Places {
             Err(error) => return Err(error),
         };
         let mut files = Vec::new();
-        for entry in entries.take(MAX_CONNECTIONS) {
+        for entry in entries {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
+            if files.len() < MAX_CONNECTIONS && path.extension().is_some_and(|extension| extension == "json")
+            {
                 files.push(path);
             }
         }

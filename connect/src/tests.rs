@@ -286,6 +286,9 @@ fn only_the_hook_before_calls_is_a_gate_in_the_settings_of_every_harness() {
             assert_eq!(is_gate, gates.contains(&event.as_str()), "{dialect} {event}");
             assert!(is_gate || !entries.to_string().contains("exit 2"), "{dialect} {event}");
             assert!(is_gate || !entries.to_string().contains("--enforce"), "{dialect} {event}");
+            // Gemini CLI runs a call whose gate was ended by a signal.
+            let is_kept = entries.to_string().contains("trap '' HUP INT TERM; /usr/bin/bitacora-hook");
+            assert_eq!(is_kept, is_gate && dialect == Dialect::Gemini, "{dialect} {event}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::claude_variables::VARIABLES;
 use crate::setting_kind::SettingKind::{
     AnyObject, Bool, Either, False, FullText, List, Map, Named, Number, Object, Share, Text, TextFrom,
-    WholeFrom, Word,
+    WebAddress, WholeFrom, Word,
 };
 use crate::setting_kind::{SettingKind, SettingMember};
 
@@ -145,7 +145,7 @@ const AUTO_MODE: SettingKind = Object(&[
 const FOOTER_LINK: SettingKind = Object(&[
     must("type", Word(&["regex"])),
     must("pattern", Text),
-    must("url", TextFrom(WEB)),
+    must("url", WebAddress),
     may("label", Text),
 ]);
 
@@ -158,13 +158,8 @@ const MCP_SERVERS: SettingKind = List(&Either(&[
 const MARKETPLACE: SettingKind = Object(&[must("source", MARKETPLACE_SOURCE), may("autoUpdate", Bool)]);
 const MARKETPLACE_SOURCE: SettingKind = Either(&[
     Object(&[must("source", Word(&["github"])), must("repo", Text), may("ref", Text), may("path", Text)]),
-    Object(&[
-        must("source", Word(&["git"])),
-        must("url", TextFrom(WEB)),
-        may("ref", Text),
-        may("path", Text),
-    ]),
-    Object(&[must("source", Word(&["url"])), must("url", TextFrom(WEB))]),
+    Object(&[must("source", Word(&["git"])), must("url", WebAddress), may("ref", Text), may("path", Text)]),
+    Object(&[must("source", Word(&["url"])), must("url", WebAddress)]),
     Object(&[must("source", Word(&["file", "directory"])), must("path", Text)]),
 ]);
 
@@ -237,8 +232,6 @@ const NOTIFICATION_CHANNELS: &[&str] =
     &["auto", "terminal_bell", "iterm2", "iterm2_with_bell", "kitty", "ghostty", "notifications_disabled"];
 const THEMES: &[&str] =
     &["auto", "dark", "light", "dark-daltonized", "light-daltonized", "dark-ansi", "light-ansi"];
-/// The beginnings of an address that the program takes for one.
-const WEB: &[&str] = &["http://", "https://"];
 
 /// The events of which hooks may stand beside ours.
 const EVENTS: &[&str] = &[
@@ -300,7 +293,7 @@ const HOOK: SettingKind = Either(&[
     ]),
     Object(&[
         must("type", Word(&["http"])),
-        must("url", TextFrom(WEB)),
+        must("url", WebAddress),
         may("allowedEnvVars", TEXTS),
         may("headers", Map(&Text)),
         may("if", Text),

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// The most members that are told of one file.
 const MAX_UNLISTED: usize = 20;
+/// The largest whole number that JavaScript tells from its neighbours.
+const MAX_WHOLE: u64 = (1 << 53) - 1;
 /// A name that JavaScript takes for something else than a member.
 const PROTOTYPE: &str = "__proto__";
 
@@ -39,7 +41,9 @@ pub(crate) enum SettingKind {
     Word(&'static [&'static str]),
     /// A text with one of these beginnings.
     TextFrom(&'static [&'static str]),
-    /// A whole number from this on.
+    /// The address of a web page, of plain characters.
+    WebAddress,
+    /// A whole number from this on, up to the largest that JavaScript counts by ones.
     WholeFrom(u64),
     /// A number from 0 to 1.
     Share,
@@ -127,13 +131,17 @@ impl SettingKind {
         match self {
             Self::Bool => value.is_boolean(),
             Self::False => *value == Value::Bool(false),
-            Self::Text => value.is_string(),
-            Self::FullText => value.as_str().is_some_and(|text| !text.is_empty()),
+            // No process takes a text with a zero byte, as a variable or argument.
+            Self::Text => value.as_str().is_some_and(|text| !text.contains('\0')),
+            Self::FullText => Self::Text.is_of(value) && *value != Value::from(""),
             Self::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::TextFrom(beginnings) => value
                 .as_str()
                 .is_some_and(|text| beginnings.iter().any(|beginning| text.starts_with(beginning))),
-            Self::WholeFrom(least) => value.as_u64().is_some_and(|number| number >= *least),
+            Self::WebAddress => value.as_str().is_some_and(is_web_address),
+            Self::WholeFrom(least) => {
+                value.as_u64().is_some_and(|number| (*least..=MAX_WHOLE).contains(&number))
+            }
             Self::Share => value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)),
             Self::Number => value.is_number(),
             Self::AnyObject => value.is_object(),
@@ -149,7 +157,8 @@ impl SettingKind {
             Self::FullText => "a text that is not empty".to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::TextFrom(beginnings) => format!("a text that begins with {}", beginnings.join(" or ")),
-            Self::WholeFrom(least) => format!("a whole number from {least}"),
+            Self::WebAddress => "a web address".to_owned(),
+            Self::WholeFrom(least) => format!("a whole number from {least} to {MAX_WHOLE}"),
             Self::Share => "a number from 0 to 1".to_owned(),
             Self::Number => "a number".to_owned(),
             Self::List(_) => "an array".to_owned(),
@@ -157,4 +166,24 @@ impl SettingKind {
             Self::Either(kinds) => kinds.iter().map(Self::name).collect::<Vec<_>>().join(" or "),
         }
     }
+}
+
+/// Returns `true` for `http` or `https`, a host of letters, digits, `-` and `.`, perhaps a port, and a path of visible characters.
+fn is_web_address(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
+        return false;
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (place, path) = rest.split_at(end);
+    let (host, port) = place.split_once(':').unwrap_or((place, "1"));
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let is_named =
+        host.rsplit('.').next().is_some_and(|last| !last.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_number = host.parse::<std::net::Ipv4Addr>().is_ok();
+    host.split('.').all(is_label)
+        && (is_named || is_number)
+        && port.parse::<u16>().is_ok()
+        && path.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -20,6 +20,8 @@ pub enum SettingsDifference {
     Changed(String),
     /// An event has more hooks of the connection than `connect` writes.
     Repeated(String),
+    /// Another file has a hook of the connection, which the harness may run in the place of the connection's own.
+    Elsewhere(String),
     /// A member keeps hooks from running.
     SwitchedOff(String),
     /// A member may keep hooks from running: nobody saw that it does not.
@@ -32,6 +34,12 @@ impl fmt::Display for SettingsDifference {
             Self::Missing(event) => write!(f, "no hook for {event}"),
             Self::Changed(event) => write!(f, "the hook for {event} was changed"),
             Self::Repeated(event) => write!(f, "more than one hook for {event}"),
+            Self::Elsewhere(event) => {
+                write!(
+                    f,
+                    "a hook of this connection for {event}, which belongs into the connection's own file"
+                )
+            }
             Self::SwitchedOff(member) => write!(f, "`{member}` switches hooks off"),
             Self::Unlisted(member) => write!(f, "{member}"),
         }
@@ -71,18 +79,25 @@ impl Dialect {
         Ok(differences)
     }
 
-    /// Returns the members of settings that keep all hooks from running, wherever these are written; with `enforce` also those
-    /// that may.
+    /// Returns the members of another file than the connection's that keep its hooks from running, or stand in their place; with
+    /// `enforce` also those that may.
     ///
     /// # Errors
     /// The harness may read these settings otherwise.
     pub fn switched_off(
         self,
         settings: &str,
+        marker: &str,
         enforce: bool,
     ) -> Result<Vec<SettingsDifference>, SettingsError> {
         let found = read_strictly(self, settings)?;
         let mut switches = switches(self, &found);
+        if is_disabled_by_name(self, &found, marker) {
+            switches.push(SettingsDifference::SwitchedOff("hooksConfig.disabled".to_owned()));
+        }
+        let events = found.get("hooks").and_then(Value::as_object).into_iter().flatten();
+        let twins = events.filter(|(_, list)| ours(list, marker) > 0);
+        switches.extend(twins.map(|(event, _)| SettingsDifference::Elsewhere(event.clone())));
         if switches.is_empty() && enforce {
             // A value of another kind has its own file ignored, or is left out.
             let members = unlisted(self, &found).into_iter().filter(|member| member.expected.is_none());

@@ -244,7 +244,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     let connection = connection(arguments, before.as_ref(), &target, url, context);
     refuse_conflict(&target.places, &connection).map_err(ConnectFailure::from)?;
     let (home, folder) = connection.read_places();
-    let warnings = settings_obstacles(&connection, target.dialect, &home, &folder);
+    let warnings = settings_obstacles(&connection, &target.file, target.dialect, (&home, &folder));
     let warnings = warnings.map_err(ConnectFailure::from)?;
     let program =
         env::current_exe().map_err(|source| ConnectFailure::Folders { path: "bitacora".into(), source })?;
@@ -285,7 +285,7 @@ fn known_key(
     let found = key_fingerprint(&key).ok_or(ConnectFailure::NoAnswerKey)?;
     let same_ledger = |earlier: &&Connection| earlier.ledger == context.global.ledger.to_string();
     match earlier.filter(same_ledger).filter(|_| !arguments.new_answer_key) {
-        Some(earlier) if earlier.answer_key != key => {
+        Some(earlier) if !earlier.answer_key.eq_ignore_ascii_case(&key) => {
             let known = key_fingerprint(&earlier.answer_key).unwrap_or_else(|| "none".to_owned());
             let url = match context.global.place() {
                 LedgerLocation::Service(url) => url.to_string(),

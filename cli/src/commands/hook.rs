@@ -1,14 +1,13 @@
 //! `hook`: the process that a harness runs before and after each tool call.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::process::ExitCode;
 
 use bitacora_connect::{HookExit, HookProgram, run_hook};
 use clap::Args;
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
 /// The arguments that `connect` writes into a harness's settings.
 #[derive(Debug, Args)]
@@ -37,15 +36,18 @@ pub(crate) fn run_as_hook(arguments: &[OsString]) -> ExitCode {
     if is_heard || code != 0 { ExitCode::from(code) } else { ExitCode::from(unheard) }
 }
 
-/// Returns `true` if what is written to a stream can come to anybody. At the start of a process whose stdout is closed, `/dev/null` is
-/// put in its place, and takes everything.
+/// Returns `true` if what is written to a stream can come to anybody: to a file, a pipe, a socket or a terminal that is open for
+/// writing. At the start of a process whose stdout is closed, `/dev/null` is put in its place. Writing to what is only open for reading
+/// is no error of the standard library's.
 fn leads_somewhere(stream: &impl AsFd) -> bool {
-    let Ok(copy) = stream.as_fd().try_clone_to_owned() else { return false };
-    match (File::from(copy).metadata(), fs::metadata("/dev/null")) {
-        (Ok(stream), Ok(null)) => !stream.file_type().is_char_device() || stream.rdev() != null.rdev(),
-        (Ok(_), Err(_)) => true,
-        (Err(_), _) => false,
-    }
+    let (Ok(flags), Ok(found)) = (fcntl_getfl(stream), fstat(stream)) else { return false };
+    let is_open = matches!(flags & OFlags::ACCMODE, mode if mode == OFlags::WRONLY || mode == OFlags::RDWR);
+    let takes = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile | FileType::Fifo | FileType::Socket => true,
+        FileType::CharacterDevice => stream.as_fd().is_terminal(),
+        _ => false,
+    };
+    is_open && takes
 }
 
 /// Writes the version of the binary `bitacora-hook`: `doctor` asks for it.

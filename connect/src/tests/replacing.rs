@@ -202,6 +202,7 @@ fn a_note_of_a_token_is_read_again_and_forgotten() {
         answer_key: hex::encode([3; 32]),
         url: "http://127.0.0.1:7717".to_owned(),
         ledger: "other".to_owned(),
+        place: std::path::PathBuf::new(),
     };
     let (one, two, beside) = (note("p-1"), note("p-2"), note("p-3"));
     one.note(&file).unwrap();
@@ -213,10 +214,11 @@ fn a_note_of_a_token_is_read_again_and_forgotten() {
     let found: Vec<_> = PendingToken::all_of(&file).into_iter().map(|note| note.principal).collect();
     assert_eq!(found, ["p-0", "p-1", "p-2"]);
     assert_eq!(PendingToken::all(&Places::below(folder.path())).len(), 4);
-    assert_eq!(
-        one.revoke_command(("http://127.0.0.1:7717", "main")),
-        "bitacora --ledger other token revoke p-1"
-    );
+    assert_eq!(one.revoke_advice(), "`bitacora token revoke p-1` where its ledger is served");
+    // A note lies where its name was not made by us, and a pipe is none.
+    fs::rename(&PendingToken::all_of(&file)[1].place, file.with_extension("x.pending")).unwrap();
+    let pipe = file.with_extension("pipe.pending");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for note in PendingToken::all_of(&file) {
         PendingToken::forget(&file, &note.principal).unwrap();
         PendingToken::forget(&file, &note.principal).unwrap();
@@ -264,6 +266,7 @@ fn settings_beside_the_connections_are_an_obstacle_to_enforcing_and_told_to_obse
     let user = home.join(".claude/settings.json");
     let shared = project.join(".claude/settings.json");
     let mut new = connection(&folder);
+    let connected = std::path::Path::new("/c/claude-0a.json");
     (new.name, new.settings) = ("claude-0a".to_owned(), project.join(".claude/settings.local.json"));
     [&user, &shared].iter().for_each(|file| fs::create_dir_all(file.parent().unwrap()).unwrap());
     for (file, text, word) in [
@@ -271,16 +274,24 @@ fn settings_beside_the_connections_are_an_obstacle_to_enforcing_and_told_to_obse
         (&shared, r#"{"env":{"CLAUDE_CODE_SIMPLE":"1"}}"#, "CLAUDE_CODE_SIMPLE"),
         (&user, r#"{"zzz":true}"#, "zzz"),
         (&shared, "{", "not JSON"),
+        (
+            &shared,
+            r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"hook claude --connection /c/claude-0a.json --gate","async":true}]}]}}"#,
+            "a hook of this connection for PreToolUse",
+        ),
     ] {
         fs::write(file, text).unwrap();
         new.enforce = true;
-        let error = settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap_err().to_string();
+        let error =
+            settings_obstacles(&new, connected, Dialect::Claude, (&home, &project)).unwrap_err().to_string();
         assert!(error.contains(word) && error.contains(&*file.to_string_lossy()), "{error}");
         new.enforce = false;
-        let told = settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap();
+        let told = settings_obstacles(&new, connected, Dialect::Claude, (&home, &project)).unwrap();
         assert!(told.len() == 1 && told[0].contains(word), "{told:?}");
         fs::remove_file(file).unwrap();
     }
     fs::write(&new.settings, r#"{"zzz":true}"#).unwrap();
-    assert!(settings_obstacles(&new, Dialect::Claude, &home, &project).unwrap()[0].contains("zzz"));
+    assert!(
+        settings_obstacles(&new, connected, Dialect::Claude, (&home, &project)).unwrap()[0].contains("zzz")
+    );
 }

@@ -35,6 +35,9 @@ fn samples(kind: &SettingKind) -> Vec<Value> {
         SettingKind::TextFrom(beginnings) => {
             beginnings.iter().map(|beginning| format!("{beginning}x").into()).collect()
         }
+        SettingKind::WebAddress => {
+            ["http://x", "https://x.example:8080/a/b?c=d#e", "https://127.0.0.1"].map(Value::from).to_vec()
+        }
         SettingKind::WholeFrom(least) => vec![json!(least), json!(1_000_000)],
         SettingKind::Share => vec![json!(0), json!(0.05), json!(1)],
         SettingKind::Number => vec![json!(0), json!(-1.5)],

@@ -86,6 +86,12 @@ fn settings_of_which_claude_code_reads_no_hook_are_refused() {
         r#"{"statusLine":{"type":"x","command":"true"}}"#,
         r#"{"cleanupPeriodDays":-1}"#,
         r#"{"cleanupPeriodDays":0}"#,
+        r#"{"cleanupPeriodDays":9007199254740992}"#,
+        r#"{"env":{"ANTHROPIC_MODEL":"a\u0000b"}}"#,
+        r#"{"extraKnownMarketplaces":{"x":{"source":{"source":"url","url":"http://"}}}}"#,
+        r#"{"extraKnownMarketplaces":{"x":{"source":{"source":"url","url":"https://a b"}}}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"https://["}]}]}}"#,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://999.1.1.1/"}]}]}}"#,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","rewakeMessage":""}]}]}}"#,
         r#"{"sandbox":{"enabled":"x"}}"#,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","shell":"zsh"}]}]}}"#,
@@ -138,9 +144,9 @@ fn to_enforce_each_member_of_claude_codes_settings_has_to_be_listed() {
         assert_eq!(Dialect::Claude.differences(&observed, &entry(false)).unwrap(), []);
         assert_eq!(Dialect::Claude.unlisted(&observed).unwrap(), std::slice::from_ref(member));
         // Beside the file with the hooks, a value of another kind has its own file ignored alone.
-        let beside = Dialect::Claude.switched_off(settings, true).unwrap();
+        let beside = Dialect::Claude.switched_off(settings, &entry(true).marker, true).unwrap();
         assert_eq!(beside.is_empty(), member.expected.is_some(), "{settings}");
-        assert_eq!(Dialect::Claude.switched_off(settings, false).unwrap(), []);
+        assert_eq!(Dialect::Claude.switched_off(settings, &entry(true).marker, false).unwrap(), []);
         let added = changed(Dialect::Claude, |all| {
             let more: Value = serde_json::from_str(settings).unwrap();
             for (name, value) in more.as_object().unwrap().iter().filter(|(name, _)| *name != "hooks") {
@@ -270,4 +276,30 @@ fn a_connection_whose_name_begins_like_ours_is_another() {
     let twice = r#"{"hooks":{},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x --connection /c/claude.json"}]}]}}"#;
     assert!(has_hooks(twice, &entry(true).marker));
     assert!(!without_hooks(twice, &entry(true).marker).unwrap().contains("Stop"));
+}
+
+#[test]
+fn another_file_that_ends_the_connections_hooks_by_name_or_holds_one_is_told() {
+    let marker = entry(true).marker;
+    let command = entry(true).gate_command;
+    for (dialect, settings) in [
+        (Dialect::Gemini, serde_json::json!({"hooksConfig": {"disabled": [command]}})),
+        (
+            Dialect::Gemini,
+            serde_json::json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}),
+        ),
+        (
+            Dialect::Claude,
+            serde_json::json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command, "timeout": 1}]}]}}),
+        ),
+    ] {
+        for enforce in [true, false] {
+            let found = dialect.switched_off(&settings.to_string(), &marker, enforce).unwrap();
+            assert_eq!(found.len(), 1, "{settings}: {found:?}");
+            assert_eq!(
+                dialect.switched_off(&settings.to_string(), "--connection /c/other.json", enforce).unwrap(),
+                []
+            );
+        }
+    }
 }

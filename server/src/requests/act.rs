@@ -120,6 +120,7 @@ impl Act {
     ) -> Result<Option<T>, Problem> {
         let body =
             optional_body(&self.api, &self.caller, &self.headers, std::mem::take(&mut self.body)).await?;
+        let body = body.filter(|body| !body.as_slice().is_empty());
         body.map(|body| read_members(&body, read)).transpose()
     }
 

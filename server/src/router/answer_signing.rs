@@ -44,7 +44,7 @@ const STREAMED: [&str; 5] = [
 /// The paths of acts that take no body, beside those of questions.
 const WITHOUT_BODY: [&str; 1] = [paths::PROJECTION];
 
-/// Refuses a digest of something where nobody reads a body.
+/// Refuses a digest of something where nobody reads a body, and a nonce that is none.
 pub(crate) async fn compare(path: MatchedPath, request: Request, next: Next) -> Response {
     let is_question = request.method() == Method::GET || request.method() == Method::HEAD;
     let reads_none = is_question || WITHOUT_BODY.contains(&path.as_str());
@@ -52,7 +52,12 @@ pub(crate) async fn compare(path: MatchedPath, request: Request, next: Next) -> 
     if reads_none && digest.is_some_and(|digest| digest.as_bytes() != body_digest(b"").as_bytes()) {
         return other_digest().into_response();
     }
-    next.run(request).await
+    // A nonce that is one was taken out before.
+    let left = take_nonce(&mut request.uri().clone()).err();
+    match left.filter(|_| asks_for_signature(request.headers(), path.as_str())) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await,
+    }
 }
 
 /// Signs the answer to a request whose sender is known and that names the digest of its body, also a refusal of what the sender may not.
@@ -72,10 +77,9 @@ pub(crate) async fn sign(
         Err(problem) => return problem.into_response(),
     };
     let asked = SignedRequest::of(&parts);
-    let answer = match take_nonce(&mut parts.uri) {
-        Err(problem) => problem.into_response(),
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
-    };
+    // One that is none stays for `compare`, behind the check of the caller.
+    let _is_one = take_nonce(&mut parts.uri).is_ok();
+    let answer = next.run(Request::from_parts(parts, body)).await;
     let is_known = answer.extensions().get::<KnownCaller>().is_some();
     match ledger.filter(|_| is_known) {
         Some(ledger) => asked.signed(ledger.ledger(), api.ledgers.now(), answer).await,

@@ -68,16 +68,15 @@ fn revoke_noted(target: &Target, context: &mut CommandContext) -> Result<Exit, C
     let path = format!("ledgers/{}", context.global.ledger);
     let about: LedgerAnswer = context.service()?.get_of_all(&path)?.read()?;
     revoke_pending(None, &target.file, about.answer_key.as_deref(), context)?;
-    let (url, ledger) = usual_place();
     let left = PendingToken::all_of(&target.file);
     for token in noted.iter().filter(|token| !left.contains(token)) {
         context.say(format_args!("token      {} is revoked", token.principal))?;
     }
     for token in &left {
-        let (command, note) = (token.revoke_command((&url, ledger)), token.path(&target.file));
         context.say(format_args!(
-            "token      not revoked: another ledger has it; `{command}`, then remove {}",
-            note.display()
+            "token      not revoked: another ledger has it; {}, then remove {}",
+            token.revoke_advice(),
+            token.place.display()
         ))?;
     }
     Ok(if left.is_empty() { Exit::Done } else { Exit::Failed })

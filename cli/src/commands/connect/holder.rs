@@ -3,7 +3,7 @@
 //! A new token's holder is noted beside the connection before it is made, and so is the one that it replaces. So a connect that is
 //! killed leaves notes, and the next one revokes what no connection has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bitacora_api::HeadAnswer;
 use bitacora_client::{ClientError, Connection as ServiceConnection};
@@ -61,7 +61,8 @@ impl Holder {
             LedgerLocation::Folder(_) => String::new(),
         };
         let (answer_key, ledger) = (answer_key.to_owned(), context.global.ledger.to_string());
-        let pending = PendingToken { principal: principal.clone(), answer_key, url, ledger };
+        let pending =
+            PendingToken { principal: principal.clone(), answer_key, url, ledger, place: PathBuf::new() };
         pending.note(&target.file).map_err(ConnectFailure::from)?;
         if let Some(earlier) = earlier {
             // It stays noted until it is revoked: this connect may be killed before that.

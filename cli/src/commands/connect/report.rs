@@ -77,7 +77,8 @@ pub(super) fn say(
         context.say("stdin      Codex runs no hook for input to a running program; `codex features disable unified_exec_tty` keeps agents from typing there")?;
     }
     context.say(format_args!(
-        "next       start a new session of {name}, then `bitacora calls`; `bitacora doctor {name}` checks it"
+        "next       start a new session of {name}, then `bitacora calls`; `{}` checks it",
+        connection.doctor_command()
     ))?;
     Ok(Exit::Done)
 }

@@ -136,7 +136,9 @@ impl<'a> Examination<'a> {
     fn other_settings(&mut self) {
         let (home, folder) = self.connection.read_places();
         let mut told = Vec::new();
-        for other in examine_other_settings(self.connection, self.target.dialect, &home, &folder) {
+        for other in
+            examine_other_settings(self.connection, &self.target.file, self.target.dialect, (&home, &folder))
+        {
             let place = other.path.display().to_string();
             match other.found {
                 Ok(differences) => {
@@ -147,7 +149,8 @@ impl<'a> Examination<'a> {
             }
             told.push(place);
         }
-        let warnings = settings_obstacles(self.connection, self.target.dialect, &home, &folder);
+        let warnings =
+            settings_obstacles(self.connection, &self.target.file, self.target.dialect, (&home, &folder));
         // To enforce there are none beside the faults.
         for warning in warnings.unwrap_or_default() {
             if !told.iter().any(|place| warning.starts_with(place)) {
@@ -230,9 +233,7 @@ impl<'a> Examination<'a> {
             let remedy = if pending.answer_key == self.connection.answer_key {
                 self.again()
             } else {
-                let (url, ledger) = usual_place();
-                let note = pending.path(&self.target.file);
-                Some(format!("{}, then remove {}", pending.revoke_command((&url, ledger)), note.display()))
+                Some(format!("{}, then remove {}", pending.revoke_advice(), pending.place.display()))
             };
             self.add("token", found, remedy);
         }

@@ -57,8 +57,9 @@ fn a_note_of_another_ledger_is_kept_and_named_with_the_command_that_revokes_it()
     fs::write(user.connection("claude").with_extension("0a.pending"), note.to_string()).unwrap();
     user.done(&["connect", "claude"]);
     let faults = user.faults(&["claude"]);
-    let command = "bitacora --url 'http://127.0.0.1:9' --ledger other token revoke p-elsewhere";
-    assert!(faults.len() == 1 && faults[0].2.starts_with(command), "{faults:?}");
+    let command = "`bitacora token revoke p-elsewhere` where its ledger is served, then remove ";
+    let place = user.connection("claude").with_extension("0a.pending");
+    assert!(faults.len() == 1 && faults[0].2 == format!("{command}{}", place.display()), "{faults:?}");
 }
 
 #[test]
