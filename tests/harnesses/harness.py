@@ -29,10 +29,11 @@ class Harness:
         """The options with which no hook runs."""
         return []
 
-    def start(self, folder=None, options=()):
+    def start(self, folder=None, options=(), own_group=False):
         return subprocess.Popen(
             [*self.command(), *options], env=self.bitacora.environment(**self.variables()), cwd=folder or self.bitacora.project,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=own_group,
         )
 
     def run_without_hooks(self):

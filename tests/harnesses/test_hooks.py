@@ -4,6 +4,8 @@ Run by `tests/harnesses/run`, which installs the harnesses.
 """
 
 import json
+import os
+import signal
 import threading
 import time
 import unittest
@@ -18,6 +20,10 @@ from watch_tests import WatchTests
 ALLOWED = "ls"
 REVIEWED = "curl -s http://127.0.0.1:1/x || touch reviewed.txt"
 DENIED = "git push --force; touch denied.txt"
+# What a terminal or a supervisor sends to all processes of a harness.
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+# The time after which a harness that ended has nothing under way.
+SETTLED_S = 1
 PARALLEL_SESSIONS = 10
 CALLS_A_SESSION = 10
 
@@ -100,6 +106,17 @@ class HookTests(WatchTests):
         self.bitacora.run("approvals", "approve", approval)
         process.communicate(timeout=PATIENCE_S * 4)
         self.assertTrue(self.ran("reviewed.txt"))
+
+    def test_a_signal_to_harness_and_hook_lets_no_held_call_run(self):
+        self.connect("--enforce", "--wait", "20s")
+        for number, name in enumerate(SIGNALS):
+            harness = self.harness([f"curl -s http://127.0.0.1:1/{number} || touch reviewed.txt"])
+            process = harness.start(own_group=True)
+            wait_for(lambda: len(self.bitacora.pending()) > number)
+            os.killpg(process.pid, name)
+            process.communicate(timeout=PATIENCE_S * 4)
+            time.sleep(SETTLED_S)
+            self.assertFalse(self.ran("reviewed.txt"), name)
 
     def test_a_review_that_nobody_answers_never_runs_and_names_its_approval(self):
         harness = self.harness([REVIEWED])
