@@ -133,7 +133,7 @@ impl SettingKind {
             Self::False => *value == Value::Bool(false),
             // No process takes a text with a zero byte, as a variable or argument.
             Self::Text => value.as_str().is_some_and(|text| !text.contains('\0')),
-            Self::FullText => Self::Text.is_of(value) && *value != Value::from(""),
+            Self::FullText => Self::Text.is_of(value) && *value != *"",
             Self::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::TextFrom(beginnings) => value
                 .as_str()
