@@ -98,11 +98,11 @@ pub(crate) enum Dodge {
 /// The evidence of a call that dodged the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GapEvidence {
-    /// What stands before the position in the transcript.
+    /// The text before the position in the transcript.
     place: String,
     /// The position, bytes.
     at: u64,
-    /// What stands behind it.
+    /// The text behind it.
     what: String,
 }
 

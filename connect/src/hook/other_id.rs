@@ -1,6 +1,6 @@
 //! Inputs and traces whose id the service has with other content: each goes under another id, and a trace tells of it.
 //!
-//! Whoever sees an input on its way, or guesses a call's id, can send something else under that id first. The service then keeps the
+//! A program that sees an input on its way, or guesses a call's id, can send something else under that id first. The service then keeps the
 //! first one. So the real one is recorded beside it.
 
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a relay does with a request.
+/// The treatment of a request by a relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
     /// It hands request and answer on.

@@ -1,4 +1,4 @@
-//! What a command that did not come to its end leaves behind, and what keeps hooks from running though they are written.
+//! Remnants of commands that were ended, and settings with which hooks do not run.
 
 use std::fs;
 

@@ -10,7 +10,7 @@ use super::{User, said};
 use crate::sample::code;
 
 impl User {
-    /// What `doctor` says of one check: whether it is well, what was found, and the remedy.
+    /// The row of `doctor` for one check: its mark, its finding and its remedy.
     fn check(&self, check: &str) -> (bool, String, String) {
         let doctor = self.run(&["doctor", "claude", "--json"]);
         let findings: Value = serde_json::from_slice(&doctor.stdout).unwrap();

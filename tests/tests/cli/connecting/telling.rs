@@ -1,4 +1,4 @@
-//! What `doctor`, `disconnect` and `mcp` tell: of lost inputs, of another program in the service's place, of flags that contradict.
+//! Messages of `doctor`, `disconnect` and `mcp`: lost inputs, another program in the service's place, flags that contradict.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::User;
 
-/// Where the shell sends the output. Without any, it is a pipe that is closed before the hook writes.
+/// Redirections of the hook's output. Without one, it is a pipe that is closed before the hook writes.
 const PLACES: [&str; 6] = [">&-", ">/dev/full", ">/dev/null", ">/dev/zero", "1</dev/null", ""];
 
 fn input(dialect: &str, command: &str, call: &str) -> Value {
