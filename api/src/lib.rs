@@ -8,6 +8,7 @@ mod appends;
 mod approvals;
 mod breakers;
 mod budgets;
+mod callers;
 mod calls;
 mod checkpoints;
 mod clock;
@@ -57,6 +58,7 @@ pub use breakers::{
     BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
 };
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
+pub use callers::{CallerAnswer, SignInLink};
 pub use calls::{
     CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallEndsAnswer, CallList,
     CallOutcomeAnswer, OutsideAnswer,

@@ -35,6 +35,7 @@ templates! {
         READ_ONLY = "/v1/admin/read-only";
     }
     ledger {
+        CALLER = "/caller";
         HEAD = "/head";
         EVENTS = "/events";
         INGEST = "/events:ingest";

@@ -13,5 +13,6 @@ mod ledger_access;
 mod options;
 mod program;
 mod terminal;
+mod web_pages;
 
 pub use program::{hook_main, main};

@@ -20,7 +20,7 @@ use crate::resources::govern::{
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
-use crate::resources::operate::{admin, health, ledgers, metrics, openapi, projections, sign_in};
+use crate::resources::operate::{admin, caller, health, ledgers, metrics, openapi, projections, sign_in};
 use crate::resources::read::{
     calls, checkpoints, contract_history, costs, events, gaps, head, proofs, receipts, resolutions, runs,
     schemas, sessions, tiles, tool_usage, tree_head,
@@ -83,6 +83,7 @@ fn write_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
 /// Adds the routes of the log, its proofs and what is read from it.
 fn read_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
     router
+        .route(paths::CALLER, get(caller::show))
         .route(paths::HEAD, get(head::head))
         .route(paths::EVENT, get(events::show))
         .route(paths::INCLUSION, get(proofs::inclusion))

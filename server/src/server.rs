@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -32,6 +33,7 @@ use crate::limits::{
 };
 use crate::log_pace::LogPace;
 use crate::metrics::Metrics;
+use crate::pages::{Pages, ServiceInterface, with_pages};
 use crate::problem::{Code, Problem};
 use crate::router::router;
 
@@ -54,6 +56,7 @@ pub struct Server {
     listeners: Vec<Listener>,
     socket_file: Option<SocketFile>,
     api: Arc<Api>,
+    router: Router,
     phase: watch::Sender<Phase>,
     notices: Option<NoticeTarget>,
     archiving: Option<ArchiveSettings>,
@@ -122,7 +125,16 @@ impl Server {
         let max_connections = limits.max_connections;
         let api =
             Arc::new(Api::new(ledgers, required_models, Admittance { is_open, web }, limits, phase_seen));
-        Ok(Self { listeners, socket_file, api, phase, notices, archiving, max_connections })
+        let router = router(Arc::clone(&api));
+        Ok(Self { listeners, socket_file, api, router, phase, notices, archiving, max_connections })
+    }
+
+    /// Serves pages for browsers too, below `/console`. What makes them gets the public interface to ask.
+    pub fn serve_pages<P: Pages>(&mut self, make: impl FnOnce(ServiceInterface) -> P) -> Arc<P> {
+        let pages = Arc::new(make(ServiceInterface::new(self.router.clone())));
+        let interface = std::mem::take(&mut self.router);
+        self.router = with_pages(interface, &self.api, Arc::<P>::clone(&pages));
+        pages
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.
@@ -137,7 +149,7 @@ impl Server {
     /// Serves until `shutdown` is ready or an operator drains the service; then stops accepting, finishes the requests in flight (for a bounded time),
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
-        let Self { listeners, socket_file, api, phase, notices, archiving, max_connections } = self;
+        let Self { listeners, socket_file, api, router, phase, notices, archiving, max_connections } = self;
         let places = ConnectionSlots {
             all: Pool::new(max_connections),
             of_unix: Pool::new(UNIX_CONNECTIONS),
@@ -145,7 +157,7 @@ impl Server {
         };
         tokio::spawn(open_when_anchored(Arc::clone(&api.ledgers), phase.subscribe()));
         let context = ConnectionContext {
-            router: router(Arc::clone(&api)),
+            router,
             metrics: Arc::clone(&api.metrics),
             patience: api.limits.patience.clone(),
             phase: phase.subscribe(),

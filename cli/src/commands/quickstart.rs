@@ -42,6 +42,7 @@ use crate::terminal::logging::{self, LogForm};
 use crate::terminal::output::Output;
 use crate::terminal::passphrase::PASSPHRASE;
 use crate::terminal::progress::{ByteBar, EventBar};
+use crate::web_pages::{ConsolePages, serve_console};
 use bitacora_client::{Connection, ServiceUrl};
 use bitacora_import::AppendMiss as _;
 use bitacora_verify::{Report, Verdict, VerifyOptions, verify_ledger};
@@ -159,6 +160,7 @@ struct Quickstart<'a> {
 /// The service, which runs beside its feeder.
 struct RunningService {
     url: ServiceUrl,
+    console: Arc<ConsolePages>,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<(), CloseFailures>>,
 }
@@ -177,7 +179,7 @@ impl Quickstart<'_> {
         let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
         let (running, keyring) = self.start().await?;
         let told = tokio::select! {
-            told = self.tell(&running.url, keyring) => told,
+            told = self.tell(&running, keyring) => told,
             () = interrupts.next() => Err(QuickstartFailure::Interrupted(self.folder.shown()).into()),
         };
         if matches!(told, Ok(Exit::Done)) && !self.arguments.exit {
@@ -242,18 +244,20 @@ impl Quickstart<'_> {
             }
             bound => bound,
         };
-        let server = server.map_err(QuickstartFailure::from)?;
+        let mut server = server.map_err(QuickstartFailure::from)?;
+        let console = serve_console(&mut server);
         let address = server.local_addr().unwrap_or(self.address);
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(server.run(async {
             // A dropped sender is a request to end too.
             let _asked = stopped.await.is_ok();
         }));
-        Ok((RunningService { url: ServiceUrl::Tcp(address.to_string()), stop, ended }, keyring))
+        Ok((RunningService { url: ServiceUrl::Tcp(address.to_string()), console, stop, ended }, keyring))
     }
 
     /// Feeds, verifies and shows.
-    async fn tell(&mut self, url: &ServiceUrl, keyring: Arc<Keyring>) -> Result<Exit, CommandError> {
+    async fn tell(&mut self, running: &RunningService, keyring: Arc<Keyring>) -> Result<Exit, CommandError> {
+        let url = &running.url;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Micros(u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX));
         let events = usize::try_from(self.arguments.events).unwrap_or(usize::MAX);
@@ -263,9 +267,11 @@ impl Quickstart<'_> {
         let fed = self.feed(url, &hour).await?;
         let report = self.verify(keyring).await?;
         let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
+        let sign_in = self.sign_in_path(&running.console)?;
         let shown = QuickstartSummary {
             folder: &self.folder,
             url,
+            sign_in,
             ledger: &self.global.ledger,
             hour: &hour,
             fed: &fed,
@@ -280,6 +286,16 @@ impl Quickstart<'_> {
         }
         self.output.flush()?;
         Ok(exit)
+    }
+
+    /// Returns the path that signs in to the console as the admin, where it is shown to a person and to nobody else.
+    fn sign_in_path(&self, console: &ConsolePages) -> Result<Option<String>, CommandError> {
+        if self.arguments.exit || self.global.json || !self.output.is_terminal() {
+            return Ok(None);
+        }
+        let token = read_admin_token(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
+        // Without random bytes there is no link; the token signs in as well.
+        Ok(token.and_then(|token| console.0.sign_in_path(token.reveal()).ok()))
     }
 
     /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.

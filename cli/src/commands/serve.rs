@@ -32,6 +32,7 @@ use crate::options::witness_arguments::WitnessArguments;
 use crate::terminal::logging::{self, LogForm};
 use crate::terminal::output::Output;
 use crate::terminal::passphrase::PASSPHRASE;
+use crate::web_pages::serve_console;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -181,14 +182,18 @@ pub(crate) fn run(
 async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Result<(), CommandError> {
     let shutdown = shutdown::asked().map_err(ServeError::Runtime)?;
     let unix = config.unix_socket.clone();
-    let server = Server::bind(config).await.map_err(ServeError::from)?;
+    let mut server = Server::bind(config).await.map_err(ServeError::from)?;
+    let _console = serve_console(&mut server);
     let http = server.local_addr().map(|address| format!("http://{address}"));
     let unix = unix.map(|path| format!("unix:{}", path.display()));
-    let listening: Vec<String> = http.into_iter().chain(unix).collect();
+    let listening: Vec<String> = http.iter().cloned().chain(unix).collect();
     if as_json {
         output.json(&json!({"listening": listening}))?;
     } else {
         output.line(format!("listening on {}", listening.join(" and ")))?;
+        if let Some(url) = &http {
+            output.line(format!("console at {url}/console; `bitacora console` opens it, signed in"))?;
+        }
     }
     // The service runs also if nobody reads the line.
     let _unread = output.flush().is_err();

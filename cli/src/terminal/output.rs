@@ -48,17 +48,18 @@ pub(crate) struct Output {
     /// The columns of the terminal; `None` where stdout is none.
     columns: Option<usize>,
     is_wide: bool,
+    is_stdout: bool,
 }
 
 impl Output {
     /// Returns the writer to stdout; with `is_wide`, tables are not fitted to the terminal.
     pub(crate) fn stdout(is_wide: bool) -> Self {
         let columns = if is_wide { None } else { terminal_columns() };
-        Self { columns, is_wide, ..Self::to(Box::new(io::stdout())) }
+        Self { columns, is_wide, is_stdout: true, ..Self::to(Box::new(io::stdout())) }
     }
 
     pub(crate) fn to(writer: Box<dyn Write>) -> Self {
-        Self { to: BufWriter::new(writer), columns: None, is_wide: false }
+        Self { to: BufWriter::new(writer), columns: None, is_wide: false, is_stdout: false }
     }
 
     /// Returns the number of columns that tables are fitted to, if they are.
@@ -69,6 +70,11 @@ impl Output {
     /// Returns `true` if everything is shown whole.
     pub(crate) fn is_wide(&self) -> bool {
         self.is_wide
+    }
+
+    /// Returns `true` if a person reads what is written, and no file or program.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_stdout && io::stdout().is_terminal()
     }
 
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), OutputError> {

@@ -40,7 +40,7 @@ pub(crate) struct Credentials {
 pub(crate) fn token_of(parts: &Parts) -> Result<Credentials, Problem> {
     let peer = parts.extensions.get::<Peer>();
     let is_owner = peer == Some(&Peer::Owner);
-    let is_near = is_owner || matches!(peer, Some(Peer::Tcp | Peer::Unix));
+    let is_near = is_owner || matches!(peer, Some(Peer::Tcp | Peer::Unix | Peer::Console { is_near: true }));
     let mut fields = parts.headers.get_all(header::AUTHORIZATION).iter();
     let Some(field) = fields.next() else { return Ok(Credentials { token: None, is_near, is_owner }) };
     if fields.next().is_some() {

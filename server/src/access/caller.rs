@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use bitacora_api::CallerAnswer;
 use bitacora_formats::{Event, LedgerName};
 use bitacora_governance::{AuthorityError, Identity};
 use bitacora_vocabulary::{BoundedText, PrincipalCreated, Role};
@@ -61,6 +62,17 @@ impl Caller {
     /// Returns the name of the actor, as events have it.
     pub(crate) fn actor(&self) -> &str {
         &self.0.identity.actor
+    }
+
+    /// Returns the caller as they are told about themselves.
+    pub(crate) fn answer(&self) -> CallerAnswer {
+        let Identity { role, actor, agent, is_attested } = &self.0.identity;
+        CallerAnswer {
+            actor: actor.clone(),
+            role: role.as_str().to_owned(),
+            agent: agent.clone(),
+            attested: *is_attested,
+        }
     }
 
     /// Returns the same name, as data has it.

@@ -49,6 +49,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::LEDGERS, READ),
     ("POST", paths::LEDGERS, ADMINISTER),
     ("GET", paths::LEDGER, READ),
+    ("GET", paths::CALLER, READ),
     ("GET", paths::HEAD, READ),
     ("GET", paths::EVENTS, READ),
     ("POST", paths::EVENTS, WRITE),

@@ -85,6 +85,21 @@ impl WebRules {
         }
     }
 
+    /// Returns `true` if a request comes from one of the service's own pages, or from no page: a page of an allowed origin is its own
+    /// only where a proxy serves the console under that very origin.
+    pub(crate) fn is_own_page(&self, headers: &HeaderMap) -> bool {
+        match self.page(headers) {
+            SourcePage::Own => true,
+            SourcePage::Allowed(origin) => {
+                let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
+                let authority = origin.as_bytes().splitn(2, |byte| *byte == b'/').nth(1);
+                let authority = authority.and_then(|rest| rest.strip_prefix(b"/"));
+                authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+            }
+            SourcePage::Foreign => false,
+        }
+    }
+
     fn allows(&self, origin: &HeaderValue) -> bool {
         self.allowed.iter().any(|allowed| allowed.0.as_bytes() == origin.as_bytes())
     }

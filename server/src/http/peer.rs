@@ -11,6 +11,11 @@ pub(crate) enum Peer {
     Remote,
     /// A program of our own user.
     Unix,
+    /// The console, on behalf of a browser. It checked the page that the browser sends, and is nobody without the browser's token.
+    Console {
+        /// `true` if the browser is on this machine.
+        is_near: bool,
+    },
     /// The program that this service runs in, and which has the folder and its keys.
     Owner,
 }

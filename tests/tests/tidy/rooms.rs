@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 27] = [
+const ROOMS: [(&str, &[&str]); 28] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -22,6 +22,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
     ("bitacora-projector", &["api", "formats", "vocabulary", "ledger"]),
     ("bitacora-archiver", &["formats", "vocabulary", "archive-format", "ledger"]),
     ("bitacora-api", &["vocabulary"]),
+    ("bitacora-console", &["api"]),
     (
         "bitacora-server",
         &[
@@ -83,6 +84,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
             "projector",
             "archiver",
             "server",
+            "console",
         ],
     ),
     ("bitacora-testkit", &["formats"]),
@@ -108,7 +110,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
 const TEST_KIT: &str = "testkit";
 
 /// Crates from outside that only these rooms may name.
-const WALLED: [(&str, &[&str]); 12] = [
+const WALLED: [(&str, &[&str]); 14] = [
     ("bincode", &["bitacora-formats"]),
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
@@ -121,6 +123,8 @@ const WALLED: [(&str, &[&str]); 12] = [
         &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-cli", "bitacora-tests"],
     ),
     ("hyper-util", &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-tests"]),
+    ("maud", &["bitacora-console"]),
+    ("plotters", &["bitacora-console"]),
     ("clap", &["bitacora-cli"]),
     ("indicatif", &["bitacora-cli"]),
     (
@@ -130,6 +134,7 @@ const WALLED: [(&str, &[&str]); 12] = [
             "bitacora-ledger",
             "bitacora-projector",
             "bitacora-archiver",
+            "bitacora-console",
             "bitacora-server",
             "bitacora-client",
             "bitacora-connect",

@@ -14,6 +14,8 @@ use bitacora_verify::{Report, Verdict};
 pub(super) struct QuickstartSummary<'a> {
     pub(super) folder: &'a QuickstartFolder,
     pub(super) url: &'a ServiceUrl,
+    /// The path that signs in to the console once, for a person alone.
+    pub(super) sign_in: Option<String>,
     pub(super) ledger: &'a LedgerName,
     pub(super) hour: &'a DemoHour,
     pub(super) fed: &'a Fed,
@@ -34,6 +36,7 @@ impl QuickstartSummary<'_> {
             "adminToken": self.folder.admin_token().path(),
             "ledger": self.ledger.as_str(),
             "url": self.url.to_string(),
+            "console": format!("{}/console", self.url),
             "served": self.is_served,
             "events": self.hour.events.len(),
             "agents": self.hour.agents,
@@ -68,6 +71,7 @@ impl QuickstartSummary<'_> {
         }
         if self.is_served {
             line("service", format!("{} (this machine alone)", self.url));
+            line("console", self.console());
         }
         let token = self.folder.admin_token();
         line(
@@ -92,6 +96,13 @@ impl QuickstartSummary<'_> {
             lines.push("Serving; Ctrl-C ends it, and the folder stays.".to_owned());
         }
         lines
+    }
+
+    fn console(&self) -> String {
+        match &self.sign_in {
+            Some(path) => format!("{}{path} (signs in once, as the admin, for ten minutes)", self.url),
+            None => format!("{}/console (sign in with the token, or run `bitacora console`)", self.url),
+        }
     }
 
     fn holds(&self) -> Vec<(&'static str, String)> {

@@ -21,7 +21,7 @@ use crate::resources::govern::{
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
-use crate::resources::operate::{admin, health, ledgers, metrics, projections, sign_in};
+use crate::resources::operate::{admin, caller, health, ledgers, metrics, projections, sign_in};
 use crate::resources::read::{
     calls, checkpoints, contract_history, costs, events, gaps, head, proofs, receipts, resolutions, runs,
     schemas, sessions, tiles, tool_usage, tree_head,
@@ -65,6 +65,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         exports::metrics,
         events::list,
         events::show,
+        caller::show,
         head::head,
         ledgers::list,
         ledgers::show,

@@ -138,6 +138,7 @@ const SUMMARIES: &[(&str, &str)] = &[
     ("listCheckpoints", "List checkpoints of agents' threads"),
     ("showCheckpoint", "Show a checkpoint of a thread"),
     ("deleteCheckpoints", "Delete checkpoints of a thread"),
+    ("showCaller", "Show whom the ledger knows the caller as"),
     ("showClock", "Show whether the clock is trusted"),
     ("acceptClock", "Accept the clock after a jump"),
     ("storeContent", "Store a content"),

@@ -1,0 +1,150 @@
+// What pages do besides showing: they follow changes, take keys, and copy. Every page works without it.
+"use strict";
+
+const main = document.getElementById("content");
+const live = main?.dataset.live;
+
+// --- Changes: the page is asked for again, and what stands in it is put in place. What a person typed stays. ---
+
+const QUIET_MS = 250;
+const PACE_MS = 2000;
+let asked = 0;
+let waiting = null;
+
+// Types of events that change a page at once; others change it at a slower pace.
+const URGENT = {
+    approvals: /^(approval|policy|agent|panic|mode)\./,
+    now: /^(approval|breaker|panic|mode|agent|budget)\./,
+    policy: /^policy\./,
+    trust: /^(trust|breaker)\./,
+};
+
+function changed(change) {
+    if (!change.type) {
+        return;
+    }
+    const isUrgent = URGENT[main.dataset.section]?.test(change.type);
+    const pause = isUrgent ? QUIET_MS : Math.max(QUIET_MS, asked + PACE_MS - Date.now());
+    if (waiting && isUrgent) {
+        clearTimeout(waiting);
+        waiting = null;
+    }
+    waiting ??= setTimeout(refresh, pause);
+}
+
+async function refresh() {
+    waiting = null;
+    asked = Date.now();
+    if (document.hidden || !main.querySelector("[data-fresh]")) {
+        return;
+    }
+    const response = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
+    if (!response?.ok) {
+        return;
+    }
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const fresh of page.querySelectorAll("[data-fresh], #position")) {
+        const shown = fresh.id && document.getElementById(fresh.id);
+        if (shown && shown.outerHTML !== fresh.outerHTML && !holdsInput(shown)) {
+            shown.replaceWith(document.importNode(fresh, true));
+        }
+    }
+}
+
+// A part that a person works in is not replaced.
+function holdsInput(part) {
+    const isTyped = (field) => field.value !== field.defaultValue && field.type !== "hidden";
+    return part.contains(document.activeElement) && document.activeElement !== document.body
+        || [...part.querySelectorAll("input, textarea")].some(isTyped);
+}
+
+function connection(isThere) {
+    const banner = document.getElementById("connection");
+    if (banner) {
+        const wasAway = !banner.hidden;
+        banner.hidden = isThere;
+        if (isThere && wasAway) {
+            refresh();
+        }
+    }
+}
+
+function follow() {
+    const heard = (message) => {
+        if ("connected" in message) {
+            connection(message.connected);
+        }
+        if (message.change) {
+            connection(true);
+            changed(message.change);
+        }
+    };
+    if (typeof SharedWorker === "function") {
+        const worker = new SharedWorker(main.dataset.worker);
+        worker.port.onmessage = (event) => heard(event.data);
+        worker.port.postMessage({ listen: live });
+        addEventListener("pagehide", () => worker.port.postMessage({ leave: live }));
+        addEventListener("pageshow", (event) => event.persisted && location.reload());
+        return;
+    }
+    const source = new EventSource(live);
+    source.onopen = () => heard({ connected: true });
+    source.onerror = () => heard({ connected: false });
+    source.onmessage = (event) => heard({ change: JSON.parse(event.data) });
+}
+
+// --- Keys: j and k go through a list; each key of `data-key` presses its button or opens its link. ---
+
+function items() {
+    return [...document.querySelectorAll("[data-item]")];
+}
+
+function move(step) {
+    const all = items();
+    const at = all.findIndex((item) => item.contains(document.activeElement));
+    const next = all[Math.min(all.length - 1, Math.max(0, at + step))];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+}
+
+function press(key) {
+    const place = document.activeElement?.closest("[data-item]") ?? document;
+    const target = place.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (target?.matches("input, textarea, select")) {
+        target.focus();
+    } else {
+        target?.click();
+    }
+    return Boolean(target);
+}
+
+addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, textarea, select");
+    if (event.key === "Escape" && isTyping) {
+        event.target.blur();
+    }
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) {
+        return;
+    }
+    if (event.key === "j" || event.key === "k") {
+        move(event.key === "j" ? 1 : -1);
+        event.preventDefault();
+    } else if (event.key.length === 1 && press(event.key)) {
+        event.preventDefault();
+    }
+});
+
+// --- Copying: a button beside what `data-copy` names. ---
+
+addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    const text = button && document.getElementById(button.dataset.copy)?.textContent;
+    if (text) {
+        await navigator.clipboard?.writeText(text);
+        button.textContent = "Copied";
+    }
+});
+
+if (live) {
+    follow();
+}

@@ -1,0 +1,15 @@
+//! Parts that several pages show.
+
+mod badge;
+mod facts;
+mod hidden_fields;
+mod paging;
+mod text;
+mod time;
+
+pub(crate) use self::badge::{Tone, badge, verdict_badge};
+pub(crate) use self::facts::{Fact, facts};
+pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};
+pub(crate) use self::paging::{filter_field, next_link};
+pub(crate) use self::text::{long_text, text};
+pub(crate) use self::time::{moment, moment_cell};

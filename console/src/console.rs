@@ -1,0 +1,97 @@
+//! The console as a whole: a request of a browser comes in, a response goes out.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use maud::Markup;
+
+use crate::interface::{BoxError, PublicInterface};
+use crate::sign_in::{NoRandomness, Sessions, SignInLinks};
+
+/// The body of a response to a browser.
+pub type ConsoleBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// What a page may load, and who may show it: nothing of another origin, and nobody in a frame.
+const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; object-src 'none'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
+);
+
+/// The console of a service.
+pub struct Console {
+    pub(crate) interface: Arc<dyn PublicInterface>,
+    pub(crate) sessions: Sessions,
+    pub(crate) links: SignInLinks,
+}
+
+impl Console {
+    /// A console that asks this interface.
+    #[must_use]
+    pub fn new(interface: Arc<dyn PublicInterface>) -> Self {
+        Self { interface, sessions: Sessions::default(), links: SignInLinks::default() }
+    }
+
+    /// Answers a browser. The service has checked the host and the origin of the request, and its body has at most
+    /// [`MAX_FORM_BYTES`](crate::MAX_FORM_BYTES).
+    pub async fn answer(&self, request: Request<Bytes>) -> Response<ConsoleBody> {
+        let mut response = crate::routes::answer(self, request).await;
+        let headers = response.headers_mut();
+        let fixed = [
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::X_FRAME_OPTIONS, "DENY"),
+            (header::REFERRER_POLICY, "same-origin"),
+            (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ];
+        headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_POLICY);
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        response
+    }
+
+    /// Returns the path of a link that signs in once as the holder of this token, and is good for ten minutes. The link is as secret as the
+    /// token: it belongs on a terminal, and in no file.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn sign_in_path(&self, token: &str) -> Result<String, std::io::Error> {
+        let code = self.links.make(token, Instant::now());
+        let code = code.map_err(|error: NoRandomness| std::io::Error::other(error))?;
+        Ok(format!("/console/sign-in?code={code}"))
+    }
+}
+
+/// Returns a body that is there as a whole.
+pub(crate) fn body(bytes: impl Into<Bytes>) -> ConsoleBody {
+    Full::new(bytes.into()).map_err(|never: Infallible| -> BoxError { match never {} }).boxed_unsync()
+}
+
+/// Returns a response with a text of this media type.
+pub(crate) fn text_response(
+    status: StatusCode,
+    media_type: &'static str,
+    text: String,
+) -> Response<ConsoleBody> {
+    let mut response = Response::new(body(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// Returns a page.
+pub(crate) fn html_response(status: StatusCode, page: Markup) -> Response<ConsoleBody> {
+    text_response(status, "text/html; charset=utf-8", page.into_string())
+}
+
+/// Returns a response that leads to another page.
+pub(crate) fn redirect(to: &str) -> Response<ConsoleBody> {
+    let mut response = Response::new(body(Bytes::new()));
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let to = HeaderValue::try_from(to).unwrap_or(HeaderValue::from_static("/console"));
+    response.headers_mut().insert(header::LOCATION, to);
+    response
+}

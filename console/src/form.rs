@@ -1,0 +1,63 @@
+//! Fields of queries and forms.
+
+use std::borrow::Cow;
+
+/// The fields of a query or a form, in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads `application/x-www-form-urlencoded`. Any bytes are some fields.
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let owned = |text: Cow<'_, str>| text.into_owned();
+        Self(form_urlencoded::parse(bytes).map(|(name, value)| (owned(name), owned(value))).collect())
+    }
+
+    /// Returns a field without the blanks around it, unless it is empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.raw(name).map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// Returns a field as it was sent.
+    pub(crate) fn raw(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns these fields, in this order, as a query with its `?`; nothing where none is there.
+    pub(crate) fn query_of(&self, names: &[&str]) -> String {
+        let found = names.iter().filter_map(|name| Some((*name, self.get(name)?)));
+        query(found)
+    }
+
+    /// Returns all fields but this one, with another value in its place.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
+        let others = self.0.iter().filter(|(found, value)| found != name && !value.is_empty());
+        let others = others.map(|(name, value)| (name.as_str(), value.as_str()));
+        query(others.chain(value.map(|value| (name, value))))
+    }
+}
+
+/// Returns fields as a query with its `?`; nothing where there are none.
+pub(crate) fn query<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = form_urlencoded::Serializer::new(String::new());
+    text.extend_pairs(fields);
+    let text = text.finish();
+    if text.is_empty() { text } else { format!("?{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_and_written() {
+        let fields = Fields::parse(b"agent=coder%2F1&tool=+&tool=x&after=&q=a+b%26c");
+        assert_eq!(fields.get("agent"), Some("coder/1"));
+        assert_eq!(fields.get("tool"), None);
+        assert_eq!(fields.raw("tool"), Some(" "));
+        assert_eq!(fields.query_of(&["q", "agent", "none"]), "?q=a+b%26c&agent=coder%2F1");
+        assert_eq!(fields.with("agent", None), "?tool=+&tool=x&q=a+b%26c");
+        assert_eq!(Fields::default().with("after", Some("x y")), "?after=x+y");
+        assert_eq!(Fields::default().with("after", None), "");
+    }
+}

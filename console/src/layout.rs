@@ -1,0 +1,100 @@
+//! The frame of every page: head, menu, notice, and where the same data is had otherwise.
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::assets;
+use crate::components::text;
+use crate::page::{Page, Section};
+use crate::sign_in::Notice;
+use crate::visit::Visit;
+
+/// Returns a whole page of a ledger.
+pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -> Markup {
+    let position = page.position.map(|position| position.to_string()).unwrap_or_default();
+    let body = html! {
+        a.skip href="#content" { "Skip to the content" }
+        header {
+            a.name href="/console" { "Bitacora" }
+            span.ledger { (visit.ledger) }
+            nav aria-label="Pages" { @for section in Section::ALL {
+                @let (part, name) = section.names();
+                a href=(visit.page(&[part])) aria-current=[(section == page.section).then_some("page")] { (name) }
+            } }
+            form.who method="post" action="/console/sign-out" {
+                span title="The identity that your acts are recorded under" { (text(&visit.caller.actor)) " · " (visit.caller.role) }
+                @if visit.session.token.is_some() {
+                    input type="hidden" name="form_secret" value=(visit.session.form_secret);
+                    button.quiet { "Sign out" }
+                }
+            }
+        }
+        div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
+        main #content tabindex="-1" data-live=(visit.page(&["live"]))
+            data-worker=(assets::WORKER.address()) data-section=(page.section.names().0) {
+            @if let Some(notice) = notice {
+                div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (text(&notice.text)) }
+            }
+            div.title {
+                h1 { (text(&page.title)) }
+                @if page.position.is_some() { p.position #position data-position=(position) { "as of position " (position) } }
+            }
+            (page.content)
+        }
+        footer {
+            (same_data(visit, page))
+            (zone_form(visit))
+        }
+    };
+    document(&format!("{} · {}", page.title, visit.ledger), &body)
+}
+
+/// Returns the ways to the same data: JSON, a file of values, the command line.
+fn same_data(visit: &Visit, page: &Page) -> Markup {
+    let with = |format| format!("{}{}", visit.path, visit.query.with("format", Some(format)));
+    html! {
+        p.same-data {
+            @if page.json.is_some() || page.table.is_some() || page.command.is_some() { "The same data: " }
+            @if page.json.is_some() { a href=(with("json")) { "JSON" } " " }
+            @if page.table.is_some() { a href=(with("csv")) download="" { "CSV" } " " }
+            @if let Some(command) = &page.command { code #command { (text(command)) } }
+        }
+    }
+}
+
+fn zone_form(visit: &Visit) -> Markup {
+    html! {
+        form.zone method="post" action="/console/zone" {
+            input type="hidden" name="form_secret" value=(visit.session.form_secret);
+            input type="hidden" name="next" value=(format!("{}{}", visit.path, visit.query.with("done", None)));
+            label { "Times in " input name="zone" value=(visit.zone.name) autocomplete="off" spellcheck="false"; }
+            button.quiet { "Set" }
+        }
+    }
+}
+
+/// Returns a page of no ledger.
+pub(crate) fn bare_page(title: &str, content: &Markup) -> Markup {
+    let body = html! {
+        header { a.name href="/console" { "Bitacora" } }
+        main #content { h1 { (title) } (content) }
+    };
+    document(title, &body)
+}
+
+fn document(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { (title) " · Bitacora" }
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                link rel="stylesheet" href=(assets::STYLE.address());
+                link rel="icon" href=(assets::ICON.address()) type="image/svg+xml";
+                script src=(assets::SCRIPT.address()) defer {}
+            }
+            body { (body) }
+        }
+    }
+}

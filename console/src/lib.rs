@@ -1,0 +1,25 @@
+//! The console: the ledger in a browser, as pages that are made on the server.
+//!
+//! It is a client of the public interface, in the same process. It asks with the viewer's own token, so it shows nothing that a program
+//! could not ask for, and no right exists twice. It knows no ledger, no socket and no web framework: a request comes in, a response goes out.
+
+mod assets;
+mod components;
+mod console;
+mod form;
+mod interface;
+mod layout;
+mod limits;
+mod live;
+mod page;
+mod page_error;
+mod pages;
+mod routes;
+mod sign_in;
+mod table;
+mod visit;
+mod zone;
+
+pub use console::{Console, ConsoleBody};
+pub use interface::{BoxError, InterfaceBody, InterfaceFuture, PublicInterface};
+pub use limits::MAX_FORM_BYTES;

@@ -1,0 +1,80 @@
+//! A page before it is laid out, and what an act comes to.
+
+use maud::Markup;
+
+use crate::table::Table;
+
+/// The part of the console that a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Now,
+    Approvals,
+    Sessions,
+    Runs,
+    Calls,
+    Trust,
+    Policy,
+    Costs,
+    Evidence,
+    Admin,
+}
+
+impl Section {
+    /// All of them, in the order of the menu.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Now,
+        Self::Approvals,
+        Self::Sessions,
+        Self::Runs,
+        Self::Calls,
+        Self::Trust,
+        Self::Policy,
+        Self::Costs,
+        Self::Evidence,
+        Self::Admin,
+    ];
+
+    /// Returns the part of its address, and its name in the menu.
+    pub(crate) const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Now => ("now", "Now"),
+            Self::Approvals => ("approvals", "Approvals"),
+            Self::Sessions => ("sessions", "Sessions"),
+            Self::Runs => ("runs", "Runs"),
+            Self::Calls => ("calls", "Calls"),
+            Self::Trust => ("trust", "Trust"),
+            Self::Policy => ("policy", "Policy"),
+            Self::Costs => ("costs", "Costs"),
+            Self::Evidence => ("evidence", "Evidence"),
+            Self::Admin => ("admin", "Admin"),
+        }
+    }
+}
+
+/// A page of one ledger.
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) section: Section,
+    /// The position of the state that it shows.
+    pub(crate) position: Option<u64>,
+    pub(crate) content: Markup,
+    /// The rows that the page offers as a file.
+    pub(crate) table: Option<Table>,
+    /// The path of the interface that gives the same as JSON.
+    pub(crate) json: Option<String>,
+    /// The command line that prints the same.
+    pub(crate) command: Option<String>,
+}
+
+impl Page {
+    /// A page with this content, which offers nothing else.
+    pub(crate) fn new(section: Section, title: impl Into<String>, content: Markup) -> Self {
+        Self { title: title.into(), section, position: None, content, table: None, json: None, command: None }
+    }
+}
+
+/// An act that was done: the page that is shown next, and what it says of the act.
+pub(crate) struct Done {
+    pub(crate) to: String,
+    pub(crate) notice: String,
+}

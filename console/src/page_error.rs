@@ -1,0 +1,41 @@
+//! The reasons for which a page is not shown.
+
+use http::StatusCode;
+
+use crate::interface::InterfaceError;
+use crate::sign_in::NoRandomness;
+
+/// A page that is not shown, or an act that is not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PageError {
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    #[error("there is no such page")]
+    NoSuchPage,
+    /// The viewer's role may not do it.
+    #[error("this takes the role {0}")]
+    Role(&'static str),
+    /// A field of the form is not what the page asks for.
+    #[error("{0}")]
+    Field(String),
+    /// The form is another session's, or of no session.
+    #[error("this form is of another session; open the page again")]
+    OtherSession,
+    #[error("this page takes no {0}")]
+    Method(http::Method),
+}
+
+impl PageError {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Interface(error) => error.status(),
+            Self::Randomness(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoSuchPage => StatusCode::NOT_FOUND,
+            Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
+            Self::Field(_) => StatusCode::BAD_REQUEST,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+}

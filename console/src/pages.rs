@@ -1,0 +1,33 @@
+//! The pages, each in a file of its own.
+
+mod approvals;
+mod now;
+
+use crate::form::Fields;
+use crate::page::{Done, Page, Section};
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+/// Makes the page at an address behind the ledger's.
+pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError> {
+    match rest {
+        [] | ["now"] => now::show(visit).await,
+        ["approvals"] => approvals::list(visit).await,
+        ["approvals", approval] => approvals::one(visit, approval).await,
+        _ => Err(PageError::NoSuchPage),
+    }
+}
+
+/// Does the act at an address behind the ledger's.
+pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
+    match rest {
+        ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
+        _ => Err(PageError::NoSuchPage),
+    }
+}
+
+/// Returns the part of the console that an address belongs to.
+pub(crate) fn section_of(path: &str) -> Section {
+    let part = path.split('/').nth(3).unwrap_or_default();
+    Section::ALL.into_iter().find(|section| section.names().0 == part).unwrap_or(Section::Now)
+}

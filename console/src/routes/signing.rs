@@ -1,0 +1,232 @@
+//! Signing in and out.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bitacora_api::{CallerAnswer, LedgerList, paths};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode, header};
+use maud::html;
+
+use super::client;
+use crate::components::{SECRET_FIELD, text};
+use crate::console::{Console, ConsoleBody, html_response, redirect, text_response};
+use crate::form::{Fields, query};
+use crate::interface::InterfaceClient;
+use crate::layout::bare_page;
+use crate::limits::LINK_LIFE;
+use crate::page_error::PageError;
+use crate::sign_in::{Session, cookie_of, ended_cookie, session_cookie};
+
+/// The page that a viewer comes to without a better one.
+const HOME: &str = "/console";
+
+/// Returns the session that the request's cookie names.
+pub(super) fn session_of(console: &Console, parts: &Parts) -> Option<Arc<Session>> {
+    console.sessions.find(&cookie_of(&parts.headers)?, Instant::now())
+}
+
+/// Returns an address of the console; the first page in the place of any other.
+pub(super) fn own_address(asked: Option<&str>) -> &str {
+    let is_own = |address: &&str| {
+        let rest = address.strip_prefix(HOME);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+            && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+    };
+    asked.filter(is_own).unwrap_or(HOME)
+}
+
+/// Returns `true` for a link on a page of another site. Browsers send no cookie along with it.
+pub(super) fn is_link_from_elsewhere(parts: &Parts) -> bool {
+    parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
+}
+
+/// Returns a page that opens the same address again, this time from here and with the cookie.
+pub(super) fn come_again(parts: &Parts) -> Response<ConsoleBody> {
+    let address = parts.uri.path_and_query().map_or(HOME, |address| address.as_str());
+    let content = html! { p { a href=(address) { "Go on" } } };
+    let mut response = html_response(StatusCode::OK, bare_page("Opening", &content));
+    if let Ok(refresh) = HeaderValue::try_from(format!("0; url={address}")) {
+        response.headers_mut().insert("refresh", refresh);
+    }
+    response
+}
+
+/// Returns the page that asks who is there. A session whose token is not taken any more is told so.
+pub(super) fn ask(parts: &Parts, ended: Option<&Session>) -> Response<ConsoleBody> {
+    let address = parts.uri.path_and_query().map_or(HOME, |address| address.as_str());
+    let address = if parts.method == http::Method::POST { parts.uri.path() } else { address };
+    let words = ended.map(|_| {
+        "Your token is not taken any more: it was revoked, or its time is over. Nothing was done. Sign in with another one."
+    });
+    let mut response = form_page(StatusCode::UNAUTHORIZED, own_address(Some(address)), words);
+    if let Some(cookie) = ended.and_then(|_| ended_cookie(&parts.headers)) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
+    let content = html! {
+        @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (refusal) } }
+        form.sign-in method="post" action="/console/sign-in" {
+            input type="hidden" name="next" value=(next);
+            label for="token" { "Token" }
+            input type="text" name="username" autocomplete="username" value="bitacora" hidden;
+            input #token name="token" type="password" autocomplete="current-password" required placeholder="bt_…" autofocus;
+            button { "Sign in" }
+        }
+        p.note { "The token stays with the service; this browser gets a session of 12 hours. "
+            code { "bitacora console" } " opens this page signed in, and " code { "bitacora token create" } " makes a token." }
+    };
+    html_response(status, bare_page("Sign in", &content))
+}
+
+/// Shows the form, or for a link whom it signs in.
+pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
+    let asked = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let next = own_address(asked.get("next"));
+    let Some(code) = asked.get("code") else { return Ok(form_page(StatusCode::OK, next, None)) };
+    let Some(token) = console.links.look(code, Instant::now()) else {
+        return Ok(form_page(StatusCode::OK, next, Some(USED_LINK)));
+    };
+    let identity = identity(&client(console, parts, Some(&token))).await?;
+    let content = html! {
+        form.sign-in method="post" action="/console/sign-in" {
+            input type="hidden" name="next" value=(next);
+            input type="hidden" name="code" value=(code);
+            p { "This link signs you in as " strong { (text(&identity.actor)) } ", " (identity.role) ", once. What you do is recorded under that name." }
+            button autofocus { "Sign in" }
+        }
+    };
+    Ok(html_response(StatusCode::OK, bare_page("Sign in", &content)))
+}
+
+/// The words for a link that signs nobody in.
+const USED_LINK: &str =
+    "This link was used already, or its time is over. Open another one with `bitacora console`.";
+
+/// Begins a session with a token or a link.
+pub(super) async fn sign_in(
+    console: &Console,
+    parts: &Parts,
+    form: &Bytes,
+) -> Result<Response<ConsoleBody>, PageError> {
+    let form = Fields::parse(form);
+    let next = own_address(form.get("next"));
+    let token = match (form.get("code"), form.get("token")) {
+        (Some(code), _) => console.links.take(code, Instant::now()),
+        (None, token) => token.map(str::to_owned),
+    };
+    let Some(token) = token else { return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(USED_LINK))) };
+    if let Err(error) = identity_for(console, parts, &token, next).await {
+        return Ok(form_page(error.status(), next, Some(&error.to_string())));
+    }
+    // A session of before ends, so that nobody goes on in it.
+    if let Some(before) = cookie_of(&parts.headers) {
+        console.sessions.end(&before);
+    }
+    let (id, _) = console.sessions.begin(Some(token), Instant::now())?;
+    let mut response = redirect(next);
+    if let Some(cookie) = session_cookie(&parts.headers, &id) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Asks who holds a token: in the ledger that the next page is of, else in any.
+async fn identity_for(
+    console: &Console,
+    parts: &Parts,
+    token: &str,
+    next: &str,
+) -> Result<CallerAnswer, PageError> {
+    let interface = client(console, parts, Some(token));
+    let ledger = super::segments(next.split('?').next().unwrap_or_default());
+    match ledger.as_deref() {
+        Some([ledger, ..]) => Ok(interface.get(&paths::path(paths::CALLER, &[ledger])).await?.value),
+        _ => identity(&interface).await,
+    }
+}
+
+/// Asks who holds the token of this client, in the first ledger that is there for it.
+async fn identity(interface: &InterfaceClient) -> Result<CallerAnswer, PageError> {
+    let list: LedgerList = interface.get(paths::LEDGERS).await?.value;
+    let main = list.ledgers.iter().find(|ledger| ledger.name == "main");
+    let ledger = main.or(list.ledgers.first()).ok_or(PageError::NoSuchPage)?;
+    Ok(interface.get(&paths::path(paths::CALLER, &[&ledger.name])).await?.value)
+}
+
+/// Begins a session without a token: the service let the viewer in without one.
+pub(super) fn begin_open(
+    console: &Console,
+    parts: &Parts,
+) -> Result<(Arc<Session>, Option<HeaderValue>), PageError> {
+    let (id, session) = console.sessions.begin(None, Instant::now())?;
+    Ok((session, session_cookie(&parts.headers, &id)))
+}
+
+/// Ends a session.
+pub(super) fn sign_out(
+    console: &Console,
+    parts: &Parts,
+    form: &Bytes,
+) -> Result<Response<ConsoleBody>, PageError> {
+    let form = Fields::parse(form);
+    let is_own = session_of(console, parts)
+        .zip(form.raw(SECRET_FIELD))
+        .is_some_and(|(session, sent)| session.made(sent));
+    if !is_own {
+        return Err(PageError::OtherSession);
+    }
+    if let Some(id) = cookie_of(&parts.headers) {
+        console.sessions.end(&id);
+    }
+    let mut response = redirect("/console/sign-in");
+    if let Some(cookie) = ended_cookie(&parts.headers) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Makes a link for the holder of the token in the header `Authorization`. A browser sends no such header by itself.
+pub(super) async fn make_link(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
+    let field = parts.headers.get(header::AUTHORIZATION).and_then(|field| field.to_str().ok());
+    let token = field.and_then(|field| field.strip_prefix("Bearer ")).map(str::trim);
+    let token = token.ok_or_else(|| PageError::Field("this takes the header Authorization".to_owned()))?;
+    let identity = identity(&client(console, parts, Some(token))).await?;
+    let code = console.links.make(token, Instant::now())?;
+    let answer = bitacora_api::SignInLink {
+        path: format!("/console/sign-in{}", query([("code", code.as_str())].into_iter())),
+        actor: identity.actor,
+        role: identity.role,
+        seconds: LINK_LIFE.as_secs(),
+    };
+    let json = serde_json::to_string(&answer).map_err(|error| PageError::Field(error.to_string()))?;
+    Ok(text_response(StatusCode::OK, "application/json", json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_to_another_site() {
+        for own in ["/console", "/console/main/now", "/console/main/calls?tool=a%20b", "/console?x"] {
+            assert_eq!(own_address(Some(own)), own);
+        }
+        for other in [
+            "https://evil.example/console",
+            "//evil.example/console",
+            "/\\evil.example",
+            "/consoles",
+            "/console@evil.example",
+            "/console/\\evil",
+            "/console/\r\nx",
+            "",
+        ] {
+            assert_eq!(own_address(Some(other)), HOME, "{other:?}");
+        }
+    }
+}

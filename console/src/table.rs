@@ -1,0 +1,114 @@
+//! Tables: the same rows as HTML and as comma-separated values.
+
+use maud::{Markup, html};
+
+use crate::components::text;
+
+/// A table of a page.
+pub(crate) struct Table {
+    /// The table in words, for screen readers.
+    pub(crate) caption: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// The words in the place of a table without rows.
+    pub(crate) empty: &'static str,
+}
+
+/// A column, and how its cells are set.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    name: &'static str,
+    is_number: bool,
+}
+
+/// A cell: what is shown, and its text.
+pub(crate) struct Cell {
+    markup: Markup,
+    text: String,
+}
+
+impl Column {
+    pub(crate) const fn text(name: &'static str) -> Self {
+        Self { name, is_number: false }
+    }
+
+    pub(crate) const fn number(name: &'static str) -> Self {
+        Self { name, is_number: true }
+    }
+}
+
+impl Cell {
+    /// A cell that shows something else than its text.
+    pub(crate) fn new(text: impl Into<String>, markup: Markup) -> Self {
+        Self { markup, text: text.into() }
+    }
+
+    /// A cell with a text that anybody may have written.
+    pub(crate) fn text(of: impl Into<String>) -> Self {
+        let of = of.into();
+        Self { markup: text(&of), text: of }
+    }
+
+    /// The same, empty where there is none.
+    pub(crate) fn maybe(of: Option<&str>) -> Self {
+        Self::text(of.unwrap_or_default())
+    }
+}
+
+impl Table {
+    /// Returns the table, which scrolls where it is wider than the page.
+    pub(crate) fn markup(&self) -> Markup {
+        if self.rows.is_empty() {
+            return html! { p.empty { (self.empty) } };
+        }
+        html! {
+            div.wide tabindex="0" role="region" aria-label=(self.caption) {
+                table {
+                    caption.unseen-caption { (self.caption) }
+                    thead { tr { @for column in &self.columns {
+                        th scope="col" .number[column.is_number] { (column.name) }
+                    } } }
+                    tbody { @for row in &self.rows {
+                        tr { @for (cell, column) in row.iter().zip(&self.columns) {
+                            td .number[column.is_number] data-label=(column.name) { (cell.markup) }
+                        } }
+                    } }
+                }
+            }
+        }
+    }
+
+    /// Returns the rows as comma-separated values (RFC 4180).
+    pub(crate) fn csv(&self) -> String {
+        let names = self.columns.iter().map(|column| field(column.name));
+        let mut text = names.collect::<Vec<_>>().join(",") + "\r\n";
+        for row in &self.rows {
+            let row: Vec<_> = row.iter().map(|cell| field(&cell.text)).collect();
+            text.push_str(&row.join(","));
+            text.push_str("\r\n");
+        }
+        text
+    }
+}
+
+/// Returns a field in quotes where it needs them. A spreadsheet takes what begins with `=`, `+`, `-` or `@` for a formula, so such a text
+/// gets an apostrophe before it, unless it is a number.
+fn field(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_becomes_no_formula_and_no_further_field() {
+        assert_eq!(field("plain"), "plain");
+        assert_eq!(field("a,\"b\"\n"), "\"a,\"\"b\"\"\n\"");
+        assert_eq!(field("=1+1"), "'=1+1");
+        assert_eq!(field("-12.5"), "-12.5");
+        assert_eq!(field("@SUM(A1)"), "'@SUM(A1)");
+    }
+}

@@ -1,0 +1,87 @@
+//! A viewer's request: who asks, of which ledger, with which query.
+
+use std::sync::Arc;
+
+use bitacora_api::{CallerAnswer, paths};
+use http::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::form::Fields;
+use crate::interface::{Answered, InterfaceClient};
+use crate::page_error::PageError;
+use crate::sign_in::Session;
+use crate::zone::Zone;
+
+/// Roles that govern agents.
+const GOVERNORS: [&str; 2] = ["operator", "admin"];
+
+/// A request of a viewer who is known, to one ledger.
+pub(crate) struct Visit {
+    pub(crate) session: Arc<Session>,
+    pub(crate) ledger: String,
+    pub(crate) caller: CallerAnswer,
+    pub(crate) interface: InterfaceClient,
+    /// The path, percent-encoded as it came.
+    pub(crate) path: String,
+    pub(crate) query: Fields,
+    pub(crate) zone: Zone,
+}
+
+impl Visit {
+    /// Returns `true` if the viewer may govern agents.
+    pub(crate) fn may_govern(&self) -> bool {
+        GOVERNORS.contains(&self.caller.role.as_str())
+    }
+
+    /// Returns `true` if the viewer may administer the service.
+    pub(crate) fn may_administer(&self) -> bool {
+        self.caller.role == "admin"
+    }
+
+    /// Checks that the viewer may govern agents. The interface checks it again.
+    pub(crate) fn must_govern(&self) -> Result<(), PageError> {
+        if self.may_govern() { Ok(()) } else { Err(PageError::Role("operator")) }
+    }
+
+    /// Checks that the viewer may administer the service.
+    pub(crate) fn must_administer(&self) -> Result<(), PageError> {
+        if self.may_administer() { Ok(()) } else { Err(PageError::Role("admin")) }
+    }
+
+    /// Returns a path of the interface in this ledger: a template with its other parameters, and a query with its `?`.
+    pub(crate) fn api(&self, template: &str, names: &[&str], query: &str) -> String {
+        let all: Vec<&str> = [self.ledger.as_str()].into_iter().chain(names.iter().copied()).collect();
+        paths::path(template, &all) + query
+    }
+
+    /// Asks the interface about this ledger.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        template: &str,
+        names: &[&str],
+        query: &str,
+    ) -> Result<Answered<T>, PageError> {
+        Ok(self.interface.get(&self.api(template, names, query)).await?)
+    }
+
+    /// Acts on this ledger through the interface.
+    pub(crate) async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, PageError> {
+        Ok(self.interface.send_json(method, path, body).await?.value)
+    }
+
+    /// Returns the address of a page in this ledger, each part percent-encoded.
+    pub(crate) fn page(&self, parts: &[&str]) -> String {
+        let mut address = format!("/console/{}", paths::percent_encoded(&self.ledger));
+        for part in parts {
+            address.push('/');
+            address.push_str(&paths::percent_encoded(part));
+        }
+        address
+    }
+}

@@ -1,0 +1,113 @@
+//! Pages for browsers beside the interface: what makes them, the guard before them, and the interface as they ask it.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Extensions, Method, Response, header};
+use axum::response::IntoResponse;
+use axum::routing::any;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Bytes;
+use tower_service::Service as _;
+
+use crate::api::Api;
+use crate::http::origin::WebRules;
+use crate::http::peer::{ConnectionSlot, Peer};
+use crate::problem::{Code, Problem};
+
+/// The path that all pages lie below.
+const PAGES: &str = "/console";
+/// The same with any path behind it.
+const PAGES_BELOW: &str = "/console/{*page}";
+
+/// The body of a page, and of an answer of the interface to what makes it.
+pub type PageBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
+/// An answer on its way.
+pub type PageFuture<'a> = Pin<Box<dyn Future<Output = Response<PageBody>> + Send + 'a>>;
+
+/// Pages that are served to browsers below `/console`.
+pub trait Pages: Send + Sync + 'static {
+    /// The most bytes of a request's body.
+    fn max_body_bytes(&self) -> usize;
+
+    /// Answers a browser. Its request came to a host of this service, and where it acts, from one of the service's own pages.
+    fn answer(&self, request: axum::http::Request<Bytes>) -> PageFuture<'_>;
+}
+
+/// The public interface, asked in the same process on behalf of a browser.
+#[derive(Clone)]
+pub struct ServiceInterface(Router);
+
+impl ServiceInterface {
+    pub(crate) fn new(interface: Router) -> Self {
+        Self(interface)
+    }
+
+    /// Asks. The request is authenticated by its headers alone, and has the extensions of the browser's.
+    pub async fn ask(&self, mut request: axum::http::Request<Bytes>) -> Response<PageBody> {
+        let peer = request.extensions().get::<Peer>().copied();
+        let is_near = matches!(peer, Some(Peer::Tcp | Peer::Unix));
+        request.extensions_mut().insert(Peer::Console { is_near });
+        let answered = self.0.clone().call(request.map(Body::from)).await;
+        let response = answered.unwrap_or_else(|never| match never {});
+        response.map(|body| body.map_err(Into::into).boxed_unsync())
+    }
+}
+
+/// Adds pages to the interface.
+pub(crate) fn with_pages(interface: Router, api: &Arc<Api>, pages: Arc<dyn Pages>) -> Router {
+    let routes = Router::new().route(PAGES, any(answer)).route(PAGES_BELOW, any(answer));
+    interface.merge(routes.with_state((Arc::clone(api), pages)))
+}
+
+async fn answer(
+    State((api, pages)): State<(Arc<Api>, Arc<dyn Pages>)>,
+    request: Request,
+) -> Result<impl IntoResponse, Problem> {
+    refuse_other_pages(&api.web, &request)?;
+    let (mut parts, body) = request.into_parts();
+    parts.extensions = of_connection(&parts.extensions);
+    let most = pages.max_body_bytes();
+    let body = Limited::new(body, most).collect().await.map_err(|_| {
+        Problem::new(Code::RequestTooLarge, format!("a form has at most {most} bytes")).closing()
+    })?;
+    let request = axum::http::Request::from_parts(parts, body.to_bytes());
+    Ok(pages.answer(request).await.map(Body::new))
+}
+
+/// Returns what is known of the browser's connection, without what the router noted of the page.
+fn of_connection(known: &Extensions) -> Extensions {
+    let mut kept = Extensions::new();
+    if let Some(peer) = known.get::<Peer>() {
+        kept.insert(*peer);
+    }
+    if let Some(slot) = known.get::<ConnectionSlot>() {
+        kept.insert(slot.clone());
+    }
+    kept
+}
+
+/// Refuses a host that is none of this service's, and an act of another page: a cookie comes along with whatever page sends it.
+fn refuse_other_pages(rules: &WebRules, request: &Request) -> Result<(), Problem> {
+    let headers = request.headers();
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let is_own = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => rules.serves(host.as_bytes()) || rules.allows_host(host.as_bytes()),
+        _ => false,
+    };
+    if !is_own {
+        let detail = "the console is served under localhost, 127.0.0.1, [::1], the addresses that are listened on, and hosts that \
+                      `serve --allow-origin` names";
+        return Err(Problem::new(Code::MisdirectedHost, detail));
+    }
+    if matches!(*request.method(), Method::GET | Method::HEAD) || rules.is_own_page(headers) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::CrossSite, "only the console's own pages act on it").closing())
+}
