@@ -7,7 +7,7 @@ const live = main?.dataset.live;
 // --- Changes: the page is asked for again, and what stands in it is put in place. What a person typed stays. ---
 
 const QUIET_MS = 250;
-const PACE_MS = 2000;
+const PACE_MS = 5000;
 let asked = 0;
 let waiting = null;
 
@@ -20,10 +20,7 @@ const URGENT = {
 };
 
 function changed(change) {
-    if (!change.type) {
-        return;
-    }
-    const isUrgent = URGENT[main.dataset.section]?.test(change.type);
+    const isUrgent = change.types.some((type) => URGENT[main.dataset.section]?.test(type));
     const pause = isUrgent ? QUIET_MS : Math.max(QUIET_MS, asked + PACE_MS - Date.now());
     if (waiting && isUrgent) {
         clearTimeout(waiting);

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use maud::Markup;
 
 use crate::interface::{BoxError, PublicInterface};
+use crate::live::ChangeHubs;
 use crate::sign_in::{NoRandomness, Sessions, SignInLinks};
 
 /// The body of a response to a browser.
@@ -26,13 +27,19 @@ pub struct Console {
     pub(crate) interface: Arc<dyn PublicInterface>,
     pub(crate) sessions: Sessions,
     pub(crate) links: SignInLinks,
+    pub(crate) changes: ChangeHubs,
 }
 
 impl Console {
     /// A console that asks this interface.
     #[must_use]
     pub fn new(interface: Arc<dyn PublicInterface>) -> Self {
-        Self { interface, sessions: Sessions::default(), links: SignInLinks::default() }
+        Self {
+            interface,
+            sessions: Sessions::default(),
+            links: SignInLinks::default(),
+            changes: ChangeHubs::default(),
+        }
     }
 
     /// Answers a browser. The service has checked the host and the origin of the request, and its body has at most

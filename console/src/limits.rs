@@ -22,6 +22,17 @@ pub(crate) const MAX_LINKS_OF_A_TOKEN: usize = 8;
 /// Random bytes of a session's id, a form's token and a link's code.
 pub(crate) const SECRET_BYTES: usize = 32;
 
+/// The time between two messages to browsers that follow.
+pub(crate) const CHANGES_EVERY: Duration = Duration::from_millis(250);
+/// The most types of events that one message names.
+pub(crate) const TYPES_OF_A_CHANGE: usize = 32;
+/// Messages that wait for the slowest browser; one that is slower is told that it missed some.
+pub(crate) const WAITING_CHANGES: usize = 64;
+/// Messages on their way to one browser.
+pub(crate) const WAITING_MESSAGES: usize = 4;
+/// The time between two looks at whether a browser's viewer may still read; each is a sign of life too.
+pub(crate) const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(15);
+
 /// Rows of a page.
 pub(crate) const PAGE_ROWS: usize = 100;
 /// Rows of a file of comma-separated values.

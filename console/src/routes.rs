@@ -99,7 +99,7 @@ async fn of_ledger(
         Visited::Unknown(response) => return Ok(response),
     };
     let mut response = match parts.method {
-        Method::GET | Method::HEAD if rest == ["live"] => live::changes(&visit).await?,
+        Method::GET | Method::HEAD if rest == ["live"] => live::changes(&console.changes, &visit),
         Method::GET | Method::HEAD => page(&visit, rest).await,
         Method::POST => act(&visit, rest, &Fields::parse(form)).await,
         _ => return Err(PageError::Method(parts.method.clone())),

@@ -1,0 +1,139 @@
+//! One stream of the interface for all browsers that follow a ledger.
+//!
+//! It carries types and positions alone, which every reader of the ledger may know. So it is asked for once, with the token of whoever came
+//! first; each browser's own right is looked at when it begins to follow, and again and again while it does.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bitacora_api::{HeadAnswer, paths};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use tokio::sync::broadcast::{Receiver, Sender, channel};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::CLOSING;
+use super::messages::{Messages, Told};
+use crate::interface::{InterfaceBody, InterfaceClient, InterfaceError};
+use crate::limits::{CHANGES_EVERY, TYPES_OF_A_CHANGE, WAITING_CHANGES};
+
+/// The streams of all ledgers, by name.
+#[derive(Clone, Default)]
+pub(crate) struct ChangeHubs(Arc<Mutex<HashMap<String, Sender<Bytes>>>>);
+
+impl ChangeHubs {
+    /// Follows a ledger. The stream is opened with this client where nobody follows yet.
+    pub(super) fn follow(&self, ledger: &str, client: &InterfaceClient) -> Receiver<Bytes> {
+        let mut hubs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = hubs.get(ledger) {
+            return sender.subscribe();
+        }
+        let (sender, receiver) = channel(WAITING_CHANGES);
+        hubs.insert(ledger.to_owned(), sender.clone());
+        let hub = Hub { hubs: self.clone(), ledger: ledger.to_owned(), client: client.clone(), sender };
+        tokio::spawn(hub.run());
+        receiver
+    }
+}
+
+/// The stream of one ledger.
+struct Hub {
+    hubs: ChangeHubs,
+    ledger: String,
+    client: InterfaceClient,
+    sender: Sender<Bytes>,
+}
+
+impl Hub {
+    async fn run(self) {
+        if let Ok(stream) = self.open().await {
+            self.pass_on(stream).await;
+        }
+        self.remove();
+    }
+
+    async fn open(&self) -> Result<InterfaceBody, InterfaceError> {
+        let ledger = [self.ledger.as_str()];
+        let head = self.client.get::<HeadAnswer>(&paths::path(paths::HEAD, &ledger)).await?.value;
+        let path = format!("{}?after={}", paths::path(paths::EVENTS, &ledger), head.position);
+        Ok(self.client.open(&path, "text/event-stream").await?.into_body())
+    }
+
+    /// Passes on what the interface tells, some of it at a time, until nobody listens or it ends.
+    async fn pass_on(&self, mut stream: InterfaceBody) {
+        let (mut messages, mut change) = (Messages::default(), Change::default());
+        let mut pace = interval(CHANGES_EVERY);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                frame = stream.frame() => {
+                    let Some(Ok(frame)) = frame else { return };
+                    let Ok(data) = frame.into_data() else { continue };
+                    for told in messages.take(&data) {
+                        match told {
+                            Told::Event { position, kind } => change.add(position, kind),
+                            Told::Ended => return,
+                            Told::Closing => {
+                                let _nobody = self.sender.send(CLOSING);
+                                return;
+                            }
+                        }
+                    }
+                }
+                _ = pace.tick() => {
+                    if let Some(message) = change.take() {
+                        let _nobody = self.sender.send(message);
+                    }
+                    if self.is_left() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns `true` if nobody follows any more; then nobody finds this stream either.
+    fn is_left(&self) -> bool {
+        let mut hubs = self.hubs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_left = self.sender.receiver_count() == 0;
+        if is_left {
+            hubs.remove(&self.ledger);
+        }
+        is_left
+    }
+
+    fn remove(&self) {
+        let mut hubs = self.hubs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if hubs.get(&self.ledger).is_some_and(|sender| sender.same_channel(&self.sender)) {
+            hubs.remove(&self.ledger);
+        }
+    }
+}
+
+/// What changed since the last message.
+#[derive(Default)]
+struct Change {
+    position: u64,
+    types: BTreeSet<String>,
+}
+
+impl Change {
+    fn add(&mut self, position: u64, kind: Option<String>) {
+        self.position = position;
+        if let Some(kind) = kind
+            && self.types.len() < TYPES_OF_A_CHANGE
+        {
+            self.types.insert(kind);
+        }
+    }
+
+    /// Returns the message, if anything changed.
+    fn take(&mut self) -> Option<Bytes> {
+        if self.position == 0 {
+            return None;
+        }
+        let Self { position, types } = std::mem::take(self);
+        let message = serde_json::json!({ "position": position.to_string(), "types": types });
+        Some(format!("data: {message}\n\n").into())
+    }
+}
