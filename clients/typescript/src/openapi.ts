@@ -398,6 +398,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/caller": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show whom the ledger knows the caller as */
+        get: operations["showCaller"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/calls": {
         parameters: {
             query?: never;
@@ -2559,6 +2576,23 @@ export interface components {
             summary?: string | null;
             /** @description The time of the outcome. */
             time: string;
+        };
+        /** @description The caller, as the ledger knows them. */
+        CallerAnswer: {
+            /**
+             * @description The name that their acts are recorded under.
+             * @example operator:o1
+             */
+            actor: string;
+            /** @description The agent whose token it is. */
+            agent?: string | null;
+            /** @description `true` if a token says so; `false` on a service that lets callers in without one. */
+            attested: boolean;
+            /**
+             * @description `agent`, `operator`, `admin` or `auditor`.
+             * @example operator
+             */
+            role: string;
         };
         /** @description A call with another verdict. */
         ChangedCall: {
@@ -7160,6 +7194,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BudgetSetAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    showCaller: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The name that the caller's acts are recorded under, and the role */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallerAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */
