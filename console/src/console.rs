@@ -17,7 +17,7 @@ use crate::sign_in::{NoRandomness, Sessions, SignInLinks};
 /// The body of a response to a browser.
 pub type ConsoleBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// What a page may load, and who may show it: nothing of another origin, and nobody in a frame.
+/// The sources that a page may load from, and who may show it: nothing of another origin, and nobody in a frame.
 const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; object-src 'none'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
 );

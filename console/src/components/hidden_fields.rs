@@ -1,4 +1,4 @@
-//! What every form of a session carries.
+//! The hidden fields that every form of a session carries.
 
 use maud::{Markup, html};
 

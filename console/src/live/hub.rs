@@ -13,7 +13,7 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::CLOSING;
-use super::messages::{Messages, Told};
+use super::messages::{Messages, StreamMessage};
 use crate::interface::{InterfaceBody, InterfaceClient, InterfaceError};
 use crate::limits::{CHANGES_EVERY, TYPES_OF_A_CHANGE, WAITING_CHANGES};
 
@@ -71,9 +71,9 @@ impl Hub {
                     let Ok(data) = frame.into_data() else { continue };
                     for told in messages.take(&data) {
                         match told {
-                            Told::Event { position, kind } => change.add(position, kind),
-                            Told::Ended => return,
-                            Told::Closing => {
+                            StreamMessage::Event { position, kind } => change.add(position, kind),
+                            StreamMessage::Ended => return,
+                            StreamMessage::Closing => {
                                 let _nobody = self.sender.send(CLOSING);
                                 return;
                             }
@@ -110,7 +110,7 @@ impl Hub {
     }
 }
 
-/// What changed since the last message.
+/// The changes since the last message.
 #[derive(Default)]
 struct Change {
     position: u64,

@@ -7,7 +7,7 @@ const MAX_LINE_BYTES: usize = 256 * 1024;
 
 /// A message of the interface.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum StreamMessage {
     /// There is an event, of a type that was read or not.
     Event { position: u64, kind: Option<String> },
     /// The stream ends; the service does not.
@@ -38,7 +38,7 @@ pub(super) struct Messages {
 
 impl Messages {
     /// Takes in bytes, and returns the messages that they end.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Told> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<StreamMessage> {
         let mut told = Vec::new();
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + part.len() <= MAX_LINE_BYTES {
@@ -52,7 +52,7 @@ impl Messages {
         told
     }
 
-    fn line(&mut self, line: &[u8]) -> Option<Told> {
+    fn line(&mut self, line: &[u8]) -> Option<StreamMessage> {
         if let Some(id) = line.strip_prefix(b"id: ") {
             self.id = str::from_utf8(id).ok().and_then(|id| id.parse().ok());
         } else if let Some(name) = line.strip_prefix(b"event: ") {
@@ -65,13 +65,13 @@ impl Messages {
         None
     }
 
-    fn end(&mut self) -> Option<Told> {
+    fn end(&mut self) -> Option<StreamMessage> {
         let (id, name, kind) = (self.id.take(), self.name.take(), self.kind.take());
         match name.as_deref() {
-            Some("lagged" | "failed") => Some(Told::Ended),
-            Some("closing") => Some(Told::Closing),
+            Some("lagged" | "failed") => Some(StreamMessage::Ended),
+            Some("closing") => Some(StreamMessage::Closing),
             Some(_) => None,
-            None => id.map(|position| Told::Event { position, kind }),
+            None => id.map(|position| StreamMessage::Event { position, kind }),
         }
     }
 }
@@ -83,8 +83,9 @@ mod tests {
     #[test]
     fn types_and_positions_are_read_however_the_bytes_are_cut() {
         let stream = "retry: 1000\n\nevent: caught-up\nid: 16\ndata: {\"position\":\"16\"}\n\nid: 17\ndata: {\"position\":\"17\",\"event\":{\"type\":\"approval.requested\",\"data\":{\"secret\":1}}}\n\n:\n\nid: 19\n\nevent: closing\nretry: 1000\n\n";
-        let event = |position, kind: Option<&str>| Told::Event { position, kind: kind.map(str::to_owned) };
-        let expected = [event(17, Some("approval.requested")), event(19, None), Told::Closing];
+        let event =
+            |position, kind: Option<&str>| StreamMessage::Event { position, kind: kind.map(str::to_owned) };
+        let expected = [event(17, Some("approval.requested")), event(19, None), StreamMessage::Closing];
         for size in 1..stream.len() {
             let mut messages = Messages::default();
             let told: Vec<_> = stream.as_bytes().chunks(size).flat_map(|part| messages.take(part)).collect();
@@ -96,7 +97,7 @@ mod tests {
     fn a_long_event_is_told_without_its_type() {
         let mut messages = Messages::default();
         let long = format!("id: 5\ndata: {}\n\n", "x".repeat(10 * MAX_LINE_BYTES));
-        assert_eq!(messages.take(long.as_bytes()), [Told::Event { position: 5, kind: None }]);
+        assert_eq!(messages.take(long.as_bytes()), [StreamMessage::Event { position: 5, kind: None }]);
         assert!(messages.line.capacity() < 2 * MAX_LINE_BYTES);
     }
 }
