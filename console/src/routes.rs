@@ -114,7 +114,7 @@ async fn of_ledger(
 fn segments(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("/console/")?;
     let decode = |part: &str| {
-        let field = format!("p={}", part.replace('+', "%2B"));
+        let field = format!("p={}", part.replace('+', "%2B").replace('&', "%26"));
         form_urlencoded::parse(field.as_bytes()).next().map(|(_, decoded)| decoded.into_owned())
     };
     rest.trim_end_matches('/').split('/').map(decode).collect()
@@ -251,4 +251,18 @@ fn set_zone(console: &Console, parts: &Parts, form: &Bytes) -> Result<Response<C
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_path_are_decoded_once() {
+        let parts = |path| segments(path).unwrap();
+        assert_eq!(parts("/console/main/sessions/a%2Fb%252F/"), ["main", "sessions", "a/b%2F"]);
+        assert_eq!(parts("/console/main/a+b&c=d"), ["main", "a+b&c=d"]);
+        assert_eq!(parts("/console/main/..%2f..%2fadmin"), ["main", "../../admin"]);
+        assert_eq!(segments("/consoles/main"), None);
+    }
 }
