@@ -1,5 +1,6 @@
 //! Parts that several pages show.
 
+mod age;
 mod badge;
 mod facts;
 mod hidden_fields;
@@ -7,6 +8,7 @@ mod paging;
 mod text;
 mod time;
 
+pub(crate) use self::age::{from_now, seconds_since};
 pub(crate) use self::badge::{Tone, badge, verdict_badge};
 pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};

@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use crate::interface::InterfaceError;
+use crate::page::Page;
 use crate::sign_in::NoRandomness;
 
 /// A page that is not shown, or an act that is not done.
@@ -23,6 +24,9 @@ pub(crate) enum PageError {
     /// The form is another session's, or of no session.
     #[error("this form is of another session; open the page again")]
     OtherSession,
+    /// The act is not done; the page has what was typed, and says what is the matter.
+    #[error("{text}")]
+    Again { status: StatusCode, text: String, page: Box<Page> },
     #[error("this page takes no {0}")]
     Method(http::Method),
 }
@@ -35,6 +39,7 @@ impl PageError {
             Self::NoSuchPage => StatusCode::NOT_FOUND,
             Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
             Self::Field(_) => StatusCode::BAD_REQUEST,
+            Self::Again { status, .. } => *status,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
         }
     }

@@ -191,6 +191,10 @@ fn as_csv(page: &Page) -> Response<ConsoleBody> {
 
 /// Returns the page of a refusal to a viewer of the ledger.
 fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
+    if let PageError::Again { status, text, page } = error {
+        let notice = Notice { text: text.clone(), is_refusal: true };
+        return html_response(*status, ledger_page(visit, page, Some(&notice)));
+    }
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
     let content = html! {
