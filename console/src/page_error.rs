@@ -24,14 +24,19 @@ pub(crate) enum PageError {
     /// The form is another session's, or of no session.
     #[error("this form is of another session; open the page again")]
     OtherSession,
-    /// The act is not done; the page has what was typed, and says what is the matter.
-    #[error("{text}")]
-    Again { status: StatusCode, text: String, page: Box<Page> },
     #[error("this page takes no {0}")]
     Method(http::Method),
+    /// Nothing was done. The page has the form as it was sent, and says why, or what would have been.
+    #[error("nothing was done")]
+    Shown(Box<(StatusCode, Page)>),
 }
 
 impl PageError {
+    /// Nothing was done, and this page says so.
+    pub(crate) fn shown(status: StatusCode, page: Page) -> Self {
+        Self::Shown(Box::new((status, page)))
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Interface(error) => error.status(),
@@ -39,8 +44,8 @@ impl PageError {
             Self::NoSuchPage => StatusCode::NOT_FOUND,
             Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
             Self::Field(_) => StatusCode::BAD_REQUEST,
-            Self::Again { status, .. } => *status,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Shown(shown) => shown.0,
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
 /// Does the act at an address behind the ledger's.
 pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
     match rest {
+        ["now", "panic", verb] => now::act(visit, verb, form).await,
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
         _ => Err(PageError::NoSuchPage),
     }

@@ -86,26 +86,24 @@ async fn again(visit: &Visit, id: &str, verb: &str, form: &Fields, error: PageEr
         return error;
     }
     let typed = Typed { verb, note: form.get("note"), args: form.raw("args") };
-    let first = if is_late { Some(too_late(visit, id, typed).await) } else { None };
-    let Ok(page) = story::page(visit, id, typed, first).await else { return error };
-    let status = if error.status() == StatusCode::BAD_REQUEST {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
-        error.status()
-    };
-    let text = if is_late {
-        "Too late: this was answered already. Nothing was done.".to_owned()
-    } else {
-        format!("Not done. {error}")
-    };
-    PageError::Again { status, text, page: Box::new(page) }
+    let first = if is_late { too_late(visit, id, typed).await } else { not_done(&error) };
+    let Ok(page) = story::page(visit, id, typed, Some(first)).await else { return error };
+    let is_field = error.status() == StatusCode::BAD_REQUEST;
+    PageError::shown(if is_field { StatusCode::UNPROCESSABLE_ENTITY } else { error.status() }, page)
+}
+
+fn not_done(error: &PageError) -> Markup {
+    html! { p.notice.refusal role="alert" { "Not done. " (text(&error.to_string())) } }
 }
 
 /// Returns who was first, and what was typed in vain.
 async fn too_late(visit: &Visit, id: &str, typed: Typed<'_>) -> Markup {
     let found = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await.ok();
     html! {
-        @if let Some(found) = found { p #first { (outcome(visit, &found.value)) } }
+        p.notice.refusal #late role="alert" {
+            "Too late, nothing was done. This was answered before: "
+            @if let Some(found) = found { (outcome(visit, &found.value)) } @else { "open it again to see how." }
+        }
         @if typed.note.is_some() || typed.args.is_some() {
             details.sheet open { summary { "What you typed" }
                 @if let Some(note) = typed.note { p { (text(note)) } }

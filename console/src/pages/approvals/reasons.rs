@@ -30,7 +30,7 @@ fn for_people<'a>(reason: &'a str, approval: &str) -> &'a str {
 
 fn rule(visit: &Visit, decision: &DecisionAnswer) -> Markup {
     let Some(version) = decision.policy_version.as_deref() else { return html! {} };
-    let address = visit.page(&["policy", version]);
+    let address = visit.page(&["policy", "versions", version]);
     html! { p.note {
         @if let Some(rule) = &decision.rule { "Rule " code { (text(rule)) } " of " }
         a href=(address) { "policy " (text(version)) }
