@@ -9,7 +9,7 @@ mod paging;
 mod text;
 mod time;
 
-pub(crate) use self::age::{from_now, seconds_since};
+pub(crate) use self::age::from_now;
 pub(crate) use self::badge::{Tone, badge, verdict_badge};
 pub(crate) use self::chart::{Chart, ChartKind, Series, dollars, whole};
 pub(crate) use self::facts::{Fact, facts};

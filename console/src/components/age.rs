@@ -17,11 +17,6 @@ pub(crate) fn from_now(zone: &Zone, time: &str) -> Markup {
     html! { time.age datetime=(time) title=(zone.show_with_offset(time)) data-age { (words) } }
 }
 
-/// Returns how many seconds ago a time was; a negative number of one to come.
-pub(crate) fn seconds_since(time: &str) -> Option<i64> {
-    Some(Timestamp::now().as_second() - time.parse::<Timestamp>().ok()?.as_second())
-}
-
 /// Returns a distance in seconds in words: `in 4 min`, `3 h ago`.
 fn words(distance: i64) -> String {
     let amount = match distance.abs() {

@@ -9,6 +9,7 @@ mod card;
 mod consent;
 mod diff;
 mod inbox;
+mod policy;
 mod pretty;
 mod reasons;
 mod story;

@@ -72,11 +72,11 @@ fn address(visit: &Visit, approval: &ApprovalAnswer, verb: &str) -> String {
 
 fn approve(visit: &Visit, approval: &ApprovalAnswer) -> Result<Markup, PageError> {
     let label =
-        if approval.about.as_deref() == Some("rollback") { "Approve the rollback" } else { "Approve once" };
+        if approval.about.as_deref() == Some("rollback") { "Approve the rollback" } else { "Approve" };
     Ok(html! {
         form.inline method="post" action=(address(visit, approval, "approve")) {
             (act_fields(visit)?)
-            button.good data-key="a" { (label) " " kbd { "a" } }
+            button.good data-key="a" aria-keyshortcuts="a" title="This call, once" { (label) " " kbd aria-hidden="true" { "a" } }
         }
     })
 }
@@ -88,7 +88,7 @@ fn reject(visit: &Visit, approval: &ApprovalAnswer, typed: Typed<'_>) -> Result<
             (act_fields(visit)?)
             label { span.unseen-caption { "Reason for the rejection" }
                 input name="note" required maxlength="2048" autocomplete="off" data-key="r" placeholder="Reason, as the agent will read it" value=[note]; }
-            button.bad { "Reject " kbd { "r" } }
+            button.bad { "Reject " kbd aria-hidden="true" { "r" } }
         }
     })
 }
@@ -112,7 +112,7 @@ fn edit(visit: &Visit, approval: &ApprovalAnswer, typed: Typed<'_>) -> Result<Ma
     let rows = args.lines().count().clamp(MIN_ROWS, MAX_ROWS);
     Ok(html! {
         details.edit open[is_again] {
-            summary data-key="e" { "Approve an edited call " kbd { "e" } }
+            summary data-key="e" { "Approve an edited call " kbd aria-hidden="true" { "e" } }
             form method="post" action=(address(visit, approval, "edit")) {
                 (act_fields(visit)?)
                 label { "Arguments, as JSON" textarea name="args" rows=(rows) spellcheck="false" required { "\n" (args) } }

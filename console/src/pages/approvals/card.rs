@@ -36,7 +36,7 @@ pub(super) fn card(
                     }
                     div.about {
                         (why(visit, approval, behind))
-                        (record(visit, behind))
+                        (record(visit, state.policy, behind))
                         (just_before(visit, behind))
                     }
                 }

@@ -1,14 +1,15 @@
 //! The inbox: the calls that wait, as cards, the oldest first.
 
-use bitacora_api::{ApprovalAnswer, ApprovalList, PENDING, PolicyAnswer, paths};
+use bitacora_api::{ApprovalAnswer, ApprovalList, PENDING, paths};
 use maud::{Markup, html};
 
 use super::answers::Typed;
 use super::background::Background;
 use super::card::card;
+use super::policy::ActivePolicy;
 use super::verdicts::State;
 use crate::components::{moment_cell, next_link, text};
-use crate::form::{Fields, query};
+use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::table::{Cell, Column, Table};
@@ -34,11 +35,11 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let table = table(visit, &all);
     all.extend(over(visit, &all).await);
     all.sort_by_key(|approval| approval.position.parse::<u64>().unwrap_or(u64::MAX));
-    let active = active_policy(visit).await;
+    let policy = ActivePolicy::load(visit).await;
     let mut cards = Vec::new();
     if !is_file {
         for approval in &all {
-            cards.push(one_card(visit, approval, active.as_deref()).await?);
+            cards.push(one_card(visit, approval, &policy).await?);
         }
     }
     let content = html! {
@@ -63,19 +64,14 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 async fn one_card(
     visit: &Visit,
     approval: &ApprovalAnswer,
-    active: Option<&str>,
+    policy: &ActivePolicy,
 ) -> Result<Markup, PageError> {
-    let state = State { approval, active_policy: active };
+    let state = State { approval, policy };
     let behind = match state.is_open() {
         true => Some(Background::load(visit, approval).await),
         false => None,
     };
     card(visit, &state, behind.as_ref(), Typed::default())
-}
-
-/// Returns the version of the policy that is active, as far as it can be told.
-pub(super) async fn active_policy(visit: &Visit) -> Option<String> {
-    visit.get::<PolicyAnswer>(paths::POLICY, &[], "?limit=1").await.ok()?.value.active
 }
 
 /// Returns those that an open page shows, and that wait no more.
@@ -114,9 +110,4 @@ fn table(visit: &Visit, approvals: &[ApprovalAnswer]) -> Table {
         rows: rows.collect(),
         empty: "No call waits for a person.",
     }
-}
-
-/// Returns a field of a form, as far as it goes into a message.
-pub(super) fn note_of(form: &Fields) -> Option<String> {
-    form.get("note").map(str::to_owned)
 }

@@ -3,14 +3,18 @@
 use bitacora_api::{ApprovalAnswer, CallAnswer, DecisionAnswer, LadderStepAnswer, TrustRecordAnswer};
 use maud::{Markup, html};
 
-use super::background::{Background, Known, dimension_query};
+use super::background::{Background, dimension_query};
+use super::policy::ActivePolicy;
 use crate::components::{Tone, badge, from_now, text, verdict_badge};
 use crate::visit::Visit;
+
+/// The reason of calls whose rule asks for more trust.
+const SCORE_TOO_LOW: &str = "score-too-low";
 
 /// Returns why the call is reviewed.
 pub(super) fn why(visit: &Visit, approval: &ApprovalAnswer, behind: &Background) -> Markup {
     html! {
-        h3 { "Why it waits" }
+        h3 { "Why a person looks" }
         p.codes { @for code in approval.reason_codes.iter().flatten() { (badge(code, Tone::Waits)) " " } }
         @match &behind.decision {
             Ok(decision) => {
@@ -53,17 +57,24 @@ pub(super) fn ladder(steps: &[LadderStepAnswer]) -> Markup {
 }
 
 /// Returns what the dimension of the call has shown.
-pub(super) fn record(visit: &Visit, behind: &Background) -> Markup {
+pub(super) fn record(visit: &Visit, policy: &ActivePolicy, behind: &Background) -> Markup {
     html! {
         h3 { "What it has shown so far" }
         @match (&behind.trust, &behind.decision) {
-            (Ok(now), decision) => (standing(visit, now, decision)),
+            (Ok(now), decision) => (standing(visit, now, decision.as_ref().ok(), policy)),
             (Err(reason), _) => (missing("What it has shown is not known", reason)),
         }
     }
 }
 
-fn standing(visit: &Visit, now: &TrustRecordAnswer, decision: &Known<DecisionAnswer>) -> Markup {
+fn standing(
+    visit: &Visit,
+    now: &TrustRecordAnswer,
+    decision: Option<&DecisionAnswer>,
+    policy: &ActivePolicy,
+) -> Markup {
+    let floor = decision.filter(|decision| decision.reason_code == SCORE_TOO_LOW);
+    let floor = floor.and_then(|decision| policy.floor_of(decision)).or(now.record.trust.threshold.clone());
     let trust = &now.record.trust;
     let dimension = &now.record.dimension;
     let address = format!("{}{}", visit.page(&["trust", "record"]), dimension_query(dimension));
@@ -71,10 +82,10 @@ fn standing(visit: &Visit, now: &TrustRecordAnswer, decision: &Known<DecisionAns
     html! {
         p.score {
             strong { (text(&trust.score)) }
-            @if let Some(threshold) = &trust.threshold { " of " (text(threshold)) }
+            @if let Some(floor) = &floor { " of the " (text(floor)) " that it takes" }
             " · " a href=(address) { code { (text(&dimension.tool)) } " on " code { (text(&dimension.context)) } }
         }
-        @if let (Some(threshold), Ok(score)) = (&trust.threshold, trust.score.parse::<f64>()) {
+        @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {
             meter min="0" max="1" value=(score) high=(text(threshold)) title="Score" { (text(&trust.score)) }
         }
         p.counts {
@@ -83,7 +94,7 @@ fn standing(visit: &Visit, now: &TrustRecordAnswer, decision: &Known<DecisionAns
         p { "Breaker " (verdict_badge(&now.breaker.state))
             @if is_open { @if let (Some(bad), Some(of)) = (now.breaker.bad, now.breaker.outcomes) { " " (bad) " of the last " (of) " failed" } }
             @if let Some(last) = &trust.last_updated { " · last outcome " (from_now(&visit.zone, last)) } }
-        @if let Ok(decision) = decision { @if decision.trust.score != trust.score {
+        @if let Some(decision) = decision { @if decision.trust.score != trust.score {
             p.note { "It was " (text(&decision.trust.score)) " when the call was decided." }
         } }
     }

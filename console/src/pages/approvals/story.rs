@@ -7,7 +7,7 @@ use super::answers::Typed;
 use super::arguments::shown;
 use super::background::Background;
 use super::card::card;
-use super::inbox::active_policy;
+use super::policy::ActivePolicy;
 use super::verdicts::{State, outcome, who};
 use crate::components::{Fact, facts, from_now, moment, text, verdict_badge};
 use crate::page::{Page, Section};
@@ -28,8 +28,8 @@ pub(super) async fn page(
 ) -> Result<Page, PageError> {
     let answered = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await?;
     let approval = &answered.value;
-    let active = active_policy(visit).await;
-    let state = State { approval, active_policy: active.as_deref() };
+    let policy = ActivePolicy::load(visit).await;
+    let state = State { approval, policy: &policy };
     let behind = Background::load(visit, approval).await;
     let call = visit.get::<CallAnswer>(paths::CALL, &[&approval.call], "").await.ok();
     let content = html! {
@@ -85,7 +85,7 @@ fn story(visit: &Visit, approval: &ApprovalAnswer, call: Option<&CallAnswer>) ->
                 @if let Some(by) = &approval.requested_by { ", asked by " (who(visit, by)) }
                 (event(visit, &approval.position)) }
             @if approval.status == PENDING {
-                li { "It waits. " (from_now(&visit.zone, &approval.expires)) " it lapses." }
+                li { "It waits, and lapses " (from_now(&visit.zone, &approval.expires)) "." }
             } @else {
                 li { @if let Some(at) = resolution.and_then(|found| found.at.as_deref()) { (moment(&visit.zone, at)) " " }
                     (outcome(visit, approval))

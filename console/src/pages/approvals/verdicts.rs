@@ -3,14 +3,14 @@
 use bitacora_api::{ApprovalAnswer, PENDING};
 use maud::{Markup, html};
 
+use super::policy::ActivePolicy;
 use crate::components::{from_now, text};
 use crate::visit::Visit;
 
 /// The state of an approval, as far as it concerns who looks at it.
 pub(super) struct State<'a> {
     pub(super) approval: &'a ApprovalAnswer,
-    /// The version of the policy that is active now.
-    pub(super) active_policy: Option<&'a str>,
+    pub(super) policy: &'a ActivePolicy,
 }
 
 impl State<'_> {
@@ -21,19 +21,19 @@ impl State<'_> {
     /// Returns `true` where the policy is another one since: an approval does not help the call any more.
     pub(super) fn is_stale(&self) -> bool {
         let asked_under = self.approval.policy_version.as_deref();
-        self.is_open() && asked_under.is_some() && asked_under != self.active_policy
+        self.is_open() && asked_under.is_some() && asked_under != self.policy.version.as_deref()
     }
 
     /// Returns the banner of a card: nothing while the approval waits as it did.
     pub(super) fn banner(&self, visit: &Visit) -> Markup {
-        let Self { approval, active_policy } = self;
+        let Self { approval, policy } = self;
         html! {
             @if !self.is_open() {
                 p.notice.over role="status" data-over { (outcome(visit, approval)) }
             } @else if self.is_stale() {
                 p.notice.refusal role="status" {
                     "The policy changed: version " (text(approval.policy_version.as_deref().unwrap_or("none"))) " asked for this, version "
-                    (text(active_policy.unwrap_or("none"))) " is active. An approval does not help any more; the same call is decided anew when the agent asks again."
+                    (text(policy.version.as_deref().unwrap_or("none"))) " is active. An approval does not help any more; the same call is decided anew when the agent asks again."
                 }
             } @else if approval.call_ended == Some(true) {
                 p.notice.refusal role="status" { "The outcome of this call is told already. Whatever the answer, it has run, or will not." }

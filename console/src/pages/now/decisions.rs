@@ -6,6 +6,7 @@ use bitacora_api::{CallList, paths};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
+use crate::components::{Chart, ChartKind, Series, whole};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -17,6 +18,11 @@ const MOST_CALLS: usize = 1_000;
 const SECONDS: i64 = 60;
 /// The verdicts, in the order of their colours.
 const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
+
+/// The same in words.
+const NAMES: [&str; 3] = ["allowed", "for a person", "denied"];
+/// Where a time that is shown has its hour and its minute.
+const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
 
 /// Decisions by verdict of each minute, the oldest first.
 #[derive(Debug, Default)]
@@ -52,9 +58,38 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
         }
     }
     let [allowed, reviewed, denied] = counts.sums;
+    let chart = chart(visit, &counts, now);
     Ok(html! {
         h2 { a href=(visit.page(&["calls"])) { "Decisions of the last hour" } }
         p.note { (allowed) " allowed · " (reviewed) " for a person · " (denied) " denied"
             @if list.next.is_some() { ", among the newest " (list.calls.len()) " calls" } }
+        @if counts.sums != [0; 3] { (chart.markup()) }
     })
+}
+
+fn chart(visit: &Visit, counts: &Counts, now: Timestamp) -> Chart {
+    let last = now.as_second().div_euclid(SECONDS);
+    let minutes: Vec<i64> = (last - MINUTES + 1..=last).collect();
+    let label = |minute: &i64| {
+        let time = Timestamp::from_second(minute * SECONDS).map(|time| time.to_string()).unwrap_or_default();
+        visit.zone.show(&time).get(HOUR_AND_MINUTE).unwrap_or_default().to_owned()
+    };
+    let count = |minute: &i64, place: usize| {
+        counts.by_minute.get(minute).and_then(|counts| counts.get(place)).copied().map_or(0.0, f64::from)
+    };
+    let series = NAMES.iter().enumerate().map(|(place, name)| Series {
+        name: (*name).to_owned(),
+        values: minutes.iter().map(|minute| count(minute, place)).collect(),
+    });
+    let [allowed, reviewed, denied] = counts.sums;
+    Chart {
+        id: "decisions-by-minute",
+        title: "Decisions a minute".to_owned(),
+        description: format!("In the last hour {allowed} allowed, {reviewed} for a person, {denied} denied."),
+        kind: ChartKind::StackedBars,
+        label_name: "Minute",
+        labels: minutes.iter().map(label).collect(),
+        series: series.collect(),
+        show: whole,
+    }
 }

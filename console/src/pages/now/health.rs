@@ -4,11 +4,12 @@ use bitacora_api::{GapList, HeadAnswer, LedgerAnswer, ProjectionAnswer, Projecti
 use maud::{Markup, html};
 
 use crate::components::{Fact, Tone, badge, facts, from_now, text, verdict_badge};
+use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
-/// Read models of a page: there are fewer for one ledger.
-const MODELS: &str = "?limit=1000";
+/// Pages of read models that are looked through for this ledger's.
+const MOST_PAGES: usize = 4;
 /// Gaps that are counted.
 const GAPS: &str = "?limit=100";
 
@@ -81,11 +82,24 @@ async fn signed(visit: &Visit, head: &HeadAnswer) -> Result<Markup, PageError> {
     })
 }
 
+/// Returns the read models of this ledger. The list is of all ledgers, by name.
+async fn models_of(visit: &Visit) -> Result<Vec<ProjectionAnswer>, PageError> {
+    let mut path = paths::PROJECTIONS.to_owned();
+    for _ in 0..MOST_PAGES {
+        let mut list = visit.interface.get::<ProjectionList>(&path).await?.value;
+        list.projections.retain(|model| model.ledger == visit.ledger);
+        match list.next {
+            Some(next) if list.projections.is_empty() => {
+                path = paths::PROJECTIONS.to_owned() + &query([("after", next.as_str())].into_iter());
+            }
+            _ => return Ok(list.projections),
+        }
+    }
+    Ok(Vec::new())
+}
+
 async fn models(visit: &Visit) -> Result<Markup, PageError> {
-    let path = format!("{}{MODELS}", paths::PROJECTIONS);
-    let list = visit.interface.get::<ProjectionList>(&path).await?.value;
-    let own: Vec<&ProjectionAnswer> =
-        list.projections.iter().filter(|model| model.ledger == visit.ledger).collect();
+    let own = models_of(visit).await?;
     let most = own.iter().map(|model| model.lag).max().unwrap_or_default();
     let faulty = || own.iter().filter(|model| model.state != "ok");
     Ok(html! {
