@@ -267,7 +267,11 @@ impl Quickstart<'_> {
         let fed = self.feed(url, &hour).await?;
         let report = self.verify(keyring).await?;
         let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
-        let sign_in = self.sign_in_path(&running.console)?;
+        // On a terminal, and nowhere that keeps it.
+        let sign_in = match self.output.is_terminal() && !self.global.json && !self.arguments.exit {
+            true => running.console.admin_link(self.folder.admin_token().path(), &self.folder.data()).await,
+            false => None,
+        };
         let shown = QuickstartSummary {
             folder: &self.folder,
             url,
@@ -286,16 +290,6 @@ impl Quickstart<'_> {
         }
         self.output.flush()?;
         Ok(exit)
-    }
-
-    /// Returns the path that signs in to the console as the admin, where it is shown to a person and to nobody else.
-    fn sign_in_path(&self, console: &ConsolePages) -> Result<Option<String>, CommandError> {
-        if self.arguments.exit || self.global.json || !self.output.is_terminal() {
-            return Ok(None);
-        }
-        let token = read_admin_token(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
-        // Without random bytes there is no link; the token signs in as well.
-        Ok(token.and_then(|token| console.0.sign_in_path(token.reveal()).ok()))
     }
 
     /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.

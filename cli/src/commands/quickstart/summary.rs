@@ -8,14 +8,16 @@ use serde_json::{Value, json};
 use super::Fed;
 use super::folder::QuickstartFolder;
 use super::recording::DemoHour;
+use crate::web_pages::link_line;
+use bitacora_api::SignInLink;
 use bitacora_client::ServiceUrl;
 use bitacora_verify::{Report, Verdict};
 
 pub(super) struct QuickstartSummary<'a> {
     pub(super) folder: &'a QuickstartFolder,
     pub(super) url: &'a ServiceUrl,
-    /// The path that signs in to the console once, for a person alone.
-    pub(super) sign_in: Option<String>,
+    /// The link that signs in to the console, where a person alone sees it.
+    pub(super) sign_in: Option<SignInLink>,
     pub(super) ledger: &'a LedgerName,
     pub(super) hour: &'a DemoHour,
     pub(super) fed: &'a Fed,
@@ -100,8 +102,8 @@ impl QuickstartSummary<'_> {
 
     fn console(&self) -> String {
         match &self.sign_in {
-            Some(path) => format!("{}{path} (signs in once, as the admin, for ten minutes)", self.url),
-            None => format!("{}/console (sign in with the token, or run `bitacora console`)", self.url),
+            Some(link) => link_line(&self.url.to_string(), link),
+            None => format!("{}/console (sign in with the token)", self.url),
         }
     }
 
