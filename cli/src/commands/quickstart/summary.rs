@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::Fed;
 use super::folder::QuickstartFolder;
-use super::recording::DemoHour;
 use crate::web_pages::link_line;
 use bitacora_api::SignInLink;
 use bitacora_client::ServiceUrl;
+use bitacora_demo::DemoHour;
 use bitacora_verify::{Report, Verdict};
 
 pub(super) struct QuickstartSummary<'a> {
@@ -30,7 +30,7 @@ pub(super) struct QuickstartSummary<'a> {
 
 impl QuickstartSummary<'_> {
     pub(super) fn to_json(&self) -> Value {
-        let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
+        let Fed { head, json_bytes, stored_bytes, elapsed, decided, played } = self.fed;
         json!({
             "folder": self.folder.shown(),
             "data": self.folder.data(),
@@ -52,7 +52,8 @@ impl QuickstartSummary<'_> {
                 "deny": decided.denied,
                 "toolUnknown": decided.unregistered,
             },
-            "head": {"position": delivered.head_position, "hash": delivered.head_hash},
+            "live": played,
+            "head": {"position": head.position, "hash": head.hash},
             "verified": {
                 "verdict": self.verdict(),
                 "events": self.report.events,
@@ -108,7 +109,7 @@ impl QuickstartSummary<'_> {
     }
 
     fn holds(&self) -> Vec<(&'static str, String)> {
-        let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
+        let Fed { head, json_bytes, stored_bytes, elapsed, decided, played } = self.fed;
         let (hour, kinds) = (self.hour, self.kinds());
         let count = |kind: &str| kinds.get(kind).copied().unwrap_or_default();
         let sessions: HashSet<_> = hour.events.iter().filter_map(|event| event.session.as_deref()).collect();
@@ -137,8 +138,18 @@ impl QuickstartSummary<'_> {
             (
                 "decided",
                 format!(
-                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied; {} in all were of tools that nobody registered",
-                    decided.allowed, decided.reviewed, decided.denied, decided.unregistered,
+                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied",
+                    decided.allowed, decided.reviewed, decided.denied,
+                ),
+            ),
+            (
+                "live",
+                format!(
+                    "decided just now: {} allowed and {} denied (console: Calls), {} waiting for a person (Approvals){}",
+                    played.allowed,
+                    played.denied,
+                    played.waiting.len(),
+                    if played.breaker_opened { "; a breaker opened (Trust)" } else { "" },
                 ),
             ),
         ];
@@ -149,7 +160,7 @@ impl QuickstartSummary<'_> {
                 format!("{json_bytes} as JSON, {stored} stored, compressed and encrypted (1/{ratio:.1})"),
             ));
         }
-        holds.push(("head", format!("position {}, hash {}", delivered.head_position, delivered.head_hash)));
+        holds.push(("head", format!("position {}, hash {}", head.position, head.hash)));
         holds.push((
             "verified",
             match &self.report.fault {
