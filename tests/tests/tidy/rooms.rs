@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 28] = [
+const ROOMS: [(&str, &[&str]); 29] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -41,6 +41,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
     ("bitacora-connect", &["formats", "api", "client", "harness", "redaction"]),
     ("bitacora-mcp", &["api", "client", "connect", "formats", "vocabulary"]),
+    ("bitacora-demo", &["api", "client", "formats", "vocabulary", "governance"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
     ("bitacora-watch", &["api", "client", "connect", "formats", "harness", "import", "redaction"]),
@@ -76,6 +77,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
             "report",
             "bench",
             "data-folder",
+            "demo",
             "formats",
             "vocabulary",
             "archive-format",
