@@ -1,11 +1,16 @@
 //! The pages, each in a file of its own.
 
+mod admin;
 mod approvals;
 mod costs;
+mod evidence;
 mod now;
 mod policy;
 mod trust;
 
+use http::Response;
+
+use crate::console::ConsoleBody;
 use crate::form::Fields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -20,7 +25,25 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         ["trust", rest @ ..] => trust::show(visit, rest).await,
         ["policy", rest @ ..] => policy::show(visit, rest).await,
         ["costs", rest @ ..] => costs::show(visit, rest).await,
+        ["evidence"] => evidence::show(visit).await,
+        ["admin"] => admin::show(visit).await,
         _ => Err(PageError::NoSuchPage),
+    }
+}
+
+/// Returns a file at an address behind the ledger's, where one is there.
+pub(crate) async fn file(visit: &Visit, rest: &[&str]) -> Option<Result<Response<ConsoleBody>, PageError>> {
+    match rest {
+        ["evidence", "bundle"] => Some(evidence::download(visit).await),
+        _ => None,
+    }
+}
+
+/// Does an act whose answer is shown once, as the answer itself, where the address names one.
+pub(crate) async fn act_shown_once(visit: &Visit, rest: &[&str], form: &Fields) -> Option<Result<Page, PageError>> {
+    match rest {
+        ["admin", "tokens"] => Some(admin::create_token(visit, form).await),
+        _ => None,
     }
 }
 
@@ -31,6 +54,8 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
         ["trust", rest @ ..] => trust::act(visit, rest, form).await,
         ["policy", rest @ ..] => policy::act(visit, rest, form).await,
+        ["evidence", "verify"] => evidence::start(visit).await,
+        ["admin", rest @ ..] => admin::act(visit, rest, form).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
