@@ -1,7 +1,12 @@
 //! The pages, each in a file of its own.
 
 mod approvals;
+mod calls;
+mod events;
+mod history;
 mod now;
+mod runs;
+mod sessions;
 
 use crate::form::Fields;
 use crate::page::{Done, Page, Section};
@@ -14,6 +19,14 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         [] | ["now"] => now::show(visit).await,
         ["approvals"] => approvals::list(visit).await,
         ["approvals", approval] => approvals::one(visit, approval).await,
+        ["sessions"] => sessions::list(visit).await,
+        ["sessions", session] => sessions::one(visit, session).await,
+        ["runs"] => runs::list(visit).await,
+        ["runs", run] => runs::one(visit, run).await,
+        ["calls"] => calls::list(visit).await,
+        ["calls", call] => calls::one(visit, call).await,
+        ["events"] => events::list(visit).await,
+        ["events", position] => events::one(visit, position).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -29,5 +42,6 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
 /// Returns the part of the console that an address belongs to.
 pub(crate) fn section_of(path: &str) -> Section {
     let part = path.split('/').nth(3).unwrap_or_default();
+    let part = if part == "events" { Section::Evidence.names().0 } else { part };
     Section::ALL.into_iter().find(|section| section.names().0 == part).unwrap_or(Section::Now)
 }
