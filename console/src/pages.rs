@@ -2,10 +2,15 @@
 
 mod admin;
 mod approvals;
+mod calls;
 mod costs;
+mod events;
 mod evidence;
+mod history;
 mod now;
 mod policy;
+mod runs;
+mod sessions;
 mod trust;
 
 use http::Response;
@@ -27,6 +32,14 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         ["costs", rest @ ..] => costs::show(visit, rest).await,
         ["evidence"] => evidence::show(visit).await,
         ["admin"] => admin::show(visit).await,
+        ["sessions"] => sessions::list(visit).await,
+        ["sessions", session] => sessions::one(visit, session).await,
+        ["runs"] => runs::list(visit).await,
+        ["runs", run] => runs::one(visit, run).await,
+        ["calls"] => calls::list(visit).await,
+        ["calls", call] => calls::one(visit, call).await,
+        ["events"] => events::list(visit).await,
+        ["events", position] => events::one(visit, position).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -40,7 +53,11 @@ pub(crate) async fn file(visit: &Visit, rest: &[&str]) -> Option<Result<Response
 }
 
 /// Does an act whose answer is shown once, as the answer itself, where the address names one.
-pub(crate) async fn act_shown_once(visit: &Visit, rest: &[&str], form: &Fields) -> Option<Result<Page, PageError>> {
+pub(crate) async fn act_shown_once(
+    visit: &Visit,
+    rest: &[&str],
+    form: &Fields,
+) -> Option<Result<Page, PageError>> {
     match rest {
         ["admin", "tokens"] => Some(admin::create_token(visit, form).await),
         _ => None,
@@ -63,5 +80,6 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
 /// Returns the part of the console that an address belongs to.
 pub(crate) fn section_of(path: &str) -> Section {
     let part = path.split('/').nth(3).unwrap_or_default();
+    let part = if part == "events" { Section::Evidence.names().0 } else { part };
     Section::ALL.into_iter().find(|section| section.names().0 == part).unwrap_or(Section::Now)
 }
