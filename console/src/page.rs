@@ -52,6 +52,7 @@ impl Section {
 }
 
 /// A page of one ledger.
+#[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) section: Section,

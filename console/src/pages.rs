@@ -1,7 +1,10 @@
 //! The pages, each in a file of its own.
 
 mod approvals;
+mod costs;
 mod now;
+mod policy;
+mod trust;
 
 use crate::form::Fields;
 use crate::page::{Done, Page, Section};
@@ -14,6 +17,9 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         [] | ["now"] => now::show(visit).await,
         ["approvals"] => approvals::list(visit).await,
         ["approvals", approval] => approvals::one(visit, approval).await,
+        ["trust", rest @ ..] => trust::show(visit, rest).await,
+        ["policy", rest @ ..] => policy::show(visit, rest).await,
+        ["costs", rest @ ..] => costs::show(visit, rest).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -21,7 +27,10 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
 /// Does the act at an address behind the ledger's.
 pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
     match rest {
+        ["now", "panic", verb] => now::act(visit, verb, form).await,
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
+        ["trust", rest @ ..] => trust::act(visit, rest, form).await,
+        ["policy", rest @ ..] => policy::act(visit, rest, form).await,
         _ => Err(PageError::NoSuchPage),
     }
 }

@@ -191,6 +191,9 @@ fn as_csv(page: &Page) -> Response<ConsoleBody> {
 
 /// Returns the page of a refusal to a viewer of the ledger.
 fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
+    if let PageError::Shown(shown) = error {
+        return html_response(shown.0, ledger_page(visit, &shown.1, None));
+    }
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
     let content = html! {
