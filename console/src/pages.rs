@@ -1,9 +1,14 @@
 //! The pages, each in a file of its own.
 
 mod approvals;
+mod calls;
 mod costs;
+mod events;
+mod history;
 mod now;
 mod policy;
+mod runs;
+mod sessions;
 mod trust;
 
 use crate::form::Fields;
@@ -20,6 +25,14 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         ["trust", rest @ ..] => trust::show(visit, rest).await,
         ["policy", rest @ ..] => policy::show(visit, rest).await,
         ["costs", rest @ ..] => costs::show(visit, rest).await,
+        ["sessions"] => sessions::list(visit).await,
+        ["sessions", session] => sessions::one(visit, session).await,
+        ["runs"] => runs::list(visit).await,
+        ["runs", run] => runs::one(visit, run).await,
+        ["calls"] => calls::list(visit).await,
+        ["calls", call] => calls::one(visit, call).await,
+        ["events"] => events::list(visit).await,
+        ["events", position] => events::one(visit, position).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -38,5 +51,6 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
 /// Returns the part of the console that an address belongs to.
 pub(crate) fn section_of(path: &str) -> Section {
     let part = path.split('/').nth(3).unwrap_or_default();
+    let part = if part == "events" { Section::Evidence.names().0 } else { part };
     Section::ALL.into_iter().find(|section| section.names().0 == part).unwrap_or(Section::Now)
 }
