@@ -178,6 +178,10 @@ addEventListener("click", async (event) => {
     }
 });
 
+// --- Parts with `data-poll` show work that no event tells of: while they stand there, the page asks again. ---
+
+setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
+
 if (live) {
     follow();
     // Ages are told in words, which go out of date by themselves.

@@ -1,9 +1,11 @@
 //! The pages, each in a file of its own.
 
+mod admin;
 mod approvals;
 mod calls;
 mod costs;
 mod events;
+mod evidence;
 mod history;
 mod now;
 mod policy;
@@ -11,6 +13,9 @@ mod runs;
 mod sessions;
 mod trust;
 
+use http::Response;
+
+use crate::console::ConsoleBody;
 use crate::form::Fields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -33,7 +38,29 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         ["calls", call] => calls::one(visit, call).await,
         ["events"] => events::list(visit).await,
         ["events", position] => events::one(visit, position).await,
+        ["evidence"] => evidence::show(visit).await,
+        ["admin"] => admin::show(visit).await,
         _ => Err(PageError::NoSuchPage),
+    }
+}
+
+/// Returns a file at an address behind the ledger's, where one is there.
+pub(crate) async fn file(visit: &Visit, rest: &[&str]) -> Option<Result<Response<ConsoleBody>, PageError>> {
+    match rest {
+        ["evidence", "bundle"] => Some(evidence::download(visit).await),
+        _ => None,
+    }
+}
+
+/// Does an act whose answer is shown once, as the answer itself, where the address names one.
+pub(crate) async fn act_shown_once(
+    visit: &Visit,
+    rest: &[&str],
+    form: &Fields,
+) -> Option<Result<Page, PageError>> {
+    match rest {
+        ["admin", "tokens"] => Some(admin::create_token(visit, form).await),
+        _ => None,
     }
 }
 
@@ -44,6 +71,8 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
         ["trust", rest @ ..] => trust::act(visit, rest, form).await,
         ["policy", rest @ ..] => policy::act(visit, rest, form).await,
+        ["evidence", "verify"] => evidence::start(visit).await,
+        ["admin", rest @ ..] => admin::act(visit, rest, form).await,
         _ => Err(PageError::NoSuchPage),
     }
 }

@@ -159,9 +159,14 @@ async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited
 }
 
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
+    if let Some(file) = pages::file(visit, rest).await {
+        return file.unwrap_or_else(|error| not_shown(visit, &error));
+    }
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {
-            Some("json") => as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error)),
+            Some("json") => {
+                as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
+            }
             Some("csv") => as_csv(page),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
@@ -224,6 +229,15 @@ async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Response<ConsoleBod
         let section = pages::section_of(&visit.path).names().0;
         return redirect(&with_notice(&visit.page(&[section]), act));
     }
+    if let Some(shown) = pages::act_shown_once(visit, rest, form).await {
+        return match shown {
+            Ok(page) => html_response(StatusCode::OK, ledger_page(visit, &page, None)),
+            Err(error) => {
+                visit.session.forget(act);
+                not_shown(visit, &error)
+            }
+        };
+    }
     match pages::act(visit, rest, form).await {
         Ok(Done { to, notice }) => {
             visit.session.tell(act, Notice { text: notice, is_refusal: false });
@@ -237,8 +251,10 @@ async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Response<ConsoleBod
 }
 
 fn with_notice(to: &str, act: &str) -> String {
-    let joint = if to.contains('?') { '&' } else { '?' };
-    format!("{to}{joint}done={}", paths::percent_encoded(act))
+    let (page, section) = to.split_once('#').map_or((to, None), |(page, section)| (page, Some(section)));
+    let joint = if page.contains('?') { '&' } else { '?' };
+    let section = section.map(|section| format!("#{section}")).unwrap_or_default();
+    format!("{page}{joint}done={}{section}", paths::percent_encoded(act))
 }
 
 /// Sets the viewer's time zone.

@@ -36,6 +36,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
             "ledger",
             "projector",
             "archiver",
+            "verify",
         ],
     ),
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
