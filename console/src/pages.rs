@@ -1,7 +1,15 @@
 //! The pages, each in a file of its own.
 
 mod approvals;
+mod calls;
+mod costs;
+mod events;
+mod history;
 mod now;
+mod policy;
+mod runs;
+mod sessions;
+mod trust;
 
 use crate::form::Fields;
 use crate::page::{Done, Page, Section};
@@ -14,6 +22,17 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         [] | ["now"] => now::show(visit).await,
         ["approvals"] => approvals::list(visit).await,
         ["approvals", approval] => approvals::one(visit, approval).await,
+        ["trust", rest @ ..] => trust::show(visit, rest).await,
+        ["policy", rest @ ..] => policy::show(visit, rest).await,
+        ["costs", rest @ ..] => costs::show(visit, rest).await,
+        ["sessions"] => sessions::list(visit).await,
+        ["sessions", session] => sessions::one(visit, session).await,
+        ["runs"] => runs::list(visit).await,
+        ["runs", run] => runs::one(visit, run).await,
+        ["calls"] => calls::list(visit).await,
+        ["calls", call] => calls::one(visit, call).await,
+        ["events"] => events::list(visit).await,
+        ["events", position] => events::one(visit, position).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -21,7 +40,10 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
 /// Does the act at an address behind the ledger's.
 pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
     match rest {
+        ["now", "panic", verb] => now::act(visit, verb, form).await,
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
+        ["trust", rest @ ..] => trust::act(visit, rest, form).await,
+        ["policy", rest @ ..] => policy::act(visit, rest, form).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -29,5 +51,6 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
 /// Returns the part of the console that an address belongs to.
 pub(crate) fn section_of(path: &str) -> Section {
     let part = path.split('/').nth(3).unwrap_or_default();
+    let part = if part == "events" { Section::Evidence.names().0 } else { part };
     Section::ALL.into_iter().find(|section| section.names().0 == part).unwrap_or(Section::Now)
 }
