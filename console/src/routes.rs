@@ -1,5 +1,6 @@
 //! The addresses of the console, and what answers at each.
 
+mod linking;
 mod signing;
 
 use bitacora_api::{CallerAnswer, LedgerList, paths};
@@ -39,7 +40,7 @@ pub(crate) async fn answer(console: &Console, request: Request<Bytes>) -> Respon
         (&Method::GET | &Method::HEAD, "/console/sign-in") => signing::show(console, &parts).await,
         (&Method::POST, "/console/sign-in") => signing::sign_in(console, &parts, &form).await,
         (&Method::POST, "/console/sign-out") => signing::sign_out(console, &parts, &form),
-        (&Method::POST, "/console/links") => signing::make_link(console, &parts).await,
+        (&Method::POST, "/console/links") => Ok(linking::make(console, &parts).await),
         (&Method::POST, "/console/zone") => set_zone(console, &parts, &form),
         (&Method::GET | &Method::HEAD, "/console") => ledgers(console, &parts).await,
         _ => of_ledger(console, &parts, &form).await,

@@ -11,11 +11,10 @@ use maud::html;
 
 use super::client;
 use crate::components::{SECRET_FIELD, text};
-use crate::console::{Console, ConsoleBody, html_response, redirect, text_response};
-use crate::form::{Fields, query};
+use crate::console::{Console, ConsoleBody, html_response, redirect};
+use crate::form::Fields;
 use crate::interface::InterfaceClient;
 use crate::layout::bare_page;
-use crate::limits::LINK_LIFE;
 use crate::page_error::PageError;
 use crate::sign_in::{Session, cookie_of, ended_cookie, session_cookie};
 
@@ -178,7 +177,7 @@ async fn identity_for(
 }
 
 /// Asks who holds the token of this client, in the first ledger that is there for it.
-async fn identity(interface: &InterfaceClient) -> Result<CallerAnswer, PageError> {
+pub(super) async fn identity(interface: &InterfaceClient) -> Result<CallerAnswer, PageError> {
     let list: LedgerList = interface.get(paths::LEDGERS).await?.value;
     let main = list.ledgers.iter().find(|ledger| ledger.name == "main");
     let ledger = main.or(list.ledgers.first()).ok_or(PageError::NoSuchPage)?;
@@ -215,23 +214,6 @@ pub(super) fn sign_out(
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     Ok(response)
-}
-
-/// Makes a link for the holder of the token in the header `Authorization`. A browser sends no such header by itself.
-pub(super) async fn make_link(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
-    let field = parts.headers.get(header::AUTHORIZATION).and_then(|field| field.to_str().ok());
-    let token = field.and_then(|field| field.strip_prefix("Bearer ")).map(str::trim);
-    let token = token.ok_or_else(|| PageError::Field("this takes the header Authorization".to_owned()))?;
-    let identity = identity(&client(console, parts, Some(token))).await?;
-    let code = console.links.make(token, Instant::now())?;
-    let answer = bitacora_api::SignInLink {
-        path: format!("/console/sign-in{}", query([("code", code.as_str())].into_iter())),
-        actor: identity.actor,
-        role: identity.role,
-        seconds: LINK_LIFE.as_secs(),
-    };
-    let json = serde_json::to_string(&answer).map_err(|error| PageError::Field(error.to_string()))?;
-    Ok(text_response(StatusCode::OK, "application/json", json))
 }
 
 #[cfg(test)]
