@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from other_site import OtherSite
 from playwright.sync_api import sync_playwright
 from service import Service
 from viewer import Viewer, open_browser
@@ -70,3 +71,9 @@ def pytest_runtest_makereport(item, call):
     report = yield
     item.has_failed = getattr(item, "has_failed", False) or report.failed
     return report
+
+
+@pytest.fixture
+def other_site():
+    with OtherSite("") as site:
+        yield site

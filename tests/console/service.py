@@ -168,6 +168,11 @@ class Service:
             self.kept_tokens[key] = self.token(role, name)
         return self.kept_tokens[key]
 
+    def revoke(self, actor):
+        """Revokes the tokens of the principal whose acts are recorded under this name."""
+        principals = json.loads(self.command("token", "list", "--json"))["principals"]
+        self.command("token", "revoke", next(one["principal"] for one in principals if one["actor"] == actor))
+
     # --- what agents do ---
 
     def govern(self):

@@ -9,9 +9,14 @@ NARROW = {"width": 390, "height": 844}
 PATIENCE_MS = 10_000
 
 
+# Names that lead to this machine in the tests' browser: of a stranger who has a name server, and of a proxy before the service.
+NAMES = ("evil.example", "ledger.example")
+
+
 def open_browser(playwright):
-    """Debian's Chromium, without what a browser asks of others by itself."""
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    """Debian's Chromium. It finds the other names of the tests here."""
+    rules = ", ".join(f"MAP {name} 127.0.0.1" for name in NAMES)
+    arguments = [f"--host-resolver-rules={rules}"] + (["--no-sandbox"] if os.geteuid() == 0 else [])
     return playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
 
 
@@ -56,12 +61,35 @@ class Viewer:
     def path(self):
         return urlsplit(self.page.url).path
 
+    @property
+    def actor(self):
+        """The name that the viewer's acts are recorded under."""
+        return self.text("header .who").split(" · ")[0].strip()
+
     def text(self, selector="main"):
         return self.page.locator(selector).inner_text()
 
-    def press(self, name, within=None):
-        """Presses a button."""
-        (within or self.page.locator("main")).get_by_role("button", name=name, exact=True).first.click()
+    def press(self, name, within="main"):
+        """Presses the first button with this name."""
+        self.page.locator(within).get_by_role("button", name=name, exact=True).first.click()
+
+    def cookie(self, name="bitacora-console"):
+        """The session's cookie; none after signing out."""
+        return next((cookie for cookie in self.context.cookies() if cookie["name"].startswith(f"{name}-{self.service.port}")), None)
+
+    def form_secret(self):
+        """The secret that each form of the session carries."""
+        return self.page.locator("input[name=form_secret]").first.get_attribute("value")
+
+    def send(self, path, **fields):
+        """Sends a form of one's own from the page that is open, as a person with developer tools can. Returns status and text."""
+        return self.page.evaluate(
+            """async ([path, fields]) => {
+                const answer = await fetch(path, { method: "POST", body: new URLSearchParams(fields), redirect: "follow" });
+                return [answer.status, await answer.text()];
+            }""",
+            [path, fields],
+        )
 
     def went_elsewhere(self):
         """The addresses of other origins that the pages asked for."""

@@ -32,6 +32,7 @@ pub(super) fn own_address(asked: Option<&str>) -> &str {
         let rest = address.strip_prefix(HOME);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
             && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+            && !["//", "/."].iter().any(|step| address.split('?').next().unwrap_or_default().contains(step))
     };
     asked.filter(is_own).unwrap_or(HOME)
 }
@@ -106,6 +107,21 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
 const USED_LINK: &str =
     "This link was used already, or its time is over. Open another one with `bitacora console`.";
 
+/// The words for a text that cannot be a token.
+const NO_TOKEN: &str =
+    "This is no whole token. A token begins with `bt_`, and 43 letters, digits, `-` and `_` follow.";
+/// The beginning of every token.
+const TOKEN_PREFIX: &str = "bt_";
+/// The length of the rest.
+const TOKEN_CHARACTERS: usize = 43;
+
+/// Returns `true` for a text that may be a token: another one is not asked about.
+fn is_token(text: &str) -> bool {
+    let rest = text.strip_prefix(TOKEN_PREFIX).unwrap_or_default();
+    rest.len() == TOKEN_CHARACTERS
+        && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
 /// Begins a session with a token or a link.
 pub(super) async fn sign_in(
     console: &Console,
@@ -118,7 +134,13 @@ pub(super) async fn sign_in(
         (Some(code), _) => console.links.take(code, Instant::now()),
         (None, token) => token.map(str::to_owned),
     };
-    let Some(token) = token else { return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(USED_LINK))) };
+    let Some(token) = token else {
+        let words = if form.get("code").is_some() { USED_LINK } else { NO_TOKEN };
+        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(words)));
+    };
+    if !is_token(&token) {
+        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
+    }
     if let Err(error) = identity_for(console, parts, &token, next).await {
         return Ok(form_page(error.status(), next, Some(&error.to_string())));
     }
@@ -143,9 +165,14 @@ async fn identity_for(
 ) -> Result<CallerAnswer, PageError> {
     let interface = client(console, parts, Some(token));
     let ledger = super::segments(next.split('?').next().unwrap_or_default());
-    match ledger.as_deref() {
-        Some([ledger, ..]) => Ok(interface.get(&paths::path(paths::CALLER, &[ledger])).await?.value),
-        _ => identity(&interface).await,
+    let Some([ledger, ..]) = ledger.as_deref() else { return identity(&interface).await };
+    match interface.get(&paths::path(paths::CALLER, &[ledger])).await {
+        Ok(answered) => Ok(answered.value),
+        // The address is of no ledger that is there; its page will say so.
+        Err(error) if [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND].contains(&error.status()) => {
+            identity(&interface).await
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -206,6 +233,8 @@ mod tests {
             "/console@evil.example",
             "/console/\\evil",
             "/console/\r\nx",
+            "/console/..//evil.example",
+            "/console//evil.example",
             "",
         ] {
             assert_eq!(own_address(Some(other)), HOME, "{other:?}");

@@ -123,7 +123,14 @@ const WALLED: [(&str, &[&str]); 14] = [
     ("httparse", &["bitacora-http-guard"]),
     (
         "hyper",
-        &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-cli", "bitacora-tests"],
+        &[
+            "bitacora-http-guard",
+            "bitacora-server",
+            "bitacora-client",
+            "bitacora-demo",
+            "bitacora-cli",
+            "bitacora-tests",
+        ],
     ),
     ("hyper-util", &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-tests"]),
     ("maud", &["bitacora-console"]),
