@@ -34,7 +34,11 @@ pub(crate) async fn file(visit: &Visit, rest: &[&str]) -> Option<Result<Response
 }
 
 /// Does an act whose answer is shown once, as the answer itself, where the address names one.
-pub(crate) async fn act_shown_once(visit: &Visit, rest: &[&str], form: &Fields) -> Option<Result<Page, PageError>> {
+pub(crate) async fn act_shown_once(
+    visit: &Visit,
+    rest: &[&str],
+    form: &Fields,
+) -> Option<Result<Page, PageError>> {
     match rest {
         ["admin", "tokens"] => Some(admin::create_token(visit, form).await),
         _ => None,

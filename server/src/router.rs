@@ -20,10 +20,12 @@ use crate::resources::govern::{
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
-use crate::resources::operate::{admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, verifications};
+use crate::resources::operate::{
+    admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, verifications,
+};
 use crate::resources::read::{
-    archives, calls, checkpoints, contract_history, costs, events, evidence, gaps, head, proofs, receipts, resolutions, runs,
-    schemas, sessions, tiles, tool_usage, tree_head,
+    archives, calls, checkpoints, contract_history, costs, events, evidence, gaps, head, proofs, receipts,
+    resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 

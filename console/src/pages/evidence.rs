@@ -6,7 +6,9 @@ mod lists;
 mod offline;
 mod verification;
 
-use bitacora_api::{ArchiveList, HeadAnswer, KeysAnswer, LedgerAnswer, StoredEventPage, VerificationList, paths};
+use bitacora_api::{
+    ArchiveList, HeadAnswer, KeysAnswer, LedgerAnswer, StoredEventPage, VerificationList, paths,
+};
 use maud::{Markup, html};
 
 use self::heads::HeadNote;
@@ -54,7 +56,9 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
 /// What is durable, what is signed, and what lies between.
 fn standing(visit: &Visit, head: &HeadAnswer, ledger: &LedgerAnswer, signed: Option<&HeadNote>) -> Markup {
     let position: u64 = head.position.parse().unwrap_or_default();
-    let behind = |size: Option<&str>| size.and_then(|size| size.parse::<u64>().ok()).map(|size| position.saturating_sub(size));
+    let behind = |size: Option<&str>| {
+        size.and_then(|size| size.parse::<u64>().ok()).map(|size| position.saturating_sub(size))
+    };
     let unsigned = behind(signed.map(|head| head.size.as_str()));
     html! {
         (facts([

@@ -21,6 +21,9 @@ pub(super) fn archive(members: &[(&str, &[u8])], time_s: u64) -> Result<Vec<u8>,
         builder.append(&header, *bytes)
     });
     written.and_then(|()| builder.into_inner()).map_err(|error| {
-        Problem::new(Code::Internal, format!("the bundle cannot be written: {error}; nothing is missing in the ledger"))
+        Problem::new(
+            Code::Internal,
+            format!("the bundle cannot be written: {error}; nothing is missing in the ledger"),
+        )
     })
 }

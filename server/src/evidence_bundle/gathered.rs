@@ -113,7 +113,8 @@ impl Gathered {
     pub(super) fn proofs(&self, ledger: &IndexedLedger, head: &PublishedHead) -> Result<Vec<u8>, Problem> {
         let mut lines = Vec::with_capacity(self.records / 3 * 4 + self.opened.len() * PROOF_BYTES);
         for opened in &self.opened {
-            let InclusionProof { leaf, hashes, root, .. } = ledger.prove_inclusion(opened.position, head.size)?;
+            let InclusionProof { leaf, hashes, root, .. } =
+                ledger.prove_inclusion(opened.position, head.size)?;
             if root != head.root || leaf.commitment != opened.commitment || leaf.time != opened.time {
                 let what = format!("the tree has another event at position {}", opened.position);
                 return Err(ReadError::TreeBehind(what).into());
@@ -138,10 +139,15 @@ impl Gathered {
 fn stored_record(ledger: &IndexedLedger, opened: &OpenedEvent) -> Result<Vec<u8>, Problem> {
     let mut found = None;
     let before = After::new(opened.position.get() - 1);
-    ledger.ledger().visit(before, opened.position, &mut |visited| found = encode_record(&visited.record).ok())?;
+    ledger
+        .ledger()
+        .visit(before, opened.position, &mut |visited| found = encode_record(&visited.record).ok())?;
     let found = found.filter(|record| commitment(&opened.blind, record) == opened.commitment);
     found.ok_or_else(|| {
-        let detail = format!("the record at position {} is not the one that was committed to; verify the ledger", opened.position);
+        let detail = format!(
+            "the record at position {} is not the one that was committed to; verify the ledger",
+            opened.position
+        );
         Problem::new(Code::Internal, detail)
     })
 }

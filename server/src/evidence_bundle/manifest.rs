@@ -108,7 +108,8 @@ pub(super) fn sealed(
     members.extend([("events.ndjson", &*events), ("proofs.ndjson", &*proofs)]);
     let bytes: usize = members.iter().map(|(_, bytes)| bytes.len()).sum();
     if bytes > MAX_BUNDLE_BYTES {
-        let detail = format!("the bundle would have {bytes} bytes; choose a shorter range, a session or a run");
+        let detail =
+            format!("the bundle would have {bytes} bytes; choose a shorter range, a session or a run");
         return Err(Problem::new(Code::BadQuery, detail));
     }
     let listed = members.iter().map(|(name, bytes)| Member {

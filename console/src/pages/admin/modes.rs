@@ -27,7 +27,12 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
     });
     let table = Table {
         caption: "Calls with another mode".to_owned(),
-        columns: vec![Column::text("Tool"), Column::text("Agent"), Column::text("Role"), Column::text("Mode")],
+        columns: vec![
+            Column::text("Tool"),
+            Column::text("Agent"),
+            Column::text("Role"),
+            Column::text("Mode"),
+        ],
         rows: rows.collect(),
         empty: "No tool, agent or role has another mode.",
     };
@@ -65,11 +70,16 @@ pub(super) async fn set(visit: &Visit, form: &Fields) -> Result<Done, PageError>
     let part = |name: &str| form.get(name).map(str::to_owned);
     let scope = ModeScopeAnswer { tool: part("tool"), agent: part("agent"), role: part("role") };
     let parts = [("tool", &scope.tool), ("agent", &scope.agent), ("role", &scope.role)];
-    let named: Vec<_> = parts.iter().filter_map(|(what, name)| Some(format!("{what} {}", name.as_ref()?))).collect();
+    let named: Vec<_> =
+        parts.iter().filter_map(|(what, name)| Some(format!("{what} {}", name.as_ref()?))).collect();
     let scope = (!named.is_empty()).then_some(scope);
     let request = ModeRequest { mode: mode.to_owned(), scope, note: part("note") };
     visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::MODE, &[], ""), &request).await?;
-    let of = if named.is_empty() { "all other calls".to_owned() } else { format!("calls of {}", named.join(", ")) };
+    let of = if named.is_empty() {
+        "all other calls".to_owned()
+    } else {
+        format!("calls of {}", named.join(", "))
+    };
     Ok(Done { to: at(visit, "mode"), notice: format!("The mode of {of} is {mode}.") })
 }
 
@@ -77,10 +87,13 @@ pub(super) async fn set(visit: &Visit, form: &Fields) -> Result<Done, PageError>
 pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
     let limits = rates.limits.iter().map(|rate| {
         let limit = rate.limit.as_ref();
-        let words = limit.map(|limit| format!("{} at once, {} back each {} ms", limit.burst, limit.refill, limit.period_ms));
+        let words = limit.map(|limit| {
+            format!("{} at once, {} back each {} ms", limit.burst, limit.refill, limit.period_ms)
+        });
         vec![scope_cell(&rate.scope), Cell::maybe(words.as_deref())]
     });
-    let rolling = rates.rolling.iter().map(|rate| vec![scope_cell(&rate.scope), Cell::text(rate.rolling.get())]);
+    let rolling =
+        rates.rolling.iter().map(|rate| vec![scope_cell(&rate.scope), Cell::text(rate.rolling.get())]);
     let table = Table {
         caption: "Rates of calls".to_owned(),
         columns: vec![Column::text("Calls of"), Column::text("Limit")],
@@ -94,7 +107,11 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
             .buckets
             .iter()
             .map(|bucket| {
-                vec![scope_cell(&bucket.scope), Cell::text(bucket.left.to_string()), Cell::text(bucket.burst.to_string())]
+                vec![
+                    scope_cell(&bucket.scope),
+                    Cell::text(bucket.left.to_string()),
+                    Cell::text(bucket.burst.to_string()),
+                ]
             })
             .collect(),
         empty: "Every bucket is full.",

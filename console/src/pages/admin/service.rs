@@ -65,11 +65,15 @@ pub(super) async fn read_only(visit: &Visit, form: &Fields) -> Result<Done, Page
         _ => return Err(PageError::Field("the form says neither yes nor no".to_owned())),
     };
     if read_only && form.get("confirm") != Some(visit.ledger.as_str()) {
-        return Err(PageError::Field(format!("type the ledger's name, {}, to make it read-only; nothing was done", visit.ledger)));
+        return Err(PageError::Field(format!(
+            "type the ledger's name, {}, to make it read-only; nothing was done",
+            visit.ledger
+        )));
     }
     let request = ReadOnlyRequest { ledger: visit.ledger.clone(), read_only };
     visit.interface.send_only(Method::POST, paths::READ_ONLY, &request).await?;
-    let notice = if read_only { "The ledger takes no events from now on." } else { "The ledger takes events again." };
+    let notice =
+        if read_only { "The ledger takes no events from now on." } else { "The ledger takes events again." };
     Ok(Done { to: at(visit, "service"), notice: notice.to_owned() })
 }
 

@@ -50,7 +50,9 @@ pub(super) fn table(visit: &Visit, list: &PrincipalList) -> Result<Table, PageEr
 }
 
 fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<Cell>, PageError> {
-    let PrincipalAnswer { principal: id, role, actor, state, name, agent, created, expires, ended, note, .. } = principal;
+    let PrincipalAnswer {
+        principal: id, role, actor, state, name, agent, created, expires, ended, note, ..
+    } = principal;
     let tone = if state == "valid" { Tone::Good } else { Tone::Plain };
     let shown_name = name.as_deref().unwrap_or("no name");
     let end = ended.as_deref().or(expires.as_deref());
@@ -59,7 +61,10 @@ fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<Cell>, PageErro
         Cell::text(role),
         Cell::maybe(agent.as_deref()),
         Cell::new(actor, html! { code { (text(actor)) } }),
-        Cell::new(state, html! { (badge(state, tone)) @if let Some(note) = note { br; span.quiet-text { (text(note)) } } }),
+        Cell::new(
+            state,
+            html! { (badge(state, tone)) @if let Some(note) = note { br; span.quiet-text { (text(note)) } } },
+        ),
         moment_cell(&visit.zone, created),
         end.map_or_else(|| Cell::text("when it is revoked"), |end| moment_cell(&visit.zone, end)),
     ];
@@ -116,7 +121,9 @@ pub(crate) async fn create(visit: &Visit, form: &Fields) -> Result<Page, PageErr
     let role = role.ok_or_else(|| PageError::Field("choose one of the roles".to_owned()))?;
     let agent = form.get("agent");
     if agent.is_some() != (role == "agent") {
-        return Err(PageError::Field("an agent's name belongs to the role agent, and that role needs one".to_owned()));
+        return Err(PageError::Field(
+            "an agent's name belongs to the role agent, and that role needs one".to_owned(),
+        ));
     }
     let expires = form.get("days").map(end_after).transpose()?;
     let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random_bits()?));
@@ -137,7 +144,8 @@ pub(crate) async fn create(visit: &Visit, form: &Fields) -> Result<Page, PageErr
         }
     }
     let appended = append(visit, "principal.created", data).await?;
-    let mut page = Page::new(Section::Admin, "A new token", shown_once(visit, &token, &principal, role, agent));
+    let mut page =
+        Page::new(Section::Admin, "A new token", shown_once(visit, &token, &principal, role, agent));
     page.position = appended.last.parse().ok();
     Ok(page)
 }

@@ -145,7 +145,8 @@ pub(super) async fn register(visit: &Visit, form: &Fields) -> Result<Done, PageE
     let tool = form.raw("tool").filter(|tool| !tool.is_empty());
     let tool = tool.ok_or_else(|| PageError::Field("the form names no tool".to_owned()))?;
     let risk = RISKS.iter().find(|(risk, ..)| form.get("risk") == Some(risk));
-    let (risk, blast_radius, _) = risk.ok_or_else(|| PageError::Field("say what a call of it does".to_owned()))?;
+    let (risk, blast_radius, _) =
+        risk.ok_or_else(|| PageError::Field("say what a call of it does".to_owned()))?;
     let mut document = json!({
         "tool": tool,
         "version": "1",

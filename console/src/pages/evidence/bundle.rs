@@ -26,7 +26,9 @@ pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, Pag
     for name in TIMES {
         let Some(told) = visit.query.get(name) else { continue };
         let time = visit.zone.instant(told).ok_or_else(|| {
-            PageError::Field(format!("`{told}` is no time; write one as 2026-11-27 14:00, or with its zone as 2026-11-27T14:00:00Z"))
+            PageError::Field(format!(
+                "`{told}` is no time; write one as 2026-11-27 14:00, or with its zone as 2026-11-27T14:00:00Z"
+            ))
         })?;
         asked.push((name, time));
     }

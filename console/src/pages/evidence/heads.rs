@@ -33,7 +33,9 @@ impl HeadNote {
         let (body, signatures) = note.split_once("\n\n")?;
         let mut lines = body.lines().map(str::to_owned);
         let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-        let signers = signatures.lines().filter_map(|line| line.strip_prefix("— ")?.split(' ').next().map(str::to_owned));
+        let signers = signatures
+            .lines()
+            .filter_map(|line| line.strip_prefix("— ")?.split(' ').next().map(str::to_owned));
         let signers = signers.collect();
         Some(Self { origin, size, root, signers, note })
     }
@@ -85,7 +87,10 @@ mod tests {
     fn a_note_shows_its_head_and_who_signed_it() {
         let note = "main/a0/g1\n2\nmobQ=\n\n— main/a0/g1 jhnp\n— witness.example/w1 abcd\n".to_owned();
         let head = HeadNote::parse(note).unwrap();
-        assert_eq!((head.origin.as_str(), head.size.as_str(), head.root.as_str()), ("main/a0/g1", "2", "mobQ="));
+        assert_eq!(
+            (head.origin.as_str(), head.size.as_str(), head.root.as_str()),
+            ("main/a0/g1", "2", "mobQ=")
+        );
         assert_eq!(head.cosigners().collect::<Vec<_>>(), ["witness.example/w1"]);
         for none in ["", "main\n2\n", "main\n\n— x y", "a\nb\n\n"] {
             assert!(HeadNote::parse(none.to_owned()).is_none(), "{none:?}");

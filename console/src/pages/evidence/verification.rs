@@ -63,10 +63,14 @@ fn run(visit: &Visit, run: &VerificationAnswer) -> Markup {
 
 fn outcome(result: &VerificationResult) -> Markup {
     let (words, tone) = match result.verdict.as_str() {
-        "verified" => ("Whole: every byte is what the ledger's keys vouch for, up to the last signed head.", Tone::Good),
+        "verified" => {
+            ("Whole: every byte is what the ledger's keys vouch for, up to the last signed head.", Tone::Good)
+        }
         "alone" => ("Whole in itself. There was no key or head to compare it with.", Tone::Good),
         "incomplete" => ("Incomplete: something that had to be checked could not be.", Tone::Waits),
-        "another" => ("Not the history that the service remembers: it was rolled back or replaced.", Tone::Bad),
+        "another" => {
+            ("Not the history that the service remembers: it was rolled back or replaced.", Tone::Bad)
+        }
         _ => ("Invalid: something was changed, moved or removed.", Tone::Bad),
     };
     html! {

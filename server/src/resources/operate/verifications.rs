@@ -48,7 +48,8 @@ pub(crate) async fn start(State(api): State<Arc<Api>>, request: ReadRequest) -> 
         return Err(Problem::new(Code::Forbidden, detail));
     }
     let head = request.state(&api).await?;
-    let started = api.verifications.start(&api, &named(&request)?, &request.ledger, request.caller.actor())?;
+    let started =
+        api.verifications.start(&api, &named(&request)?, &request.ledger, request.caller.actor())?;
     let mut response = json_answer(&head, &started)?;
     *response.status_mut() = StatusCode::ACCEPTED;
     Ok(response)
