@@ -28,6 +28,7 @@ class Viewer:
         self.context = browser.new_context(base_url=service.url, **({"viewport": WIDE} | context))
         self.context.set_default_timeout(PATIENCE_MS)
         self.errors = []
+        self.errors_are_expected = False
         self.requests = []
         self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
         self.context.on("console", self._heard)
