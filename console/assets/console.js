@@ -96,6 +96,19 @@ function connection(isThere) {
             refresh();
         }
     }
+    if (!isThere && !document.hidden) {
+        findEnd();
+    }
+}
+
+// Sessions end with the service, and with their tokens: then only signing in helps.
+async function findEnd() {
+    const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
+    const ended = document.getElementById("ended");
+    if (ended && answer?.status === 401) {
+        ended.hidden = false;
+        document.getElementById("connection").hidden = true;
+    }
 }
 
 function follow() {
@@ -183,6 +196,7 @@ addEventListener("click", async (event) => {
 setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
 
 if (live) {
+    addEventListener("visibilitychange", () => document.hidden || refresh());
     follow();
     // Ages are told in words, which go out of date by themselves.
     setInterval(() => document.querySelector("[data-age]") && refresh(), AGES_MS);
