@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-START_PATIENCE_S = 30
+START_PATIENCE_S = 120
 COMMAND_PATIENCE_S = 60
 REQUEST_PATIENCE_S = 30
 
@@ -49,7 +49,7 @@ class Refused(Exception):
 class Service:
     """A service with a ledger `main`. It can be killed and started again on the same address."""
 
-    def __init__(self, *options, demo=False, events=10_000):
+    def __init__(self, *options, demo=False, events=3_000):
         self.folder = Path(tempfile.mkdtemp(prefix="bitacora-console-"))
         self.options = options
         self.demo = demo
