@@ -7,7 +7,7 @@ const live = main?.dataset.live;
 // --- Changes: the page is asked for again, and what stands in it is put in place. What a person typed stays. ---
 
 const QUIET_MS = 250;
-const PACE_MS = 2000;
+const PACE_MS = 3000;
 const AGES_MS = 30000;
 let asked = 0;
 let waiting = null;
