@@ -7,7 +7,7 @@ const live = main?.dataset.live;
 // --- Changes: the page is asked for again, and what stands in it is put in place. What a person typed stays. ---
 
 const QUIET_MS = 250;
-const PACE_MS = 2000;
+const PACE_MS = 3000;
 const AGES_MS = 30000;
 let asked = 0;
 let waiting = null;
@@ -47,7 +47,7 @@ async function refresh() {
     for (const fresh of page.querySelectorAll("[data-fresh], #position")) {
         const shown = fresh.id && document.getElementById(fresh.id);
         if (shown && withoutActs(shown) !== withoutActs(fresh) && !holdsInput(shown)) {
-            shown.replaceWith(document.importNode(fresh, true));
+            shown.replaceWith(withSameFolds(document.importNode(fresh, true), shown));
         }
     }
     page.querySelectorAll("[data-list]").forEach(addNewCards);
@@ -66,6 +66,13 @@ function withShownCards() {
     return address;
 }
 
+// What a person unfolded stays unfolded.
+function withSameFolds(fresh, shown) {
+    const before = shown.querySelectorAll("details");
+    fresh.querySelectorAll("details").forEach((fold, at) => { fold.open ||= before[at]?.open ?? false; });
+    return fresh;
+}
+
 // Each form has a number of its own whenever it is made: by that alone a part is not new.
 function withoutActs(part) {
     return part.outerHTML.replace(/name="act" value="[^"]*"/g, "");
@@ -82,9 +89,10 @@ function addNewCards(fresh) {
 
 // A part that a person works in is not replaced.
 function holdsInput(part) {
-    const isTyped = (field) => field.value !== field.defaultValue && field.type !== "hidden";
+    const isTyped = (field) => field.type !== "hidden" && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
     return part.contains(document.activeElement) && document.activeElement !== document.body
-        || [...part.querySelectorAll("input, textarea")].some(isTyped);
+        || [...part.querySelectorAll("input, textarea")].some(isTyped)
+        || Boolean(part.querySelector("option[selected]:not(:checked)"));
 }
 
 function connection(isThere) {

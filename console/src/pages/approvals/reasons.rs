@@ -10,6 +10,8 @@ use crate::visit::Visit;
 
 /// The reason of calls whose rule asks for more trust.
 const SCORE_TOO_LOW: &str = "score-too-low";
+/// Reasons of calls that more trust would let run.
+const TRUST_REASONS: [&str; 2] = [SCORE_TOO_LOW, "trust-require-review"];
 
 /// Returns why the call is reviewed.
 pub(super) fn why(visit: &Visit, approval: &ApprovalAnswer, behind: &Background) -> Markup {
@@ -75,6 +77,8 @@ fn standing(
 ) -> Markup {
     let floor = decision.filter(|decision| decision.reason_code == SCORE_TOO_LOW);
     let floor = floor.and_then(|decision| policy.floor_of(decision)).or(now.record.trust.threshold.clone());
+    let is_about_trust =
+        decision.is_some_and(|decision| TRUST_REASONS.contains(&decision.reason_code.as_str()));
     let trust = &now.record.trust;
     let dimension = &now.record.dimension;
     let address = format!("{}{}", visit.page(&["trust", "record"]), dimension_query(dimension));
@@ -82,7 +86,7 @@ fn standing(
     html! {
         p.score {
             strong { (text(&trust.score)) }
-            @if let Some(floor) = &floor { " of the " (text(floor)) " that it takes" }
+            @if let Some(floor) = &floor { " of " (text(floor)) @if is_about_trust { ", which it takes" } }
             " · " a href=(address) { code { (text(&dimension.tool)) } " on " code { (text(&dimension.context)) } }
         }
         @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {
