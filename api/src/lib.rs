@@ -127,4 +127,4 @@ pub use trust::{
 };
 pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use trust_months::{TrustMonthAnswer, TrustMonthList};
-pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
+pub use what_if::{ChangedCall, ChangedGroup, ChangedVerdict, StepsAnswer, WhatIfAnswer};

@@ -53,6 +53,7 @@ impl Section {
 }
 
 /// A page of one ledger.
+#[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) section: Section,

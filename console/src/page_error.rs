@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use crate::interface::InterfaceError;
+use crate::page::Page;
 use crate::sign_in::NoRandomness;
 
 /// A page that is not shown, or an act that is not done.
@@ -28,9 +29,17 @@ pub(crate) enum PageError {
     OtherSession,
     #[error("this page takes no {0}")]
     Method(http::Method),
+    /// Nothing was done. The page has the form as it was sent, and says why, or what would have been.
+    #[error("nothing was done")]
+    Shown(Box<(StatusCode, Page)>),
 }
 
 impl PageError {
+    /// Nothing was done, and this page says so.
+    pub(crate) fn shown(status: StatusCode, page: Page) -> Self {
+        Self::Shown(Box::new((status, page)))
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Interface(error) => error.status(),
@@ -39,6 +48,7 @@ impl PageError {
             Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
             Self::Field(_) => StatusCode::BAD_REQUEST,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Shown(shown) => shown.0,
         }
     }
 }

@@ -2,11 +2,14 @@
 
 mod approvals;
 mod calls;
+mod costs;
 mod events;
 mod history;
 mod now;
+mod policy;
 mod runs;
 mod sessions;
+mod trust;
 
 use crate::form::Fields;
 use crate::page::{Done, Page, Section};
@@ -27,6 +30,9 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         ["calls", call] => calls::one(visit, call).await,
         ["events"] => events::list(visit).await,
         ["events", position] => events::one(visit, position).await,
+        ["trust", rest @ ..] => trust::show(visit, rest).await,
+        ["policy", rest @ ..] => policy::show(visit, rest).await,
+        ["costs", rest @ ..] => costs::show(visit, rest).await,
         _ => Err(PageError::NoSuchPage),
     }
 }
@@ -34,7 +40,10 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
 /// Does the act at an address behind the ledger's.
 pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
     match rest {
+        ["now", "panic", verb] => now::act(visit, verb, form).await,
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
+        ["trust", rest @ ..] => trust::act(visit, rest, form).await,
+        ["policy", rest @ ..] => policy::act(visit, rest, form).await,
         _ => Err(PageError::NoSuchPage),
     }
 }

@@ -161,7 +161,9 @@ async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {
-            Some("json") => as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error)),
+            Some("json") => {
+                as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
+            }
             Some("csv") => as_csv(page),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
@@ -196,6 +198,9 @@ fn as_csv(page: Page) -> Response<ConsoleBody> {
 
 /// Returns the page of a refusal to a viewer of the ledger.
 fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
+    if let PageError::Shown(shown) = error {
+        return html_response(shown.0, ledger_page(visit, &shown.1, None));
+    }
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
     let content = html! {

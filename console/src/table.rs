@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::components::text;
 
 /// A table of a page.
+#[derive(Debug)]
 pub(crate) struct Table {
     /// The table in words, for screen readers.
     pub(crate) caption: String,
@@ -15,13 +16,14 @@ pub(crate) struct Table {
 }
 
 /// A column, and how its cells are set.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     name: &'static str,
     is_number: bool,
 }
 
 /// A cell: what is shown, and its text.
+#[derive(Debug)]
 pub(crate) struct Cell {
     markup: Markup,
     text: String,

@@ -12,6 +12,7 @@ use crate::form::query;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::pages::approvals::pretty::pretty;
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
@@ -40,7 +41,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     ];
     let content = html! {
         (filter_form(visit, &texts, &[], Some(&span)))
-        nav.parts aria-label="Order" { span.order { (order.links(visit)) } }
+        nav.pills aria-label="Order" { span.order { (order.links(visit)) } }
         section #events data-fresh {
             @if list.events.is_empty() { (outside("events", &FILTERS, visit, &span, None)) }
             (timeline(visit, &list.events, Clock::Ledger))
@@ -137,8 +138,8 @@ fn data(event: &Event<'_>) -> Markup {
     if let Some(binary) = event.binary() {
         return html! { p.note { "Bytes, in base64" } (long_text(binary)) };
     }
-    match event.data() {
-        Some(data) => long_text(&serde_json::to_string_pretty(data).unwrap_or_default()),
+    match event.written() {
+        Some(data) => long_text(&pretty(data)),
         None => html! { p.empty { "It has no data." } },
     }
 }

@@ -7,7 +7,7 @@ mod kinds;
 mod summary;
 mod timeline;
 
-pub(crate) use self::amounts::{duration, grouped, micro_usd, time_between, usd};
+pub(crate) use self::amounts::{duration, grouped, micro_usd, time_between, usd, usd_short};
 pub(crate) use self::event::{Event, clipped};
 pub(crate) use self::filters::{Choice, Command, asked, filter_form, outside};
 pub(crate) use self::kinds::kind_links;

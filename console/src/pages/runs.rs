@@ -91,7 +91,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let content = html! {
         section #run data-fresh { (head(visit, run)) }
         h2 { "What happened" }
-        nav.parts aria-label="Parts of the timeline" {
+        nav.pills aria-label="Parts of the timeline" {
             (kind_links(visit))
             a href=(format!("{}?part=table", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
             @if !is_steps { span.order { (Order::of(visit, Order::Oldest).links(visit)) } }

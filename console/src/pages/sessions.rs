@@ -94,7 +94,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let content = html! {
         section #session data-fresh { (head(visit, &shown.session)) (runs(visit, shown)) (gaps) }
         h2 { "What happened" }
-        nav.parts aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
+        nav.pills aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
         section #events data-fresh {
             @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
             (timeline(visit, &events.events, clock))

@@ -2,7 +2,6 @@
 
 use bitacora_api::{CallAnswer, CallList, DecisionAnswer, StoredEvent, StoredEventPage, paths};
 use maud::{Markup, html};
-use serde_json::Value;
 
 use super::ladder::ladder;
 use crate::components::{Fact, Tone, badge, facts, long_text, moment, text, verdict_badge};
@@ -11,6 +10,7 @@ use crate::interface::Answered;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::pages::approvals::arguments;
 use crate::pages::history::{Clock, Command, Event, duration, grouped, summary, timeline, usd};
 use crate::visit::Visit;
 
@@ -176,7 +176,7 @@ impl Story<'_> {
         let is_observed = made.mode == "observe";
         let tone = if made.verdict == "deny" { "refusal" } else { "" };
         html! {
-            div.verdict class=(tone) {
+            div.ruling class=(tone) {
                 p.sentence {
                     @if is_observed { "Would be " } (verdict_badge(&made.verdict)) " " (text(&made.reason)) " " (place(self.visit, &made.position))
                 }
@@ -197,7 +197,7 @@ impl Story<'_> {
             h2 { "Request " (place(self.visit, &event.stored.position)) }
             @if event.stored.erased { p.empty { "Its contents were erased with its data subject." } }
             @else if event.stored.unreadable { p.empty { "Its contents cannot be read: the file of its data subject's key is damaged." } }
-            @else if let Some(args) = event.member("args") { (arguments(args)) }
+            @else if let Some(args) = event.written_arguments() { (arguments::shown(args, None, None)) }
             @else if let Some(digest) = event.word("args_digest") { p { "Arguments not recorded; their SHA-256 is " code { (text(digest)) } } }
             @else { p.empty { "No arguments are recorded." } }
             (facts([
@@ -293,10 +293,4 @@ impl Story<'_> {
             } } }
         }
     }
-}
-
-/// Returns arguments as JSON, indented.
-fn arguments(args: &Value) -> Markup {
-    let shown = serde_json::to_string_pretty(args).unwrap_or_default();
-    html! { (long_text(&shown)) @if args.is_null() { (badge("null", Tone::Plain)) } span.note { (grouped(shown.len())) " bytes" } }
 }
