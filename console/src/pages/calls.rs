@@ -7,7 +7,7 @@ use bitacora_api::{CallAnswer, CallList, paths};
 use maud::html;
 
 pub(crate) use self::story::one;
-use super::history::{Choice, Command, asked, duration, filter_form, outside};
+use super::history::{Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, outside};
 use crate::components::{moment_cell, next_link, text, verdict_badge};
 use crate::console::ConsoleBody;
 use crate::csv_file::CsvFile;
@@ -114,7 +114,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
     let took = outcome.and_then(|outcome| outcome.duration_ms);
     let session = call.session.as_deref();
     let session_link = html! { @if let Some(session) = session {
-        a href=(visit.page(&["sessions", session])) title=(session) { (text(&super::history::clipped(session, 8))) }
+        a href=(visit.page(&["sessions", session])) title=(session) { (text(&clipped(session, ID_CHARS))) }
     } };
     let tool =
         call.server.as_deref().map_or_else(|| call.tool.clone(), |server| format!("{server}/{}", call.tool));
@@ -122,7 +122,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
         moment_cell(&visit.zone, &call.time),
         Cell::new(
             &call.call,
-            html! { a href=(address) data-item title=(call.call) { (text(&super::history::clipped(&call.call, 18))) } },
+            html! { a href=(address) data-item title=(call.call) { (text(&clipped(&call.call, ID_CHARS))) } },
         ),
         Cell::text(tool),
         Cell::maybe(call.agent.as_deref()),

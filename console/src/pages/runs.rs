@@ -4,8 +4,8 @@ use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPa
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, Order, asked, duration, filter_form, grouped, kind_links, outside, timeline,
-    timeline_path, usd,
+    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
+    outside, timeline, timeline_path, usd, usd_short,
 };
 use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link, text, verdict_badge};
 use crate::form::query;
@@ -61,7 +61,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 }
 
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
-    let link = html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&run.run)) } };
+    let link = html! { a href=(visit.page(&["runs", &run.run])) data-item title=(run.run) { (text(&clipped(&run.run, ID_CHARS))) } };
     let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
     vec![
         Cell::new(&run.run, link),
@@ -74,7 +74,7 @@ fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
         count(run.steps),
         count(run.failed_steps),
         count(run.calls),
-        Cell::new(&run.cost_usd, html! { (usd(&run.cost_usd)) }),
+        Cell::new(&run.cost_usd, html! { span title=(usd(&run.cost_usd)) { (usd_short(&run.cost_usd)) } }),
     ]
 }
 

@@ -4,8 +4,8 @@ use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEven
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, Order, asked, duration, filter_form, grouped, kind_links, outside, time_between,
-    timeline, timeline_path, usd,
+    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
+    outside, time_between, timeline, timeline_path, usd, usd_short,
 };
 use crate::components::{Fact, facts, moment, moment_cell, next_link, text, verdict_badge};
 use crate::form::query;
@@ -62,7 +62,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 
 fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
     let address = visit.page(&["sessions", &session.session]);
-    let link = html! { a href=(address) data-item { (text(&session.session)) } };
+    let link = html! { a href=(address) data-item title=(session.session) { (text(&clipped(&session.session, ID_CHARS))) } };
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
     let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
     let spent = &session.spending.cost_usd;
@@ -76,7 +76,7 @@ fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
         count(session.calls.denied),
         count(failed),
         count(session.gaps),
-        Cell::new(spent, html! { (usd(spent)) }),
+        Cell::new(spent, html! { span title=(usd(spent)) { (usd_short(spent)) } }),
         Cell::maybe(session.harness.as_deref()),
         Cell::maybe(session.model.as_deref()),
     ]

@@ -4,14 +4,14 @@ use bitacora_api::{CallAnswer, CallList, DecisionAnswer, StoredEvent, StoredEven
 use maud::{Markup, html};
 
 use super::ladder::ladder;
-use crate::components::{Fact, Tone, badge, facts, long_text, moment, text, verdict_badge};
+use crate::components::{Fact, facts, long_text, moment, text, verdict_badge};
 use crate::form::query;
 use crate::interface::Answered;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::pages::approvals::arguments;
-use crate::pages::history::{Clock, Command, Event, duration, grouped, summary, timeline, usd};
+use crate::pages::history::{Clock, Command, Event, duration, micro_usd, summary, timeline, usd};
 use crate::visit::Visit;
 
 /// All that a story is told from.
@@ -204,7 +204,7 @@ impl Story<'_> {
                 Fact::text("Folder", event.word("cwd")),
                 Fact::text("Idempotency key", event.word("idempotency_key")),
                 Fact::text("Expected damage", event.word("blast_radius")),
-                event.number("estimated_cost_micro_usd").and_then(|cost| Fact::new("Expected cost", html! { (crate::pages::history::micro_usd(cost)) })),
+                event.number("estimated_cost_micro_usd").and_then(|cost| Fact::new("Expected cost", html! { (micro_usd(cost)) })),
             ]))
         }
     }
