@@ -7,7 +7,7 @@ use bitacora_api::{CallAnswer, CallList, paths};
 use maud::html;
 
 pub(crate) use self::story::one;
-use super::history::{Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, outside};
+use super::history::{Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, looked_at, outside};
 use crate::components::{moment_cell, next_link, text, verdict_badge};
 use crate::console::ConsoleBody;
 use crate::csv_file::CsvFile;
@@ -20,7 +20,8 @@ use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
 /// The filters of the table, but for its time span.
-const FILTERS: [&str; 8] = ["agent", "tool", "verdict", "outcome", "session", "run", "actor", "call"];
+const FILTERS: [&str; 9] =
+    ["agent", "tool", "verdict", "outcome", "reason", "session", "run", "actor", "call"];
 /// The verdicts that can be asked for.
 const VERDICTS: [&str; 4] = ["allow", "review", "deny", "none"];
 /// The outcomes and states that can be asked for.
@@ -50,7 +51,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         rows: list.calls.iter().map(|call| row(visit, call)).collect(),
         empty: "",
     };
-    let texts = [("agent", "Agent"), ("tool", "Tool"), ("session", "Session")];
+    let texts = [("agent", "Agent"), ("tool", "Tool"), ("reason", "Reason"), ("session", "Session")];
     let choices = [
         Choice { name: "verdict", label: "Verdict", words: &VERDICTS },
         Choice { name: "outcome", label: "Outcome", words: &OUTCOMES },
@@ -59,7 +60,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         (filter_form(visit, &texts, &choices, Some(&span)))
         section #calls data-fresh {
             @if !list.calls.is_empty() { (table.markup()) }
-            @else if list.next.is_some() { p.empty { "None of the calls that were looked at matches; the next page looks further back." } }
+            @else if list.next.is_some() { (looked_at("calls")) }
             @else { (outside("calls", &FILTERS, visit, &span, list.outside.as_ref())) }
             (next_link(visit, list.next.as_deref()))
         }

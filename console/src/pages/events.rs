@@ -6,7 +6,7 @@ use bitacora_api::{StoredEvent, StoredEventPage, paths};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::history::{Clock, Command, Event, Order, filter_form, grouped, outside, timeline};
+use super::history::{Clock, Command, Event, Order, filter_form, grouped, outside, summary, timeline};
 use crate::components::{Fact, Tone, badge, facts, long_text, moment, next_link, text};
 use crate::form::query;
 use crate::limits::PAGE_ROWS;
@@ -64,6 +64,7 @@ pub(crate) async fn one(visit: &Visit, position: &str) -> Result<Page, PageError
     let proof = proof::proof(visit, stored).await?;
     let content = html! {
         (neighbours(visit, stored, answered.position))
+        p.sentence { (summary(visit, &event)) }
         (head(visit, &event))
         h2 { "Data" }
         (data(&event))

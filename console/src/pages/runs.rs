@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::history::{
     Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
-    outside, timeline, timeline_path, usd, usd_short,
+    looked_at, outside, timeline, timeline_path, usd, usd_short,
 };
 use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link, text, verdict_badge};
 use crate::form::query;
@@ -22,7 +22,7 @@ const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"
 
 /// Lists runs, those that began last first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
-    let span = TimeSpan::default();
+    let span = TimeSpan::of(visit)?;
     let path = visit.api(paths::RUNS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
     let answered = visit.interface.get::<RunList>(&path).await?;
     let list = &answered.value;
@@ -46,16 +46,17 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     };
     let states = Choice { name: "state", label: "State", words: &STATES };
     let content = html! {
-        (filter_form(visit, &[("agent", "Agent"), ("case", "Case")], &[states], None))
+        (filter_form(visit, &[("agent", "Agent"), ("case", "Case")], &[states], Some(&span)))
         section #runs data-fresh {
-            @if list.runs.is_empty() { (outside("runs", &FILTERS, visit, &span, None)) } @else { (table.markup()) }
+            @if list.runs.is_empty() && list.next.is_some() { (looked_at("runs")) }
+            @else if list.runs.is_empty() { (outside("runs", &FILTERS, visit, &span, None)) } @else { (table.markup()) }
             (next_link(visit, list.next.as_deref()))
         }
     };
     let mut page = Page::new(Section::Runs, "Runs", content);
     page.position = answered.position;
     page.json = Some(path);
-    page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).line());
+    page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
     Ok(page)
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::history::{
     Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
-    outside, time_between, timeline, timeline_path, usd, usd_short,
+    looked_at, outside, time_between, timeline, timeline_path, usd, usd_short,
 };
 use crate::components::{Fact, facts, moment, moment_cell, next_link, text, verdict_badge};
 use crate::form::query;
@@ -47,7 +47,8 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let content = html! {
         (filter_form(visit, &[("agent", "Agent"), ("harness", "Harness")], &[states], Some(&span)))
         section #sessions data-fresh {
-            @if list.sessions.is_empty() { (outside("sessions", &FILTERS, visit, &span, list.outside.as_ref())) }
+            @if list.sessions.is_empty() && list.next.is_some() { (looked_at("sessions")) }
+            @else if list.sessions.is_empty() { (outside("sessions", &FILTERS, visit, &span, list.outside.as_ref())) }
             @else { (table.markup()) }
             (next_link(visit, list.next.as_deref()))
         }
@@ -97,6 +98,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
         nav.pills aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
         section #events data-fresh {
             @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
+            @if clock == Clock::Own { p.note { "This session was recorded elsewhere and imported. Each line has the time that its recording tells." } }
             (timeline(visit, &events.events, clock))
             (next_link(visit, events.next.as_deref()))
         }

@@ -152,6 +152,7 @@ impl Story<'_> {
                 "Asked",
                 html! { (moment(&visit.zone, &call.time)) " " (place(visit, &call.position)) },
             ),
+            self.own_time().and_then(|time| Fact::new("Asked, as it tells", moment(&visit.zone, time))),
             Fact::new("Session", link("sessions", call.session.as_deref())),
             call.run.as_deref().and_then(|run| Fact::new("Run", link("runs", Some(run)))),
             Fact::text("Model", call.model.as_deref()),
@@ -166,6 +167,11 @@ impl Story<'_> {
                 })
                 .flatten(),
         ])
+    }
+
+    /// The time that a call's own recording tells.
+    fn own_time(&self) -> Option<&str> {
+        self.event("tool.requested").filter(|_| self.call.imported)?.attribute("time")
     }
 
     /// The decision in a sentence.
