@@ -31,9 +31,11 @@ def morning(governed):
         tell(governed, number, "model.called", {
             "model": "claude-sonnet-4-5", "provider": "anthropic", "tokens": tokens, "cost_micro_usd": cost, "duration_ms": 900, "status": "ok",
         })
+    trusted = ("--tool", "lookup", "--approvals", "400", "--streak", "400", "--reason", "a test")
+    governed.command("trust", "set", *trusted)
     token = governed.kept_token("agent", AGENT)
     calls = {}
-    for tool, args in (("lookup", {"path": "src/cart.rs"}), ("drop", {"table": "orders"}), ("deploy", {"to": "staging"})):
+    for tool, args in (("lookup", {"q": "cart"}), ("drop", {"table": "orders"}), ("deploy", {"to": "staging"})):
         calls[tool] = governed.decide(tool, args, agent=AGENT, session=SESSION, call=f"{AGENT}-{tool}")
     assert [calls[tool]["verdict"] for tool in ("lookup", "drop", "deploy")] == ["allow", "deny", "review"]
     end = {"call": calls["lookup"]["call"], "status": "ok", "durationMs": 1200, "session": SESSION, "agent": AGENT}
@@ -56,7 +58,7 @@ def test_the_lead_finds_what_an_agent_did_and_cost_this_morning(viewers, governe
     assert row.count() == 1
     cells = dict(zip(page.locator("#sessions thead th").all_inner_texts(), row.locator("td").all_inner_texts(), strict=True))
     assert (cells["Calls"], cells["Denied"], cells["Agent"]) == ("3", "1", AGENT)
-    assert cells["Cost, USD"] == "$0.0355"
+    assert cells["USD"] == "$0.0355"
 
     # What happened in it?
     row.get_by_role("link", name=SESSION).click()

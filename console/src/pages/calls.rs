@@ -7,7 +7,9 @@ use bitacora_api::{CallAnswer, CallList, paths};
 use maud::html;
 
 pub(crate) use self::story::one;
-use super::history::{Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, looked_at, outside};
+use super::history::{
+    Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, grouped, looked_at, outside,
+};
 use crate::components::{moment_cell, next_link, text, verdict_badge};
 use crate::console::ConsoleBody;
 use crate::csv_file::CsvFile;
@@ -64,7 +66,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
             @else { (outside("calls", &FILTERS, visit, &span, list.outside.as_ref())) }
             (next_link(visit, list.next.as_deref()))
         }
-        p.note { "The CSV file has all calls that match, " (CSV_ROWS) " at most." }
+        p.note { "The CSV file has all calls that match, " (grouped(CSV_ROWS)) " at most." }
     };
     let mut page = Page::new(Section::Calls, "Calls", content);
     page.position = answered.position;
@@ -95,7 +97,7 @@ fn columns() -> Vec<Column> {
         Column::text("Reason"),
         Column::text("Outcome"),
         Column::number("Took"),
-        Column::number("Cost, USD"),
+        Column::number("USD"),
         Column::text("Answered by"),
         Column::text("Session"),
         Column::text("Event"),

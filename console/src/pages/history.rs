@@ -1,7 +1,7 @@
 //! Parts of the pages about the past: filters, amounts, events in a line, timelines.
 
 /// Characters of an id in a table; the whole of it is in the link and its title.
-pub(crate) const ID_CHARS: usize = 20;
+pub(crate) const ID_CHARS: usize = 13;
 
 mod amounts;
 mod event;

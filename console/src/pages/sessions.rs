@@ -36,7 +36,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
             Column::number("Denied"),
             Column::number("Failed"),
             Column::number("Gaps"),
-            Column::number("Cost, USD"),
+            Column::number("USD"),
             Column::text("Harness"),
             Column::text("Model"),
         ],
