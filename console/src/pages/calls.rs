@@ -117,7 +117,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
     let took = outcome.and_then(|outcome| outcome.duration_ms);
     let session = call.session.as_deref();
     let session_link = html! { @if let Some(session) = session {
-        a href=(visit.page(&["sessions", session])) title=(session) { (text(&clipped(session, ID_CHARS))) }
+        a href=(visit.page(&["sessions", session])) { (text(&clipped(session, ID_CHARS))) }
     } };
     let tool =
         call.server.as_deref().map_or_else(|| call.tool.clone(), |server| format!("{server}/{}", call.tool));
@@ -125,7 +125,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
         moment_cell(&visit.zone, &call.time),
         Cell::new(
             &call.call,
-            html! { a href=(address) data-item title=(call.call) { (text(&clipped(&call.call, ID_CHARS))) } },
+            html! { a href=(address) data-item { (text(&clipped(&call.call, ID_CHARS))) } },
         ),
         Cell::text(tool),
         Cell::maybe(call.agent.as_deref()),

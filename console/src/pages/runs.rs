@@ -62,7 +62,8 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 }
 
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
-    let link = html! { a href=(visit.page(&["runs", &run.run])) data-item title=(run.run) { (text(&clipped(&run.run, ID_CHARS))) } };
+    let link =
+        html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&clipped(&run.run, ID_CHARS))) } };
     let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
     vec![
         Cell::new(&run.run, link),

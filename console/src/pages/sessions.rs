@@ -63,7 +63,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 
 fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
     let address = visit.page(&["sessions", &session.session]);
-    let link = html! { a href=(address) data-item title=(session.session) { (text(&clipped(&session.session, ID_CHARS))) } };
+    let link = html! { a href=(address) data-item { (text(&clipped(&session.session, ID_CHARS))) } };
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
     let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
     let spent = &session.spending.cost_usd;
