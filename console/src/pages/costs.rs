@@ -119,7 +119,7 @@ fn filter_form(visit: &Visit) -> Markup {
         }
     };
     html! {
-        form.filters method="get" action=(visit.page(&["costs"])) {
+        form.filters.compact method="get" action=(visit.page(&["costs"])) {
             @if let Some(by) = visit.query.get("by") { input type="hidden" name="by" value=(by); }
             (day("since", "From")) (day("before", "Before"))
             (filter_field(visit, "agent", "Agent")) (filter_field(visit, "model", "Model"))

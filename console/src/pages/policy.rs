@@ -5,6 +5,7 @@ mod diff;
 mod document;
 mod editor;
 mod grants;
+mod indented;
 mod overview;
 mod places;
 mod rules;

@@ -97,7 +97,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         empty: "No budget is set that these filters let through.",
     };
     let content = html! {
-        form.filters method="get" action=(visit.page(&["costs", "budgets"])) {
+        form.filters.compact method="get" action=(visit.page(&["costs", "budgets"])) {
             (filter_field(visit, "budget", "Budget")) (filter_field(visit, "agent", "Agent")) button { "Filter" }
         }
         section #budgets data-fresh { (table.markup()) (next_link(visit, answered.value.next.as_deref())) }

@@ -6,7 +6,7 @@ use bitacora_api::CostList;
 use jiff::civil::Date;
 use maud::Markup;
 
-use crate::components::{Chart, ChartKind, Series, dollars};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, dollars};
 
 /// The most days of the chart, the newest ones.
 const MAX_DAYS: usize = 92;
@@ -36,10 +36,11 @@ pub(super) fn chart(list: &CostList) -> Markup {
     };
     let name =
         |model: &str| if model == "-" { "tools and unknown models".to_owned() } else { model.to_owned() };
+    let coloured = named.iter().zip(SeriesColour::ALL);
     let mut series: Vec<_> =
-        named.iter().map(|one| Series { name: name(one.0), values: values(&[*one]) }).collect();
+        coloured.map(|(one, colour)| Series { name: name(one.0), colour, values: values(&[*one]) }).collect();
     if !others.is_empty() {
-        series.push(Series { name: OTHERS.to_owned(), values: values(others) });
+        series.push(Series { name: OTHERS.to_owned(), colour: SeriesColour::Grey, values: values(others) });
     }
     let total: f64 = models.iter().map(|(_, amount)| amount).sum();
     Chart {

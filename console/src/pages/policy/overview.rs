@@ -27,14 +27,15 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         (tabs(visit, ""))
         section #policy data-fresh {
             (about(policy))
+            h2 { "Versions" }
+            (versions(visit, policy).markup())
+            (next_link(visit, policy.next.as_deref()))
+            h2 { "Rules of the active version" }
             @match &table {
                 Some((table, note)) => { (note) (table.markup()) }
                 None => { p.empty { "No version is active: every call of a tool is denied. Write one, or publish the starter with "
                     code { "bitacora policy publish --starter --activate" } "." } }
             }
-            h2 { "Versions" }
-            (versions(visit, policy).markup())
-            (next_link(visit, policy.next.as_deref()))
         }
     };
     let mut page = Page::new(Section::Policy, "Policy", content);
@@ -48,7 +49,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
 fn about(policy: &PolicyAnswer) -> Markup {
     let starter = match policy.starter.as_str() {
         "current" => "the starter of this program",
-        "outdated" => "an earlier starter; `bitacora policy upgrade-starter` replaces it",
+        "outdated" => "an earlier starter; `bitacora starter upgrade` replaces it",
         "own" => "your own",
         _ => "none is active",
     };

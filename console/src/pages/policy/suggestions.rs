@@ -8,6 +8,7 @@ use http::Method;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::indented::indented;
 use super::{rules, tabs};
 use crate::components::{Fact, Tone, act_fields, badge, facts, moment, next_link, text, verdict_badge};
 use crate::form::Fields;
@@ -75,7 +76,7 @@ fn card(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageErro
                     @if let Some(note) = &answer.note { ": " (text(note)) }
                 })),
             ]))
-            details { summary { "As a policy holds it" } pre { (text(&serde_json::to_string_pretty(&suggestion.rule).unwrap_or_default())) } }
+            details { summary { "As a policy holds it" } pre { (text(&indented(&suggestion.rule.to_string()))) } }
             @if suggestion.state == "open" && visit.may_govern() { (answers(visit, suggestion)?) }
         }
     })
@@ -108,11 +109,7 @@ fn answers(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageE
             label { "Note " input name="note"; }
             @if allows { label { "Working folders " input name="cwd" placeholder="/home/ana/work/**, or ** for all"; } }
             button data-key="a" { "Accept: publish it as a version" }
-        }
-        form.filters method="post" action=(address("reject")) {
-            (act_fields(visit)?)
-            label { "Note " input name="note"; }
-            button.bad data-key="r" { "Reject" }
+            button.bad data-key="r" formaction=(address("reject")) { "Reject" }
         }
     })
 }

@@ -4,6 +4,7 @@ use bitacora_api::{NoteRequest, VersionAnswer, paths};
 use http::Method;
 use maud::{Markup, html};
 
+use super::indented::indented;
 use super::rules::{self, RuleCounts};
 use super::{document, tabs};
 use crate::components::{Fact, Tone, act_fields, badge, facts, long_text, text};
@@ -45,7 +46,7 @@ pub(super) async fn show(visit: &Visit, version: &str) -> Result<Page, PageError
         @if visit.may_govern() { (acts(visit, &about.version, is_active, about.retired)?) }
         @if let Some(counts) = &counts { (counts.note()) }
         (table.markup())
-        details { summary { "The document" } (long_text(&serde_json::to_string_pretty(&value).unwrap_or_default())) }
+        details { summary { "The document" } (long_text(&indented(answered.value.document.get()))) }
     };
     let mut page = Page::new(Section::Policy, format!("Version {}", about.version), content);
     page.position = answered.position;

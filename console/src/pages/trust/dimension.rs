@@ -3,7 +3,6 @@
 use bitacora_api::DimensionAnswer;
 use maud::{Markup, html};
 
-use crate::components::text;
 use crate::form::{Fields, query};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -63,15 +62,6 @@ pub(crate) fn words(of: &DimensionAnswer) -> String {
         words.push_str(&workspace);
     }
     words
-}
-
-/// Returns a part for a cell; nothing where it is not known.
-pub(crate) fn part(of: &str) -> Markup {
-    if of == UNKNOWN {
-        html! { span.quiet-text { "any" } }
-    } else {
-        text(of)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use bitacora_api::{TrustMonthAnswer, TrustMonthList, paths};
 use maud::Markup;
 
-use crate::components::{Chart, ChartKind, Series, whole};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, whole};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -15,8 +15,9 @@ pub(super) async fn chart(visit: &Visit, query: &str) -> Result<Markup, PageErro
     let mut months = visit.get::<TrustMonthList>(paths::TRUST_MONTHS, &[], query).await?.value.months;
     months.truncate(MAX_MONTHS);
     months.reverse();
-    let series = |name: &str, count: fn(&TrustMonthAnswer) -> u64| Series {
+    let series = |name: &str, colour: SeriesColour, count: fn(&TrustMonthAnswer) -> u64| Series {
         name: name.to_owned(),
+        colour,
         // Counts of calls are far below the largest whole number that `f64` holds.
         values: months.iter().map(|month| count(month) as f64).collect(),
     };
@@ -33,9 +34,9 @@ pub(super) async fn chart(visit: &Visit, query: &str) -> Result<Markup, PageErro
         label_name: "Month",
         labels: months.iter().map(|month| month.month.clone()).collect(),
         series: vec![
-            series("went well", went_well),
-            series("rejected by a person", |month| month.rejected),
-            series("failed", failed),
+            series("went well", SeriesColour::Green, went_well),
+            series("rejected by a person", SeriesColour::Orange, |month| month.rejected),
+            series("failed", SeriesColour::Purple, failed),
         ],
         show: whole,
     };
