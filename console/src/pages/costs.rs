@@ -55,7 +55,7 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
         }
         (near)
         (filter_form(visit))
-        section #cost-days data-fresh { (days::chart(&of_days)) }
+        section #cost-days data-fresh { (days::chart(&of_days)) (days::tokens_chart(&of_days)) }
         section #cost-sums data-fresh {
             nav.tabs aria-label="Summed up by" { @for (part, words) in GROUPS {
                 a href=(format!("{}{}", visit.path, visit.query.with("by", Some(part)))) aria-current=[(part == by).then_some("true")] { (words) }
