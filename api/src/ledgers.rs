@@ -40,6 +40,15 @@ pub struct LedgerAnswer {
     /// The Ed25519 key that answers to hooks are verified with, hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_key: Option<String>,
+    /// Events that the last signed tree head covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<String>,
+    /// Events that the anchor remembers, as far as is known; absent without an anchor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchored: Option<String>,
+    /// Events that the last tree head covers that a quorum of the witnesses cosigned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witnessed: Option<String>,
     /// Segment files that hold events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<u64>,

@@ -6,6 +6,7 @@ mod acts;
 mod annotations;
 mod appends;
 mod approvals;
+mod archives;
 mod breakers;
 mod budgets;
 mod callers;
@@ -22,12 +23,14 @@ mod grants;
 mod heads;
 mod imports;
 mod ingests;
+mod keys;
 mod ledgers;
 mod modes;
 mod outcomes;
 pub mod paths;
 mod policies;
 mod policy_cache;
+mod principals;
 mod problem_codes;
 mod problems;
 mod projections;
@@ -46,6 +49,7 @@ mod tools;
 mod trust;
 mod trust_history;
 mod trust_months;
+mod verifications;
 mod what_if;
 
 pub use acts::{ActAnswer, NoteRequest};
@@ -54,6 +58,7 @@ pub use appends::{AppendAnswer, AppendReceipt, DerivedReceipt, ReceiptState};
 pub use approvals::{
     ApprovalAnswer, ApprovalList, ConsumedAnswer, PENDING, ResolutionAnswer, ResolutionRequest,
 };
+pub use archives::{ArchiveAnswer, ArchiveList};
 pub use breakers::{
     BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
 };
@@ -88,6 +93,7 @@ pub use imports::{
     StandingsAnswer,
 };
 pub use ingests::{IngestAcknowledgement, IngestEnd, IngestLine};
+pub use keys::{KeysAnswer, SigningKeyAnswer};
 pub use ledgers::{LedgerAnswer, LedgerCreation, LedgerList, ReadOnlyRequest, SealRequest};
 pub use modes::{ModeAnswer, ModeRequest, ModeScopeAnswer, ScopedMode};
 pub use outcomes::{
@@ -98,6 +104,7 @@ pub use policies::{
     PolicyRequest, PolicyVersionAnswer, VersionAnswer,
 };
 pub use policy_cache::{ExecutorAnswer, PolicyCacheAnswer};
+pub use principals::{PrincipalAnswer, PrincipalList};
 pub use problem_codes::{ProblemCode, ProblemFacts, SideEffects};
 pub use problems::{FaultAnswer, ProblemAnswer};
 pub use projections::{ProjectionAnswer, ProjectionList, RebuildAnswer};
@@ -127,4 +134,5 @@ pub use trust::{
 };
 pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use trust_months::{TrustMonthAnswer, TrustMonthList};
+pub use verifications::{VerificationAnswer, VerificationList, VerificationResult};
 pub use what_if::{ChangedCall, ChangedGroup, ChangedVerdict, StepsAnswer, WhatIfAnswer};

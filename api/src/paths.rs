@@ -36,6 +36,11 @@ templates! {
     }
     ledger {
         CALLER = "/caller";
+        PRINCIPALS = "/principals";
+        KEYS = "/keys";
+        ARCHIVES = "/archives";
+        VERIFICATIONS = "/verifications";
+        VERIFICATION = "/verifications/{verification}";
         HEAD = "/head";
         EVENTS = "/events";
         INGEST = "/events:ingest";
@@ -51,6 +56,7 @@ templates! {
         RECEIPT = "/receipts/{position}";
         TREE_HEAD = "/treehead";
         TREE_CHECKPOINT = "/checkpoint";
+        EVIDENCE = "/evidence";
         DECIDE = "/decide";
         DECIDE_BATCH = "/decide:batch";
         HOOK = "/hooks/{harness}";

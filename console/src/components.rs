@@ -1,5 +1,6 @@
 //! Parts that several pages show.
 
+mod age;
 mod badge;
 mod chart;
 mod facts;
@@ -8,6 +9,7 @@ mod paging;
 mod text;
 mod time;
 
+pub(crate) use self::age::from_now;
 pub(crate) use self::badge::{Tone, badge, verdict_badge};
 pub(crate) use self::chart::{Chart, ChartKind, Series, SeriesColour, dollars, whole};
 pub(crate) use self::facts::{Fact, facts};

@@ -95,6 +95,17 @@ impl InterfaceClient {
         read(self.send(method, path, Some(body.into()), None).await?).await
     }
 
+    /// Sends a body where nothing is answered but that it was taken.
+    pub(crate) async fn send_only(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<(), InterfaceError> {
+        let body = serde_json::to_vec(body).map_err(|error| InterfaceError::Unreadable(error.to_string()))?;
+        self.send(method, path, Some(body.into()), None).await.map(|_| ())
+    }
+
     /// Asks for an answer as it comes, with the media type that is wanted.
     pub(crate) async fn open(
         &self,

@@ -15,6 +15,9 @@ pub(crate) enum PageError {
     Randomness(#[from] NoRandomness),
     #[error("there is no such page")]
     NoSuchPage,
+    /// The page is of a thing that is not recorded.
+    #[error("{0}")]
+    Nothing(String),
     /// The viewer's role may not do it.
     #[error("this takes the role {0}")]
     Role(&'static str),
@@ -41,7 +44,7 @@ impl PageError {
         match self {
             Self::Interface(error) => error.status(),
             Self::Randomness(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoSuchPage => StatusCode::NOT_FOUND,
+            Self::NoSuchPage | Self::Nothing(_) => StatusCode::NOT_FOUND,
             Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
             Self::Field(_) => StatusCode::BAD_REQUEST,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,

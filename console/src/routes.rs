@@ -1,5 +1,6 @@
 //! The addresses of the console, and what answers at each.
 
+mod linking;
 mod signing;
 
 use bitacora_api::{CallerAnswer, LedgerList, paths};
@@ -39,7 +40,7 @@ pub(crate) async fn answer(console: &Console, request: Request<Bytes>) -> Respon
         (&Method::GET | &Method::HEAD, "/console/sign-in") => signing::show(console, &parts).await,
         (&Method::POST, "/console/sign-in") => signing::sign_in(console, &parts, &form).await,
         (&Method::POST, "/console/sign-out") => signing::sign_out(console, &parts, &form),
-        (&Method::POST, "/console/links") => signing::make_link(console, &parts).await,
+        (&Method::POST, "/console/links") => Ok(linking::make(console, &parts).await),
         (&Method::POST, "/console/zone") => set_zone(console, &parts, &form),
         (&Method::GET | &Method::HEAD, "/console") => ledgers(console, &parts).await,
         _ => of_ledger(console, &parts, &form).await,
@@ -159,10 +160,15 @@ async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited
 }
 
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
+    if let Some(file) = pages::file(visit, rest).await {
+        return file.unwrap_or_else(|error| not_shown(visit, &error));
+    }
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {
-            Some("json") => as_json(visit, &page).await.unwrap_or_else(|error| not_shown(visit, &error)),
-            Some("csv") => as_csv(&page),
+            Some("json") => {
+                as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
+            }
+            Some("csv") => as_csv(page),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
                 html_response(StatusCode::OK, ledger_page(visit, &page, notice.as_ref()))
@@ -173,15 +179,20 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
 }
 
 /// Returns the interface's own answer.
-async fn as_json(visit: &Visit, page: &Page) -> Result<Response<ConsoleBody>, PageError> {
-    let path = page.json.as_deref().ok_or(PageError::NoSuchPage)?;
+async fn as_json(visit: &Visit, path: Option<&str>) -> Result<Response<ConsoleBody>, PageError> {
+    let path = path.ok_or(PageError::NoSuchPage)?;
     let answer = visit.interface.get_text(path).await?;
     Ok(text_response(StatusCode::OK, "application/json", answer.value))
 }
 
-fn as_csv(page: &Page) -> Response<ConsoleBody> {
-    let Some(table) = &page.table else { return refused(&PageError::NoSuchPage) };
-    let mut response = text_response(StatusCode::OK, "text/csv; charset=utf-8; header=present", table.csv());
+fn as_csv(page: Page) -> Response<ConsoleBody> {
+    let media_type = "text/csv; charset=utf-8; header=present";
+    let mut response = match (page.file, &page.table) {
+        (Some(file), _) => Response::new(file),
+        (None, Some(table)) => Response::new(body(table.csv())),
+        (None, None) => return refused(&PageError::NoSuchPage),
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     let name = format!("attachment; filename=\"{}.csv\"", page.section.names().0);
     if let Ok(name) = HeaderValue::try_from(name) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
@@ -219,6 +230,15 @@ async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Response<ConsoleBod
         let section = pages::section_of(&visit.path).names().0;
         return redirect(&with_notice(&visit.page(&[section]), act));
     }
+    if let Some(shown) = pages::act_shown_once(visit, rest, form).await {
+        return match shown {
+            Ok(page) => html_response(StatusCode::OK, ledger_page(visit, &page, None)),
+            Err(error) => {
+                visit.session.forget(act);
+                not_shown(visit, &error)
+            }
+        };
+    }
     match pages::act(visit, rest, form).await {
         Ok(Done { to, notice }) => {
             visit.session.tell(act, Notice { text: notice, is_refusal: false });
@@ -232,8 +252,10 @@ async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Response<ConsoleBod
 }
 
 fn with_notice(to: &str, act: &str) -> String {
-    let joint = if to.contains('?') { '&' } else { '?' };
-    format!("{to}{joint}done={}", paths::percent_encoded(act))
+    let (page, section) = to.split_once('#').map_or((to, None), |(page, section)| (page, Some(section)));
+    let joint = if page.contains('?') { '&' } else { '?' };
+    let section = section.map(|section| format!("#{section}")).unwrap_or_default();
+    format!("{page}{joint}done={}{section}", paths::percent_encoded(act))
 }
 
 /// Sets the viewer's time zone.

@@ -7,5 +7,5 @@ mod sessions;
 
 pub(crate) use self::cookie::{cookie_of, ended_cookie, named, session_cookie};
 pub(crate) use self::links::SignInLinks;
-pub(crate) use self::secret::{NoRandomness, random_secret};
+pub(crate) use self::secret::{NoRandomness, random_bits, random_secret};
 pub(crate) use self::sessions::{Notice, Session, Sessions};

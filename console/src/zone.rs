@@ -2,6 +2,7 @@
 
 use http::HeaderMap;
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 /// The cookie that keeps the zone. It holds nothing secret.
@@ -36,6 +37,11 @@ impl Zone {
         Self { zone: TimeZone::UTC, name: "UTC".to_owned() }
     }
 
+    /// Returns the rules by which its clock changes.
+    pub(crate) fn rules(&self) -> &TimeZone {
+        &self.zone
+    }
+
     pub(crate) fn is_utc(&self) -> bool {
         self.name == "UTC"
     }
@@ -44,6 +50,16 @@ impl Zone {
     pub(crate) fn show(&self, time: &str) -> String {
         let Ok(instant) = time.parse::<Timestamp>() else { return time.to_owned() };
         instant.to_zoned_datetime(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    /// Returns the instant that a person wrote, RFC 3339 in UTC: with its own zone, or else in this one. Of an hour that comes twice it is the
+    /// first, of one that is left out the time after it.
+    pub(crate) fn instant(&self, told: &str) -> Option<String> {
+        let instant = told.parse::<Timestamp>().ok().or_else(|| {
+            let time = told.parse::<DateTime>().ok()?;
+            self.zone.to_timestamp(time).ok()
+        })?;
+        Some(instant.to_string())
     }
 
     /// Returns a time in UTC, to the second, with its mark.

@@ -24,11 +24,12 @@ use crate::http::pool::{Pool, PoolPart};
 use crate::http::query::parse_position;
 use crate::ledgers::Ledgers;
 use crate::ledgers::required_models::RequiredModel;
-use crate::limits::{MIN_POSITION_WAIT, PLACE_WAIT, READ_QUEUE_WAIT};
+use crate::limits::{MAX_BUNDLES, MIN_POSITION_WAIT, PLACE_WAIT, READ_QUEUE_WAIT};
 use crate::metrics::Metrics;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::server_limits::ServerLimits;
 use crate::turns::LedgerLocks;
+use crate::verifications::Verifications;
 
 /// The position that an answer's state must have reached.
 const LEDGER_MIN_POSITION: HeaderName = HeaderName::from_static("ledger-min-position");
@@ -66,6 +67,9 @@ pub(crate) struct Api {
     pub(crate) ingests: Pool,
     /// For acts that rest on what stands there: the next version of a policy, whether a tool is known.
     pub(crate) turns: LedgerLocks,
+    /// Places for evidence bundles that are being made.
+    pub(crate) bundles: Pool,
+    pub(crate) verifications: Verifications,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -94,6 +98,8 @@ impl Api {
             tails: Tails::default(),
             ingests: Pool::new(limits.max_ingests),
             turns: LedgerLocks::default(),
+            bundles: Pool::new(MAX_BUNDLES),
+            verifications: Verifications::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,

@@ -9,6 +9,7 @@ mod background;
 mod config;
 mod errors;
 mod event_stream;
+mod evidence_bundle;
 mod exports;
 mod followers;
 mod http;
@@ -30,6 +31,7 @@ mod server;
 mod server_limits;
 mod strict_object;
 mod turns;
+mod verifications;
 mod witnesses;
 
 pub use self::http::listener::{ListenError, may_listen};

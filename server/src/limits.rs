@@ -53,6 +53,21 @@ pub const DEFAULT_MAX_ANSWER_BYTES_IN_FLIGHT: usize = 256 * 1024 * 1024;
 /// Reads of ledgers at once, each on a blocking thread.
 pub const DEFAULT_MAX_READS: usize = 16;
 
+/// The most events of an evidence bundle.
+pub(crate) const MAX_BUNDLE_EVENTS: usize = 50_000;
+/// The most bytes of its members. It is made in memory.
+pub(crate) const MAX_BUNDLE_BYTES: usize = 64 * 1024 * 1024;
+/// Bundles that are made at once.
+pub(crate) const MAX_BUNDLES: usize = 2;
+/// The most events that are read for a list of principals: the newest ones.
+pub(crate) const MAX_PRINCIPAL_EVENTS: usize = 20_000;
+/// The pace of a verification by the service, bytes per second: appends have the disk and the cores.
+pub(crate) const VERIFICATION_BYTES_PER_S: u64 = 64 * 1024 * 1024;
+/// The shortest time from one verification of a ledger to the next.
+pub(crate) const VERIFICATION_PAUSE: Duration = Duration::from_secs(10);
+/// Verifications of a ledger that are remembered.
+pub(crate) const MAX_VERIFICATIONS: usize = 8;
+
 /// The time until archiving in the background looks for due events for the first time: by then the log is proven in most ledgers.
 pub(crate) const FIRST_ARCHIVE_PAUSE: Duration = Duration::from_secs(10);
 /// The pause before it looks again.

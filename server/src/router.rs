@@ -20,10 +20,12 @@ use crate::resources::govern::{
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
-use crate::resources::operate::{admin, caller, health, ledgers, metrics, openapi, projections, sign_in};
+use crate::resources::operate::{
+    admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, verifications,
+};
 use crate::resources::read::{
-    calls, checkpoints, contract_history, costs, events, gaps, head, proofs, receipts, resolutions, runs,
-    schemas, sessions, tiles, tool_usage, tree_head,
+    archives, calls, checkpoints, contract_history, costs, events, evidence, gaps, head, proofs, receipts,
+    resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 
@@ -53,6 +55,10 @@ fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::LEDGER, get(ledgers::show))
         .route(paths::PROJECTION, post(projections::fold_again))
         .route(paths::PROJECTIONS, get(projections::list))
+        .route(paths::PRINCIPALS, get(principals::list))
+        .route(paths::KEYS, get(keys::show))
+        .route(paths::VERIFICATIONS, get(verifications::list).post(verifications::start))
+        .route(paths::VERIFICATION, get(verifications::show))
         .route(paths::DRAIN, post(admin::drain))
         .route(paths::SEAL, post(admin::seal))
         .route(paths::READ_ONLY, post(admin::read_only))
@@ -92,6 +98,8 @@ fn read_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::RECEIPT, get(receipts::show))
         .route(paths::TREE_HEAD, get(tree_head::show))
         .route(paths::TREE_CHECKPOINT, get(tree_head::checkpoint))
+        .route(paths::EVIDENCE, get(evidence::bundle))
+        .route(paths::ARCHIVES, get(archives::list))
         .route(paths::CALLS, get(calls::list))
         .route(paths::CALL, get(calls::show))
         .route(paths::COSTS, get(costs::list))

@@ -4,6 +4,7 @@
     bitacora_verify.py [--json] [--require-leaves] [--known-head FILE]... [--vkey KEY]... [--witnesses FILE] [--archives FOLDER] LEDGER_FOLDER
     bitacora_verify.py [--json] --evidence FILE [--vkey KEY]... [--witnesses FILE]     of one event: evidence, or a receipt
     bitacora_verify.py [--json] --archive FILE                  an archive by itself
+    bitacora_verify.py [--json] --bundle FILE [--vkey KEY]... [--witnesses FILE]       of many events: an evidence bundle
     bitacora_verify.py --each …    what is verified comes on stdin, a path a line; an answer in JSON for each
 
 LEDGER_FOLDER is `<data>/ledgers/<name>`, or a copy of it; KEY a verifier key of the ledger that the reader has from elsewhere;
@@ -26,12 +27,14 @@ import re
 import stat
 import struct
 import sys
+import tarfile
 import zlib
 from array import array
 from base64 import b64decode, b64encode
 from bisect import bisect_left
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, BinaryIO, Iterator, Optional
@@ -2171,6 +2174,225 @@ def check_receipt(data: bytes, trusted: list[VerifierKey], policy: Optional[Poli
     answer.notes.append(f"position {position}, time {int.from_bytes(entry[8:16], 'big')}, in the tree of size {head.size} of {head.origin}")
 
 
+# ---- An evidence bundle (bundle.md)
+
+BUNDLE_FORMAT = "bitacora-bundle v1"
+MAX_BUNDLE_BYTES = 256 * 1024 * 1024
+BUNDLE_MEMBERS = ["README.txt", "manifest.json", "bitacora_verify.py", "signing-keys.note", "heads/proofs.note", "heads/last.note", "events.ndjson", "proofs.ndjson"]
+LAST_HEAD = "heads/last.note"
+MANIFEST_MEMBERS = {"format", "ledger", "after", "until", "events", "first", "last", "treeSize", "members"}
+MANIFEST_FILTERS = {"since", "before", "session", "run"}
+PROOF_MEMBERS = ["position", "time", "commitment", "blind", "record", "proof"]
+EVENT_MEMBERS = ["position", "streamVersion", "recordedAt", "commitment"]
+EVENT_MARKS = ["derived", "erased", "unreadable"]  # which the ledger adds; nothing proves them
+RECORD_TEXTS = ["time", "datacontenttype", "dataschema", "actor", "agent", "session", "run", "call", "correlationid", "causationid", "traceparent"]
+
+
+def verify_bundle(file: str, trusted: list[VerifierKey], policy: Optional[Policy]) -> Answer:
+    """Checks a bundle: that a signed head has every event in it, with this content; and that none is missing in a range."""
+    answer = Answer()
+    with judging(answer), naming(file):
+        members = read_bundle(file)
+        manifest = read_bundle_manifest(members)
+        keys = parse_signing_keys(members["signing-keys.note"])
+        note = members["heads/proofs.note"]
+        head = read_tree_head(note, keys)
+        cosigned = False
+        if policy is not None:
+            trusted = trusted + [log for log in policy.logs if is_named_as(log, head.ledger)]
+            cosigned = policy.is_met(cosigners(note, policy.witnesses))
+            if not cosigned:
+                answer.gaps.append(Gap("too few witnesses cosigned its tree head"))
+        answer.trusted = require_vouching(trusted, keys, head, cosigned)
+        require_equal(head.size, decimal(manifest["treeSize"], "bundle"), "bundle", "size of the tree head", 0)
+        answer.log.signatures = 1
+        if LAST_HEAD in members:
+            last = read_tree_head(members[LAST_HEAD], keys)
+            require_equal(last.origin, head.origin, "bundle", "origin of the last tree head", 0)
+            require(last.size > head.size, "bundle", "a last tree head over more events expected")
+            answer.log.signatures = 2
+        sealed = check_bundle_events(members, manifest, head)
+        answer.notes.append(
+            f"{manifest['events']} events, positions {manifest['first']} to {manifest['last']}, in the tree of size {head.size} of {head.origin}, "
+            f"signing key {keys.index(head.signers[-1]) + 1}"
+        )
+        if MANIFEST_FILTERS & set(manifest) & {"session", "run"}:
+            answer.notes.append("chosen by session or run: each event is proven, not that there are no others")
+        if sealed:
+            answer.notes.append(f"{sealed} events of data subjects: their data is sealed, and not proven by this")
+    return answer
+
+
+def read_bundle(file: str) -> dict[str, bytes]:
+    """The members of the archive: plain files with known names, each once, in their order."""
+    kind = "bundle"
+    try:
+        size = os.stat(file).st_size
+        require(size <= MAX_BUNDLE_BYTES, kind, f"at most {MAX_BUNDLE_BYTES} bytes expected")
+        members: dict[str, bytes] = {}
+        with tarfile.open(file, "r:") as archive:
+            for member in archive:
+                require(member.isreg() and not member.issparse() and not member.pax_headers, kind, f"a plain file expected: {shown(member.name)}")
+                require(member.name in BUNDLE_MEMBERS, kind, f"no such member expected: {shown(member.name)}")
+                require(member.name not in members, kind, f"a member that is there twice: {member.name}")
+                content = archive.extractfile(member)
+                data = content.read() if content else b""
+                require(len(data) == member.size, kind, f"{member.name} ends too early")
+                members[member.name] = data
+    except FileNotFoundError:
+        raise Gap("there is no such file", file) from None
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+        raise Fault(kind, f"a tar archive expected: {error}") from None
+    except OSError as error:
+        raise Gap(str(error), file) from None
+    expected = [name for name in BUNDLE_MEMBERS if name in members or name != LAST_HEAD]
+    require_equal(list(members), expected, kind, "members in their order", 0)
+    return members
+
+
+def read_bundle_manifest(members: dict[str, bytes]) -> dict[str, Any]:
+    """What was asked for; the digests of all other members are compared."""
+    kind = "bundle"
+    manifest = read_object(members["manifest.json"], kind)
+    require(set(manifest) - MANIFEST_FILTERS == MANIFEST_MEMBERS, kind, "other members expected in the manifest")
+    require_equal(manifest["format"], BUNDLE_FORMAT, kind, "format", 0)
+    listed = manifest["members"]
+    others = [name for name in members if name != "manifest.json"]
+    require(isinstance(listed, list) and all(isinstance(member, dict) for member in listed), kind, "a list of members expected")
+    require_equal([member.get("name") for member in listed], others, kind, "members in the manifest", 0)
+    for member in listed:
+        require_equal(sorted(member), ["bytes", "name", "sha256"], kind, "what is said of a member", 0)
+        data = members[member["name"]]
+        require_equal(decimal(member["bytes"], kind), len(data), kind, f"bytes of {member['name']}", 0)
+        require_equal(hexadecimal(member["sha256"], kind).hex(), sha256(data).hexdigest(), kind, f"SHA-256 of {member['name']}", 0)
+    for name in MANIFEST_FILTERS & set(manifest):
+        require(isinstance(manifest[name], str), kind, f"a text expected in {name}")
+    return manifest
+
+
+def check_bundle_events(members: dict[str, bytes], manifest: dict[str, Any], head: TreeHead) -> int:
+    """Each event beside its proof. Returns how many have data that is sealed under a data subject's key."""
+    kind = "bundle"
+    events, proofs = (members[name].split(b"\n") for name in ("events.ndjson", "proofs.ndjson"))
+    require(events.pop() == b"" and proofs.pop() == b"", kind, "lines expected that end in a line feed")
+    require_equal(len(events), decimal(manifest["events"], kind), kind, "events", 0)
+    require_equal(len(proofs), len(events), kind, "proofs", 0)
+    require(len(events) > 0, kind, "an event expected")
+    after, until = decimal(manifest["after"], kind), decimal(manifest["until"], kind)
+    first, last, sealed, before = decimal(manifest["first"], kind), decimal(manifest["last"], kind), 0, after
+    whole = not MANIFEST_FILTERS & set(manifest)
+    by_time = not {"session", "run"} & set(manifest)
+    for line, proof in zip(events, proofs):
+        position = check_bundle_event(line, proof, manifest, head)
+        require(position > before and position <= until, kind, f"position {position} is not in its place")
+        if position != before + 1 and (whole or (by_time and before != after)):
+            raise Fault(kind, f"position {before + 1} is missing")
+        sealed += is_sealed(proof)
+        before = position
+    require_equal((position_of(proofs[0]), before), (first, last), kind, "first and last position", 0)
+    require(not whole or last == until, kind, f"the range ends at {last}, expected {until}")
+    return sealed
+
+
+def position_of(proof: bytes) -> int:
+    return decimal(read_object(proof, "bundle")["position"], "bundle")
+
+
+def is_sealed(proof: bytes) -> bool:
+    return Record.read(from_base64(read_object(proof, "bundle")["record"], "bundle")).seal is not None
+
+
+def check_bundle_event(line: bytes, proof: bytes, manifest: dict[str, Any], head: TreeHead) -> int:
+    """One event: its leaf is in the tree, its record gives the commitment, and the line says what the record says."""
+    kind = "bundle"
+    opened = read_object(proof, kind)
+    require_equal(list(opened), PROOF_MEMBERS, kind, "members of a proof", 0)
+    require(isinstance(opened["proof"], list) and all(isinstance(text, str) for text in opened["proof"]), kind, "a list of texts expected in proof")
+    position, time = decimal(opened["position"], kind), decimal(opened["time"], kind)
+    commitment, blind = hexadecimal(opened["commitment"], kind), hexadecimal(opened["blind"], kind)
+    check_inclusion(position, position.to_bytes(8, "big") + time.to_bytes(8, "big") + commitment, opened["proof"], head)
+    require(isinstance(opened["record"], str), kind, "a text expected in record")
+    record = from_base64(opened["record"], kind)
+    require_equal(blake3(record, key=blind).hexdigest(), commitment.hex(), "commitment", f"commitment of position {position}", 0)
+
+    before_event, mark, text = line.partition(b',"event":')
+    require(mark != b"" and text.endswith(b"}}"), kind, f"an event expected at position {position}")
+    shown_event, text = read_object(before_event + b"}", kind), text[:-1]
+    redactions, event, is_whole = event_of_record(record)
+    expected = [*EVENT_MEMBERS, *[mark for mark in EVENT_MARKS if mark in shown_event], *(["redactions"] if redactions else [])]
+    require_equal(list(shown_event), expected, kind, f"members of the event at position {position}", 0)
+    require(all(shown_event[mark] is True for mark in EVENT_MARKS if mark in shown_event), kind, "a mark that is true expected")
+    decimal(shown_event["streamVersion"], kind)
+    found = (shown_event["position"], shown_event["recordedAt"], shown_event["commitment"], shown_event.get("redactions", 0))
+    require_equal(found, (str(position), written_time(time), commitment.hex(), redactions), kind, f"what is said of position {position}", 0)
+    says_the_same = text == event if is_whole else text.startswith(event) and text[len(event) :][:1] in (b",", b"}")
+    require(says_the_same, kind, f"the event at position {position} is not what its record says")
+    for name in ("session", "run"):
+        if name in manifest:
+            require(f',"{name}":{json_text(manifest[name])}'.encode() in event, kind, f"position {position} is of another {name}")
+    if "since" in manifest:
+        require(written_time(time) >= manifest["since"], kind, f"position {position} is before the time that was asked for")
+    if "before" in manifest:
+        require(written_time(time) < manifest["before"], kind, f"position {position} is past the time that was asked for")
+    return position
+
+
+def written_time(micros: int) -> str:
+    """A time as the interface writes it: RFC 3339 in UTC, six digits behind the second."""
+    try:
+        time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros)
+    except OverflowError:
+        raise Fault("bundle", "a time in the calendar expected") from None
+    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond:06}Z"
+
+
+def event_of_record(data: bytes) -> tuple[int, bytes, bool]:
+    """How many secrets were taken out, and the event as the interface writes it in one line. Where data is sealed, only the beginning of it."""
+    try:
+        fields = Fields(data)
+        require(fields.byte() == 1, "record", "a record of format 1 expected")
+        parts = ['{"specversion":"1.0"']
+        parts += [f',"{name}":{json_text(fields.text())}' for name in ("id", "source", "type", "subject")]
+        for name in RECORD_TEXTS:
+            if fields.tag(2):
+                parts.append(f',"{name}":{json_text(fields.text())}')
+        tags = [fields.text() for _ in range(fields.number())]
+        rest = [f',"tags":{json_text(" ".join(tags))}'] if tags else []
+        for _ in range(fields.number()):
+            name = json_text(fields.text())
+            rest.append(f",{name}:{extension_value(fields)}")
+        tag, content = fields.tag(4), b""
+        if tag == 3:
+            fields.take(16 + HASH_BYTES)
+            return fields.number(), "".join(parts).encode(), False
+        if tag == 1:
+            content = b',"data":' + fields.take(fields.number()).translate(LINE_BREAKS)
+        elif tag == 2:
+            content = b',"data_base64":"' + b64encode(fields.take(fields.number())) + b'"'
+        return fields.number(), "".join(parts + rest).encode() + content + b"}", True
+    except (ValueError, UnicodeDecodeError) as error:
+        raise Fault("record", f"a record expected: {error}") from None
+
+
+LINE_BREAKS = bytes.maketrans(b"\n\r", b"  ")
+ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def json_text(text: str) -> str:
+    """A text as the interface writes it: only what JSON must have escaped is."""
+    return '"' + "".join(ESCAPED.get(letter) or (f"\\u{ord(letter):04x}" if letter < " " else letter) for letter in text) + '"'
+
+
+def extension_value(fields: "Fields") -> str:
+    kind = fields.tag(3)
+    if kind == 0:
+        return json_text(fields.text())
+    if kind == 1:
+        number = fields.number()
+        return str(-(number + 1) // 2 if number & 1 else number // 2)
+    return "true" if fields.tag(2) else "false"
+
+
 def decimal(text: object, kind: str) -> int:
     if not isinstance(text, str) or not DECIMAL.fullmatch(text) or int(text) >= 2**64:
         raise Fault(kind, f"found {text!r}, expected a decimal number")
@@ -2437,6 +2659,7 @@ def main() -> int:
     parser.add_argument("path", nargs="?", help="a ledger's folder, <data>/ledgers/<name>; with --evidence a file of it")
     parser.add_argument("--evidence", action="store_true", help="it is evidence of one event, or a receipt")
     parser.add_argument("--archives", help="the folder of the ledger's archives; `archives` in the data folder where it is not told")
+    parser.add_argument("--bundle", action="store_true", help="it is an evidence bundle")
     parser.add_argument("--archive", action="store_true", help="it is an archive by itself")
     parser.add_argument("--vkey", action="append", default=[], help="a verifier key of the ledger, known from elsewhere")
     parser.add_argument("--known-head", action="append", default=[], help="a file with a tree head of the ledger, kept elsewhere")
@@ -2465,6 +2688,8 @@ def main() -> int:
     def verify(path: str) -> Answer:
         if arguments.evidence:
             return verify_evidence(path, trusted, policy)
+        if arguments.bundle:
+            return verify_bundle(path, trusted, policy)
         if arguments.archive:
             return verify_archive(path)
         store = arguments.archives or os.path.join(path, "..", "..", "archives")

@@ -9,11 +9,16 @@ use crate::limits::SECRET_BYTES;
 #[error("the system gives no random bytes: {0}")]
 pub(crate) struct NoRandomness(getrandom::Error);
 
-/// Returns a random text of letters and digits.
-pub(crate) fn random_secret() -> Result<String, NoRandomness> {
+/// Returns random bytes.
+pub(crate) fn random_bits() -> Result<[u8; SECRET_BYTES], NoRandomness> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(NoRandomness)?;
-    Ok(hex::encode(bytes))
+    Ok(bytes)
+}
+
+/// Returns a random text of letters and digits.
+pub(crate) fn random_secret() -> Result<String, NoRandomness> {
+    Ok(hex::encode(random_bits()?))
 }
 
 /// Compares a secret with what was sent, in a time that does not depend on where they differ.

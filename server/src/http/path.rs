@@ -43,7 +43,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                         Some(parse_position(value, FaultLocation::Parameter("position".to_owned()))?);
                 }
                 "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection"
-                | "run" | "thread" | "suggestion" | "session" | "contract" | "harness" => {
+                | "run" | "thread" | "suggestion" | "session" | "contract" | "harness" | "verification" => {
                     names.named = Some(value.to_owned());
                 }
                 "tile" => names.tile = Some(value.to_owned()),

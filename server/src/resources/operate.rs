@@ -3,8 +3,11 @@
 pub(crate) mod admin;
 pub(crate) mod caller;
 pub(crate) mod health;
+pub(crate) mod keys;
 pub(crate) mod ledgers;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
+pub(crate) mod principals;
 pub(crate) mod projections;
 pub(crate) mod sign_in;
+pub(crate) mod verifications;

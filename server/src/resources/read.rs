@@ -1,10 +1,12 @@
 //! Resources that read the log and what is derived from it.
 
+pub(crate) mod archives;
 pub(crate) mod calls;
 pub(crate) mod checkpoints;
 pub(crate) mod contract_history;
 pub(crate) mod costs;
 pub(crate) mod events;
+pub(crate) mod evidence;
 pub(crate) mod gaps;
 pub(crate) mod head;
 pub(crate) mod proofs;

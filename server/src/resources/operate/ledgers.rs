@@ -117,13 +117,16 @@ fn ledger_answer(name: &LedgerName, slot: &Slot) -> LedgerAnswer {
         Slot::Failed(why) => LedgerAnswer { why: Some(why.clone()), ..LedgerAnswer::new(name, "failed") },
         Slot::Waiting(why) => LedgerAnswer { why: Some(why.clone()), ..LedgerAnswer::new(name, "waiting") },
         Slot::Open(ledger) => {
-            let Status { writer, head, queue_bytes, queue_requests, segments, .. } = ledger.status();
+            let Status { writer, head, queue_bytes, queue_requests, segments, heads, .. } = ledger.status();
             LedgerAnswer {
                 why: why_writer_is_not_ready(&writer),
                 id: Some(ledger.id().to_string()),
                 head: Some(head_reference(&head)),
                 verifier_key: ledger.verifier_key().map(|key| key.to_string()),
                 answer_key: Some(ledger.ledger().answer_signer().key_id()),
+                signed: Some(heads.size.to_string()),
+                anchored: heads.anchored.map(|size| size.to_string()),
+                witnessed: ledger.witnessed_head().map(|head| head.size.to_string()),
                 segments: Some(segments as u64),
                 queue_requests: Some(queue_requests as u64),
                 queue_bytes: Some(queue_bytes as u64),

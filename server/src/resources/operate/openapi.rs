@@ -21,10 +21,12 @@ use crate::resources::govern::{
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
     trust_months, unregistered_tools, what_if,
 };
-use crate::resources::operate::{admin, caller, health, ledgers, metrics, projections, sign_in};
+use crate::resources::operate::{
+    admin, caller, health, keys, ledgers, metrics, principals, projections, sign_in, verifications,
+};
 use crate::resources::read::{
-    calls, checkpoints, contract_history, costs, events, gaps, head, proofs, receipts, resolutions, runs,
-    schemas, sessions, tiles, tool_usage, tree_head,
+    archives, calls, checkpoints, contract_history, costs, events, evidence, gaps, head, proofs, receipts,
+    resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 use bitacora_api::{
@@ -66,6 +68,12 @@ pub(crate) async fn document() -> impl IntoResponse {
         events::list,
         events::show,
         caller::show,
+        principals::list,
+        keys::show,
+        archives::list,
+        verifications::list,
+        verifications::start,
+        verifications::show,
         head::head,
         ledgers::list,
         ledgers::show,
@@ -79,6 +87,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         tiles::show,
         tree_head::show,
         tree_head::checkpoint,
+        evidence::bundle,
         receipts::show,
         decide::decide,
         decide::decide_batch,

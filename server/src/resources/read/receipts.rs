@@ -59,7 +59,10 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 }
 
 /// The last tree head that a quorum of the witnesses cosigned, if it covers the position; else the last one, once it does.
-async fn head_over(ledger: &IndexedLedger, position: Position) -> Result<Arc<PublishedHead>, Problem> {
+pub(super) async fn head_over(
+    ledger: &IndexedLedger,
+    position: Position,
+) -> Result<Arc<PublishedHead>, Problem> {
     let until = Instant::now() + HEAD_WAIT;
     loop {
         let covers = |head: &Arc<PublishedHead>| head.size >= position.get();

@@ -1,0 +1,69 @@
+//! Admin: who may, with which tools, in which mode, and what the service itself does.
+
+mod modes;
+mod roles;
+mod service;
+mod tokens;
+mod tools;
+
+use bitacora_api::{
+    KeysAnswer, LedgerAnswer, ModeAnswer, PrincipalList, RateList, ToolList, UnregisteredToolList, paths,
+};
+use maud::html;
+
+use crate::form::Fields;
+use crate::page::{Done, Page, Section};
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+pub(crate) use self::tokens::create as create_token;
+
+/// Items of each list on the page.
+const LISTED: &str = "?limit=200";
+
+/// Makes the page.
+pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
+    let query = visit.query.query_of(&["after"]);
+    let principals = visit.get::<PrincipalList>(paths::PRINCIPALS, &[], &query).await?;
+    let ledger = visit.get::<LedgerAnswer>(paths::LEDGER, &[], "").await?.value;
+    let keys = visit.get::<KeysAnswer>(paths::KEYS, &[], "").await?.value;
+    let mode = visit.get::<ModeAnswer>(paths::MODE, &[], LISTED).await?.value;
+    let rates = visit.get::<RateList>(paths::RATES, &[], LISTED).await?.value;
+    let seen = visit.get::<UnregisteredToolList>(paths::UNREGISTERED_TOOLS, &[], LISTED).await?.value;
+    let registered = visit.get::<ToolList>(paths::TOOLS, &[], LISTED).await?.value;
+    let content = html! {
+        nav.within aria-label="On this page" {
+            a href="#tokens" { "Tokens" } a href="#roles" { "Roles" } a href="#mode" { "Mode" } a href="#tools" { "Tools" }
+            a href="#rates" { "Rates" } a href="#service" { "Service" }
+        }
+        (tokens::section(visit, &principals.value)?)
+        (roles::section())
+        (modes::section(visit, &mode)?)
+        (tools::section(visit, &registered, &seen)?)
+        (modes::rates(visit, &rates))
+        (service::section(visit, &ledger, &keys)?)
+    };
+    let mut page = Page::new(Section::Admin, "Admin", content);
+    page.position = principals.position;
+    page.json = Some(visit.api(paths::PRINCIPALS, &[], &query));
+    page.command = Some(format!("bitacora --ledger {} token list", visit.ledger));
+    page.table = Some(tokens::table(visit, &principals.value)?);
+    Ok(page)
+}
+
+/// Does an act of this page.
+pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
+    match rest {
+        ["tokens", principal, "revoke"] => tokens::revoke(visit, principal, form).await,
+        ["mode"] => modes::set(visit, form).await,
+        ["tools"] => tools::register(visit, form).await,
+        ["read-only"] => service::read_only(visit, form).await,
+        ["seal"] => service::seal(visit).await,
+        _ => Err(PageError::NoSuchPage),
+    }
+}
+
+/// Returns the address of the page, at a section.
+fn at(visit: &Visit, section: &str) -> String {
+    format!("{}#{section}", visit.page(&["admin"]))
+}

@@ -1,0 +1,135 @@
+//! The enforcement mode with its scopes, and the rates of calls.
+
+use bitacora_api::{ActAnswer, ModeAnswer, ModeRequest, ModeScopeAnswer, RateList, RateScopeAnswer, paths};
+use http::Method;
+use maud::{Markup, html};
+
+use super::at;
+use crate::components::{Tone, act_fields, badge, text};
+use crate::form::Fields;
+use crate::page::Done;
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// The modes.
+const MODES: [&str; 2] = ["enforce", "observe"];
+
+pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageError> {
+    let rows = mode.scopes.iter().map(|scoped| {
+        let ModeScopeAnswer { tool, agent, role } = &scoped.scope;
+        vec![
+            Cell::maybe(tool.as_deref()),
+            Cell::maybe(agent.as_deref()),
+            Cell::maybe(role.as_deref()),
+            Cell::new(&scoped.mode, mode_badge(&scoped.mode)),
+        ]
+    });
+    let table = Table {
+        caption: "Calls with another mode".to_owned(),
+        columns: vec![
+            Column::text("Tool"),
+            Column::text("Agent"),
+            Column::text("Role"),
+            Column::text("Mode"),
+        ],
+        rows: rows.collect(),
+        empty: "No tool, agent or role has another mode.",
+    };
+    Ok(html! {
+        section #mode data-fresh {
+            h2 { "Mode" }
+            p { "All calls: " (mode_badge(&mode.mode)) " "
+                @if mode.mode == "enforce" { "Decisions hold: what is not allowed does not run." }
+                @else { "Decisions are recorded, and every call runs. Panic and suspensions hold all the same." } }
+            (table.markup())
+            @if visit.may_govern() {
+                form.sheet.filters method="post" action=(visit.page(&["admin", "mode"])) {
+                    (act_fields(visit)?)
+                    label { "Mode " select name="mode" { @for word in MODES { option value=(word) selected[word != mode.mode] { (word) } } } }
+                    label { "Tool " input name="tool" placeholder="all"; }
+                    label { "Agent " input name="agent" placeholder="all"; }
+                    label { "Role " input name="role" placeholder="all"; }
+                    label { "Reason " input name="note" maxlength="1000"; }
+                    button { "Set the mode" }
+                }
+            }
+        }
+    })
+}
+
+fn mode_badge(mode: &str) -> Markup {
+    badge(mode, if mode == "enforce" { Tone::Good } else { Tone::Waits })
+}
+
+/// Sets the mode of all calls, or of a scope.
+pub(super) async fn set(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+    visit.must_govern()?;
+    let mode = form.get("mode").filter(|mode| MODES.contains(mode));
+    let mode = mode.ok_or_else(|| PageError::Field("choose enforce or observe".to_owned()))?;
+    let part = |name: &str| form.get(name).map(str::to_owned);
+    let scope = ModeScopeAnswer { tool: part("tool"), agent: part("agent"), role: part("role") };
+    let parts = [("tool", &scope.tool), ("agent", &scope.agent), ("role", &scope.role)];
+    let named: Vec<_> =
+        parts.iter().filter_map(|(what, name)| Some(format!("{what} {}", name.as_ref()?))).collect();
+    let scope = (!named.is_empty()).then_some(scope);
+    let request = ModeRequest { mode: mode.to_owned(), scope, note: part("note") };
+    visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::MODE, &[], ""), &request).await?;
+    let of = if named.is_empty() {
+        "all other calls".to_owned()
+    } else {
+        format!("calls of {}", named.join(", "))
+    };
+    Ok(Done { to: at(visit, "mode"), notice: format!("The mode of {of} is {mode}.") })
+}
+
+/// The rates, and the buckets that calls have taken from.
+pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
+    let limits = rates.limits.iter().map(|rate| {
+        let limit = rate.limit.as_ref();
+        let words = limit.map(|limit| {
+            format!("{} at once, {} back each {} ms", limit.burst, limit.refill, limit.period_ms)
+        });
+        vec![scope_cell(&rate.scope), Cell::maybe(words.as_deref())]
+    });
+    let rolling =
+        rates.rolling.iter().map(|rate| vec![scope_cell(&rate.scope), Cell::text(rate.rolling.get())]);
+    let table = Table {
+        caption: "Rates of calls".to_owned(),
+        columns: vec![Column::text("Calls of"), Column::text("Limit")],
+        rows: limits.chain(rolling).collect(),
+        empty: "No rate is limited.",
+    };
+    let taken = Table {
+        caption: "Buckets that are not full".to_owned(),
+        columns: vec![Column::text("Calls of"), Column::number("Left"), Column::number("Of")],
+        rows: rates
+            .buckets
+            .iter()
+            .map(|bucket| {
+                vec![
+                    scope_cell(&bucket.scope),
+                    Cell::text(bucket.left.to_string()),
+                    Cell::text(bucket.burst.to_string()),
+                ]
+            })
+            .collect(),
+        empty: "Every bucket is full.",
+    };
+    html! {
+        section #rates data-fresh {
+            h2 { "Rates" }
+            (table.markup())
+            @if !rates.buckets.is_empty() { h3 { "Taken from now" } (taken.markup()) }
+            p.note { code { "bitacora rates set --ledger " (visit.ledger) } " sets one." }
+        }
+    }
+}
+
+fn scope_cell(scope: &RateScopeAnswer) -> Cell {
+    let words = match &scope.name {
+        Some(name) => format!("{} {name}", scope.by),
+        None => format!("each {}", scope.by),
+    };
+    Cell::new(words.clone(), text(&words))
+}

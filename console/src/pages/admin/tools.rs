@@ -1,0 +1,185 @@
+//! Tools: those that are registered, and those that calls named and nobody registered.
+
+use bitacora_api::{ActAnswer, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList, paths};
+use http::Method;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::at;
+use crate::components::{act_fields, moment_cell, text};
+use crate::form::Fields;
+use crate::page::Done;
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// The time that a call of a tool registered here may take.
+const TIMEOUT_MS: u32 = 60_000;
+/// The roles that may use it: the same as of the starter's tools.
+const ROLES: [&str; 3] = ["agent", "operator", "admin"];
+/// The effects of a call on the world, each with the damage that it may do.
+const RISKS: [(&str, &str, &str); 3] = [
+    ("read", "medium", "it only reads"),
+    ("write", "high", "what it changes can be changed back"),
+    ("destructive", "critical", "what it changes cannot be changed back"),
+];
+
+/// What the page shows of a registration.
+#[derive(Deserialize)]
+struct Registration {
+    tool: String,
+    #[serde(default)]
+    server: Option<String>,
+    risk: String,
+    blast_radius: String,
+    #[serde(default)]
+    requires_review: bool,
+    #[serde(default)]
+    description: String,
+}
+
+pub(super) fn section(
+    visit: &Visit,
+    registered: &ToolList,
+    seen: &UnregisteredToolList,
+) -> Result<Markup, PageError> {
+    let table = Table {
+        caption: "Registered tools".to_owned(),
+        columns: vec![
+            Column::text("Tool"),
+            Column::text("Server"),
+            Column::text("Risk"),
+            Column::text("Damage"),
+            Column::text("Always reviewed"),
+            Column::text("Description"),
+        ],
+        rows: registered.tools.iter().filter_map(registered_row).collect(),
+        empty: "No tool is registered: every call of one waits for a person, or is denied.",
+    };
+    Ok(html! {
+        section #tools {
+            h2 { "Tools" }
+            h3 { "Seen, and not registered" }
+            (seen_table(visit, seen)?.markup())
+            @if visit.may_govern() && !seen.tools.is_empty() {
+                p.note { "Registering takes a tool as its calls named it: any arguments, approvals bound to all of them. What it may do stays the policy's to say." }
+            }
+            @if seen.next.is_some() { p.note { "There are more: " code { "bitacora tools seen" } " lists all." } }
+            details open[registered.tools.len() < 20] {
+                summary { (registered.tools.len()) @if registered.next.is_some() { " and more" } " registered, revision " (registered.revision) }
+                (table.markup())
+            }
+        }
+    })
+}
+
+fn registered_row(tool: &ToolAnswer) -> Option<Vec<Cell>> {
+    let found: Registration = serde_json::from_str(tool.document.get()).ok()?;
+    let short: String = found.description.chars().take(160).collect();
+    Some(vec![
+        Cell::text(found.tool),
+        Cell::maybe(found.server.as_deref()),
+        Cell::text(found.risk),
+        Cell::text(found.blast_radius),
+        Cell::text(if found.requires_review { "yes" } else { "no" }),
+        Cell::text(short),
+    ])
+}
+
+fn seen_table(visit: &Visit, seen: &UnregisteredToolList) -> Result<Table, PageError> {
+    let mut columns = vec![
+        Column::text("Tool"),
+        Column::text("Server"),
+        Column::text("Agent"),
+        Column::number("Calls"),
+        Column::text("Last"),
+    ];
+    if visit.may_govern() {
+        columns.push(Column::text("Register"));
+    }
+    let rows = seen.tools.iter().map(|tool| {
+        let mut cells = vec![
+            Cell::text(&tool.tool),
+            Cell::maybe(tool.server.as_deref()),
+            Cell::maybe(tool.agent.as_deref()),
+            Cell::text(tool.calls.to_string()),
+            moment_cell(&visit.zone, &tool.last_time),
+        ];
+        if visit.may_govern() {
+            cells.push(Cell::new("", registration(visit, tool)?));
+        }
+        Ok(cells)
+    });
+    Ok(Table {
+        caption: "Tools that calls named and nobody registered".to_owned(),
+        columns,
+        rows: rows.collect::<Result<_, PageError>>()?,
+        empty: "Every tool that a call named is registered.",
+    })
+}
+
+fn registration(visit: &Visit, tool: &UnregisteredToolAnswer) -> Result<Markup, PageError> {
+    Ok(html! {
+        details.row-act {
+            summary { "Register as seen" }
+            form method="post" action=(visit.page(&["admin", "tools"])) {
+                (act_fields(visit)?)
+                input type="hidden" name="tool" value=(tool.tool);
+                @if let Some(server) = &tool.server { input type="hidden" name="server" value=(server); }
+                fieldset {
+                    legend { "What a call of " (text(&tool.tool)) " does" }
+                    @for (risk, _, words) in RISKS {
+                        label { input type="radio" name="risk" value=(risk) required; " " (risk) ": " (words) }
+                    }
+                }
+                button { "Register" }
+            }
+        }
+    })
+}
+
+/// Registers a tool as its calls named it. It holds nothing that the tool says of itself.
+pub(super) async fn register(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+    visit.must_govern()?;
+    let tool = form.raw("tool").filter(|tool| !tool.is_empty());
+    let tool = tool.ok_or_else(|| PageError::Field("the form names no tool".to_owned()))?;
+    let risk = RISKS.iter().find(|(risk, ..)| form.get("risk") == Some(risk));
+    let (risk, blast_radius, _) =
+        risk.ok_or_else(|| PageError::Field("say what a call of it does".to_owned()))?;
+    let mut document = json!({
+        "tool": tool,
+        "version": "1",
+        "description": "Registered as calls named it.",
+        "input_schema": {"type": "object"},
+        "risk": risk,
+        "blast_radius": blast_radius,
+        "requires_review": false,
+        "allowed_roles": ROLES,
+        "timeout_ms": TIMEOUT_MS,
+        "retry": {"max": 0, "backoff_ms": 0},
+        "idempotency": "none",
+        "binding_fields": [],
+    });
+    if let (Some(server), Some(members)) = (form.raw("server"), document.as_object_mut()) {
+        members.insert("server".to_owned(), server.into());
+    }
+    must_be_seen(visit, tool, form.raw("server")).await?;
+    visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::TOOL, &[tool], ""), &document).await?;
+    Ok(Done { to: at(visit, "tools"), notice: format!("The tool {tool} is registered; its risk is {risk}.") })
+}
+
+/// Refuses a tool that is registered meanwhile: what a colleague wrote of it would be replaced.
+async fn must_be_seen(visit: &Visit, tool: &str, server: Option<&str>) -> Result<(), PageError> {
+    let mut query = super::LISTED.to_owned();
+    loop {
+        let page = visit.get::<UnregisteredToolList>(paths::UNREGISTERED_TOOLS, &[], &query).await?.value;
+        if page.tools.iter().any(|seen| seen.tool == tool && seen.server.as_deref() == server) {
+            return Ok(());
+        }
+        let Some(next) = page.next else {
+            return Err(PageError::Field(format!("`{tool}` is registered meanwhile, or no call named it")));
+        };
+        query = format!("{}&after={next}", super::LISTED);
+    }
+}

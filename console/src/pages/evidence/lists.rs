@@ -1,0 +1,89 @@
+//! Archives and erasures, as the ledger recorded them.
+
+use bitacora_api::{ArchiveList, StoredEventPage};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use crate::components::{moment_cell, next_link, text};
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// What the page shows of `subject.erased`.
+#[derive(Deserialize)]
+struct Erasure {
+    subject: String,
+    #[serde(default)]
+    by: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ErasureEvent {
+    data: Erasure,
+}
+
+pub(super) fn archive_table(visit: &Visit, list: &ArchiveList) -> Table {
+    let rows = list.archives.iter().map(|archive| {
+        vec![
+            Cell::text(&archive.archive),
+            Cell::text(&archive.first),
+            Cell::text(&archive.last),
+            Cell::text(archive.bytes.to_string()),
+            Cell::maybe(archive.store.as_deref()),
+            moment_cell(&visit.zone, &archive.sealed),
+            Cell::new(&archive.manifest_sha256, html! { code { (text(&archive.manifest_sha256)) } }),
+        ]
+    });
+    Table {
+        caption: "Archives".to_owned(),
+        columns: vec![
+            Column::text("Archive"),
+            Column::number("First"),
+            Column::number("Last"),
+            Column::number("Bytes"),
+            Column::text("Store"),
+            Column::text("Sealed"),
+            Column::text("SHA-256 of its manifest"),
+        ],
+        rows: rows.collect(),
+        empty: "No event lies in an archive. `serve --archive` seals old events in an object store.",
+    }
+}
+
+pub(super) fn archives(visit: &Visit, list: &ArchiveList) -> Markup {
+    html! {
+        section #archives data-fresh {
+            h2 { "Archives" }
+            (archive_table(visit, list).markup())
+            (next_link(visit, list.next.as_deref()))
+        }
+    }
+}
+
+pub(super) fn erasures(visit: &Visit, page: &StoredEventPage) -> Markup {
+    let rows = page.events.iter().map(|stored| {
+        let event = serde_json::from_str::<ErasureEvent>(stored.event.get()).ok();
+        let data = event.as_ref().map(|event| &event.data);
+        vec![
+            Cell::text(&stored.position),
+            moment_cell(&visit.zone, &stored.recorded_at),
+            Cell::maybe(data.map(|data| data.subject.as_str())),
+            Cell::maybe(data.and_then(|data| data.by.as_deref())),
+            Cell::maybe(data.and_then(|data| data.reason.as_deref())),
+        ]
+    });
+    let table = Table {
+        caption: "Erasures of data subjects".to_owned(),
+        columns: vec![
+            Column::number("Position"),
+            Column::text("Recorded"),
+            Column::text("Subject, as a keyed hash"),
+            Column::text("Asked for by"),
+            Column::text("Reason"),
+        ],
+        rows: rows.collect(),
+        empty: "No data subject was erased.",
+    };
+    html! { section #erasures data-fresh { h2 { "Erasures" } (table.markup()) } }
+}
