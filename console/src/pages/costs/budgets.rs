@@ -62,9 +62,11 @@ fn nearest(budget: &BudgetAnswer) -> f64 {
     used(budget).first().map_or(0.0, Used::part)
 }
 
-/// Returns the budgets nearest to their end.
+/// Returns the budgets nearest to their end; nothing of a ledger that is not governed.
 pub(super) async fn near_their_end(visit: &Visit) -> Result<Markup, PageError> {
-    let mut list = visit.get::<BudgetList>(paths::BUDGETS, &[], LOOKED_AT).await?.value.budgets;
+    let asked = visit.get::<BudgetList>(paths::BUDGETS, &[], LOOKED_AT).await;
+    let Some(answered) = PageError::if_told(asked)? else { return Ok(Markup::default()) };
+    let mut list = answered.value.budgets;
     list.sort_by(|one, other| nearest(other).total_cmp(&nearest(one)));
     Ok(html! {
         section #cost-budgets data-fresh {

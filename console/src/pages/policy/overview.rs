@@ -19,7 +19,10 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let table = match (&policy.active, &policy.document) {
         (Some(active), Some(document)) => {
             let counts = RuleCounts::of(visit, active).await?;
-            Some((rules::table(&document::value(document.get()), Some(&counts)), counts.note()))
+            Some((
+                rules::table(&document::value(document.get()), counts.as_ref()),
+                RuleCounts::note(counts.as_ref()),
+            ))
         }
         _ => None,
     };

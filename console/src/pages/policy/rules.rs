@@ -28,10 +28,12 @@ pub(super) struct RuleCounts {
 }
 
 impl RuleCounts {
-    /// Counts the newest calls that a version decided.
-    pub(super) async fn of(visit: &Visit, version: &str) -> Result<Self, PageError> {
+    /// Counts the newest calls that a version decided; none without the read model of calls.
+    pub(super) async fn of(visit: &Visit, version: &str) -> Result<Option<Self>, PageError> {
         let query = format!("?limit={COUNTED_CALLS}");
-        let calls = visit.get::<CallList>(paths::CALLS, &[], &query).await?.value.calls;
+        let asked = visit.get::<CallList>(paths::CALLS, &[], &query).await;
+        let Some(answered) = PageError::if_told(asked)? else { return Ok(None) };
+        let calls = answered.value.calls;
         let mut counts = Self { of_rules: HashMap::new(), without: 0, calls: 0 };
         for decision in calls.into_iter().filter_map(|call| call.decision) {
             if decision.policy_version.as_deref() != Some(version) {
@@ -43,13 +45,16 @@ impl RuleCounts {
                 None => counts.without += 1,
             }
         }
-        Ok(counts)
+        Ok(Some(counts))
     }
 
     /// Returns what was counted, in a sentence.
-    pub(super) fn note(&self) -> Markup {
+    pub(super) fn note(counts: Option<&Self>) -> Markup {
+        let Some(Self { without, calls, .. }) = counts else {
+            return html! { p.note { "How often each rule decided cannot be told now: the read model of calls is not there." } };
+        };
         html! { p.note {
-            "Of the newest " (COUNTED_CALLS) " calls this version decided " (self.calls) "; of " (self.without)
+            "Of the newest " (COUNTED_CALLS) " calls this version decided " (calls) "; of " (without)
             " no rule matched, so that other steps alone decided."
         } }
     }

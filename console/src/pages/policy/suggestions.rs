@@ -44,9 +44,11 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
         @if visit.may_govern() && state == "candidate" && !found.is_empty() {
             form.inline method="post" action=(visit.page(&["policy", "suggestions"])) { (act_fields(visit)?) button { "Make them now, so that they can be answered" } }
         }
+        section #suggestions data-fresh {
         @if found.is_empty() { p.empty { "None. The service looks every hour for rules that the history supports." } }
         @for card in &cards { (card) }
         (next_link(visit, answered.value.next.as_deref()))
+        }
     };
     let mut page = Page::new(Section::Policy, "Suggestions", content);
     page.position = answered.position;

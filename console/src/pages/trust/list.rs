@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::dimension::{self, PARTS};
 use crate::components::{Tone, badge, filter_field, moment_cell, next_link, text, verdict_badge, whole};
+use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::table::{Cell, Column, Table};
@@ -22,7 +23,11 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let answered = visit.get::<TrustList>(paths::TRUST, &[], &query).await?;
     let stops = visit.get::<StopsAnswer>(paths::PANIC, &[], "").await?.value;
     let breakers = breakers(visit).await?;
-    let table = table(visit, &answered.value.dimensions, &breakers);
+    let mut dimensions = answered.value.dimensions;
+    if visit.query.get("format") == Some("csv") {
+        add_following(visit, &mut dimensions, answered.value.next.clone()).await?;
+    }
+    let table = table(visit, &dimensions, &breakers);
     let content = html! {
         (summary(visit, &breakers, &stops))
         (filters(visit))
@@ -37,6 +42,23 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.command = Some(format!("bitacora --ledger {} trust", visit.ledger));
     page.table = Some(table);
     Ok(page)
+}
+
+/// Adds the pages behind the first one, up to the rows that a file may have.
+async fn add_following(
+    visit: &Visit,
+    dimensions: &mut Vec<TrustDimension>,
+    mut next: Option<String>,
+) -> Result<(), PageError> {
+    let names = [PARTS.as_slice(), &["order"]].concat();
+    let filters = visit.query.query_of(&names).replace('?', "&");
+    while let Some(after) = next.filter(|_| dimensions.len() < CSV_ROWS) {
+        let query = format!("?limit=1000&after={}{filters}", paths::percent_encoded(&after));
+        let page = visit.get::<TrustList>(paths::TRUST, &[], &query).await?.value;
+        dimensions.extend(page.dimensions);
+        next = page.next;
+    }
+    Ok(())
 }
 
 /// Breakers that are not closed, by the query that names their dimension.
