@@ -46,6 +46,9 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const fresh of page.querySelectorAll("[data-fresh], #position")) {
         const shown = fresh.id && document.getElementById(fresh.id);
+        if (shown) {
+            keepOpen(shown, fresh);
+        }
         if (shown && withoutActs(shown) !== withoutActs(fresh) && !holdsInput(shown)) {
             shown.replaceWith(withSameFolds(document.importNode(fresh, true), shown));
         }
@@ -54,6 +57,12 @@ async function refresh() {
     for (const over of document.querySelectorAll("[data-over]")) {
         over.closest("article")?.querySelectorAll("form button").forEach((button) => { button.disabled = true; });
     }
+}
+
+// What a person opened or closed stays so.
+function keepOpen(shown, fresh) {
+    const parts = fresh.querySelectorAll("details");
+    shown.querySelectorAll("details").forEach((part, at) => parts[at]?.toggleAttribute("open", part.open));
 }
 
 // The address of this page, with the cards that it shows: the answer says what has become of those that are gone.
