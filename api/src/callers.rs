@@ -22,12 +22,12 @@ pub struct CallerAnswer {
 /// A link that signs in to the console once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SignInLink {
-    /// The path, with the code that signs in.
+    /// The path, with the code that signs in; without one where the service lets callers in without a token.
     pub path: String,
     /// The name that acts are recorded under.
     pub actor: String,
     /// The role of that name.
     pub role: String,
-    /// The link's life, seconds.
+    /// The link's life, seconds; 0 where it has no code.
     pub seconds: u64,
 }

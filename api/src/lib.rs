@@ -135,4 +135,4 @@ pub use trust::{
 pub use trust_history::{OutcomeRecord, TrustHistory};
 pub use trust_months::{TrustMonthAnswer, TrustMonthList};
 pub use verifications::{VerificationAnswer, VerificationList, VerificationResult};
-pub use what_if::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
+pub use what_if::{ChangedCall, ChangedGroup, ChangedVerdict, StepsAnswer, WhatIfAnswer};

@@ -32,6 +32,15 @@ pub struct WhatIfAnswer {
     pub complete: bool,
     /// The number of calls for each pair of old and new verdict; the mildest first.
     pub verdicts: Vec<ChangedVerdict>,
+    /// The calls of each tool with another verdict, those with the most first, up to 50.
+    #[serde(default)]
+    pub by_tool: Vec<ChangedGroup>,
+    /// The same by agent; `-` for calls that named none.
+    #[serde(default)]
+    pub by_agent: Vec<ChangedGroup>,
+    /// The calls of each day, UTC, the newest 92 of them; also days without another verdict.
+    #[serde(default)]
+    pub by_day: Vec<ChangedGroup>,
     /// The newest calls with another verdict, up to 50.
     pub examples: Vec<ChangedCall>,
 }
@@ -53,6 +62,20 @@ pub struct ChangedVerdict {
     pub examples: Vec<String>,
 }
 
+/// Calls that have something in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangedGroup {
+    /// The tool, the agent or the day.
+    #[schema(example = "Bash")]
+    pub name: String,
+    /// The calls that were judged.
+    pub calls: u64,
+    /// Those that would be judged more strictly.
+    pub stricter: u64,
+    /// Those that would be judged more mildly.
+    pub milder: u64,
+}
+
 /// A call with another verdict.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ChangedCall {
@@ -62,6 +85,9 @@ pub struct ChangedCall {
     pub call: String,
     /// Its tool.
     pub tool: String,
+    /// Its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The verdict that all steps together gave.
     pub before: StepsAnswer,
     /// The verdict that they would have given.

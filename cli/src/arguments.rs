@@ -17,6 +17,7 @@ use crate::commands::checkpoints::CheckpointsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
 use crate::commands::connect::{ConnectArguments, DisconnectArguments};
+use crate::commands::console::ConsoleArguments;
 use crate::commands::contracts::ContractsArguments;
 use crate::commands::costs::CostsArguments;
 use crate::commands::decide::DecideArguments;
@@ -178,6 +179,8 @@ pub(crate) enum ProgramCommand {
     Hook(HookCommandArguments),
     /// Gate an MCP server: each tool call asks this ledger first.
     Mcp(Box<McpArguments>),
+    /// Open the console in a browser, signed in with your token.
+    Console(ConsoleArguments),
     /// Serve the ledgers of the data folder over HTTP.
     Serve(ServeArguments),
     /// Show the newest events and follow, as lines of text or JSON.

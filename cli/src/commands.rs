@@ -12,6 +12,7 @@ pub(crate) mod checkpoints;
 pub(crate) mod clock;
 pub(crate) mod completions;
 pub(crate) mod connect;
+pub(crate) mod console;
 pub(crate) mod contracts;
 pub(crate) mod costs;
 pub(crate) mod decide;

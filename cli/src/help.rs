@@ -170,6 +170,11 @@ const GROUPS: [CommandGroup; 5] = [
             ),
             command("status", REMOTE, "bitacora status\nbitacora status --json"),
             command("quickstart", &["ledger"], "bitacora quickstart"),
+            command(
+                "console",
+                &["url", "token_file", "keyring", "ledger"],
+                "bitacora console\nbitacora console --print",
+            ),
             command("serve", SERVING, "bitacora serve --data ./data --keyring ./keyring --create main"),
             command("token", TABLES, "bitacora token create --role agent --agent coder > coder.token"),
             command("keys", SERVING, "bitacora keys show\nbitacora keys rotate"),

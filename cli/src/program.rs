@@ -122,6 +122,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Clock(clock) => commands::clock::run(clock, context),
         Command::Panic(panic) => commands::panic::run(panic, context),
         Command::Agents(agents) => commands::panic::run_agents(agents, context),
+        Command::Console(console) => commands::console::run(&console, context),
         Command::Status(status) => commands::status::run(&status, context),
         Command::Connect(connect) => commands::connect::run(&connect, context),
         Command::Disconnect(disconnect) => commands::connect::disconnect(&disconnect, context),

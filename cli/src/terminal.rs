@@ -1,5 +1,6 @@
 //! The writing of results and progress.
 
+pub(crate) mod browser;
 pub(crate) mod logging;
 pub(crate) mod output;
 pub(crate) mod passphrase;

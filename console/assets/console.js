@@ -8,6 +8,7 @@ const live = main?.dataset.live;
 
 const QUIET_MS = 250;
 const PACE_MS = 2000;
+const AGES_MS = 30000;
 let asked = 0;
 let waiting = null;
 
@@ -38,15 +39,43 @@ async function refresh() {
     if (document.hidden || !main.querySelector("[data-fresh]")) {
         return;
     }
-    const response = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => null);
+    const response = await fetch(withShownCards(), { headers: { accept: "text/html" } }).catch(() => null);
     if (!response?.ok) {
         return;
     }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const fresh of page.querySelectorAll("[data-fresh], #position")) {
         const shown = fresh.id && document.getElementById(fresh.id);
-        if (shown && shown.outerHTML !== fresh.outerHTML && !holdsInput(shown)) {
+        if (shown && withoutActs(shown) !== withoutActs(fresh) && !holdsInput(shown)) {
             shown.replaceWith(document.importNode(fresh, true));
+        }
+    }
+    page.querySelectorAll("[data-list]").forEach(addNewCards);
+    for (const over of document.querySelectorAll("[data-over]")) {
+        over.closest("article")?.querySelectorAll("form button").forEach((button) => { button.disabled = true; });
+    }
+}
+
+// The address of this page, with the cards that it shows: the answer says what has become of those that are gone.
+function withShownCards() {
+    const address = new URL(location.href);
+    const cards = [...document.querySelectorAll("[data-list] > [id]")].map((card) => card.id.replace(/^card-/, ""));
+    if (cards.length) {
+        address.searchParams.set("shown", cards.join(","));
+    }
+    return address;
+}
+
+// Each form has a number of its own whenever it is made: by that alone a part is not new.
+function withoutActs(part) {
+    return part.outerHTML.replace(/name="act" value="[^"]*"/g, "");
+}
+
+function addNewCards(fresh) {
+    const list = document.getElementById(fresh.id);
+    for (const card of list ? fresh.children : []) {
+        if (!document.getElementById(card.id)) {
+            list.append(document.importNode(card, true));
         }
     }
 }
@@ -108,12 +137,16 @@ function move(step) {
 }
 
 function press(key) {
-    const place = document.activeElement?.closest("[data-item]") ?? document;
-    const target = place.querySelector(`[data-key="${CSS.escape(key)}"]`);
-    if (target?.matches("input, textarea, select")) {
-        target.focus();
-    } else {
-        target?.click();
+    // Where there are several, a key is about the one in focus: nobody answers what they do not look at.
+    const all = items();
+    const place = document.activeElement?.closest("[data-item]") ?? (all.length ? null : document);
+    const target = place?.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    const field = target?.matches("summary") ? target.parentElement.querySelector("textarea") : target;
+    if (field !== target || target?.matches("button, a")) {
+        target.click();
+    }
+    if (field?.matches("input, textarea, select")) {
+        field.focus();
     }
     return Boolean(target);
 }
@@ -151,4 +184,6 @@ setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
 
 if (live) {
     follow();
+    // Ages are told in words, which go out of date by themselves.
+    setInterval(() => document.querySelector("[data-age]") && refresh(), AGES_MS);
 }

@@ -2,16 +2,16 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
 
+use bitacora_api::SignInLink;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{Extensions, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use maud::Markup;
 
 use crate::interface::{BoxError, PublicInterface};
-use crate::sign_in::{NoRandomness, Sessions, SignInLinks};
+use crate::sign_in::{Sessions, SignInLinks};
 
 /// The body of a response to a browser.
 pub type ConsoleBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -53,15 +53,11 @@ impl Console {
         response
     }
 
-    /// Returns the path of a link that signs in once as the holder of this token, and is good for ten minutes. The link is as secret as the
-    /// token: it belongs on a terminal, and in no file.
-    ///
-    /// # Errors
-    /// The system gives no random bytes.
-    pub fn sign_in_path(&self, token: &str) -> Result<String, std::io::Error> {
-        let code = self.links.make(token, Instant::now());
-        let code = code.map_err(|error: NoRandomness| std::io::Error::other(error))?;
-        Ok(format!("/console/sign-in?code={code}"))
+    /// Makes a link that signs in once as the holder of this token, for a few minutes. It is as secret as the token: it belongs on a
+    /// terminal, and in no file that others read. `None` if no ledger takes the token, or the system gives no random bytes: the address
+    /// without it serves as well.
+    pub async fn sign_in_link(&self, token: &str) -> Option<SignInLink> {
+        self.link(Some(token), Extensions::new()).await.ok()
     }
 }
 

@@ -29,6 +29,12 @@ impl Fields {
         query(found)
     }
 
+    /// Returns all fields that say something, but for some.
+    pub(crate) fn without<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let kept = self.0.iter().filter(|(name, value)| !value.is_empty() && !names.contains(&name.as_str()));
+        kept.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Returns all fields but this one, with another value in its place.
     pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
         let others = self.0.iter().filter(|(found, value)| found != name && !value.is_empty());

@@ -6,6 +6,7 @@
 mod assets;
 mod components;
 mod console;
+mod csv_file;
 mod form;
 mod interface;
 mod layout;
@@ -17,6 +18,7 @@ mod pages;
 mod routes;
 mod sign_in;
 mod table;
+mod time_span;
 mod visit;
 mod zone;
 

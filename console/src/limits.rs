@@ -26,6 +26,8 @@ pub(crate) const SECRET_BYTES: usize = 32;
 pub(crate) const PAGE_ROWS: usize = 100;
 /// Rows of a file of comma-separated values.
 pub(crate) const CSV_ROWS: usize = 100_000;
+/// Rows that are asked for at once for such a file.
+pub(crate) const CSV_PAGE_ROWS: usize = 1_000;
 /// Characters of a text that are shown before it is folded.
 pub(crate) const SHOWN_CHARS: usize = 2_000;
 /// The most characters of a text that a page holds at all.

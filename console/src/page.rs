@@ -2,6 +2,7 @@
 
 use maud::Markup;
 
+use crate::console::ConsoleBody;
 use crate::table::Table;
 
 /// The part of the console that a page belongs to.
@@ -52,6 +53,7 @@ impl Section {
 }
 
 /// A page of one ledger.
+#[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) section: Section,
@@ -60,6 +62,8 @@ pub(crate) struct Page {
     pub(crate) content: Markup,
     /// The rows that the page offers as a file.
     pub(crate) table: Option<Table>,
+    /// The file that is sent in the place of those rows, of a list that has more than a page.
+    pub(crate) file: Option<ConsoleBody>,
     /// The path of the interface that gives the same as JSON.
     pub(crate) json: Option<String>,
     /// The command line that prints the same.
@@ -69,7 +73,16 @@ pub(crate) struct Page {
 impl Page {
     /// A page with this content, which offers nothing else.
     pub(crate) fn new(section: Section, title: impl Into<String>, content: Markup) -> Self {
-        Self { title: title.into(), section, position: None, content, table: None, json: None, command: None }
+        Self {
+            title: title.into(),
+            section,
+            position: None,
+            content,
+            table: None,
+            file: None,
+            json: None,
+            command: None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use crate::interface::InterfaceError;
+use crate::page::Page;
 use crate::sign_in::NoRandomness;
 
 /// A page that is not shown, or an act that is not done.
@@ -14,6 +15,9 @@ pub(crate) enum PageError {
     Randomness(#[from] NoRandomness),
     #[error("there is no such page")]
     NoSuchPage,
+    /// The page is of a thing that is not recorded.
+    #[error("{0}")]
+    Nothing(String),
     /// The viewer's role may not do it.
     #[error("this takes the role {0}")]
     Role(&'static str),
@@ -25,17 +29,26 @@ pub(crate) enum PageError {
     OtherSession,
     #[error("this page takes no {0}")]
     Method(http::Method),
+    /// Nothing was done. The page has the form as it was sent, and says why, or what would have been.
+    #[error("nothing was done")]
+    Shown(Box<(StatusCode, Page)>),
 }
 
 impl PageError {
+    /// Nothing was done, and this page says so.
+    pub(crate) fn shown(status: StatusCode, page: Page) -> Self {
+        Self::Shown(Box::new((status, page)))
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Interface(error) => error.status(),
             Self::Randomness(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoSuchPage => StatusCode::NOT_FOUND,
+            Self::NoSuchPage | Self::Nothing(_) => StatusCode::NOT_FOUND,
             Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
             Self::Field(_) => StatusCode::BAD_REQUEST,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Shown(shown) => shown.0,
         }
     }
 }

@@ -2,8 +2,16 @@
 
 mod admin;
 mod approvals;
+mod calls;
+mod costs;
+mod events;
 mod evidence;
+mod history;
 mod now;
+mod policy;
+mod runs;
+mod sessions;
+mod trust;
 
 use http::Response;
 
@@ -19,6 +27,17 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         [] | ["now"] => now::show(visit).await,
         ["approvals"] => approvals::list(visit).await,
         ["approvals", approval] => approvals::one(visit, approval).await,
+        ["trust", rest @ ..] => trust::show(visit, rest).await,
+        ["policy", rest @ ..] => policy::show(visit, rest).await,
+        ["costs", rest @ ..] => costs::show(visit, rest).await,
+        ["sessions"] => sessions::list(visit).await,
+        ["sessions", session] => sessions::one(visit, session).await,
+        ["runs"] => runs::list(visit).await,
+        ["runs", run] => runs::one(visit, run).await,
+        ["calls"] => calls::list(visit).await,
+        ["calls", call] => calls::one(visit, call).await,
+        ["events"] => events::list(visit).await,
+        ["events", position] => events::one(visit, position).await,
         ["evidence"] => evidence::show(visit).await,
         ["admin"] => admin::show(visit).await,
         _ => Err(PageError::NoSuchPage),
@@ -48,7 +67,10 @@ pub(crate) async fn act_shown_once(
 /// Does the act at an address behind the ledger's.
 pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
     match rest {
+        ["now", "panic", verb] => now::act(visit, verb, form).await,
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,
+        ["trust", rest @ ..] => trust::act(visit, rest, form).await,
+        ["policy", rest @ ..] => policy::act(visit, rest, form).await,
         ["evidence", "verify"] => evidence::start(visit).await,
         ["admin", rest @ ..] => admin::act(visit, rest, form).await,
         _ => Err(PageError::NoSuchPage),
@@ -58,5 +80,6 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
 /// Returns the part of the console that an address belongs to.
 pub(crate) fn section_of(path: &str) -> Section {
     let part = path.split('/').nth(3).unwrap_or_default();
+    let part = if part == "events" { Section::Evidence.names().0 } else { part };
     Section::ALL.into_iter().find(|section| section.names().0 == part).unwrap_or(Section::Now)
 }

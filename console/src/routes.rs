@@ -1,5 +1,6 @@
 //! The addresses of the console, and what answers at each.
 
+mod linking;
 mod signing;
 
 use bitacora_api::{CallerAnswer, LedgerList, paths};
@@ -39,7 +40,7 @@ pub(crate) async fn answer(console: &Console, request: Request<Bytes>) -> Respon
         (&Method::GET | &Method::HEAD, "/console/sign-in") => signing::show(console, &parts).await,
         (&Method::POST, "/console/sign-in") => signing::sign_in(console, &parts, &form).await,
         (&Method::POST, "/console/sign-out") => signing::sign_out(console, &parts, &form),
-        (&Method::POST, "/console/links") => signing::make_link(console, &parts).await,
+        (&Method::POST, "/console/links") => Ok(linking::make(console, &parts).await),
         (&Method::POST, "/console/zone") => set_zone(console, &parts, &form),
         (&Method::GET | &Method::HEAD, "/console") => ledgers(console, &parts).await,
         _ => of_ledger(console, &parts, &form).await,
@@ -164,8 +165,10 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
     }
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {
-            Some("json") => as_json(visit, &page).await.unwrap_or_else(|error| not_shown(visit, &error)),
-            Some("csv") => as_csv(&page),
+            Some("json") => {
+                as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
+            }
+            Some("csv") => as_csv(page),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
                 html_response(StatusCode::OK, ledger_page(visit, &page, notice.as_ref()))
@@ -176,15 +179,20 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
 }
 
 /// Returns the interface's own answer.
-async fn as_json(visit: &Visit, page: &Page) -> Result<Response<ConsoleBody>, PageError> {
-    let path = page.json.as_deref().ok_or(PageError::NoSuchPage)?;
+async fn as_json(visit: &Visit, path: Option<&str>) -> Result<Response<ConsoleBody>, PageError> {
+    let path = path.ok_or(PageError::NoSuchPage)?;
     let answer = visit.interface.get_text(path).await?;
     Ok(text_response(StatusCode::OK, "application/json", answer.value))
 }
 
-fn as_csv(page: &Page) -> Response<ConsoleBody> {
-    let Some(table) = &page.table else { return refused(&PageError::NoSuchPage) };
-    let mut response = text_response(StatusCode::OK, "text/csv; charset=utf-8; header=present", table.csv());
+fn as_csv(page: Page) -> Response<ConsoleBody> {
+    let media_type = "text/csv; charset=utf-8; header=present";
+    let mut response = match (page.file, &page.table) {
+        (Some(file), _) => Response::new(file),
+        (None, Some(table)) => Response::new(body(table.csv())),
+        (None, None) => return refused(&PageError::NoSuchPage),
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     let name = format!("attachment; filename=\"{}.csv\"", page.section.names().0);
     if let Ok(name) = HeaderValue::try_from(name) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
@@ -194,6 +202,9 @@ fn as_csv(page: &Page) -> Response<ConsoleBody> {
 
 /// Returns the page of a refusal to a viewer of the ledger.
 fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
+    if let PageError::Shown(shown) = error {
+        return html_response(shown.0, ledger_page(visit, &shown.1, None));
+    }
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
     let content = html! {

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::components::text;
 
 /// A table of a page.
+#[derive(Debug)]
 pub(crate) struct Table {
     /// The table in words, for screen readers.
     pub(crate) caption: String,
@@ -15,13 +16,14 @@ pub(crate) struct Table {
 }
 
 /// A column, and how its cells are set.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     name: &'static str,
     is_number: bool,
 }
 
 /// A cell: what is shown, and its text.
+#[derive(Debug)]
 pub(crate) struct Cell {
     markup: Markup,
     text: String,
@@ -80,15 +82,22 @@ impl Table {
 
     /// Returns the rows as comma-separated values (RFC 4180).
     pub(crate) fn csv(&self) -> String {
-        let names = self.columns.iter().map(|column| field(column.name));
-        let mut text = names.collect::<Vec<_>>().join(",") + "\r\n";
-        for row in &self.rows {
-            let row: Vec<_> = row.iter().map(|cell| field(&cell.text)).collect();
-            text.push_str(&row.join(","));
-            text.push_str("\r\n");
-        }
+        let mut text = csv_names(&self.columns);
+        text.extend(self.rows.iter().map(|row| csv_line(row)));
         text
     }
+}
+
+/// Returns the first line of a file with these columns.
+pub(crate) fn csv_names(columns: &[Column]) -> String {
+    let names: Vec<_> = columns.iter().map(|column| field(column.name)).collect();
+    names.join(",") + "\r\n"
+}
+
+/// Returns a row as a line of a file.
+pub(crate) fn csv_line(row: &[Cell]) -> String {
+    let fields: Vec<_> = row.iter().map(|cell| field(&cell.text)).collect();
+    fields.join(",") + "\r\n"
 }
 
 /// Returns a field in quotes where it needs them. A spreadsheet takes what begins with `=`, `+`, `-` or `@` for a formula, so such a text

@@ -17,6 +17,7 @@ use crate::zone::Zone;
 const GOVERNORS: [&str; 2] = ["operator", "admin"];
 
 /// A request of a viewer who is known, to one ledger.
+#[derive(Clone)]
 pub(crate) struct Visit {
     pub(crate) session: Arc<Session>,
     pub(crate) ledger: String,

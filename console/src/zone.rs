@@ -37,6 +37,11 @@ impl Zone {
         Self { zone: TimeZone::UTC, name: "UTC".to_owned() }
     }
 
+    /// Returns the rules by which its clock changes.
+    pub(crate) fn rules(&self) -> &TimeZone {
+        &self.zone
+    }
+
     pub(crate) fn is_utc(&self) -> bool {
         self.name == "UTC"
     }

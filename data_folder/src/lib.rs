@@ -11,6 +11,7 @@ mod archives;
 mod keys;
 mod known_ledgers;
 mod ledger_setup;
+mod link_page;
 mod locked_folder;
 mod notices;
 mod recovery;
@@ -26,6 +27,7 @@ pub use keys::passphrase::{PassphraseError, PassphrasePrompt, PassphraseQuestion
 pub use keys::retirement::{KeyNeed, KeyRetirement, KeyRetirementError};
 pub use known_ledgers::{KnownLedgers, KnownLedgersError};
 pub use ledger_setup::{LedgerSetup, PreparedFolder, SetupError};
+pub use link_page::write_link_page;
 pub use locked_folder::LockedFolder;
 pub use notices::{NoticeFailure, notice_target};
 pub use recovery::archived::{ArchiveRecoveryError, RestoredLedger};

@@ -164,6 +164,10 @@ pub(crate) const MAX_WHAT_IF_READ: usize = 20_000;
 pub(crate) const WHAT_IF_PAGE_EVENTS: usize = 256;
 /// Calls of a changed verdict that are shown with their changes.
 pub(crate) const MAX_WHAT_IF_EXAMPLES: usize = 50;
+/// Tools, and agents, that are named with their changed verdicts.
+pub(crate) const MAX_WHAT_IF_GROUPS: usize = 50;
+/// Days that are.
+pub(crate) const MAX_WHAT_IF_DAYS: usize = 92;
 
 /// Outcomes of a dimension in one answer, when the client names no limit.
 pub(crate) const DEFAULT_OUTCOMES: usize = 100;

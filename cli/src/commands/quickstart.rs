@@ -2,8 +2,6 @@
 //! It lies in a folder of its own and holds a recorded, invented hour of several agents.
 
 mod folder;
-mod governance;
-mod recording;
 mod summary;
 
 use std::io;
@@ -12,9 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bitacora_api::HeadAnswer;
 use bitacora_data_folder::{
-    LedgerSetup, PreparedFolder, SetupError, options_with_anchor_beside, read_admin_token,
+    LedgerSetup, PreparedFolder, SetupError, generate_token, options_with_anchor_beside, read_admin_token,
+    token_hash,
 };
+use bitacora_demo::{Act, ConnectedLedger, DecisionCounts, DemoAgent, DemoHour, PlayedAct, recorded_hour};
 use bitacora_formats::{BodyForm, Keyring, Micros, write_event_line};
 use bitacora_ledger::Environment;
 use bitacora_server::{
@@ -28,14 +29,12 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::filter::LevelFilter;
 
 use self::folder::{FolderError, QuickstartFolder};
-use self::governance::{DecisionCounts, GovernanceClient};
-use self::recording::{DemoHour, recorded_hour};
 use self::summary::QuickstartSummary;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::descriptors;
 use crate::ledger_access::access::{Access, AccessError};
-use crate::ledger_access::append_retry::{AppendOutcome, Delivery, Miss};
+use crate::ledger_access::append_retry::{Delivery, Miss};
 use crate::ledger_access::interrupt::Interrupts;
 use crate::options::global::{DEFAULT_ADDRESS, Global};
 use crate::terminal::logging::{self, LogForm};
@@ -93,6 +92,8 @@ pub(crate) enum QuickstartFailure {
     NoAdmin(String),
     #[error("the hour that this program contains is damaged; install the program again")]
     Recording,
+    #[error("the system gives no random bytes: {0}; what was begun stays, and can be removed")]
+    Random(io::Error),
     #[error("interrupted; what was acknowledged stays in {0}, which can be removed")]
     Interrupted(String),
     #[error("the service ended early; what was acknowledged stays in {0}, which can be removed")]
@@ -167,11 +168,12 @@ struct RunningService {
 
 /// The result of feeding.
 struct Fed {
-    delivered: AppendOutcome,
+    head: HeadAnswer,
     json_bytes: u64,
     stored_bytes: Option<u64>,
     elapsed: Duration,
     decided: DecisionCounts,
+    played: PlayedAct,
 }
 
 impl Quickstart<'_> {
@@ -264,10 +266,14 @@ impl Quickstart<'_> {
         // A long hour takes its time, in which an interruption is heard.
         let hour = tokio::task::spawn_blocking(move || recorded_hour(events, now)).await;
         let hour = hour.map_err(|_| self.ended_early())?.ok_or(QuickstartFailure::Recording)?;
-        let fed = self.feed(url, &hour).await?;
+        let fed = self.feed(url, &hour, now).await?;
         let report = self.verify(keyring).await?;
         let exit = if report.verdict() == Verdict::Alone { Exit::Done } else { Exit::Invalid };
-        let sign_in = self.sign_in_path(&running.console)?;
+        // On a terminal, and nowhere that keeps it.
+        let sign_in = match self.output.is_terminal() && !self.global.json && !self.arguments.exit {
+            true => running.console.admin_link(self.folder.admin_token().path(), &self.folder.data()).await,
+            false => None,
+        };
         let shown = QuickstartSummary {
             folder: &self.folder,
             url,
@@ -288,47 +294,43 @@ impl Quickstart<'_> {
         Ok(exit)
     }
 
-    /// Returns the path that signs in to the console as the admin, where it is shown to a person and to nobody else.
-    fn sign_in_path(&self, console: &ConsolePages) -> Result<Option<String>, CommandError> {
-        if self.arguments.exit || self.global.json || !self.output.is_terminal() {
-            return Ok(None);
-        }
-        let token = read_admin_token(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
-        // Without random bytes there is no link; the token signs in as well.
-        Ok(token.and_then(|token| console.0.sign_in_path(token.reveal()).ok()))
-    }
-
-    /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter.
-    async fn feed(&self, url: &ServiceUrl, hour: &DemoHour) -> Result<Fed, CommandError> {
+    /// Sends the hour through the public interface, in its order, to a ledger that is governed by the starter, and has a few calls
+    /// decided after it.
+    async fn feed(&self, url: &ServiceUrl, hour: &DemoHour, now: Micros) -> Result<Fed, CommandError> {
         let missed = |miss| QuickstartFailure::Missed { miss: Box::new(miss), folder: self.folder.shown() };
         let token = read_admin_token(self.folder.admin_token().path(), None).map_err(AccessError::from)?;
-        let mut service = Connection::new(url.clone(), token);
-        let mut governing = GovernanceClient { service: &mut service, ledger: &self.global.ledger };
-        governing.begin().await.map_err(|error| match error.is_unauthorized() {
+        let service = Connection::new(url.clone(), token);
+        let mut ledger = ConnectedLedger::new(service, self.global.ledger.clone());
+        ledger.begin().await.map_err(|error| match error.is_unauthorized() {
             true => QuickstartFailure::NoAdmin(self.folder.shown()),
             false => missed(Miss::Client(error)),
         })?;
         let began = Instant::now();
-        let mut access = Access::Service(governing.service.another());
+        let mut access = Access::Service(ledger.connection());
         let mut delivery = Delivery::new(&access, &self.global.ledger, None).with_retries(MAX_RETRIES);
         let bar = EventBar::new("feeding", hour.events.len() as u64);
         let before = access.stored_bytes(&self.global.ledger).await.unwrap_or_default();
-        let (mut json_bytes, mut last) = (0, None);
+        let mut json_bytes = 0;
         for events in hour.events.chunks(BATCH_EVENTS) {
             let mut body = Vec::new();
             events.iter().for_each(|event| write_event_line(event, &mut body));
             json_bytes += body.len() as u64;
-            let delivered = delivery.deliver(BodyForm::Ndjson, &Bytes::from(body)).await;
-            let delivered = delivered.map_err(missed)?;
+            delivery.deliver(BodyForm::Ndjson, &Bytes::from(body)).await.map_err(missed)?;
             bar.advance(events.len() as u64);
-            last = Some(delivered);
         }
         let stored = access.stored_bytes(&self.global.ledger).await;
-        let delivered = last.ok_or_else(|| self.ended_early())?;
         let stored_bytes = stored.and_then(|stored| stored.checked_sub(before));
         let elapsed = began.elapsed();
-        let decided = governing.count().await.map_err(|error| missed(Miss::Client(error)))?;
-        Ok(Fed { delivered, json_bytes, stored_bytes, elapsed, decided })
+        let unanswered = |error| missed(Miss::Client(error));
+        let decided = ledger.count().await.map_err(unanswered)?;
+        let agent = || -> Result<DemoAgent, QuickstartFailure> {
+            let token = generate_token().map_err(QuickstartFailure::Random)?;
+            Ok(DemoAgent { hash: token_hash(&token), token })
+        };
+        let act = Act { url, agents: [agent()?, agent()?, agent()?], now };
+        let played = act.play(&mut ledger).await.map_err(unanswered)?;
+        let head = ledger.head().await.map_err(unanswered)?;
+        Ok(Fed { head, json_bytes, stored_bytes, elapsed, decided, played })
     }
 
     /// Verifies with the verifier that everybody has, on a blocking thread.

@@ -32,7 +32,7 @@ use crate::options::witness_arguments::WitnessArguments;
 use crate::terminal::logging::{self, LogForm};
 use crate::terminal::output::Output;
 use crate::terminal::passphrase::PASSPHRASE;
-use crate::web_pages::serve_console;
+use crate::web_pages::{link_line, serve_console};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -142,9 +142,11 @@ pub(crate) fn run(
         let may = may_listen(arguments.listen, arguments.open);
         may.map_err(|error| ServeError::Start(error.into()))?;
     }
+    let first_token = AdminTokenFile::beside(&keyring, data);
+    let admin_token = (!arguments.open).then(|| first_token.path().to_owned());
     let admission = match arguments.open {
         true => Admission::Open,
-        false => Admission::Tokens(Arc::new(AdminTokenFile::beside(&keyring, data))),
+        false => Admission::Tokens(Arc::new(first_token)),
     };
     let PreparedFolder { keyring, mut known, folder, unlisted } = setup.run(&arguments.create)?;
     let keyring = Arc::new(keyring);
@@ -172,18 +174,23 @@ pub(crate) fn run(
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ServeError::Runtime)?;
-    let served = runtime.block_on(serve(config, global.json, output));
+    let served = runtime.block_on(serve(config, admin_token, global.json, output));
     // Ledgers created over HTTP are listed too, however the service ended.
     let present = folder.ledger_names().map_err(ServeError::from)?;
     known.note(&present, &keyring).map_err(ServeError::from)?;
     served.map(|()| Exit::Done)
 }
 
-async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Result<(), CommandError> {
+async fn serve(
+    config: ServerConfig,
+    admin_token: Option<PathBuf>,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<(), CommandError> {
     let shutdown = shutdown::asked().map_err(ServeError::Runtime)?;
-    let unix = config.unix_socket.clone();
+    let (unix, data) = (config.unix_socket.clone(), config.ledgers.data.clone());
     let mut server = Server::bind(config).await.map_err(ServeError::from)?;
-    let _console = serve_console(&mut server);
+    let console = serve_console(&mut server);
     let http = server.local_addr().map(|address| format!("http://{address}"));
     let unix = unix.map(|path| format!("unix:{}", path.display()));
     let listening: Vec<String> = http.iter().cloned().chain(unix).collect();
@@ -192,7 +199,14 @@ async fn serve(config: ServerConfig, as_json: bool, output: &mut Output) -> Resu
     } else {
         output.line(format!("listening on {}", listening.join(" and ")))?;
         if let Some(url) = &http {
-            output.line(format!("console at {url}/console; `bitacora console` opens it, signed in"))?;
+            // On a terminal, and in no journal or file that keeps it.
+            let link = match admin_token.filter(|_| output.is_terminal()) {
+                Some(token) => console.admin_link(&token, &data).await,
+                None => None,
+            };
+            let plain = || format!("{url}/console; `bitacora console` opens it, signed in");
+            let console = link.map_or_else(plain, |link| link_line(url, &link));
+            output.line(format!("console at {console}"))?;
         }
     }
     // The service runs also if nobody reads the line.

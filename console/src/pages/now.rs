@@ -1,34 +1,48 @@
 //! Now: whether everything is all right, and what waits.
 
-use bitacora_api::{ApprovalList, BreakerList, HeadAnswer, ModeAnswer, StopsAnswer, paths};
-use maud::html;
+mod decisions;
+mod health;
+mod stops;
+mod tail;
+mod waiting;
 
-use crate::components::{Fact, Tone, badge, facts, moment, text};
+use bitacora_api::{HeadAnswer, paths};
+use maud::{Markup, html};
+
+pub(crate) use self::stops::act;
+use crate::components::text;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
-/// Makes the page.
+/// Makes the page. A part that cannot be had says so, and keeps none of the others from being shown.
 pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let head = visit.get::<HeadAnswer>(paths::HEAD, &[], "").await?;
-    let mode = visit.get::<ModeAnswer>(paths::MODE, &[], "").await?.value;
-    let stops = visit.get::<StopsAnswer>(paths::PANIC, &[], "").await?.value;
-    let waiting = visit.get::<ApprovalList>(paths::APPROVALS, &[], "?limit=100").await?.value;
-    let breakers = visit.get::<BreakerList>(paths::BREAKERS, &[], "?state=open").await?.value;
+    let (stops, waiting, decisions, health, tail) = tokio::join!(
+        stops::part(visit),
+        waiting::part(visit),
+        decisions::part(visit),
+        health::part(visit, &head.value),
+        tail::part(visit),
+    );
     let content = html! {
-        section #state data-fresh {
-            (facts([
-                Fact::new("Mode", badge(&mode.mode, if mode.mode == "enforce" { Tone::Good } else { Tone::Waits })),
-                Fact::new("Stopped", html! { @if stops.panic { (badge("everything is stopped", Tone::Bad)) } @else { "nothing" } }),
-                Fact::new("Approvals that wait", html! { a href=(visit.page(&["approvals"])) { (waiting.approvals.len()) } }),
-                Fact::new("Open breakers", html! { (breakers.breakers.len()) }),
-                Fact::new("Last event", moment(&visit.zone, &head.value.time)),
-                Fact::new("Head", html! { code { (text(&head.value.hash)) } }),
-            ]))
+        section #stops data-fresh aria-label="Stops and mode" { (or_reason(stops)) }
+        section #waiting data-fresh aria-label="What waits" { (or_reason(waiting)) }
+        section #decisions data-fresh aria-label="Decisions" { (or_reason(decisions)) }
+        div.halves {
+            section #health data-fresh aria-label="The ledger" { (health) }
+            section #tail data-fresh aria-label="The newest events" { (or_reason(tail)) }
         }
     };
     let mut page = Page::new(Section::Now, "Now", content);
     page.position = head.position;
     page.command = Some(format!("bitacora --ledger {} status", visit.ledger));
     Ok(page)
+}
+
+/// Returns a part, or why it cannot be shown.
+fn or_reason(part: Result<Markup, PageError>) -> Markup {
+    part.unwrap_or_else(
+        |error| html! { p.notice.refusal { "This part cannot be shown: " (text(&error.to_string())) } },
+    )
 }

@@ -11,11 +11,10 @@ use maud::html;
 
 use super::client;
 use crate::components::{SECRET_FIELD, text};
-use crate::console::{Console, ConsoleBody, html_response, redirect, text_response};
-use crate::form::{Fields, query};
+use crate::console::{Console, ConsoleBody, html_response, redirect};
+use crate::form::Fields;
 use crate::interface::InterfaceClient;
 use crate::layout::bare_page;
-use crate::limits::LINK_LIFE;
 use crate::page_error::PageError;
 use crate::sign_in::{Session, cookie_of, ended_cookie, session_cookie};
 
@@ -33,6 +32,7 @@ pub(super) fn own_address(asked: Option<&str>) -> &str {
         let rest = address.strip_prefix(HOME);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
             && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+            && !["//", "/."].iter().any(|step| address.split('?').next().unwrap_or_default().contains(step))
     };
     asked.filter(is_own).unwrap_or(HOME)
 }
@@ -107,6 +107,21 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
 const USED_LINK: &str =
     "This link was used already, or its time is over. Open another one with `bitacora console`.";
 
+/// The words for a text that cannot be a token.
+const NO_TOKEN: &str =
+    "This is no whole token. A token begins with `bt_`, and 43 letters, digits, `-` and `_` follow.";
+/// The beginning of every token.
+const TOKEN_PREFIX: &str = "bt_";
+/// The length of the rest.
+const TOKEN_CHARACTERS: usize = 43;
+
+/// Returns `true` for a text that may be a token: another one is not asked about.
+fn is_token(text: &str) -> bool {
+    let rest = text.strip_prefix(TOKEN_PREFIX).unwrap_or_default();
+    rest.len() == TOKEN_CHARACTERS
+        && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
 /// Begins a session with a token or a link.
 pub(super) async fn sign_in(
     console: &Console,
@@ -119,7 +134,13 @@ pub(super) async fn sign_in(
         (Some(code), _) => console.links.take(code, Instant::now()),
         (None, token) => token.map(str::to_owned),
     };
-    let Some(token) = token else { return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(USED_LINK))) };
+    let Some(token) = token else {
+        let words = if form.get("code").is_some() { USED_LINK } else { NO_TOKEN };
+        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(words)));
+    };
+    if !is_token(&token) {
+        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
+    }
     if let Err(error) = identity_for(console, parts, &token, next).await {
         return Ok(form_page(error.status(), next, Some(&error.to_string())));
     }
@@ -144,14 +165,19 @@ async fn identity_for(
 ) -> Result<CallerAnswer, PageError> {
     let interface = client(console, parts, Some(token));
     let ledger = super::segments(next.split('?').next().unwrap_or_default());
-    match ledger.as_deref() {
-        Some([ledger, ..]) => Ok(interface.get(&paths::path(paths::CALLER, &[ledger])).await?.value),
-        _ => identity(&interface).await,
+    let Some([ledger, ..]) = ledger.as_deref() else { return identity(&interface).await };
+    match interface.get(&paths::path(paths::CALLER, &[ledger])).await {
+        Ok(answered) => Ok(answered.value),
+        // The address is of no ledger that is there; its page will say so.
+        Err(error) if [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND].contains(&error.status()) => {
+            identity(&interface).await
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Asks who holds the token of this client, in the first ledger that is there for it.
-async fn identity(interface: &InterfaceClient) -> Result<CallerAnswer, PageError> {
+pub(super) async fn identity(interface: &InterfaceClient) -> Result<CallerAnswer, PageError> {
     let list: LedgerList = interface.get(paths::LEDGERS).await?.value;
     let main = list.ledgers.iter().find(|ledger| ledger.name == "main");
     let ledger = main.or(list.ledgers.first()).ok_or(PageError::NoSuchPage)?;
@@ -190,23 +216,6 @@ pub(super) fn sign_out(
     Ok(response)
 }
 
-/// Makes a link for the holder of the token in the header `Authorization`. A browser sends no such header by itself.
-pub(super) async fn make_link(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
-    let field = parts.headers.get(header::AUTHORIZATION).and_then(|field| field.to_str().ok());
-    let token = field.and_then(|field| field.strip_prefix("Bearer ")).map(str::trim);
-    let token = token.ok_or_else(|| PageError::Field("this takes the header Authorization".to_owned()))?;
-    let identity = identity(&client(console, parts, Some(token))).await?;
-    let code = console.links.make(token, Instant::now())?;
-    let answer = bitacora_api::SignInLink {
-        path: format!("/console/sign-in{}", query([("code", code.as_str())].into_iter())),
-        actor: identity.actor,
-        role: identity.role,
-        seconds: LINK_LIFE.as_secs(),
-    };
-    let json = serde_json::to_string(&answer).map_err(|error| PageError::Field(error.to_string()))?;
-    Ok(text_response(StatusCode::OK, "application/json", json))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +233,8 @@ mod tests {
             "/console@evil.example",
             "/console/\\evil",
             "/console/\r\nx",
+            "/console/..//evil.example",
+            "/console//evil.example",
             "",
         ] {
             assert_eq!(own_address(Some(other)), HOME, "{other:?}");

@@ -19,10 +19,12 @@ pub(crate) fn named(headers: &HeaderMap, name: &str) -> Option<String> {
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value.to_owned())
 }
 
-/// Returns the header that makes the cookie of a session.
+/// Returns the header that makes the cookie of a session. One that began at a page of a TLS proxy is sent over TLS alone.
 pub(crate) fn session_cookie(headers: &HeaderMap, id: &str) -> Option<HeaderValue> {
     let (name, life) = (name(headers), SESSION_LIFE.as_secs());
-    let text = format!("{name}={id}; Path={PATH}; HttpOnly; SameSite=Strict; Max-Age={life}");
+    let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
+    let secure = if origin.starts_with(b"https://") { "; Secure" } else { "" };
+    let text = format!("{name}={id}; Path={PATH}; HttpOnly; SameSite=Strict; Max-Age={life}{secure}");
     HeaderValue::try_from(text).ok()
 }
 
@@ -65,5 +67,9 @@ mod tests {
         let cookie = session_cookie(&headers("localhost:1", ""), "abc").unwrap();
         let expected = "bitacora-console-1=abc; Path=/console; HttpOnly; SameSite=Strict; Max-Age=43200";
         assert_eq!(cookie, expected);
+        let mut behind_tls = headers("ledger.example", "");
+        behind_tls.insert(header::ORIGIN, HeaderValue::from_static("https://ledger.example"));
+        let cookie = session_cookie(&behind_tls, "abc").unwrap();
+        assert!(cookie.to_str().unwrap().ends_with("; Secure"), "{cookie:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The generator of the hour that `bitacora quickstart` reads: several invented agents at work.
 //!
-//! `cargo run -p bitacora-import --example demo-hour` writes `cli/src/commands/quickstart/demo-hour.ndjson.zst` anew;
+//! `cargo run -p bitacora-import --example demo-hour` writes `demo/src/demo-hour.ndjson.zst` anew;
 //! the same version of zstd gives the same bytes.
 //!
 //! Coding agents, operators, analysts and support agents start sessions, get prompts, call models and tools, fail, are
@@ -27,7 +27,7 @@ use agent::Agent;
 use random::DemoRandom;
 
 /// The file, below the workspace.
-const FILE: &str = "cli/src/commands/quickstart/demo-hour.ndjson.zst";
+const FILE: &str = "demo/src/demo-hour.ndjson.zst";
 /// One seed gives one hour.
 const SEED: u64 = 1_519;
 const EVENTS: u64 = 10_000;

@@ -28,3 +28,4 @@ pub(crate) mod trust_months;
 pub(crate) mod trust_sum;
 pub(crate) mod unregistered_tools;
 pub(crate) mod what_if;
+mod what_if_groups;

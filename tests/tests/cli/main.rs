@@ -9,6 +9,7 @@ mod archiving;
 mod asking;
 mod benching;
 mod connecting;
+mod consoling;
 mod documented;
 mod ends;
 mod first_starts;

@@ -63,10 +63,15 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
     let decided = |verdict: &str| summary["decisions"][verdict].as_u64().unwrap();
     let made = ["allow", "review", "deny"].map(decided);
     assert_eq!(made.iter().sum::<u64>(), summary["types"]["tool.requested"].as_u64().unwrap());
-    assert!(
-        made.iter().all(|count| *count > 0) && decided("toolUnknown") <= decided("review") + decided("deny"),
-        "{made:?}"
+    assert!(made.iter().all(|count| *count > 0) && decided("toolUnknown") == 0, "{made:?}");
+    // Calls that were decided live: of each verdict, and a breaker that opened.
+    let live = &summary["live"];
+    assert_eq!(
+        (&live["allowed"], &live["denied"], &live["breakerOpened"]),
+        (&7.into(), &1.into(), &true.into()),
+        "{live}"
     );
+    assert_eq!(live["waiting"].as_array().unwrap().len(), 2, "{live}");
     let mut ran = 0;
     for shown in commands(&summary) {
         if shown.contains(" serve ") {
@@ -89,6 +94,28 @@ fn it_tells_what_it_holds_and_its_commands_work_when_pasted() {
     assert_eq!(ran, 8);
 }
 
+/// Asserts that the admin finds two calls that wait long enough, and may answer them: others asked for them.
+fn assert_two_calls_wait(folder: &Path, summary: &Value) {
+    let run = |arguments: &[&str]| {
+        let token = ["--token-file", summary["adminToken"].as_str().unwrap()];
+        let url = ["--url", summary["url"].as_str().unwrap()];
+        let output = command(arguments).args(url).args(token).current_dir(folder).output().unwrap();
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", why(&output));
+        output
+    };
+    let waiting = told(&run(&["approvals", "--json"]))["approvals"].as_array().unwrap().clone();
+    let tools: Vec<_> = waiting.iter().map(|approval| approval["tool"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["Edit", "Bash"]);
+    assert!(waiting[0]["args"]["old_string"].is_string() && waiting[0]["args"]["new_string"].is_string());
+    assert!(waiting[1]["parts"].as_array().unwrap().len() > 2, "{}", waiting[1]);
+    for (approval, verb) in waiting.iter().zip(["approve", "reject"]) {
+        run(&["approvals", verb, approval["id"].as_str().unwrap(), "--note", "seen"]);
+    }
+    let breakers = told(&run(&["breakers", "--json"]))["breakers"].as_array().unwrap().clone();
+    let open: Vec<_> = breakers.iter().filter(|breaker| breaker["state"] == "open").collect();
+    assert_eq!((open.len(), &open[0]["dimension"]["tool"]), (1, &"fs.write".into()));
+}
+
 #[test]
 fn it_goes_on_serving_until_it_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
@@ -96,6 +123,8 @@ fn it_goes_on_serving_until_it_is_interrupted() {
     let mut line = String::new();
     BufReader::new(running.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let summary: Value = serde_json::from_str(&line).unwrap();
+    assert!(!line.contains("code="), "a link that signs in is a person's: {line}");
+    assert_two_calls_wait(folder.path(), &summary);
     let has_curl = Command::new("curl").arg("--version").output().is_ok();
     for shown in commands(&summary) {
         if shown.starts_with("curl ") && !has_curl {

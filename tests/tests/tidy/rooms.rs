@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 28] = [
+const ROOMS: [(&str, &[&str]); 29] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -42,6 +42,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
     ("bitacora-client", &["api", "formats", "vocabulary", "governance"]),
     ("bitacora-connect", &["formats", "api", "client", "harness", "redaction"]),
     ("bitacora-mcp", &["api", "client", "connect", "formats", "vocabulary"]),
+    ("bitacora-demo", &["api", "client", "formats", "vocabulary", "governance"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
     ("bitacora-watch", &["api", "client", "connect", "formats", "harness", "import", "redaction"]),
@@ -77,6 +78,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
             "report",
             "bench",
             "data-folder",
+            "demo",
             "formats",
             "vocabulary",
             "archive-format",
@@ -121,7 +123,14 @@ const WALLED: [(&str, &[&str]); 14] = [
     ("httparse", &["bitacora-http-guard"]),
     (
         "hyper",
-        &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-cli", "bitacora-tests"],
+        &[
+            "bitacora-http-guard",
+            "bitacora-server",
+            "bitacora-client",
+            "bitacora-demo",
+            "bitacora-cli",
+            "bitacora-tests",
+        ],
     ),
     ("hyper-util", &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-tests"]),
     ("maud", &["bitacora-console"]),

@@ -7,15 +7,17 @@ use serde_json::{Value, json};
 
 use super::Fed;
 use super::folder::QuickstartFolder;
-use super::recording::DemoHour;
+use crate::web_pages::link_line;
+use bitacora_api::SignInLink;
 use bitacora_client::ServiceUrl;
+use bitacora_demo::DemoHour;
 use bitacora_verify::{Report, Verdict};
 
 pub(super) struct QuickstartSummary<'a> {
     pub(super) folder: &'a QuickstartFolder,
     pub(super) url: &'a ServiceUrl,
-    /// The path that signs in to the console once, for a person alone.
-    pub(super) sign_in: Option<String>,
+    /// The link that signs in to the console, where a person alone sees it.
+    pub(super) sign_in: Option<SignInLink>,
     pub(super) ledger: &'a LedgerName,
     pub(super) hour: &'a DemoHour,
     pub(super) fed: &'a Fed,
@@ -28,7 +30,7 @@ pub(super) struct QuickstartSummary<'a> {
 
 impl QuickstartSummary<'_> {
     pub(super) fn to_json(&self) -> Value {
-        let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
+        let Fed { head, json_bytes, stored_bytes, elapsed, decided, played } = self.fed;
         json!({
             "folder": self.folder.shown(),
             "data": self.folder.data(),
@@ -50,7 +52,8 @@ impl QuickstartSummary<'_> {
                 "deny": decided.denied,
                 "toolUnknown": decided.unregistered,
             },
-            "head": {"position": delivered.head_position, "hash": delivered.head_hash},
+            "live": played,
+            "head": {"position": head.position, "hash": head.hash},
             "verified": {
                 "verdict": self.verdict(),
                 "events": self.report.events,
@@ -100,13 +103,13 @@ impl QuickstartSummary<'_> {
 
     fn console(&self) -> String {
         match &self.sign_in {
-            Some(path) => format!("{}{path} (signs in once, as the admin, for ten minutes)", self.url),
-            None => format!("{}/console (sign in with the token, or run `bitacora console`)", self.url),
+            Some(link) => link_line(&self.url.to_string(), link),
+            None => format!("{}/console (sign in with the token)", self.url),
         }
     }
 
     fn holds(&self) -> Vec<(&'static str, String)> {
-        let Fed { delivered, json_bytes, stored_bytes, elapsed, decided } = self.fed;
+        let Fed { head, json_bytes, stored_bytes, elapsed, decided, played } = self.fed;
         let (hour, kinds) = (self.hour, self.kinds());
         let count = |kind: &str| kinds.get(kind).copied().unwrap_or_default();
         let sessions: HashSet<_> = hour.events.iter().filter_map(|event| event.session.as_deref()).collect();
@@ -135,8 +138,18 @@ impl QuickstartSummary<'_> {
             (
                 "decided",
                 format!(
-                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied; {} in all were of tools that nobody registered",
-                    decided.allowed, decided.reviewed, decided.denied, decided.unregistered,
+                    "as the starter's policy would have: {} allowed, {} for a person to look at, {} denied",
+                    decided.allowed, decided.reviewed, decided.denied,
+                ),
+            ),
+            (
+                "live",
+                format!(
+                    "decided just now: {} allowed and {} denied (console: Calls), {} waiting for a person (Approvals){}",
+                    played.allowed,
+                    played.denied,
+                    played.waiting.len(),
+                    if played.breaker_opened { "; a breaker opened (Trust)" } else { "" },
                 ),
             ),
         ];
@@ -147,7 +160,7 @@ impl QuickstartSummary<'_> {
                 format!("{json_bytes} as JSON, {stored} stored, compressed and encrypted (1/{ratio:.1})"),
             ));
         }
-        holds.push(("head", format!("position {}, hash {}", delivered.head_position, delivered.head_hash)));
+        holds.push(("head", format!("position {}, hash {}", head.position, head.hash)));
         holds.push((
             "verified",
             match &self.report.fault {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use bitacora_formats::Position;
+use bitacora_formats::{Position, format_time, parse_time};
 use bitacora_governance::{DryRun, Policy, RecordedCall, Registry, StepsVerdict, WhatIf};
 use bitacora_ledger::{Filter, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
@@ -23,7 +23,11 @@ use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::{data_of, governance, json_bytes};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::policy::{compiled, published};
+use crate::resources::govern::what_if_groups::TriedGroups;
 use bitacora_api::{ChangedCall, ChangedVerdict, PolicyRequest, StepsAnswer, WhatIfAnswer, paths};
+
+/// The part of an RFC 3339 time that names the day.
+const DAY_CHARS: usize = 10;
 
 #[utoipa::path(
     post,
@@ -120,11 +124,15 @@ struct Trial {
     oldest: Option<Position>,
     complete: bool,
     examples: Vec<Example>,
+    by_tool: TriedGroups,
+    by_agent: TriedGroups,
+    by_day: TriedGroups,
 }
 
 struct Example {
     position: Position,
     call: Name,
+    agent: Option<String>,
     found: WhatIf,
 }
 
@@ -193,8 +201,13 @@ impl Trial {
         };
         let verdicts = (found.recorded.verdict, found.otherwise.verdict);
         self.run.count(stored.position.get(), verdicts, found.certain);
+        let agent = stored.event.agent.as_deref();
+        self.by_tool.count(&found.tool, verdicts);
+        self.by_agent.count(agent.unwrap_or("-"), verdicts);
+        self.by_day.count(&day_of(stored), verdicts);
         if verdicts.0 != verdicts.1 && self.examples.len() < MAX_WHAT_IF_EXAMPLES {
-            self.examples.push(Example { position: stored.position, call: decision.call, found });
+            let agent = agent.map(str::to_owned);
+            self.examples.push(Example { position: stored.position, call: decision.call, agent, found });
         }
         Ok(true)
     }
@@ -220,6 +233,9 @@ impl Trial {
             oldest: self.oldest.map(|oldest| oldest.to_string()),
             complete: self.complete,
             verdicts: verdicts.collect(),
+            by_tool: self.by_tool.most_changed(),
+            by_agent: self.by_agent.most_changed(),
+            by_day: self.by_day.newest(),
             examples: self.examples.iter().map(Example::answer).collect(),
         })
     }
@@ -235,12 +251,21 @@ impl Ground<'_> {
     }
 }
 
+/// Returns the day that a decision was made on, UTC: its own where it was made elsewhere.
+fn day_of(stored: &StoredEvent<'_>) -> String {
+    let own = stored.event.time.as_deref().and_then(|time| parse_time(time).ok());
+    let mut day = format_time(own.unwrap_or(stored.time));
+    day.truncate(DAY_CHARS);
+    day
+}
+
 impl Example {
     fn answer(&self) -> ChangedCall {
         ChangedCall {
             position: self.position.to_string(),
             call: self.call.to_string(),
             tool: self.found.tool.to_string(),
+            agent: self.agent.clone(),
             before: steps_answer(&self.found.recorded),
             after: steps_answer(&self.found.otherwise),
             certain: self.found.certain,

@@ -16,17 +16,32 @@ static RECORDING: LazyLock<Option<String>> =
 
 /// The contents of an hour.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct DemoHour {
+pub struct DemoHour {
     /// The events, in the order of their times.
-    pub(super) events: Vec<Event<'static>>,
-    pub(super) agents: usize,
+    pub events: Vec<Event<'static>>,
+    /// The number of agents in them.
+    pub agents: usize,
+}
+
+/// Returns the names of the tools that are called.
+#[cfg(test)]
+pub(crate) fn called_tools() -> std::collections::BTreeSet<String> {
+    let hour = recorded_hour(10_000, Micros(1_795_000_000_000_000)).unwrap();
+    let requested = hour.events.iter().filter(|event| event.kind == "tool.requested");
+    let tool = |event: &Event<'_>| match &event.data {
+        Data::Json(json) => {
+            serde_json::from_slice::<serde_json::Value>(json).ok()?["tool"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    };
+    requested.filter_map(tool).collect()
 }
 
 /// Returns this many recorded events, the last of them at `end`; nothing if the recording is damaged.
 ///
 /// Fewer events than recorded are the first ones, so every session in them has its beginning. More events are the
 /// recording again, as further agents at the same time.
-pub(super) fn recorded_hour(events: usize, end: Micros) -> Option<DemoHour> {
+pub fn recorded_hour(events: usize, end: Micros) -> Option<DemoHour> {
     let recorded = RECORDING.as_deref()?.lines().map(recorded_event).collect::<Option<Vec<_>>>()?;
     let mut all: Vec<(u64, Event<'static>)> = Vec::with_capacity(events);
     for copy in 1.. {

@@ -1,0 +1,68 @@
+//! Files of comma-separated values that are written while their rows are read: a page of the interface after the other.
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use http_body_util::channel::{Channel, Sender};
+use serde::de::DeserializeOwned;
+
+use crate::console::ConsoleBody;
+use crate::interface::{BoxError, InterfaceError};
+use crate::limits::{CSV_PAGE_ROWS, CSV_ROWS};
+use crate::table::{Cell, Column, csv_line, csv_names};
+use crate::visit::Visit;
+
+/// The pages on their way to one browser.
+const WAITING_PAGES: usize = 2;
+/// The last line of a file that lacks rows.
+const CUT: &str = "(more rows match: narrow the filters or the time span)\r\n";
+
+/// A list of the interface as a file.
+pub(crate) struct CsvFile<T> {
+    pub(crate) columns: Vec<Column>,
+    /// The path of the list with its filters, without a page.
+    pub(crate) path: String,
+    pub(crate) rows: fn(&Visit, &T) -> Vec<Vec<Cell>>,
+    pub(crate) next: fn(&T) -> Option<&str>,
+}
+
+impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
+    /// Returns the file, of [`CSV_ROWS`] rows at most. A browser that does not read it is waited for, and nothing is read meanwhile. After a
+    /// failure the file breaks off, so that nobody takes it for the whole.
+    pub(crate) fn body(self, visit: Visit) -> ConsoleBody {
+        let (sender, body) = Channel::<Bytes, BoxError>::new(WAITING_PAGES);
+        tokio::spawn(async move {
+            let mut sender = sender;
+            if let Err(error) = self.write(&visit, &mut sender).await {
+                sender.abort(error.into());
+            }
+        });
+        body.boxed_unsync()
+    }
+
+    async fn write(&self, visit: &Visit, to: &mut Sender<Bytes, BoxError>) -> Result<(), InterfaceError> {
+        let mut text = csv_names(&self.columns);
+        let mut after: Option<String> = None;
+        let mut written = 0;
+        loop {
+            let page = visit.interface.get::<T>(&self.page(after.as_deref())).await?.value;
+            let rows = (self.rows)(visit, &page);
+            written += rows.len();
+            text.extend(rows.iter().map(|row| csv_line(row)));
+            after = (self.next)(&page).map(str::to_owned);
+            let is_cut = after.is_some() && written >= CSV_ROWS;
+            if is_cut {
+                text.push_str(CUT);
+            }
+            let is_gone = to.send_data(std::mem::take(&mut text).into()).await.is_err();
+            if after.is_none() || is_cut || is_gone {
+                return Ok(());
+            }
+        }
+    }
+
+    fn page(&self, after: Option<&str>) -> String {
+        let joint = if self.path.contains('?') { '&' } else { '?' };
+        let after = after.map(|after| format!("&after={}", bitacora_api::paths::percent_encoded(after)));
+        format!("{}{joint}limit={CSV_PAGE_ROWS}{}", self.path, after.unwrap_or_default())
+    }
+}

@@ -1,0 +1,106 @@
+//! What a reviewer has to know besides the call itself: the decision, what its dimension has shown, what ran just before.
+
+use bitacora_api::{ApprovalAnswer, CallAnswer, CallList, DecisionAnswer, DimensionAnswer};
+use bitacora_api::{StoredEvent, StoredEventPage, TrustRecordAnswer, paths};
+use serde::Deserialize;
+
+use crate::form::query;
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+/// The type of the event that holds a decision.
+const DECISION: &str = "decision.made";
+/// The calls before the one that waits.
+const CALLS_BEFORE: &str = "4";
+
+/// A part that is known, or the reason for which it is not.
+pub(super) type Known<T> = Result<T, String>;
+
+/// All that stands behind an approval. What cannot be had is told, and keeps nobody from answering.
+pub(super) struct Background {
+    pub(super) session: Option<String>,
+    pub(super) run: Option<String>,
+    pub(super) decision: Known<DecisionAnswer>,
+    pub(super) trust: Known<TrustRecordAnswer>,
+    pub(super) before: Known<Vec<CallAnswer>>,
+}
+
+/// The attributes of the event that asked.
+#[derive(Default, Deserialize)]
+struct Asked {
+    session: Option<String>,
+    run: Option<String>,
+}
+
+impl Background {
+    pub(super) async fn load(visit: &Visit, approval: &ApprovalAnswer) -> Self {
+        let (asked, decided) = tokio::join!(asked(visit, approval), decision(visit, approval));
+        let asked = asked.unwrap_or_default();
+        let dimension = decided.as_ref().ok().and_then(|decision| decision.dimension.clone());
+        let (trust, before) =
+            tokio::join!(trust(visit, dimension.as_ref()), before(visit, approval, asked.session.as_deref()));
+        Self {
+            session: asked.session,
+            run: asked.run,
+            decision: told(decided),
+            trust: told(trust),
+            before: told(before),
+        }
+    }
+}
+
+fn told<T>(asked: Result<T, PageError>) -> Known<T> {
+    asked.map_err(|error| error.to_string())
+}
+
+async fn asked(visit: &Visit, approval: &ApprovalAnswer) -> Result<Asked, PageError> {
+    let stored = visit.get::<StoredEvent>(paths::EVENT, &[&approval.position], "").await?.value;
+    serde_json::from_str(stored.event.get()).map_err(|error| PageError::Field(error.to_string()))
+}
+
+/// Returns the decision that asked for the approval: the last one about its call up to there.
+async fn decision(visit: &Visit, approval: &ApprovalAnswer) -> Result<DecisionAnswer, PageError> {
+    let fields = [
+        ("call", approval.call.as_str()),
+        ("type", DECISION),
+        ("until", &approval.position),
+        ("dir", "backward"),
+        ("limit", "1"),
+    ];
+    let page = visit.get::<StoredEventPage>(paths::EVENTS, &[], &query(fields.into_iter())).await?.value;
+    let missing = || PageError::Field("no decision about the call is recorded".to_owned());
+    let position = &page.events.first().ok_or_else(missing)?.position;
+    Ok(visit.get(paths::DECISION, &[position], "").await?.value)
+}
+
+async fn trust(visit: &Visit, dimension: Option<&DimensionAnswer>) -> Result<TrustRecordAnswer, PageError> {
+    let missing = || PageError::Field("the decision names no dimension".to_owned());
+    let fields = dimension_query(dimension.ok_or_else(missing)?);
+    Ok(visit.get(paths::TRUST_RECORD, &[], &fields).await?.value)
+}
+
+/// Returns the query that names a dimension.
+pub(super) fn dimension_query(of: &DimensionAnswer) -> String {
+    let fields = [
+        ("tool", Some(of.tool.as_str())),
+        ("context", Some(&of.context)),
+        ("model", Some(&of.model)),
+        ("task_type", Some(&of.task_type)),
+        ("workspace", of.workspace.as_deref()),
+    ];
+    query(fields.into_iter().filter_map(|(name, value)| Some((name, value?))))
+}
+
+/// Returns the calls that were asked for just before, of the session, else of the agent: the newest first.
+async fn before(
+    visit: &Visit,
+    approval: &ApprovalAnswer,
+    session: Option<&str>,
+) -> Result<Vec<CallAnswer>, PageError> {
+    let of = session.map(|session| ("session", session));
+    let Some(of) = of.or(approval.agent.as_deref().map(|agent| ("agent", agent))) else {
+        return Ok(Vec::new());
+    };
+    let fields = [of, ("recorded_before", &approval.asked), ("limit", CALLS_BEFORE)];
+    Ok(visit.get::<CallList>(paths::CALLS, &[], &query(fields.into_iter())).await?.value.calls)
+}

@@ -1,0 +1,113 @@
+//! The inbox: the calls that wait, as cards, the oldest first.
+
+use bitacora_api::{ApprovalAnswer, ApprovalList, PENDING, paths};
+use maud::{Markup, html};
+
+use super::answers::Typed;
+use super::background::Background;
+use super::card::card;
+use super::policy::ActivePolicy;
+use super::verdicts::State;
+use crate::components::{moment_cell, next_link, text};
+use crate::form::query;
+use crate::page::{Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// Cards of a page.
+const CARDS: usize = 20;
+/// The most cards of which an open page asks what has become.
+const MAX_SHOWN: usize = 100;
+
+/// Lists the calls that wait. A page that is open names the cards that it shows: of those that wait no more it is told why.
+pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
+    let is_file = visit.query.get("format").is_some();
+    let limit = if is_file { crate::limits::PAGE_ROWS } else { CARDS }.to_string();
+    let asked = query(
+        [("after", visit.query.get("after")), ("limit", Some(limit.as_str()))]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let answered = visit.get::<ApprovalList>(paths::APPROVALS, &[], &asked).await?;
+    let ApprovalList { approvals: mut all, next } = answered.value;
+    let waiting = all.len();
+    let table = table(visit, &all);
+    all.extend(over(visit, &all).await);
+    all.sort_by_key(|approval| approval.position.parse::<u64>().unwrap_or(u64::MAX));
+    let policy = ActivePolicy::load(visit).await;
+    let mut cards = Vec::new();
+    if !is_file {
+        for approval in &all {
+            cards.push(one_card(visit, approval, &policy).await?);
+        }
+    }
+    let content = html! {
+        div.inbox-head {
+            p #count data-fresh role="status" {
+                @if waiting == 0 { "No call waits for a person." }
+                @else { (waiting) @if next.is_some() { "+" } " " (if waiting == 1 { "call waits" } else { "calls wait" }) ", the oldest first." }
+            }
+            p.note.keys { kbd { "j" } " " kbd { "k" } " next, previous · " kbd { "a" } " approve · " kbd { "r" } " reject · " kbd { "e" } " edit" }
+        }
+        div #cards data-list { @for card in &cards { (card) } }
+        div #pages data-fresh { (next_link(visit, next.as_deref())) }
+    };
+    let mut page = Page::new(Section::Approvals, "Approvals", content);
+    page.position = answered.position;
+    page.json = Some(visit.api(paths::APPROVALS, &[], &asked));
+    page.command = Some(format!("bitacora --ledger {} approvals", visit.ledger));
+    page.table = Some(table);
+    Ok(page)
+}
+
+async fn one_card(
+    visit: &Visit,
+    approval: &ApprovalAnswer,
+    policy: &ActivePolicy,
+) -> Result<Markup, PageError> {
+    let state = State { approval, policy };
+    let behind = match state.is_open() {
+        true => Some(Background::load(visit, approval).await),
+        false => None,
+    };
+    card(visit, &state, behind.as_ref(), Typed::default())
+}
+
+/// Returns those that an open page shows, and that wait no more.
+async fn over(visit: &Visit, waiting: &[ApprovalAnswer]) -> Vec<ApprovalAnswer> {
+    let shown = visit.query.get("shown").unwrap_or_default();
+    let gone = shown.split(',').filter(|id| !id.is_empty() && !waiting.iter().any(|one| one.id == **id));
+    let mut over = Vec::new();
+    for id in gone.take(MAX_SHOWN) {
+        let Ok(answered) = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await else { continue };
+        // One of another page waits still.
+        if answered.value.status != PENDING {
+            over.push(answered.value);
+        }
+    }
+    over
+}
+
+fn table(visit: &Visit, approvals: &[ApprovalAnswer]) -> Table {
+    let rows = approvals.iter().map(|approval| {
+        let address = visit.page(&["approvals", &approval.id]);
+        vec![
+            Cell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
+            Cell::text(&approval.tool),
+            Cell::maybe(approval.context.as_deref()),
+            Cell::maybe(approval.agent.as_deref()),
+            Cell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),
+            moment_cell(&visit.zone, &approval.asked),
+            moment_cell(&visit.zone, &approval.expires),
+        ]
+    });
+    Table {
+        caption: "Calls that wait for a person".to_owned(),
+        columns: ["Approval", "Tool", "Context", "Agent", "Reasons", "Asked", "Expires"]
+            .map(Column::text)
+            .to_vec(),
+        rows: rows.collect(),
+        empty: "No call waits for a person.",
+    }
+}

@@ -1,0 +1,141 @@
+//! Why a call waits: the decision's reason, its steps, and what the dimension has shown.
+
+use bitacora_api::{ApprovalAnswer, CallAnswer, DecisionAnswer, LadderStepAnswer, TrustRecordAnswer};
+use maud::{Markup, html};
+
+use super::background::{Background, dimension_query};
+use super::policy::ActivePolicy;
+use crate::components::{Tone, badge, from_now, text, verdict_badge};
+use crate::visit::Visit;
+
+/// The reason of calls whose rule asks for more trust.
+const SCORE_TOO_LOW: &str = "score-too-low";
+
+/// Returns why the call is reviewed.
+pub(super) fn why(visit: &Visit, approval: &ApprovalAnswer, behind: &Background) -> Markup {
+    html! {
+        h3 { "Why a person looks" }
+        p.codes { @for code in approval.reason_codes.iter().flatten() { (badge(code, Tone::Waits)) " " } }
+        @match &behind.decision {
+            Ok(decision) => {
+                p { (text(for_people(&decision.reason, &approval.id))) }
+                (rule(visit, decision))
+                @if let Some(steps) = &decision.ladder { (ladder(steps)) }
+            },
+            Err(reason) => (missing("The decision is not known", reason)),
+        }
+    }
+}
+
+/// Returns the reason without what it tells the agent to do with the approval.
+fn for_people<'a>(reason: &'a str, approval: &str) -> &'a str {
+    reason.split_once(&format!(" Approval {approval} ")).map_or(reason, |(before, _)| before)
+}
+
+fn rule(visit: &Visit, decision: &DecisionAnswer) -> Markup {
+    let Some(version) = decision.policy_version.as_deref() else { return html! {} };
+    let address = visit.page(&["policy", "versions", version]);
+    html! { p.note {
+        @if let Some(rule) = &decision.rule { "Rule " code { (text(rule)) } " of " }
+        a href=(address) { "policy " (text(version)) }
+        ", decided at position " (text(&decision.position))
+    } }
+}
+
+/// Returns the steps of a decision in their order. Those that let the call pass stand together.
+pub(super) fn ladder(steps: &[LadderStepAnswer]) -> Markup {
+    let passed = steps.iter().filter(|step| step.verdict == "allow").count();
+    html! {
+        details.ladder {
+            summary { (passed) " of " (steps.len()) " steps let it pass" }
+            ol { @for step in steps {
+                li { span.step { (text(&step.step)) } " " (verdict_badge(&step.verdict))
+                    @if let Some(code) = &step.code { " " code { (text(code)) } } }
+            } }
+        }
+    }
+}
+
+/// Returns what the dimension of the call has shown.
+pub(super) fn record(visit: &Visit, policy: &ActivePolicy, behind: &Background) -> Markup {
+    html! {
+        h3 { "What it has shown so far" }
+        @match (&behind.trust, &behind.decision) {
+            (Ok(now), decision) => (standing(visit, now, decision.as_ref().ok(), policy)),
+            (Err(reason), _) => (missing("What it has shown is not known", reason)),
+        }
+    }
+}
+
+fn standing(
+    visit: &Visit,
+    now: &TrustRecordAnswer,
+    decision: Option<&DecisionAnswer>,
+    policy: &ActivePolicy,
+) -> Markup {
+    let floor = decision.filter(|decision| decision.reason_code == SCORE_TOO_LOW);
+    let floor = floor.and_then(|decision| policy.floor_of(decision)).or(now.record.trust.threshold.clone());
+    let trust = &now.record.trust;
+    let dimension = &now.record.dimension;
+    let address = format!("{}{}", visit.page(&["trust", "record"]), dimension_query(dimension));
+    let is_open = now.breaker.state != "closed";
+    html! {
+        p.score {
+            strong { (text(&trust.score)) }
+            @if let Some(floor) = &floor { " of the " (text(floor)) " that it takes" }
+            " · " a href=(address) { code { (text(&dimension.tool)) } " on " code { (text(&dimension.context)) } }
+        }
+        @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {
+            meter min="0" max="1" value=(score) high=(text(threshold)) title="Score" { (text(&trust.score)) }
+        }
+        p.counts {
+            (trust.approvals) " went well · " (trust.failures) " failed · " (trust.rejections) " rejected · streak " (trust.streak)
+        }
+        p { "Breaker " (verdict_badge(&now.breaker.state))
+            @if is_open { @if let (Some(bad), Some(of)) = (now.breaker.bad, now.breaker.outcomes) { " " (bad) " of the last " (of) " failed" } }
+            @if let Some(last) = &trust.last_updated { " · last outcome " (from_now(&visit.zone, last)) } }
+        @if let Some(decision) = decision { @if decision.trust.score != trust.score {
+            p.note { "It was " (text(&decision.trust.score)) " when the call was decided." }
+        } }
+    }
+}
+
+/// Returns the calls that came just before.
+pub(super) fn just_before(visit: &Visit, behind: &Background) -> Markup {
+    html! {
+        h3 { "Just before" }
+        @match &behind.before {
+            Ok(calls) if calls.is_empty() => p.empty { "No call of this session or agent is recorded before it." },
+            Ok(calls) => ul.before { @for call in calls { (earlier_call(visit, call)) } },
+            Err(reason) => (missing("The calls before are not known", reason)),
+        }
+    }
+}
+
+fn earlier_call(visit: &Visit, call: &CallAnswer) -> Markup {
+    let context = call.decision.as_ref().and_then(|decision| decision.context.as_deref());
+    html! {
+        li {
+            (verdict_badge(&call.state)) " "
+            a href=(visit.page(&["calls", &call.call])) { (text(&call.tool)) }
+            @if let Some(context) = context { " " code { (text(context)) } }
+            " " span.quiet-text { (from_now(&visit.zone, &call.recorded)) }
+        }
+    }
+}
+
+pub(super) fn missing(what: &str, reason: &str) -> Markup {
+    html! { p.note { (what) ": " (text(reason)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_says_nothing_of_what_the_agent_has_to_do() {
+        let reason = "It takes 4 more good outcomes. Approval a1 waits for a person; ask again with it.";
+        assert_eq!(for_people(reason, "a1"), "It takes 4 more good outcomes.");
+        assert_eq!(for_people(reason, "a2"), reason);
+    }
+}

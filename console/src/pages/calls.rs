@@ -1,0 +1,144 @@
+//! Calls: the audit table, and the story of each.
+
+mod ladder;
+mod story;
+
+use bitacora_api::{CallAnswer, CallList, paths};
+use maud::html;
+
+pub(crate) use self::story::one;
+use super::history::{Choice, Command, asked, duration, filter_form, outside};
+use crate::components::{moment_cell, next_link, text, verdict_badge};
+use crate::console::ConsoleBody;
+use crate::csv_file::CsvFile;
+use crate::form::query;
+use crate::limits::CSV_ROWS;
+use crate::page::{Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::time_span::TimeSpan;
+use crate::visit::Visit;
+
+/// The filters of the table, but for its time span.
+const FILTERS: [&str; 8] = ["agent", "tool", "verdict", "outcome", "session", "run", "actor", "call"];
+/// The verdicts that can be asked for.
+const VERDICTS: [&str; 4] = ["allow", "review", "deny", "none"];
+/// The outcomes and states that can be asked for.
+const OUTCOMES: [&str; 11] = [
+    "ok",
+    "error",
+    "timeout",
+    "interrupted",
+    "rejected",
+    "blocked",
+    "denied",
+    "pending",
+    "open",
+    "expired",
+    "withdrawn",
+];
+
+/// Lists calls, the newest first.
+pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
+    let span = TimeSpan::of(visit)?;
+    let path = visit.api(paths::CALLS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
+    let answered = visit.interface.get::<CallList>(&path).await?;
+    let list = &answered.value;
+    let table = Table {
+        caption: "Calls, the newest first".to_owned(),
+        columns: columns(),
+        rows: list.calls.iter().map(|call| row(visit, call)).collect(),
+        empty: "",
+    };
+    let texts = [("agent", "Agent"), ("tool", "Tool"), ("session", "Session")];
+    let choices = [
+        Choice { name: "verdict", label: "Verdict", words: &VERDICTS },
+        Choice { name: "outcome", label: "Outcome", words: &OUTCOMES },
+    ];
+    let content = html! {
+        (filter_form(visit, &texts, &choices, Some(&span)))
+        section #calls data-fresh {
+            @if !list.calls.is_empty() { (table.markup()) }
+            @else if list.next.is_some() { p.empty { "None of the calls that were looked at matches; the next page looks further back." } }
+            @else { (outside("calls", &FILTERS, visit, &span, list.outside.as_ref())) }
+            (next_link(visit, list.next.as_deref()))
+        }
+        p.note { "The CSV file has all calls that match, " (CSV_ROWS) " at most." }
+    };
+    let mut page = Page::new(Section::Calls, "Calls", content);
+    page.position = answered.position;
+    page.json = Some(path);
+    page.command = Some(Command::new(visit, "calls").filters(visit, &FILTERS).span(&span).line());
+    page.table = Some(table);
+    page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
+    Ok(page)
+}
+
+/// Returns every call that matches as a file.
+fn file(visit: &Visit, span: &TimeSpan) -> ConsoleBody {
+    let times = span.parameters();
+    let times = times.iter().map(|(name, time)| (*name, time.as_str()));
+    let set = FILTERS.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
+    let path = visit.api(paths::CALLS, &[], &query(set.chain(times)));
+    let rows = |visit: &Visit, list: &CallList| list.calls.iter().map(|call| row(visit, call)).collect();
+    CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text("Asked"),
+        Column::text("Call"),
+        Column::text("Tool"),
+        Column::text("Agent"),
+        Column::text("Verdict"),
+        Column::text("Reason"),
+        Column::text("Outcome"),
+        Column::number("Took"),
+        Column::number("Cost, USD"),
+        Column::text("Answered by"),
+        Column::text("Session"),
+        Column::text("Event"),
+    ]
+}
+
+fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
+    let address = visit.page(&["calls", &call.call]);
+    let decision = call.decision.as_ref();
+    let verdict = decision.map(|decision| decision.verdict.as_str());
+    let is_observed = decision.is_some_and(|decision| decision.mode == "observe");
+    let verdict_shown = html! { @if let Some(verdict) = verdict {
+        @if is_observed && verdict != "allow" { span.quiet-text title="The ledger only observes: the call may run all the same" { "would " } }
+        (verdict_badge(verdict))
+    } };
+    let outcome = call.outcome.as_ref();
+    let took = outcome.and_then(|outcome| outcome.duration_ms);
+    let session = call.session.as_deref();
+    let session_link = html! { @if let Some(session) = session {
+        a href=(visit.page(&["sessions", session])) title=(session) { (text(&super::history::clipped(session, 8))) }
+    } };
+    let tool =
+        call.server.as_deref().map_or_else(|| call.tool.clone(), |server| format!("{server}/{}", call.tool));
+    vec![
+        moment_cell(&visit.zone, &call.time),
+        Cell::new(
+            &call.call,
+            html! { a href=(address) data-item title=(call.call) { (text(&super::history::clipped(&call.call, 18))) } },
+        ),
+        Cell::text(tool),
+        Cell::maybe(call.agent.as_deref()),
+        Cell::new(verdict.unwrap_or_default(), verdict_shown),
+        Cell::maybe(decision.map(|decision| decision.reason_code.as_str())),
+        Cell::new(&call.state, verdict_badge(&call.state)),
+        Cell::new(
+            took.map(|took| took.to_string()).unwrap_or_default(),
+            html! { @if let Some(took) = took { (duration(took)) } },
+        ),
+        Cell::maybe(outcome.and_then(|outcome| outcome.cost_usd.as_deref())),
+        Cell::maybe(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
+        Cell::new(session.unwrap_or_default(), session_link),
+        Cell::new(
+            &call.position,
+            html! { a href=(visit.page(&["events", &call.position])) { "#" (call.position) } },
+        ),
+    ]
+}

@@ -1,0 +1,131 @@
+//! Costs: what models and tools took, by day and by any part of a call, and the budgets against it.
+
+mod budgets;
+mod days;
+mod sums;
+
+use std::fmt::Write as _;
+
+use bitacora_api::{CostList, SpendingAnswer, paths};
+use maud::{Markup, html};
+
+use crate::components::{Fact, facts, filter_field, whole};
+use crate::page::{Page, Section};
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+/// The groups that the page sums up by, with their words.
+const GROUPS: [(&str, &str); 8] = [
+    ("day", "Day"),
+    ("agent", "Agent"),
+    ("model", "Model"),
+    ("task", "Task"),
+    ("tool", "Tool"),
+    ("session", "Session"),
+    ("run", "Run"),
+    ("case", "Case"),
+];
+/// The filters of the page.
+const FILTERS: [&str; 8] = ["since", "before", "agent", "model", "task", "tool", "session", "run"];
+
+/// Makes the page at an address of this part.
+pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError> {
+    match rest {
+        [] => costs(visit).await,
+        ["budgets"] => budgets::show(visit).await,
+        _ => Err(PageError::NoSuchPage),
+    }
+}
+
+async fn costs(visit: &Visit) -> Result<Page, PageError> {
+    let asked = visit.query.get("by").unwrap_or("agent");
+    let (by, name) = GROUPS.into_iter().find(|(by, _)| *by == asked).unwrap_or(("agent", "Agent"));
+    let filters = visit.query.query_of(&FILTERS);
+    let query = with_group(by, &filters);
+    let answered = visit.get::<CostList>(paths::COSTS, &[], &query).await?;
+    let of_days = visit.get::<CostList>(paths::COSTS, &[], &with_group("day,model", &filters)).await?.value;
+    let near = budgets::near_their_end(visit).await?;
+    let table = sums::table(visit, by, name, &answered.value);
+    let content = html! {
+        section #cost-totals data-fresh {
+            (totals(&answered.value.total))
+            @if let Some(outside) = answered.value.outside.filter(|outside| *outside > 0) {
+                p.note { "Nothing was spent on these days; " (outside) " answers and calls count on others." }
+            }
+        }
+        (near)
+        (filter_form(visit))
+        section #cost-days data-fresh { (days::chart(&of_days)) }
+        section #cost-sums data-fresh {
+            nav.tabs aria-label="Summed up by" { @for (part, words) in GROUPS {
+                a href=(format!("{}{}", visit.path, visit.query.with("by", Some(part)))) aria-current=[(part == by).then_some("true")] { (words) }
+            } }
+            (table.markup())
+            (sums::more_note(&answered.value))
+        }
+    };
+    let mut page = Page::new(Section::Costs, "Costs", content);
+    page.position = answered.position;
+    page.json = Some(visit.api(paths::COSTS, &[], &query));
+    page.command = Some(format!("bitacora --ledger {} costs --by {by}", visit.ledger));
+    page.table = Some(table);
+    Ok(page)
+}
+
+fn with_group(by: &str, filters: &str) -> String {
+    let mut query = format!("?by={by}");
+    if let Some(filters) = filters.strip_prefix('?') {
+        // Nothing that is written to memory fails.
+        let _infallible = write!(query, "&{filters}");
+    }
+    query
+}
+
+fn totals(total: &SpendingAnswer) -> Markup {
+    let number = |text: &str| whole(text.parse().unwrap_or_default());
+    facts([
+        Fact::new("Spent", html! { strong.figure { (sums::usd(&total.cost_usd)) } }),
+        Fact::new("Answers of models", html! { (whole(total.model_calls as f64)) }),
+        Fact::new("Calls of tools that told what they took", html! { (whole(total.tool_calls as f64)) }),
+        Fact::new(
+            "Tokens read and written",
+            html! { (number(&total.tokens_in)) " and " (number(&total.tokens_out)) },
+        ),
+        Fact::new(
+            "Tokens from caches and to them",
+            html! { (number(&total.cache_read)) " and " (number(&total.cache_write)) },
+        ),
+        Fact::new("Without a price", unpriced(total)),
+    ])
+}
+
+/// Returns what the sum is without.
+fn unpriced(total: &SpendingAnswer) -> Markup {
+    let number = |text: &str| whole(text.parse().unwrap_or_default());
+    html! {
+        @if total.without_cost == 0 { "nothing" } @else {
+            (whole(total.without_cost as f64)) " did not tell what they cost"
+            @if let Some(tokens) = &total.unpriced_tokens {
+                br; span.quiet-text { (number(&tokens.tokens_in)) " tokens read, " (number(&tokens.tokens_out)) " written" }
+            }
+        }
+    }
+}
+
+fn filter_form(visit: &Visit) -> Markup {
+    let day = |name: &str, label: &str| {
+        html! {
+            label { (label) " " input type="date" name=(name) value=(visit.query.get(name).unwrap_or_default()); }
+        }
+    };
+    html! {
+        form.filters method="get" action=(visit.page(&["costs"])) {
+            @if let Some(by) = visit.query.get("by") { input type="hidden" name="by" value=(by); }
+            (day("since", "From")) (day("before", "Before"))
+            (filter_field(visit, "agent", "Agent")) (filter_field(visit, "model", "Model"))
+            (filter_field(visit, "task", "Task")) (filter_field(visit, "tool", "Tool"))
+            (filter_field(visit, "session", "Session"))
+            button { "Filter" }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Filters of lists: the form, what it asks of the interface, and the command line that asks the same.
+
+use bitacora_api::OutsideAnswer;
+use maud::{Markup, html};
+
+use crate::components::filter_field;
+use crate::form::query;
+use crate::limits::PAGE_ROWS;
+use crate::time_span::TimeSpan;
+use crate::visit::Visit;
+
+use super::grouped;
+
+/// A filter with a few words to choose from.
+pub(crate) struct Choice {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) words: &'static [&'static str],
+}
+
+impl Choice {
+    fn markup(&self, visit: &Visit) -> Markup {
+        let chosen = visit.query.get(self.name);
+        html! { label { (self.label) " " select name=(self.name) {
+            option value="" { "any" }
+            @for word in self.words { option value=(word) selected[chosen == Some(word)] { (word) } }
+            @if let Some(other) = chosen.filter(|chosen| !self.words.contains(chosen)) {
+                option value=(other) selected { (other) }
+            }
+        } } }
+    }
+}
+
+/// Returns the form of a list's filters: texts, choices, and a time span.
+pub(crate) fn filter_form(
+    visit: &Visit,
+    texts: &[(&str, &str)],
+    choices: &[Choice],
+    span: Option<&TimeSpan>,
+) -> Markup {
+    html! {
+        form.filters method="get" action=(visit.path) role="search" {
+            @for (name, label) in texts { (filter_field(visit, name, label)) }
+            @for choice in choices { (choice.markup(visit)) }
+            @if let Some(span) = span { (span.fields(visit)) }
+            button { "Show" }
+            @if visit.query.without(&["format", "done", "zone"]).next().is_some() { a href=(visit.path) { "Clear" } }
+        }
+        @if let Some(span) = span { (span.offers(visit)) }
+    }
+}
+
+/// Returns what the interface is asked: these filters, the time span, one page.
+pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan) -> String {
+    let times = span.parameters();
+    let times = times.iter().map(|(name, time)| (*name, time.as_str()));
+    let filters = names.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
+    let rows = PAGE_ROWS.to_string();
+    query(filters.chain(times).chain([("limit", rows.as_str())]))
+}
+
+/// Returns the sentence about a list without rows.
+pub(crate) fn outside(
+    things: &str,
+    names: &[&str],
+    visit: &Visit,
+    span: &TimeSpan,
+    outside: Option<&OutsideAnswer>,
+) -> Markup {
+    let set: Vec<_> = names.iter().filter_map(|name| Some((*name, visit.query.get(name)?))).collect();
+    html! {
+        p.empty {
+            "No " (things) " match"
+            @for (at, (name, value)) in set.iter().enumerate() {
+                (if at == 0 { " " } else { ", " }) (name) " " code { (crate::components::text(value)) }
+            }
+            @if span.is_bounded() { " in this time span" }
+            "."
+            @if let Some(outside) = outside {
+                " " (if outside.more { "At least " } else { "" }) (grouped(outside.count)) " " (things) " match at other times. "
+                @if outside.count > 0 {
+                    @let kept = visit.query.without(&["since", "before", "zone", "after", "format", "done"]);
+                    a href=(format!("{}{}", visit.path, query(kept))) { "Show all times" }
+                }
+            } @else if !set.is_empty() {
+                " " a href=(visit.path) { "Clear the filters" }
+            }
+        }
+    }
+}
+
+/// A command line that prints what a page shows.
+pub(crate) struct Command(String);
+
+impl Command {
+    /// A command about the ledger of this visit.
+    pub(crate) fn new(visit: &Visit, words: &str) -> Self {
+        let mut command = Self("bitacora".to_owned());
+        if visit.ledger != "main" {
+            command = command.option("ledger", Some(&visit.ledger));
+        }
+        command.0.push_str(&format!(" {words}"));
+        command
+    }
+
+    /// Adds an argument.
+    pub(crate) fn argument(mut self, value: &str) -> Self {
+        if value.starts_with('-') {
+            self.0.push_str(" --");
+        }
+        self.0.push_str(&format!(" {}", quoted(value)));
+        self
+    }
+
+    /// Adds an option, where it has a value.
+    pub(crate) fn option(mut self, name: &str, value: Option<&str>) -> Self {
+        if let Some(value) = value {
+            let joint = if value.starts_with('-') { '=' } else { ' ' };
+            self.0.push_str(&format!(" --{name}{joint}{}", quoted(value)));
+        }
+        self
+    }
+
+    /// Adds the filters of a page that are set.
+    pub(crate) fn filters(self, visit: &Visit, names: &[&str]) -> Self {
+        names.iter().fold(self, |command, name| command.option(name, visit.query.get(name)))
+    }
+
+    /// Adds the ends of a time span.
+    pub(crate) fn span(self, span: &TimeSpan) -> Self {
+        span.parameters().iter().fold(self, |command, (name, time)| command.option(name, Some(time)))
+    }
+
+    pub(crate) fn line(self) -> String {
+        self.0
+    }
+}
+
+/// Returns a word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:@%+=,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_one_word_of_a_command_line() {
+        assert_eq!(quoted("coder-1/explorer"), "coder-1/explorer");
+        assert_eq!(quoted("a b; rm -rf ~"), "'a b; rm -rf ~'");
+        assert_eq!(quoted("it's $(x)"), "'it'\\''s $(x)'");
+        assert_eq!(Command("x".to_owned()).option("tool", Some("-v")).line(), "x --tool=-v");
+    }
+}

@@ -1,0 +1,95 @@
+//! Decisions of the last hour, minute by minute.
+
+use std::collections::BTreeMap;
+
+use bitacora_api::{CallList, paths};
+use jiff::{SignedDuration, Timestamp};
+use maud::{Markup, html};
+
+use crate::components::{Chart, ChartKind, Series, whole};
+use crate::form::query;
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+/// The minutes that are shown.
+const MINUTES: i64 = 60;
+/// The most calls that are counted.
+const MOST_CALLS: usize = 1_000;
+const SECONDS: i64 = 60;
+/// The verdicts, in the order of their colours.
+const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
+
+/// The same in words.
+const NAMES: [&str; 3] = ["allowed", "for a person", "denied"];
+/// Where a time that is shown has its hour and its minute.
+const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
+
+/// Decisions by verdict of each minute, the oldest first.
+#[derive(Debug, Default)]
+struct Counts {
+    by_minute: BTreeMap<i64, [u32; 3]>,
+    sums: [u32; 3],
+}
+
+impl Counts {
+    fn add(&mut self, minute: i64, verdict: &str) {
+        let Some(place) = VERDICTS.iter().position(|known| *known == verdict) else { return };
+        let minute = self.by_minute.entry(minute).or_default();
+        for counts in [minute, &mut self.sums] {
+            if let Some(count) = counts.get_mut(place) {
+                *count += 1;
+            }
+        }
+    }
+}
+
+pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
+    let now = Timestamp::now();
+    let from = now.checked_sub(SignedDuration::from_mins(MINUTES));
+    let from = from.map_err(|error| PageError::Field(error.to_string()))?.to_string();
+    let limit = MOST_CALLS.to_string();
+    let fields = [("recorded_since", from.as_str()), ("limit", limit.as_str())];
+    let list = visit.get::<CallList>(paths::CALLS, &[], &query(fields.into_iter())).await?.value;
+    let mut counts = Counts::default();
+    for call in &list.calls {
+        let minute = call.recorded.parse::<Timestamp>().map(|time| time.as_second().div_euclid(SECONDS));
+        if let (Ok(minute), Some(decision)) = (minute, &call.decision) {
+            counts.add(minute, &decision.verdict);
+        }
+    }
+    let [allowed, reviewed, denied] = counts.sums;
+    let chart = chart(visit, &counts, now);
+    Ok(html! {
+        h2 { a href=(visit.page(&["calls"])) { "Decisions of the last hour" } }
+        p.note { (allowed) " allowed · " (reviewed) " for a person · " (denied) " denied"
+            @if list.next.is_some() { ", among the newest " (list.calls.len()) " calls" } }
+        @if counts.sums != [0; 3] { (chart.markup()) }
+    })
+}
+
+fn chart(visit: &Visit, counts: &Counts, now: Timestamp) -> Chart {
+    let last = now.as_second().div_euclid(SECONDS);
+    let minutes: Vec<i64> = (last - MINUTES + 1..=last).collect();
+    let label = |minute: &i64| {
+        let time = Timestamp::from_second(minute * SECONDS).map(|time| time.to_string()).unwrap_or_default();
+        visit.zone.show(&time).get(HOUR_AND_MINUTE).unwrap_or_default().to_owned()
+    };
+    let count = |minute: &i64, place: usize| {
+        counts.by_minute.get(minute).and_then(|counts| counts.get(place)).copied().map_or(0.0, f64::from)
+    };
+    let series = NAMES.iter().enumerate().map(|(place, name)| Series {
+        name: (*name).to_owned(),
+        values: minutes.iter().map(|minute| count(minute, place)).collect(),
+    });
+    let [allowed, reviewed, denied] = counts.sums;
+    Chart {
+        id: "decisions-by-minute",
+        title: "Decisions a minute".to_owned(),
+        description: format!("In the last hour {allowed} allowed, {reviewed} for a person, {denied} denied."),
+        kind: ChartKind::StackedBars,
+        label_name: "Minute",
+        labels: minutes.iter().map(label).collect(),
+        series: series.collect(),
+        show: whole,
+    }
+}

@@ -1,0 +1,191 @@
+//! The result of trying a policy: who would have been decided otherwise, by tool, agent and day.
+
+use bitacora_api::{ChangedCall, ChangedGroup, StepsAnswer, WhatIfAnswer};
+use maud::{Markup, html};
+
+use crate::components::{Chart, ChartKind, Series, text, verdict_badge, whole};
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// Verdicts from the mildest to the strictest.
+const STRICTNESS: [&str; 3] = ["allow", "review", "deny"];
+
+/// Returns the result of trying a policy that is called so.
+pub(super) fn result(visit: &Visit, name: &str, tried: &WhatIfAnswer) -> Markup {
+    html! {
+        section #what-if {
+            h2 { "Under " (text(name)) ", " strong { (count(tried.changed)) " of " (count(tried.calls)) " calls" } " would be decided otherwise" }
+            (remarks(tried))
+            (verdicts(visit, tried).markup())
+            (days(&tried.by_day))
+            @if tried.changed > 0 {
+                div.cards {
+                    div { h3 { "By tool" } (groups("Tool", &tried.by_tool).markup()) }
+                    div { h3 { "By agent" } (groups("Agent", &tried.by_agent).markup()) }
+                }
+                h3 { "The newest of them" }
+                (examples(visit, tried).markup())
+            }
+        }
+    }
+}
+
+fn count(of: u64) -> String {
+    // Counts of calls are far below the largest whole number that `f64` holds.
+    whole(of as f64)
+}
+
+fn remarks(tried: &WhatIfAnswer) -> Markup {
+    html! {
+        p.note {
+            "Only the rules and the numbers of trust change; all else is as recorded. No other outcomes are assumed, and persons, grants and the mode are left out. "
+            @if tried.complete { "These are all calls." }
+            @else if let Some(oldest) = &tried.oldest { "Older calls than position " (text(oldest)) " were not tried." }
+        }
+        ul.plain {
+            @if tried.uncertain > 0 { li { (count(tried.uncertain)) " of them rest on something that is not known of the call; the strictest is assumed." } }
+            @if tried.unjudged > 0 { li { (count(tried.unjudged)) " more calls cannot be judged again." } }
+            @for warning in &tried.warnings { li.warning { "Warning: " (text(&words(warning.get()))) } }
+        }
+    }
+}
+
+/// Returns the members of a warning in one line.
+fn words(warning: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(warning).unwrap_or_default();
+    let Some(members) = value.as_object() else { return warning.to_owned() };
+    let words = members.iter().map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{} {value}", name.replace('_', " "))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn verdicts(visit: &Visit, tried: &WhatIfAnswer) -> Table {
+    let rows = tried.verdicts.iter().map(|pair| {
+        let is_same = pair.before == pair.after;
+        vec![
+            Cell::new(&pair.before, verdict_badge(&pair.before)),
+            Cell::new(&pair.after, html! { (verdict_badge(&pair.after)) " " (direction(&pair.before, &pair.after)) }),
+            Cell::new(pair.calls.to_string(), html! { (count(pair.calls)) }),
+            Cell::new(pair.uncertain.to_string(), html! { (count(pair.uncertain)) }),
+            Cell::new(pair.examples.join(" "), html! { @if !is_same { @for position in &pair.examples { (event_link(visit, position)) " " } } }),
+        ]
+    });
+    Table {
+        caption: "Calls by verdict".to_owned(),
+        columns: vec![
+            Column::text("Was"),
+            Column::text("Would be"),
+            Column::number("Calls"),
+            Column::number("Of them assumed"),
+            Column::text("Decisions"),
+        ],
+        rows: rows.collect(),
+        empty: "No call is recorded that could be judged.",
+    }
+}
+
+fn event_link(visit: &Visit, position: &str) -> Markup {
+    html! { a href=(visit.page(&["events", position])) { (text(position)) } }
+}
+
+fn direction(before: &str, after: &str) -> &'static str {
+    let strictness = |verdict: &str| STRICTNESS.iter().position(|known| *known == verdict);
+    match strictness(after).cmp(&strictness(before)) {
+        std::cmp::Ordering::Greater => "stricter",
+        std::cmp::Ordering::Less => "milder",
+        std::cmp::Ordering::Equal => "",
+    }
+}
+
+fn days(days: &[ChangedGroup]) -> Markup {
+    let series = |name: &str, count: fn(&ChangedGroup) -> u64| Series {
+        name: name.to_owned(),
+        values: days.iter().map(|day| count(day) as f64).collect(),
+    };
+    let changed: u64 = days.iter().map(|day| day.stricter + day.milder).sum();
+    Chart {
+        id: "changed-by-day",
+        title: "Calls by day, UTC".to_owned(),
+        description: format!("{changed} calls of {} days would be decided otherwise.", days.len()),
+        kind: ChartKind::StackedBars,
+        label_name: "Day",
+        labels: days.iter().map(|day| day.name.clone()).collect(),
+        series: vec![
+            series("as before", |day| day.calls.saturating_sub(day.stricter + day.milder)),
+            series("more strictly", |day| day.stricter),
+            series("more mildly", |day| day.milder),
+        ],
+        show: whole,
+    }
+    .markup()
+}
+
+fn groups(name: &'static str, groups: &[ChangedGroup]) -> Table {
+    let rows = groups.iter().map(|group| {
+        vec![
+            Cell::text(&group.name),
+            Cell::new(group.stricter.to_string(), html! { (count(group.stricter)) }),
+            Cell::new(group.milder.to_string(), html! { (count(group.milder)) }),
+            Cell::new(group.calls.to_string(), html! { (count(group.calls)) }),
+        ]
+    });
+    Table {
+        caption: format!("Changed calls by {}", name.to_lowercase()),
+        columns: vec![
+            Column::text(name),
+            Column::number("Stricter"),
+            Column::number("Milder"),
+            Column::number("Of calls"),
+        ],
+        rows: rows.collect(),
+        empty: "None.",
+    }
+}
+
+/// Returns the newest calls with another verdict.
+pub(super) fn examples(visit: &Visit, tried: &WhatIfAnswer) -> Table {
+    Table {
+        caption: "Calls that would be decided otherwise, the newest first".to_owned(),
+        columns: vec![
+            Column::number("Decision"),
+            Column::text("Call"),
+            Column::text("Tool"),
+            Column::text("Agent"),
+            Column::text("Was"),
+            Column::text("Would be"),
+            Column::text("Assumed"),
+        ],
+        rows: tried.examples.iter().map(|call| example(visit, call)).collect(),
+        empty: "None.",
+    }
+}
+
+fn example(visit: &Visit, call: &ChangedCall) -> Vec<Cell> {
+    let assumed = if call.certain { "" } else { "something" };
+    vec![
+        Cell::new(&call.position, event_link(visit, &call.position)),
+        Cell::new(
+            &call.call,
+            html! { a href=(visit.page(&["calls", &call.call])) { code { (text(&call.call)) } } },
+        ),
+        Cell::text(&call.tool),
+        Cell::maybe(call.agent.as_deref()),
+        Cell::new(in_words(&call.before), steps(&call.before)),
+        Cell::new(in_words(&call.after), steps(&call.after)),
+        Cell::text(assumed),
+    ]
+}
+
+fn in_words(steps: &StepsAnswer) -> String {
+    let rule = steps.rule.as_ref().map(|rule| format!(", rule {rule}")).unwrap_or_default();
+    format!("{} by {}{rule}", steps.verdict, steps.reason_code)
+}
+
+fn steps(of: &StepsAnswer) -> Markup {
+    html! {
+        (verdict_badge(&of.verdict)) " " span.quiet-text { (text(&of.reason_code)) }
+        @if let Some(rule) = &of.rule { " " code { (text(rule)) } }
+    }
+}

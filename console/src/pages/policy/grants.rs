@@ -1,0 +1,99 @@
+//! Standing consents: the calls that need no person until an end.
+
+use bitacora_api::{ActAnswer, GrantAnswer, GrantList, paths};
+use http::Method;
+use maud::{Markup, html};
+
+use super::tabs;
+use crate::components::{act_fields, moment_cell, next_link, text};
+use crate::page::{Done, Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// Makes the page.
+pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
+    let query = visit.query.query_of(&["after", "limit"]);
+    let answered = visit.get::<GrantList>(paths::GRANTS, &[], &query).await?;
+    let rows = answered.value.grants.iter().map(|grant| row(visit, grant)).collect::<Result<_, _>>()?;
+    let mut columns = vec![
+        Column::text("Consent"),
+        Column::text("Tool"),
+        Column::text("Only"),
+        Column::text("Until"),
+        Column::text("Note"),
+    ];
+    if visit.may_govern() {
+        columns.push(Column::text("Revoke"));
+    }
+    let table = Table {
+        caption: "Standing consents that hold".to_owned(),
+        columns,
+        rows,
+        empty: "None. A reviewer gives one with an approval: calls within its scope then need no person until its end.",
+    };
+    let content = html! {
+        (tabs(visit, "grants"))
+        section #grants data-fresh { (table.markup()) (next_link(visit, answered.value.next.as_deref())) }
+    };
+    let mut page = Page::new(Section::Policy, "Standing consents", content);
+    page.position = answered.position;
+    page.json = Some(visit.api(paths::GRANTS, &[], &query));
+    page.command = Some(format!("bitacora --ledger {} grants", visit.ledger));
+    page.table = Some(table);
+    Ok(page)
+}
+
+fn row(visit: &Visit, grant: &GrantAnswer) -> Result<Vec<Cell>, PageError> {
+    let scope = &grant.scope;
+    let tool =
+        scope.server.as_ref().map_or_else(|| scope.tool.clone(), |server| format!("{server}/{}", scope.tool));
+    let mut row = vec![
+        Cell::new(&grant.grant, html! { code { (text(&grant.grant)) } }),
+        Cell::text(tool),
+        only(grant),
+        moment_cell(&visit.zone, &grant.expires),
+        Cell::maybe(grant.note.as_deref()),
+    ];
+    if visit.may_govern() {
+        row.push(Cell::new("", revoke_form(visit, &grant.grant)?));
+    }
+    Ok(row)
+}
+
+fn only(grant: &GrantAnswer) -> Cell {
+    let scope = &grant.scope;
+    let parts = scope.parts.as_ref().map(|parts| parts.join(" | "));
+    let members = [
+        ("agent", &scope.agent),
+        ("context", &scope.context),
+        ("parts", &parts),
+        ("workspace", &scope.workspace),
+        ("session", &scope.session),
+    ];
+    let said: Vec<_> =
+        members.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect();
+    let words: Vec<_> = said.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    Cell::new(
+        words.join(", "),
+        html! { @for (name, value) in &said { div { span.quiet-text { (name) } " " (text(value)) } } },
+    )
+}
+
+fn revoke_form(visit: &Visit, grant: &str) -> Result<Markup, PageError> {
+    Ok(html! {
+        form.inline method="post" action=(visit.page(&["policy", "grants", grant, "revoke"])) {
+            (act_fields(visit)?) button.bad { "Revoke" }
+        }
+    })
+}
+
+/// Takes a consent back.
+pub(super) async fn revoke(visit: &Visit, grant: &str) -> Result<Done, PageError> {
+    let path = visit.api(paths::GRANT, &[grant], "");
+    visit.send::<ActAnswer>(Method::DELETE, &path, &serde_json::json!({})).await?;
+    Ok(Done {
+        to: visit.page(&["policy", "grants"]),
+        notice: format!("The consent {grant} is revoked. Its calls are reviewed again."),
+    })
+}

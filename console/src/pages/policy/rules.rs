@@ -1,0 +1,129 @@
+//! The rules of a version, with how often each decided.
+
+use std::collections::HashMap;
+
+use bitacora_api::{CallList, paths};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::components::{text, verdict_badge, whole};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// The newest calls that are looked through for the rules that decided them.
+const COUNTED_CALLS: u32 = 1_000;
+/// The most values of one member that a cell shows before it is folded.
+const SHOWN_VALUES: usize = 6;
+
+/// How often each rule decided, of the newest calls.
+pub(super) struct RuleCounts {
+    of_rules: HashMap<String, u64>,
+    without: u64,
+    calls: u64,
+}
+
+impl RuleCounts {
+    /// Counts the newest calls that a version decided.
+    pub(super) async fn of(visit: &Visit, version: &str) -> Result<Self, PageError> {
+        let query = format!("?limit={COUNTED_CALLS}");
+        let calls = visit.get::<CallList>(paths::CALLS, &[], &query).await?.value.calls;
+        let mut counts = Self { of_rules: HashMap::new(), without: 0, calls: 0 };
+        for decision in calls.into_iter().filter_map(|call| call.decision) {
+            if decision.policy_version.as_deref() != Some(version) {
+                continue;
+            }
+            counts.calls += 1;
+            match decision.rule {
+                Some(rule) => *counts.of_rules.entry(rule).or_default() += 1,
+                None => counts.without += 1,
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Returns what was counted, in a sentence.
+    pub(super) fn note(&self) -> Markup {
+        html! { p.note {
+            "Of the newest " (COUNTED_CALLS) " calls this version decided " (self.calls) "; of " (self.without)
+            " no rule matched, so that other steps alone decided."
+        } }
+    }
+}
+
+/// Returns the table of the rules of a document, in the order in which they are tried.
+pub(super) fn table(document: &Value, counts: Option<&RuleCounts>) -> Table {
+    let rules = document.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut columns = vec![
+        Column::number("Place"),
+        Column::text("Rule"),
+        Column::text("Verdict"),
+        Column::text("Matches"),
+        Column::text("Reason"),
+    ];
+    if counts.is_some() {
+        columns.insert(3, Column::number("Decided"));
+    }
+    Table {
+        caption: "Rules; the first that matches decides".to_owned(),
+        columns,
+        rows: (1_usize..).zip(rules).map(|(place, rule)| row(place, rule, counts)).collect(),
+        empty: "This version has no rules.",
+    }
+}
+
+fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<Cell> {
+    let member = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (id, action) = (member("id"), member("action"));
+    let conditions = rule.get("match").unwrap_or(&Value::Null);
+    let mut cells = vec![
+        Cell::text(place.to_string()),
+        Cell::new(id, html! { code { (text(id)) } }),
+        Cell::new(action, html! { (verdict_badge(action)) (remarks(rule)) }),
+        Cell::new(conditions.to_string(), matches(conditions)),
+        Cell::new(
+            member("reason"),
+            html! { (text(member("reason"))) @if !member("comment").is_empty() { br; span.quiet-text { (text(member("comment"))) } } },
+        ),
+    ];
+    if let Some(counts) = counts {
+        let count = counts.of_rules.get(id).copied().unwrap_or(0);
+        cells.insert(3, Cell::new(count.to_string(), html! { (whole(count as f64)) }));
+    }
+    cells
+}
+
+/// Returns what a rule says beside its verdict.
+fn remarks(rule: &Value) -> Markup {
+    let is_never = rule.get("never_auto_approve").and_then(Value::as_bool) == Some(true);
+    html! {
+        @if is_never { br; span.quiet-text { "each time" } }
+        @if let Some(score) = rule.get("min_trust_score") { br; span.quiet-text { "from a score of " (text(&words(score))) } }
+    }
+}
+
+/// Returns the conditions of a rule, one a line.
+pub(super) fn matches(conditions: &Value) -> Markup {
+    let members = conditions.as_object();
+    html! {
+        @if members.is_none_or(serde_json::Map::is_empty) { "every call" }
+        @for (name, value) in members.into_iter().flatten() {
+            div { span.quiet-text { (text(&name.replace('_', " "))) } " " (condition(value)) }
+        }
+    }
+}
+
+fn condition(value: &Value) -> Markup {
+    let Some(values) = value.as_array() else { return html! { code { (text(&words(value))) } } };
+    let all: Vec<_> = values.iter().map(words).collect();
+    let (first, rest) = all.split_at(all.len().min(SHOWN_VALUES));
+    let codes = |of: &[String]| html! { @for (at, word) in of.iter().enumerate() { @if at > 0 { ", " } code { (text(word)) } } };
+    html! {
+        (codes(first))
+        @if !rest.is_empty() { details.inline { summary { "and " (rest.len()) " more" } (codes(rest)) } }
+    }
+}
+
+fn words(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

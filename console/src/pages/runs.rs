@@ -1,0 +1,197 @@
+//! Runs: graphs and tasks, step by step.
+
+use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPage, paths};
+use maud::{Markup, html};
+
+use super::history::{
+    Choice, Clock, Command, Order, asked, duration, filter_form, grouped, kind_links, outside, timeline,
+    timeline_path, usd,
+};
+use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link, text, verdict_badge};
+use crate::form::query;
+use crate::page::{Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::time_span::TimeSpan;
+use crate::visit::Visit;
+
+/// The filters of the list.
+const FILTERS: [&str; 3] = ["agent", "state", "case"];
+/// The states of a run.
+const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"];
+
+/// Lists runs, those that began last first.
+pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
+    let span = TimeSpan::default();
+    let path = visit.api(paths::RUNS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
+    let answered = visit.interface.get::<RunList>(&path).await?;
+    let list = &answered.value;
+    let table = Table {
+        caption: "Runs, the newest first".to_owned(),
+        columns: vec![
+            Column::text("Run"),
+            Column::text("State"),
+            Column::text("Agent"),
+            Column::text("Graph"),
+            Column::text("Began"),
+            Column::text("Last event"),
+            Column::text("Node"),
+            Column::number("Steps"),
+            Column::number("Failed"),
+            Column::number("Calls"),
+            Column::number("Cost, USD"),
+        ],
+        rows: list.runs.iter().map(|run| row(visit, run)).collect(),
+        empty: "",
+    };
+    let states = Choice { name: "state", label: "State", words: &STATES };
+    let content = html! {
+        (filter_form(visit, &[("agent", "Agent"), ("case", "Case")], &[states], None))
+        section #runs data-fresh {
+            @if list.runs.is_empty() { (outside("runs", &FILTERS, visit, &span, None)) } @else { (table.markup()) }
+            (next_link(visit, list.next.as_deref()))
+        }
+    };
+    let mut page = Page::new(Section::Runs, "Runs", content);
+    page.position = answered.position;
+    page.json = Some(path);
+    page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).line());
+    page.table = Some(table);
+    Ok(page)
+}
+
+fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
+    let link = html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&run.run)) } };
+    let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
+    vec![
+        Cell::new(&run.run, link),
+        Cell::new(&run.state, state(run)),
+        Cell::maybe(run.agent.as_deref()),
+        Cell::text(run.graph.as_deref().unwrap_or(&run.kind)),
+        moment_cell(&visit.zone, &run.time),
+        moment_cell(&visit.zone, &run.last_time),
+        Cell::maybe(run.node.as_deref()),
+        count(run.steps),
+        count(run.failed_steps),
+        count(run.calls),
+        Cell::new(&run.cost_usd, html! { (usd(&run.cost_usd)) }),
+    ]
+}
+
+fn state(run: &RunAnswer) -> Markup {
+    html! { (verdict_badge(&run.state)) @if run.overdue { " " (badge("overdue", Tone::Bad)) } }
+}
+
+/// Shows one run: what it came to, and its steps or its events.
+pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
+    let answered = visit.get::<RunAnswer>(paths::RUN, &[id], "").await?;
+    let run = &answered.value;
+    let is_steps = visit.query.get("part") == Some("table");
+    let shown = if is_steps { steps(visit, id).await? } else { events(visit, id).await? };
+    let content = html! {
+        section #run data-fresh { (head(visit, run)) }
+        h2 { "What happened" }
+        nav.parts aria-label="Parts of the timeline" {
+            (kind_links(visit))
+            a href=(format!("{}?part=table", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
+            @if !is_steps { span.order { (Order::of(visit, Order::Oldest).links(visit)) } }
+        }
+        section #events data-fresh { (shown.content) (next_link(visit, shown.next.as_deref())) }
+    };
+    let mut page = Page::new(Section::Runs, format!("Run {id}"), content);
+    page.position = answered.position;
+    page.json = Some(shown.path);
+    page.table = shown.table;
+    page.command = Some(Command::new(visit, "runs").argument(id).line());
+    Ok(page)
+}
+
+/// The lower part of a run's page.
+struct Part {
+    content: Markup,
+    table: Option<Table>,
+    next: Option<String>,
+    path: String,
+}
+
+async fn events(visit: &Visit, id: &str) -> Result<Part, PageError> {
+    let path = timeline_path(visit, "run", id, Order::of(visit, Order::Oldest));
+    let events = visit.interface.get::<StoredEventPage>(&path).await?.value;
+    let content = html! {
+        @if events.events.is_empty() { p.empty { "No event of this run is of this kind." } }
+        (timeline(visit, &events.events, Clock::Ledger))
+    };
+    Ok(Part { content, table: None, next: events.next, path })
+}
+
+async fn steps(visit: &Visit, id: &str) -> Result<Part, PageError> {
+    let path = visit.api(paths::RUN_STEPS, &[id], &asked(visit, &["after"], &TimeSpan::default()));
+    let list = visit.interface.get::<RunStepList>(&path).await?.value;
+    let table = Table {
+        caption: "Steps of the run, the newest first".to_owned(),
+        columns: vec![
+            Column::text("Node"),
+            Column::text("Status"),
+            Column::number("Attempt"),
+            Column::text("Action"),
+            Column::text("Began"),
+            Column::number("Took"),
+            Column::number("Cost, USD"),
+            Column::text("Output"),
+            Column::text("Event"),
+        ],
+        rows: list.steps.iter().map(|step| step_row(visit, step)).collect(),
+        empty: "No step of this run is recorded.",
+    };
+    Ok(Part { content: table.markup(), table: Some(table), next: list.next, path })
+}
+
+fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<Cell> {
+    let status =
+        html! { (verdict_badge(&step.status)) @if let Some(error) = &step.error_type { " " (text(error)) } };
+    let took = step.duration_ms.map(|took| took.to_string()).unwrap_or_default();
+    let output = step.output.as_ref().and_then(|output| output.summary.as_deref());
+    let link = html! { a href=(visit.page(&["events", &step.position])) { "#" (step.position) } };
+    vec![
+        Cell::text(&step.node),
+        Cell::new(&step.status, status),
+        Cell::text(step.attempt.to_string()),
+        Cell::maybe(step.action.as_deref()),
+        moment_cell(&visit.zone, &step.time),
+        Cell::new(took, html! { @if let Some(took) = step.duration_ms { (duration(took)) } }),
+        Cell::maybe(step.cost_usd.as_deref()),
+        Cell::maybe(output),
+        Cell::new(&step.position, link),
+    ]
+}
+
+fn head(visit: &Visit, run: &RunAnswer) -> Markup {
+    let calls = format!("{}{}", visit.page(&["calls"]), query([("run", run.run.as_str())].into_iter()));
+    facts([
+        Fact::new("State", html! { (state(run)) @if let Some(why) = &run.why { " " (text(why)) } }),
+        Fact::text("Agent", run.agent.as_deref()),
+        Fact::text("Graph", Some(run.graph.as_deref().unwrap_or(&run.kind))),
+        Fact::new("Began", moment(&visit.zone, &run.time)),
+        Fact::new("Last event", moment(&visit.zone, &run.last_time)),
+        Fact::new(
+            "Took",
+            html! { @match run.duration_ms { Some(took) => (duration(took)), None => "no end is told" } },
+        ),
+        Fact::new(
+            "Steps",
+            html! {
+                (grouped(run.steps))
+                @if run.failed_steps > 0 { " · " (grouped(run.failed_steps)) " failed" }
+                @if run.retries > 0 { " · " (grouped(run.retries)) " retried" }
+            },
+        ),
+        Fact::new("Calls", html! { a href=(calls) { (grouped(run.calls)) } }),
+        Fact::new(
+            "Cost",
+            html! { strong { (usd(&run.cost_usd)) } " · " (grouped(&run.tokens_in)) " tokens in, " (grouped(&run.tokens_out)) " out" },
+        ),
+        Fact::text("Stands at", run.node.as_deref()),
+        Fact::text("Case", run.case.as_deref()),
+        Fact::text("Part of the case", run.subtask.as_deref()),
+    ])
+}

@@ -1,0 +1,189 @@
+//! Sessions: what agents did, from beginning to end.
+
+use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEventPage, paths};
+use maud::{Markup, html};
+
+use super::history::{
+    Choice, Clock, Command, Order, asked, duration, filter_form, grouped, kind_links, outside, time_between,
+    timeline, timeline_path, usd,
+};
+use crate::components::{Fact, facts, moment, moment_cell, next_link, text, verdict_badge};
+use crate::form::query;
+use crate::page::{Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::time_span::TimeSpan;
+use crate::visit::Visit;
+
+/// The filters of the list, but for its time span.
+const FILTERS: [&str; 3] = ["agent", "harness", "state"];
+
+/// Lists sessions, those that were named first last first.
+pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
+    let span = TimeSpan::of(visit)?;
+    let path = visit.api(paths::SESSIONS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
+    let answered = visit.interface.get::<SessionList>(&path).await?;
+    let list = &answered.value;
+    let table = Table {
+        caption: "Sessions, the newest first".to_owned(),
+        columns: vec![
+            Column::text("Session"),
+            Column::text("State"),
+            Column::text("Agent"),
+            Column::text("Began"),
+            Column::text("Last event"),
+            Column::number("Calls"),
+            Column::number("Denied"),
+            Column::number("Failed"),
+            Column::number("Gaps"),
+            Column::number("Cost, USD"),
+            Column::text("Harness"),
+            Column::text("Model"),
+        ],
+        rows: list.sessions.iter().map(|session| row(visit, session)).collect(),
+        empty: "",
+    };
+    let states = Choice { name: "state", label: "State", words: &["open", "ended"] };
+    let content = html! {
+        (filter_form(visit, &[("agent", "Agent"), ("harness", "Harness")], &[states], Some(&span)))
+        section #sessions data-fresh {
+            @if list.sessions.is_empty() { (outside("sessions", &FILTERS, visit, &span, list.outside.as_ref())) }
+            @else { (table.markup()) }
+            (next_link(visit, list.next.as_deref()))
+        }
+    };
+    let mut page = Page::new(Section::Sessions, "Sessions", content);
+    page.position = answered.position;
+    page.json = Some(path);
+    page.command = Some(Command::new(visit, "sessions").filters(visit, &FILTERS).span(&span).line());
+    page.table = Some(table);
+    Ok(page)
+}
+
+fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
+    let address = visit.page(&["sessions", &session.session]);
+    let link = html! { a href=(address) data-item { (text(&session.session)) } };
+    let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
+    let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
+    let spent = &session.spending.cost_usd;
+    vec![
+        Cell::new(&session.session, link),
+        Cell::new(&session.state, verdict_badge(&session.state)),
+        Cell::maybe(session.agent.as_deref()),
+        moment_cell(&visit.zone, &session.time),
+        moment_cell(&visit.zone, &session.last_time),
+        count(session.calls.all),
+        count(session.calls.denied),
+        count(failed),
+        count(session.gaps),
+        Cell::new(spent, html! { (usd(spent)) }),
+        Cell::maybe(session.harness.as_deref()),
+        Cell::maybe(session.model.as_deref()),
+    ]
+}
+
+/// Shows one session: what it came to, and its events.
+pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
+    let answered = visit.get::<SessionShown>(paths::SESSION, &[id], "").await?;
+    let shown = &answered.value;
+    let order = Order::of(visit, Order::Oldest);
+    let path = timeline_path(visit, "session", id, order);
+    let events = visit.interface.get::<StoredEventPage>(&path).await?.value;
+    let clock = if shown.session.imported { Clock::Own } else { Clock::Ledger };
+    let gaps = gaps(visit, &shown.session).await?;
+    let content = html! {
+        section #session data-fresh { (head(visit, &shown.session)) (runs(visit, shown)) (gaps) }
+        h2 { "What happened" }
+        nav.parts aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
+        section #events data-fresh {
+            @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
+            (timeline(visit, &events.events, clock))
+            (next_link(visit, events.next.as_deref()))
+        }
+    };
+    let mut page = Page::new(Section::Sessions, format!("Session {id}"), content);
+    page.position = answered.position;
+    page.json = Some(path);
+    page.command = Some(Command::new(visit, "sessions show").argument(id).line());
+    Ok(page)
+}
+
+fn head(visit: &Visit, session: &SessionAnswer) -> Markup {
+    let calls = &session.calls;
+    let spending = &session.spending;
+    let of = |name: &str, value: &str| {
+        let fields = [("session", session.session.as_str()), (name, value)];
+        format!(
+            "{}{}",
+            visit.page(&["calls"]),
+            query(fields.into_iter().filter(|(_, value)| !value.is_empty()))
+        )
+    };
+    let count = |count: u64, word: &str, name: &str, value: &str| {
+        html! { @if count > 0 { " · " a href=(of(name, value)) { (grouped(count)) " " (word) } } }
+    };
+    html! {
+        (facts([
+            Fact::new("State", html! { (verdict_badge(&session.state)) @if let Some(end) = &session.ended { " " (text(&end.reason)) } }),
+            Fact::new("Agent", html! { (text(session.agent.as_deref().unwrap_or("-"))) @if session.imported { " · imported" } }),
+            Fact::new("Began", html! { (moment(&visit.zone, &session.time)) }),
+            Fact::new("Last event", html! {
+                (moment(&visit.zone, &session.last_time))
+                @if let Some(took) = time_between(&session.time, &session.last_time) { " · after " (duration(took)) }
+            }),
+            Fact::new("Calls", html! {
+                a href=(of("", "")) { (grouped(calls.all)) }
+                (count(calls.denied, "denied", "verdict", "deny"))
+                (count(calls.reviewed, "reviewed", "verdict", "review"))
+                (count(calls.ends.error, "failed", "outcome", "error"))
+                (count(calls.pending, "waiting", "outcome", "pending"))
+                (count(calls.open, "open", "outcome", "open"))
+            }),
+            Fact::new("Cost", html! {
+                strong { (usd(&spending.cost_usd)) }
+                @if spending.without_cost > 0 { " · " (grouped(spending.without_cost)) " without a price" }
+            }),
+            Fact::new("Models", html! { (grouped(spending.model_calls)) " calls · " (grouped(&spending.tokens_in)) " tokens in, " (grouped(&spending.tokens_out)) " out" }),
+            Fact::new("Turns", html! { (grouped(session.turns)) }),
+            Fact::new("Approvals", html! {
+                (grouped(session.approvals.asked)) " asked"
+                @if session.approvals.refused > 0 { " · " (grouped(session.approvals.refused)) " refused" }
+                @if session.approvals.pending > 0 { " · " (grouped(session.approvals.pending)) " waiting" }
+            }),
+            Fact::text("Harness", harness(session).as_deref()),
+            Fact::text("Model", session.model.as_deref()),
+            Fact::text("Folder", session.cwd.as_deref()),
+        ]))
+    }
+}
+
+fn harness(session: &SessionAnswer) -> Option<String> {
+    let harness = session.harness.as_deref()?;
+    Some(format!("{harness} {}", session.version.as_deref().unwrap_or_default()))
+}
+
+fn runs(visit: &Visit, shown: &SessionShown) -> Markup {
+    html! { @if !shown.newest_runs.is_empty() {
+        p { "Runs: " @for run in &shown.newest_runs { a href=(visit.page(&["runs", &run.run])) { (text(&run.run)) } " " } }
+    } }
+}
+
+/// Returns the calls of which half of the record is missing, where there are some.
+async fn gaps(visit: &Visit, session: &SessionAnswer) -> Result<Markup, PageError> {
+    if session.gaps == 0 {
+        return Ok(html! {});
+    }
+    let asked = query([("session", session.session.as_str()), ("limit", "100")].into_iter());
+    let gaps = visit.get::<GapList>(paths::GAPS, &[], &asked).await?.value;
+    Ok(html! {
+        details.gaps open {
+            summary { (grouped(session.gaps)) " calls of which half of the record is missing" }
+            ul { @for gap in &gaps.gaps {
+                li { a href=(visit.page(&["calls", &gap.call])) { (text(&gap.call)) }
+                    " has no " (text(&gap.missing)) " · " (text(&gap.evidence)) " · "
+                    a href=(visit.page(&["events", &gap.position])) { "#" (gap.position) } }
+            } }
+            @if gaps.next.is_some() { p.note { "These are the newest hundred." } }
+        }
+    })
+}

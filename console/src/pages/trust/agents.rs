@@ -1,0 +1,88 @@
+//! Suspended agents: stop one, let one go on.
+
+use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, paths};
+use http::Method;
+use maud::{Markup, html};
+
+use super::acts::reason_of;
+use crate::components::{act_fields, next_link, text};
+use crate::form::Fields;
+use crate::page::{Done, Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// Makes the page.
+pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
+    let query = visit.query.query_of(&["after", "limit"]);
+    let answered = visit.get::<StopsAnswer>(paths::PANIC, &[], &query).await?;
+    let suspended = &answered.value.suspended;
+    let table = Table {
+        caption: "Suspended agents".to_owned(),
+        columns: vec![Column::text("Agent"), Column::text("Reason")],
+        rows: suspended
+            .iter()
+            .map(|agent| vec![Cell::text(&agent.agent), Cell::text(&agent.reason)])
+            .collect(),
+        empty: "No agent is suspended.",
+    };
+    let content = html! {
+        section #suspended data-fresh { (table.markup()) (next_link(visit, answered.value.next.as_deref())) }
+        @if visit.may_govern() {
+            div.cards {
+                section.card { h2.first { "Suspend an agent" }
+                    p.note { "Its calls are denied from the next one on, in every mode, until it is let go on." }
+                    (form(visit, "suspend", "Suspend", true, None)?)
+                }
+                @for agent in suspended { section.card {
+                    h2.first { "Let " (text(&agent.agent)) " go on" }
+                    (form(visit, "resume", "Let it go on", false, Some(&agent.agent))?)
+                } }
+            }
+        }
+    };
+    let mut page = Page::new(Section::Trust, "Suspended agents", content);
+    page.position = answered.position;
+    page.json = Some(visit.api(paths::PANIC, &[], &query));
+    page.command = Some(format!("bitacora --ledger {} agents", visit.ledger));
+    page.table = Some(table);
+    Ok(page)
+}
+
+fn form(
+    visit: &Visit,
+    verb: &str,
+    label: &str,
+    is_stop: bool,
+    agent: Option<&str>,
+) -> Result<Markup, PageError> {
+    Ok(html! {
+        form.stacked method="post" action=(visit.page(&["trust", "agents", verb])) {
+            (act_fields(visit)?)
+            @match agent {
+                Some(agent) => { input type="hidden" name="agent" value=(agent); }
+                None => { label { "Agent " input name="agent" required autocomplete="off" spellcheck="false" value=(visit.query.get("agent").unwrap_or_default()); } }
+            }
+            label { "Reason " input name="reason" required; }
+            button .bad[is_stop] { (label) }
+        }
+    })
+}
+
+/// Stops an agent.
+pub(super) async fn suspend(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+    change(visit, form, "suspend", "is suspended").await
+}
+
+/// Lets an agent go on.
+pub(super) async fn resume(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+    change(visit, form, "resume", "may go on").await
+}
+
+async fn change(visit: &Visit, form: &Fields, verb: &str, words: &str) -> Result<Done, PageError> {
+    let agent = form.get("agent").ok_or_else(|| PageError::Field("name the agent".to_owned()))?;
+    let path = paths::act(paths::AGENT, &[&visit.ledger, agent], verb);
+    let request = StopRequest { reason: reason_of(form)? };
+    visit.send::<ActAnswer>(Method::POST, &path, &request).await?;
+    Ok(Done { to: visit.page(&["trust", "agents"]), notice: format!("{agent} {words}.") })
+}

@@ -1,0 +1,91 @@
+//! Dimensions: in words, in addresses, in hidden fields of forms.
+
+use bitacora_api::DimensionAnswer;
+use maud::{Markup, html};
+
+use crate::components::text;
+use crate::form::{Fields, query};
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+/// The parts of a dimension, as queries and forms name them.
+pub(crate) const PARTS: [&str; 5] = ["tool", "context", "model", "task_type", "workspace"];
+/// A part that is not known.
+const UNKNOWN: &str = "-";
+
+/// Returns the parts of a dimension with their names.
+pub(crate) fn parts(of: &DimensionAnswer) -> impl Iterator<Item = (&str, &str)> {
+    let DimensionAnswer { tool, context, model, task_type, workspace } = of;
+    let all = [Some(tool), Some(context), Some(model), Some(task_type), workspace.as_ref()];
+    PARTS.into_iter().zip(all).filter_map(|(name, value)| Some((name, value?.as_str())))
+}
+
+/// Returns the query that names a dimension.
+pub(crate) fn query_of(of: &DimensionAnswer) -> String {
+    query(parts(of))
+}
+
+/// Returns the address of its page.
+pub(crate) fn address(visit: &Visit, of: &DimensionAnswer) -> String {
+    visit.page(&["trust", "record"]) + &query_of(of)
+}
+
+/// Returns the dimension of a query or a form.
+pub(crate) fn of_fields(fields: &Fields) -> Result<DimensionAnswer, PageError> {
+    let part = |name| fields.get(name).unwrap_or(UNKNOWN).to_owned();
+    let tool = fields.get("tool").ok_or_else(|| PageError::Field("the address names no tool".to_owned()))?;
+    Ok(DimensionAnswer {
+        tool: tool.to_owned(),
+        context: part("context"),
+        model: part("model"),
+        task_type: part("task_type"),
+        workspace: fields.get("workspace").map(str::to_owned),
+    })
+}
+
+/// Returns the hidden fields that name a dimension.
+pub(crate) fn hidden_fields(of: &DimensionAnswer) -> Markup {
+    html! { @for (name, value) in parts(of) { input type="hidden" name=(name) value=(value); } }
+}
+
+/// Returns a dimension in one line: the parts that are known.
+pub(crate) fn words(of: &DimensionAnswer) -> String {
+    let known = |part: &str| (part != UNKNOWN).then(|| part.to_owned());
+    let mut words = of.tool.clone();
+    for (joint, part) in [(" · ", &of.context), (" · ", &of.model), (" · ", &of.task_type)] {
+        if let Some(part) = known(part) {
+            words.push_str(joint);
+            words.push_str(&part);
+        }
+    }
+    if let Some(workspace) = of.workspace.as_deref().and_then(known) {
+        words.push_str(" in ");
+        words.push_str(&workspace);
+    }
+    words
+}
+
+/// Returns a part for a cell; nothing where it is not known.
+pub(crate) fn part(of: &str) -> Markup {
+    if of == UNKNOWN {
+        html! { span.quiet-text { "any" } }
+    } else {
+        text(of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dimension_goes_through_an_address_and_back() {
+        let fields = Fields::parse(b"tool=Bash&context=git+push+--force&model=&workspace=%2Fhome%2Fana");
+        let found = of_fields(&fields).unwrap();
+        assert_eq!(words(&found), "Bash · git push --force in /home/ana");
+        let again = query_of(&found);
+        assert_eq!(again, "?tool=Bash&context=git+push+--force&model=-&task_type=-&workspace=%2Fhome%2Fana");
+        assert_eq!(query_of(&of_fields(&Fields::parse(&again.as_bytes()[1..])).unwrap()), again);
+        assert!(of_fields(&Fields::default()).is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! The recorded history of a dimension, each outcome with what the record was after it.
+
+use bitacora_api::{DimensionAnswer, OutcomeRecord, TrustHistory, paths};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::dimension;
+use crate::components::{moment_cell, text, verdict_badge};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// The members of `trust.observed` and `trust.set` that are shown.
+#[derive(Deserialize, Default)]
+struct Shown {
+    outcome: Option<String>,
+    post_check_passed: Option<bool>,
+    call: Option<String>,
+    reason: Option<String>,
+    #[serde(default)]
+    unreported: bool,
+}
+
+/// Returns the table of a dimension's outcomes, and the `until` of the next page.
+pub(super) async fn table(visit: &Visit, of: &DimensionAnswer) -> Result<(Table, Option<String>), PageError> {
+    let until = visit.query.get("until").map(|until| format!("&until={}", paths::percent_encoded(until)));
+    let query = format!("{}&limit=50{}", dimension::query_of(of), until.unwrap_or_default());
+    let history = visit.get::<TrustHistory>(paths::TRUST_HISTORY, &[], &query).await?.value;
+    let rows = history.outcomes.iter().map(|outcome| row(visit, of, outcome));
+    let table = Table {
+        caption: "Outcomes, the newest first".to_owned(),
+        columns: vec![
+            Column::number("Position"),
+            Column::text("Time"),
+            Column::text("Outcome"),
+            Column::text("Call"),
+            Column::text("Remarks"),
+        ],
+        rows: rows.collect(),
+        empty: "Nothing was observed.",
+    };
+    Ok((table, history.next))
+}
+
+fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<Cell> {
+    let shown: Shown = serde_json::from_str(record.data.get()).unwrap_or_default();
+    let then = format!("{}&at={}", dimension::address(visit, of), paths::percent_encoded(&record.position));
+    let outcome = if record.r#type == "trust.set" { "set" } else { shown.outcome.as_deref().unwrap_or("-") };
+    let remarks = remarks(record, &shown);
+    vec![
+        Cell::new(
+            &record.position,
+            html! { a href=(then) title="The trust after this event" { (text(&record.position)) } },
+        ),
+        moment_cell(&visit.zone, &record.time),
+        Cell::new(outcome, outcome_badge(outcome)),
+        Cell::new(
+            shown.call.as_deref().unwrap_or_default(),
+            html! { @if let Some(call) = &shown.call {
+                a href=(visit.page(&["calls", call])) { code { (text(call)) } }
+            } },
+        ),
+        Cell::text(remarks),
+    ]
+}
+
+fn outcome_badge(outcome: &str) -> Markup {
+    let known = match outcome {
+        "auto_approved" => "approved",
+        other => other,
+    };
+    if known == outcome {
+        verdict_badge(outcome)
+    } else {
+        crate::components::badge("went well alone", crate::components::Tone::Good)
+    }
+}
+
+fn remarks(record: &OutcomeRecord, shown: &Shown) -> String {
+    let by = record.actor.as_deref().map(|actor| format!("by {actor}"));
+    let check =
+        shown.post_check_passed.map(|passed| if passed { "check passed" } else { "check failed" }.to_owned());
+    let counts = match record.counts {
+        Some(false) => Some("imported, does not count yet".to_owned()),
+        Some(true) => Some("imported".to_owned()),
+        None => None,
+    };
+    let unreported = shown.unreported.then(|| "no outcome came in time".to_owned());
+    [by, shown.reason.clone(), check, counts, unreported].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,173 @@
+//! The list of dimensions: score beside threshold, counts, streak, breaker.
+
+use std::collections::HashMap;
+
+use bitacora_api::{BreakerList, DimensionAnswer, StopsAnswer, TrustDimension, TrustList, paths};
+use maud::{Markup, html};
+
+use super::dimension::{self, PARTS};
+use crate::components::{Tone, badge, filter_field, moment, next_link, text, verdict_badge, whole};
+use crate::page::{Page, Section};
+use crate::page_error::PageError;
+use crate::table::{Cell, Column, Table};
+use crate::visit::Visit;
+
+/// The states of breakers that do not let every call pass.
+const NOT_CLOSED: [&str; 2] = ["open", "half_open"];
+
+/// Makes the page.
+pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
+    let names = [PARTS.as_slice(), &["order", "after", "limit"]].concat();
+    let query = visit.query.query_of(&names);
+    let answered = visit.get::<TrustList>(paths::TRUST, &[], &query).await?;
+    let stops = visit.get::<StopsAnswer>(paths::PANIC, &[], "").await?.value;
+    let breakers = breakers(visit).await?;
+    let table = table(visit, &answered.value.dimensions, &breakers);
+    let content = html! {
+        (summary(visit, &breakers, &stops))
+        (filters(visit))
+        section #dimensions data-fresh {
+            (table.markup())
+            (next_link(visit, answered.value.next.as_deref()))
+        }
+    };
+    let mut page = Page::new(Section::Trust, "Trust", content);
+    page.position = answered.position;
+    page.json = Some(visit.api(paths::TRUST, &[], &query));
+    page.command = Some(format!("bitacora --ledger {} trust", visit.ledger));
+    page.table = Some(table);
+    Ok(page)
+}
+
+/// Breakers that are not closed, by the query that names their dimension.
+struct Breakers {
+    states: HashMap<String, String>,
+    /// The same with their dimensions, in the order of the interface.
+    all: Vec<(DimensionAnswer, String)>,
+    more: bool,
+}
+
+async fn breakers(visit: &Visit) -> Result<Breakers, PageError> {
+    let mut found = Breakers { states: HashMap::new(), all: Vec::new(), more: false };
+    for state in NOT_CLOSED {
+        let query = format!("?state={state}&limit=1000");
+        let list = visit.get::<BreakerList>(paths::BREAKERS, &[], &query).await?.value;
+        found.more |= list.next.is_some();
+        for breaker in list.breakers {
+            found.states.insert(dimension::query_of(&breaker.dimension), breaker.state.clone());
+            found.all.push((breaker.dimension, breaker.state));
+        }
+    }
+    Ok(found)
+}
+
+/// The most breakers that the summary names.
+const NAMED_BREAKERS: usize = 6;
+
+fn summary(visit: &Visit, breakers: &Breakers, stops: &StopsAnswer) -> Markup {
+    html! {
+        section #trust-summary.cards data-fresh {
+            div.card {
+                h2.first { "Breakers that are not closed: " (breakers.all.len()) @if breakers.more { " and more" } }
+                @if breakers.all.is_empty() { p.empty { "Every dimension lets its calls pass." } }
+                ul.plain { @for (of, state) in breakers.all.iter().take(NAMED_BREAKERS) {
+                    li { (verdict_badge(state)) " " a href=(dimension::address(visit, of)) { (text(&dimension::words(of))) } }
+                } }
+                @if breakers.all.len() > NAMED_BREAKERS { p.note { "and " (breakers.all.len() - NAMED_BREAKERS) " more" } }
+            }
+            div.card {
+                h2.first { "Stopped agents: " (stops.suspended.len()) @if stops.next.is_some() { " and more" } }
+                @if stops.panic { p { (badge("everything is stopped", Tone::Bad)) } }
+                @if stops.suspended.is_empty() { p.empty { "No agent is suspended." } }
+                ul.plain { @for agent in stops.suspended.iter().take(NAMED_BREAKERS) { li { (text(&agent.agent)) } } }
+                p { a href=(visit.page(&["trust", "agents"])) {
+                    @if visit.may_govern() { "Suspend an agent, or let one go on" } @else { "Suspended agents" }
+                } }
+            }
+        }
+    }
+}
+
+fn filters(visit: &Visit) -> Markup {
+    let is_bottom = visit.query.get("order") == Some("bottom");
+    html! {
+        form.filters method="get" action=(visit.page(&["trust"])) {
+            (filter_field(visit, "tool", "Tool"))
+            (filter_field(visit, "context", "Context"))
+            (filter_field(visit, "model", "Model"))
+            (filter_field(visit, "task_type", "Task"))
+            (filter_field(visit, "workspace", "Workspace"))
+            label { "First " select name="order" {
+                option value="top" selected[!is_bottom] { "highest scores" }
+                option value="bottom" selected[is_bottom] { "lowest scores" }
+            } }
+            button { "Filter" }
+        }
+    }
+}
+
+fn table(visit: &Visit, dimensions: &[TrustDimension], breakers: &Breakers) -> Table {
+    let rows = dimensions.iter().map(|found| {
+        let (of, trust) = (&found.dimension, &found.trust);
+        let address = dimension::address(visit, of);
+        let breaker = breakers.states.get(&dimension::query_of(of)).map_or("closed", String::as_str);
+        vec![
+            Cell::new(&of.tool, html! { a href=(address) { (text(&of.tool)) } }),
+            Cell::new(&of.context, dimension::part(&of.context)),
+            Cell::new(&of.model, dimension::part(&of.model)),
+            Cell::new(&of.task_type, dimension::part(&of.task_type)),
+            Cell::new(
+                of.workspace.as_deref().unwrap_or("*"),
+                of.workspace.as_deref().map_or_else(|| html! { span.quiet-text { "all" } }, dimension::part),
+            ),
+            Cell::text(&trust.score),
+            Cell::text(trust.threshold.as_deref().unwrap_or_default()),
+            Cell::new(&trust.standing, standing(&trust.standing)),
+            number(trust.approvals),
+            number(trust.rejections),
+            number(trust.failures),
+            number(trust.streak),
+            Cell::new(breaker, verdict_badge(breaker)),
+            trust
+                .last_updated
+                .as_deref()
+                .map_or_else(|| Cell::text(""), |time| Cell::new(time, moment(&visit.zone, time))),
+        ]
+    });
+    Table {
+        caption: "Dimensions by score".to_owned(),
+        columns: vec![
+            Column::text("Tool"),
+            Column::text("Context"),
+            Column::text("Model"),
+            Column::text("Task"),
+            Column::text("Workspace"),
+            Column::number("Score"),
+            Column::number("Decides at"),
+            Column::text("Standing"),
+            Column::number("Went well"),
+            Column::number("Rejected"),
+            Column::number("Failed"),
+            Column::number("Streak"),
+            Column::text("Breaker"),
+            Column::text("Last outcome"),
+        ],
+        rows: rows.collect(),
+        empty: "No dimension has shown anything that these filters let through. Trust is earned by outcomes of calls.",
+    }
+}
+
+fn number(of: u64) -> Cell {
+    // Counts of calls are far below the largest whole number that `f64` holds.
+    Cell::new(of.to_string(), html! { (whole(of as f64)) })
+}
+
+/// Returns the standing of a dimension in words.
+pub(super) fn standing(word: &str) -> Markup {
+    match word {
+        "auto_approve" => badge("runs alone", Tone::Good),
+        "require_review" => badge("reviewed", Tone::Waits),
+        "blocked" => badge("blocked", Tone::Bad),
+        other => badge(other, Tone::Plain),
+    }
+}

@@ -1,0 +1,51 @@
+//! The record of a dimension by month, as a chart.
+
+use bitacora_api::{TrustMonthAnswer, TrustMonthList, paths};
+use maud::Markup;
+
+use crate::components::{Chart, ChartKind, Series, whole};
+use crate::page_error::PageError;
+use crate::visit::Visit;
+
+/// The most months of the chart, the newest ones.
+const MAX_MONTHS: usize = 36;
+
+/// Returns the chart of a dimension.
+pub(super) async fn chart(visit: &Visit, query: &str) -> Result<Markup, PageError> {
+    let mut months = visit.get::<TrustMonthList>(paths::TRUST_MONTHS, &[], query).await?.value.months;
+    months.truncate(MAX_MONTHS);
+    months.reverse();
+    let series = |name: &str, count: fn(&TrustMonthAnswer) -> u64| Series {
+        name: name.to_owned(),
+        // Counts of calls are far below the largest whole number that `f64` holds.
+        values: months.iter().map(|month| count(month) as f64).collect(),
+    };
+    let well: u64 = months.iter().map(went_well).sum();
+    let bad: u64 = months.iter().map(|month| month.rejected + failed(month)).sum();
+    let chart = Chart {
+        id: "months",
+        title: "Outcomes by month".to_owned(),
+        description: format!(
+            "In {} months {well} calls went well; {bad} were rejected or failed.",
+            months.len()
+        ),
+        kind: ChartKind::StackedBars,
+        label_name: "Month",
+        labels: months.iter().map(|month| month.month.clone()).collect(),
+        series: vec![
+            series("went well", went_well),
+            series("rejected by a person", |month| month.rejected),
+            series("failed", failed),
+        ],
+        show: whole,
+    };
+    Ok(chart.markup())
+}
+
+fn went_well(month: &TrustMonthAnswer) -> u64 {
+    month.approved + month.auto_approved
+}
+
+fn failed(month: &TrustMonthAnswer) -> u64 {
+    month.errors + month.timeouts + month.exit_codes
+}
