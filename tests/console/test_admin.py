@@ -19,7 +19,7 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(viewers, service):
     admin = viewers(service, "admin")
     page = admin.page
     admin.open("admin")
-    form = page.locator("#tokens form.sheet")
+    form = page.locator("#tokens form.fields")
     form.locator("[name=role]").select_option("agent")
     form.locator("[name=agent]").fill("builder")
     form.locator("[name=name]").fill("the build machine")
