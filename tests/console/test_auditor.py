@@ -25,7 +25,7 @@ def download(viewer, to, **fields):
     for name, value in fields.items():
         form.locator(f"[name={name}]").fill(value)
     with viewer.page.expect_download(timeout=PATIENCE_MS) as started:
-        viewer.press("Download", within="#bundle")
+        viewer.page.locator("#bundle").get_by_role("button", name="Download").click(no_wait_after=True, timeout=PATIENCE_MS)
     started.value.save_as(to)
     return to
 
