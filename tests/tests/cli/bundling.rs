@@ -37,7 +37,12 @@ fn the_demo_hour_is_bundled_from_a_folder_and_verified_elsewhere() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("README.txt"));
     // Never over another file, and never without one.
     assert_eq!(prove(folder.path(), &["--range", "1-", "--out", "hour.tar"]).status.code(), Some(1));
-    for refused in [&["--range", "1-"][..], &["--range", "9-3", "--out", "x"], &["7", "--run", "r", "--out", "x"], &["--session", "s"]] {
+    for refused in [
+        &["--range", "1-"][..],
+        &["--range", "9-3", "--out", "x"],
+        &["7", "--run", "r", "--out", "x"],
+        &["--session", "s"],
+    ] {
         assert_eq!(prove(folder.path(), refused).status.code(), Some(2), "{refused:?}");
     }
     let Some(python) = python() else { return };
@@ -47,7 +52,8 @@ fn the_demo_hour_is_bundled_from_a_folder_and_verified_elsewhere() {
     let bytes = std::fs::read(&bundle).unwrap();
     let flipped = folder.path().join("flipped.tar");
     for mark in ["\"type\":\"tool.", "\"proof\":[\"", "signing-key 1 "] {
-        let at = bytes.windows(mark.len()).rposition(|window| window == mark.as_bytes()).unwrap() + mark.len();
+        let at =
+            bytes.windows(mark.len()).rposition(|window| window == mark.as_bytes()).unwrap() + mark.len();
         let mut changed = bytes.clone();
         changed[at] ^= 1;
         std::fs::write(&flipped, changed).unwrap();
