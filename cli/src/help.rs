@@ -132,7 +132,7 @@ const GROUPS: [CommandGroup; 5] = [
             command(
                 "prove",
                 &["data", "keyring", "archive_store", "url", "token_file", "ledger"],
-                "bitacora prove 17 --out event.proof.json",
+                "bitacora prove 17 --out event.proof.json\nbitacora prove --range 17-42 --out evidence.tar",
             ),
             command(
                 "replay",

@@ -137,7 +137,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Tail(tail) => commands::tail::run(&tail, &context.global, &mut context.output),
         Command::Import(import) => commands::import::run(&import, &context.global, &mut context.output),
         Command::Verify(verify) => commands::verify::run(&verify, &context.global, &mut context.output),
-        Command::Prove(prove) => commands::prove::run(&prove, &context.global, &mut context.output),
+        Command::Prove(prove) => commands::prove::run(&prove, context),
         Command::Keys(keys) => commands::keys::run(&keys, &context.global, &mut context.output),
         Command::Recover(recover) => commands::recover::run(&recover, &context.global, &mut context.output),
         Command::Replay(replay) => commands::replay::run(&replay, &context.global, &mut context.output),

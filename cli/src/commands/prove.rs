@@ -1,4 +1,6 @@
-//! `prove`: the proof of one event, for a third party without access to the ledger.
+//! `prove`: the proof of one event, or of many, for a third party without access to the ledger.
+
+mod bundle;
 
 use std::path::PathBuf;
 
@@ -8,10 +10,12 @@ use bitacora_formats::{LeafEntry, Position, UnverifiedEvidence, UnverifiedReceip
 use bitacora_verify::{DisclosedPart, ProofSource, ProveError, receipt_text};
 use clap::Args;
 
+use self::bundle::BundleArguments;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::new_file::{self, NewFileError};
 use crate::ledger_access::access::{AccessError, event_loop};
+use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, printable};
@@ -21,7 +25,10 @@ use bitacora_client::{ClientError, Connection};
 #[derive(Debug, Args)]
 pub(crate) struct ProveArguments {
     /// The event's position.
-    position: Position,
+    #[arg(required_unless_present = "bundle")]
+    position: Option<Position>,
+    #[command(flatten)]
+    bundle: BundleArguments,
     /// Export a receipt for tools of transparency logs instead: it discloses nothing of the event. A service gives only receipts.
     #[arg(long, conflicts_with_all = ["bare", "with_part"])]
     receipt: bool,
@@ -36,7 +43,7 @@ pub(crate) struct ProveArguments {
     #[arg(long, value_name = "KEY")]
     vkey: Vec<VerifierKey>,
     /// The file to write, which must not exist. [default: stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "output", value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
@@ -64,6 +71,8 @@ pub(crate) enum ProveFailure {
         "the tree head over position {position} came with a line of somebody unknown, with characters that change how a text is shown; name a file for the proof with --out"
     )]
     Shown { position: Position },
+    #[error("a bundle is a file: name it with --out")]
+    NoFile,
     #[error("{0}; the proof was not written")]
     Write(NewFileError),
 }
@@ -71,7 +80,7 @@ pub(crate) enum ProveFailure {
 impl CommandFailure for ProveFailure {
     fn exit(&self) -> Exit {
         match self {
-            Self::Service => Exit::Usage,
+            Self::Service | Self::NoFile => Exit::Usage,
             Self::Client(error) => error.into(),
             _ => Exit::Failed,
         }
@@ -88,7 +97,7 @@ impl ProveArguments {
     }
 
     /// Checks the proof as a reader would who knows the named keys. Checks nothing where no key is named.
-    fn check_keys(&self, proof: &str) -> Result<(), ProveFailure> {
+    fn check_keys(&self, position: Position, proof: &str) -> Result<(), ProveFailure> {
         if self.vkey.is_empty() {
             return Ok(());
         }
@@ -101,17 +110,25 @@ impl ProveArguments {
                 .map_err(|error| error.to_string())
                 .and_then(|proven| proven.is_trusted().then_some(()).ok_or_else(|| ENDORSED.to_owned())),
         };
-        held.map_err(|what| ProveFailure::OtherKey { position: self.position, what })
+        held.map_err(|what| ProveFailure::OtherKey { position, what })
     }
 }
 
-pub(crate) fn run(
+pub(crate) fn run(arguments: &ProveArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
+    arguments.out.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ProveFailure::Write)?;
+    match (arguments.position, &arguments.out) {
+        (Some(position), _) => prove(arguments, position, &context.global, &mut context.output),
+        (None, Some(out)) => arguments.bundle.write(out, context),
+        (None, None) => Err(ProveFailure::NoFile.into()),
+    }
+}
+
+fn prove(
     arguments: &ProveArguments,
+    position: Position,
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let position = arguments.position;
-    arguments.out.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ProveFailure::Write)?;
     let proof = match &global.url {
         Some(_) if !arguments.receipt => return Err(ProveFailure::Service.into()),
         Some(url) => {
@@ -131,7 +148,7 @@ pub(crate) fn run(
             proof.map_err(ProveFailure::from)?
         }
     };
-    arguments.check_keys(&proof)?;
+    arguments.check_keys(position, &proof)?;
     match &arguments.out {
         // Of its owner's alone: evidence discloses an event.
         Some(path) => new_file::write(path, proof.as_bytes()).map_err(ProveFailure::Write)?,

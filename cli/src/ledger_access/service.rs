@@ -202,6 +202,23 @@ impl ServiceClient {
         self.ask(method, &path, &json.map(Bytes::from))
     }
 
+    /// Gets a file under the ledger, of at most so many bytes.
+    pub(crate) fn file(&mut self, path: &str, most: usize) -> Result<Vec<u8>, ServiceFailure> {
+        let path = format!("/v1/ledgers/{}/{path}", self.ledger);
+        let client = self.way.client(Purpose::Questions, &self.ledger, &self.runtime)?;
+        self.runtime.block_on(async {
+            let mut pieces = client.get(&path, "*/*").await?;
+            let mut file = Vec::new();
+            while let Some(piece) = pieces.next().await? {
+                if file.len() + piece.len() > most {
+                    return Err(ServiceFailure::Strange);
+                }
+                file.extend_from_slice(&piece);
+            }
+            Ok(file)
+        })
+    }
+
     /// Gets a resource that is under no ledger: `projections`.
     pub(crate) fn get_of_all(&mut self, path: &str) -> Result<ServiceAnswer, ServiceFailure> {
         self.settle_position()?;

@@ -19,7 +19,7 @@ use crate::visit::Visit;
 pub(crate) use self::tokens::create as create_token;
 
 /// Items of each list on the page.
-const LISTED: &str = "?limit=200";
+const LISTED: &str = "?limit=100";
 
 /// Makes the page.
 pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {

@@ -64,11 +64,6 @@ impl Caller {
         &self.0.identity.actor
     }
 
-    /// Returns `true` if the caller has an agent's role.
-    pub(crate) fn is_agent(&self) -> bool {
-        self.0.identity.role == Role::Agent
-    }
-
     /// Returns the caller as they are told about themselves.
     pub(crate) fn answer(&self) -> CallerAnswer {
         let Identity { role, actor, agent, is_attested } = &self.0.identity;

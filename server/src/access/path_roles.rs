@@ -19,6 +19,8 @@ pub(crate) enum Access {
     /// The same in the ledger that the request names elsewhere than in its path, which the resource asks for once it has read
     /// that; and in some ledger, before the body is read at all.
     Named(Role),
+    /// Any role but an agent's: it changes nothing, and costs the service work.
+    Audit,
 }
 
 /// Reading.
@@ -54,7 +56,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::KEYS, READ),
     ("GET", paths::ARCHIVES, READ),
     ("GET", paths::VERIFICATIONS, READ),
-    ("POST", paths::VERIFICATIONS, READ),
+    ("POST", paths::VERIFICATIONS, Access::Audit),
     ("GET", paths::VERIFICATION, READ),
     ("GET", paths::HEAD, READ),
     ("GET", paths::EVENTS, READ),
@@ -192,9 +194,10 @@ mod tests {
     const PAGE: &str = include_str!("../../../docs/security.md");
 
     /// The rights that the page names.
-    const RIGHTS: [(&str, Access); 5] = [
+    const RIGHTS: [(&str, Access); 6] = [
         ("open", Access::Open),
         ("read", READ),
+        ("audit", Access::Audit),
         ("write", WRITE),
         ("govern", GOVERN),
         ("administer", ADMINISTER),
@@ -204,14 +207,22 @@ mod tests {
         match access {
             Access::Open => None,
             Access::Role(needs) | Access::Named(needs) => Some(needs),
+            Access::Audit => Some(Role::Auditor),
         }
+    }
+
+    fn is_for_agents(access: Access) -> bool {
+        access != Access::Audit
     }
 
     #[test]
     fn the_page_on_security_shows_the_roles_of_each_right() {
         for (right, access) in RIGHTS {
             let yes = |may: bool| if may { "yes" } else { "no" };
-            let may = |of| yes(role(access).is_none_or(|needs| suffices(of, needs)));
+            let may = |of| {
+                let is_barred = of == Role::Agent && !is_for_agents(access);
+                yes(!is_barred && role(access).is_none_or(|needs| suffices(of, needs)))
+            };
             let [agent, operator, admin, auditor] = Role::ALL.map(may);
             let none = yes(role(access).is_none());
             let row = format!("| `{right}` | {none} | {agent} | {operator} | {admin} | {auditor} |");
@@ -230,7 +241,8 @@ mod tests {
             })
             .collect();
         let row = |(method, path, access): &(&str, &str, Access)| {
-            let (right, _) = RIGHTS.iter().find(|(_, right)| role(*right) == role(*access)).unwrap();
+            let of = |access: Access| (role(access), is_for_agents(access));
+            let (right, _) = RIGHTS.iter().find(|(_, right)| of(*right) == of(*access)).unwrap();
             format!("| `{method} {path}` | {right} |")
         };
         assert_eq!(shown, PATHS.iter().map(row).collect::<Vec<_>>());
@@ -267,6 +279,7 @@ mod tests {
             |method: &str, path: &str| match access(&Method::from_bytes(method.as_bytes()).unwrap(), path) {
                 Access::Open => Lane::Others,
                 Access::Role(needs) | Access::Named(needs) => lane(needs, path),
+                Access::Audit => lane(Role::Auditor, path),
             };
         assert_eq!(of("POST", "/v1/ledgers/{ledger}/panic"), Lane::Stops);
         assert_eq!(of("POST", "/v1/ledgers/{ledger}/approvals/{approval}"), Lane::Acts);

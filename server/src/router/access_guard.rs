@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use bitacora_api::paths;
 use bitacora_formats::LedgerName;
 use bitacora_governance::Identity;
+use bitacora_vocabulary::Role;
 
 use crate::access::authenticator::{must_suffice, token_of};
 use crate::access::caller::Caller;
@@ -19,7 +20,7 @@ use crate::http::path::PathNames;
 use crate::http::peer::ConnectionSlot;
 use crate::http::pool::CallerKey;
 use crate::http::query::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::resources::operate::openapi::takes_parameter;
 use crate::router::answer_signing;
 
@@ -38,6 +39,7 @@ pub(crate) async fn guard(
     let (mut parts, body) = request.into_parts();
     let needs = match access {
         Access::Role(needs) | Access::Named(needs) => needs,
+        Access::Audit => Role::Auditor,
         Access::Open => {
             // A caller that identifies itself is told more, and nobody is turned away.
             if let Ok(credentials) = token_of(&parts)
@@ -60,8 +62,9 @@ pub(crate) async fn guard(
         Access::Named(_) => api.authenticator.identify_anywhere(&credentials)?,
         _ => api.authenticator.identify(ledger.as_ref(), &credentials)?,
     };
-    let may_ask =
-        must_suffice(&identity, needs).and_then(|()| refuse_unknown_parameters(&parts, path.as_str()));
+    let may_ask = must_suffice(&identity, needs)
+        .and_then(|()| refuse_agent(access, &identity))
+        .and_then(|()| refuse_unknown_parameters(&parts, path.as_str()));
     if let Err(problem) = may_ask {
         return Ok(of_known_caller(problem.into_response()));
     }
@@ -69,6 +72,15 @@ pub(crate) async fn guard(
     let lane = lane(needs, path.as_str());
     parts.extensions.insert(Caller::new(identity, credentials, ledger, key, lane));
     Ok(of_known_caller(next.run(Request::from_parts(parts, body)).await))
+}
+
+/// Refuses an agent where others may look closer.
+fn refuse_agent(access: Access, identity: &Identity) -> Result<(), Problem> {
+    if access != Access::Audit || identity.role != Role::Agent {
+        return Ok(());
+    }
+    let detail = "this is not for the role agent; it takes the role auditor or operator";
+    Err(Problem::new(Code::Forbidden, detail).with("needs", Role::Operator.as_str()))
 }
 
 fn of_known_caller(mut answer: Response) -> Response {

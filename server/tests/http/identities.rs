@@ -163,6 +163,7 @@ pub(crate) fn target_of(path: &str) -> String {
         ("{thread}", "t1:save"),
         ("{projection}", "calls:rebuild"),
         ("{harness}", "claude"),
+        ("{verification}", "v1"),
     ];
     let target = named.iter().fold(path.to_owned(), |path, (capture, name)| path.replace(capture, name));
     assert!(!target.contains('{'), "{path} names something new");

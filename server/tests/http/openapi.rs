@@ -57,6 +57,7 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{thread}", "t1")
             .replace("{projection}", "calls")
             .replace("{harness}", "claude")
+            .replace("{verification}", "v1")
             .replace("{tile}", "0/000")
             .replace("{type}", "run.step");
         let answer = service.request("PATCH", &target, &[], b"");
