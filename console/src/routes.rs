@@ -162,7 +162,9 @@ async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {
-            Some("json") => as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error)),
+            Some("json") => {
+                as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
+            }
             Some("csv") => as_csv(page),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
