@@ -131,7 +131,7 @@ def test_an_open_service_is_open_to_nobody_behind_a_proxy():
     service = Service("--open", "--allow-origin", "https://ledger.example")
     try:
         status, text = raw(service, "GET", "/console/main/now", {"host": "ledger.example"})
-        assert status == 401, text
+        assert status == 401, text[:200]
         status, _ = raw(service, "GET", "/console/main/now", {"host": f"127.0.0.1:{service.port}"})
         assert status == 200
     finally:
