@@ -53,7 +53,7 @@ class Service:
         self.folder = Path(tempfile.mkdtemp(prefix="bitacora-console-"))
         self.options = options
         self.demo = demo
-        self.events = events
+        self.demo_events = events
         self.port = 0
         self.process = None
         self.calls = 0
@@ -76,7 +76,7 @@ class Service:
         listen = ("--listen", f"127.0.0.1:{self.port}")
         made = self.folder / "made"
         if self.demo and is_new:
-            arguments = ("quickstart", "--folder", made, "--events", str(self.events), *listen)
+            arguments = ("quickstart", "--folder", made, "--events", str(self.demo_events), *listen)
         else:
             made.mkdir(exist_ok=True)
             places = ("--data", made / "data", "--keyring", made / "keyring")
@@ -192,7 +192,7 @@ class Service:
         self.command("policy", "publish", "-", "--activate", given=json.dumps(policy))
         for name in ("lookup", "wobble"):
             self.command(
-                "trust", "set", "--tool", name, "--all-workspaces", "--approvals", "400", "--streak", "400", "--reason", "a test",
+                "trust", "set", "--tool", name, "--approvals", "400", "--streak", "400", "--reason", "a test",
             )
         return self
 
