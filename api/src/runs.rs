@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 pub struct RunList {
     /// Those that began last first.
     pub runs: Vec<RunAnswer>,
-    /// The `after` of the next page; absent at the end.
+    /// The `after` of the next page; absent at the end. A page may be short, or empty, and have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

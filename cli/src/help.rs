@@ -118,7 +118,7 @@ const GROUPS: [CommandGroup; 5] = [
             command("contracts", TABLES, "bitacora contracts checks edit --failed"),
             command("costs", TABLES, "bitacora costs --since 7d --by day,model"),
             command("gaps", TABLES, "bitacora gaps --session s1"),
-            command("report", TABLES, "bitacora report learned --html report.html"),
+            command("report", TABLES, "bitacora report learned"),
         ],
     },
     CommandGroup {

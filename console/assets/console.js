@@ -43,14 +43,23 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const fresh of page.querySelectorAll("[data-fresh], #position")) {
         const shown = fresh.id && document.getElementById(fresh.id);
+        if (shown) {
+            keepOpen(shown, fresh);
+        }
         if (shown && withoutActs(shown) !== withoutActs(fresh) && !holdsInput(shown)) {
-            shown.replaceWith(document.importNode(fresh, true));
+            shown.replaceWith(withSameFolds(document.importNode(fresh, true), shown));
         }
     }
     page.querySelectorAll("[data-list]").forEach(addNewCards);
     for (const over of document.querySelectorAll("[data-over]")) {
         over.closest("article")?.querySelectorAll("form button").forEach((button) => { button.disabled = true; });
     }
+}
+
+// What a person opened or closed stays so.
+function keepOpen(shown, fresh) {
+    const parts = fresh.querySelectorAll("details");
+    shown.querySelectorAll("details").forEach((part, at) => parts[at]?.toggleAttribute("open", part.open));
 }
 
 // The address of this page, with the cards that it shows: the answer says what has become of those that are gone.
@@ -61,6 +70,13 @@ function withShownCards() {
         address.searchParams.set("shown", cards.join(","));
     }
     return address;
+}
+
+// What a person unfolded stays unfolded.
+function withSameFolds(fresh, shown) {
+    const before = shown.querySelectorAll("details");
+    fresh.querySelectorAll("details").forEach((fold, at) => { fold.open ||= before[at]?.open ?? false; });
+    return fresh;
 }
 
 // Each form has a number of its own whenever it is made: by that alone a part is not new.
@@ -79,9 +95,10 @@ function addNewCards(fresh) {
 
 // A part that a person works in is not replaced.
 function holdsInput(part) {
-    const isTyped = (field) => field.value !== field.defaultValue && field.type !== "hidden";
+    const isTyped = (field) => field.type !== "hidden" && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
     return part.contains(document.activeElement) && document.activeElement !== document.body
-        || [...part.querySelectorAll("input, textarea")].some(isTyped);
+        || [...part.querySelectorAll("input, textarea")].some(isTyped)
+        || Boolean(part.querySelector("option[selected]:not(:checked)"));
 }
 
 function connection(isThere) {
@@ -92,6 +109,19 @@ function connection(isThere) {
         if (isThere && wasAway) {
             refresh();
         }
+    }
+    if (!isThere && !document.hidden) {
+        findEnd();
+    }
+}
+
+// Sessions end with the service, and with their tokens: then only signing in helps.
+async function findEnd() {
+    const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
+    const ended = document.getElementById("ended");
+    if (ended && answer?.status === 401) {
+        ended.hidden = false;
+        document.getElementById("connection").hidden = true;
     }
 }
 
@@ -180,6 +210,7 @@ addEventListener("click", async (event) => {
 setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
 
 if (live) {
+    addEventListener("visibilitychange", () => document.hidden || refresh());
     follow();
     // Ages are told in words, which go out of date by themselves.
     setInterval(() => document.querySelector("[data-age]") && refresh(), AGES_MS);

@@ -11,7 +11,7 @@ mod time;
 
 pub(crate) use self::age::from_now;
 pub(crate) use self::badge::{Tone, badge, verdict_badge};
-pub(crate) use self::chart::{Chart, ChartKind, Series, dollars, whole};
+pub(crate) use self::chart::{Chart, ChartKind, Series, SeriesColour, dollars, whole};
 pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};
 pub(crate) use self::paging::{filter_field, next_link};

@@ -28,6 +28,10 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
                 }
             }
         }
+        div #ended role="alert" hidden {
+            "Your session has ended: the service was started anew, or your token is not taken any more. "
+            a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" }
+        }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
         main #content tabindex="-1" data-live=(visit.page(&["live"]))
             data-worker=(assets::WORKER.address()) data-section=(page.section.names().0) {

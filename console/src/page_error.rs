@@ -6,6 +6,9 @@ use crate::interface::InterfaceError;
 use crate::page::Page;
 use crate::sign_in::NoRandomness;
 
+/// The statuses of a viewer whom the interface does not take.
+const NOT_KNOWN: [u16; 2] = [401, 403];
+
 /// A page that is not shown, or an act that is not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
@@ -38,6 +41,19 @@ impl PageError {
     /// Nothing was done, and this page says so.
     pub(crate) fn shown(status: StatusCode, page: Page) -> Self {
         Self::Shown(Box::new((status, page)))
+    }
+
+    /// Returns what was asked for; none where the interface is there and cannot tell it now, as without a read model.
+    pub(crate) fn if_told<T>(asked: Result<T, Self>) -> Result<Option<T>, Self> {
+        match asked {
+            Ok(told) => Ok(Some(told)),
+            Err(Self::Interface(InterfaceError::Refused(problem)))
+                if !NOT_KNOWN.contains(&problem.status) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn status(&self) -> StatusCode {

@@ -27,11 +27,6 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         [] | ["now"] => now::show(visit).await,
         ["approvals"] => approvals::list(visit).await,
         ["approvals", approval] => approvals::one(visit, approval).await,
-        ["trust", rest @ ..] => trust::show(visit, rest).await,
-        ["policy", rest @ ..] => policy::show(visit, rest).await,
-        ["costs", rest @ ..] => costs::show(visit, rest).await,
-        ["evidence"] => evidence::show(visit).await,
-        ["admin"] => admin::show(visit).await,
         ["sessions"] => sessions::list(visit).await,
         ["sessions", session] => sessions::one(visit, session).await,
         ["runs"] => runs::list(visit).await,
@@ -40,6 +35,11 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
         ["calls", call] => calls::one(visit, call).await,
         ["events"] => events::list(visit).await,
         ["events", position] => events::one(visit, position).await,
+        ["trust", rest @ ..] => trust::show(visit, rest).await,
+        ["policy", rest @ ..] => policy::show(visit, rest).await,
+        ["costs", rest @ ..] => costs::show(visit, rest).await,
+        ["evidence"] => evidence::show(visit).await,
+        ["admin"] => admin::show(visit).await,
         _ => Err(PageError::NoSuchPage),
     }
 }

@@ -72,7 +72,7 @@ impl Table {
                     } } }
                     tbody { @for row in &self.rows {
                         tr { @for (cell, column) in row.iter().zip(&self.columns) {
-                            td .number[column.is_number] data-label=(column.name) { (cell.markup) }
+                            td .number[column.is_number] { (cell.markup) }
                         } }
                     } }
                 }

@@ -176,3 +176,87 @@ fn field_value(zone: &Zone, at: Timestamp) -> (&'static str, String) {
         if comes_twice { ("text", "%Y-%m-%dT%H:%M:%S%:z") } else { ("datetime-local", "%Y-%m-%dT%H:%M:%S") };
     (kind, local.strftime(form).to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(zone: &str, since: Option<&str>, before: Option<&str>) -> Result<TimeSpan, PageError> {
+        TimeSpan::read(&Zone::named(zone).unwrap(), since, before)
+    }
+
+    fn since(zone: &str, text: &str) -> (String, Vec<String>) {
+        let span = read(zone, Some(text), None).unwrap();
+        (span.since.unwrap().to_string(), span.notes)
+    }
+
+    #[test]
+    fn local_times_become_instants_in_every_zone() {
+        for (zone, text, instant) in [
+            ("UTC", "2026-11-27T08:00", "2026-11-27T08:00:00Z"),
+            ("UTC", "2026-11-27 08:00:05", "2026-11-27T08:00:05Z"),
+            ("UTC", "2026-11-27", "2026-11-27T00:00:00Z"),
+            ("Europe/Berlin", "2026-11-27T08:00", "2026-11-27T07:00:00Z"),
+            ("Asia/Kathmandu", "2026-11-27T08:00", "2026-11-27T02:15:00Z"),
+            ("America/St_Johns", "2026-07-01T00:00", "2026-07-01T02:30:00Z"),
+            ("Pacific/Kiritimati", "2026-11-27T08:00", "2026-11-26T18:00:00Z"),
+            ("Europe/Berlin", "2026-11-27T08:00:00-05:00", "2026-11-27T13:00:00Z"),
+            ("Europe/Berlin", "2026-11-27T08:00:00Z", "2026-11-27T08:00:00Z"),
+        ] {
+            assert_eq!(since(zone, text), (instant.to_owned(), Vec::new()), "{text} in {zone}");
+        }
+    }
+
+    #[test]
+    fn an_hour_that_comes_twice_is_taken_whole() {
+        let text = Some("2026-10-25T02:30");
+        let begins = read("Europe/Berlin", text, None).unwrap();
+        assert_eq!(begins.since.unwrap().to_string(), "2026-10-25T00:30:00Z");
+        assert!(begins.notes[0].contains("comes twice in Europe/Berlin"), "{:?}", begins.notes);
+        let ends = read("Europe/Berlin", None, text).unwrap();
+        assert_eq!(ends.before.unwrap().to_string(), "2026-10-25T01:30:00Z");
+        assert_eq!(ends.notes.len(), 1);
+        let exact = since("Europe/Berlin", "2026-10-25T02:30:00+01:00");
+        assert_eq!(exact, ("2026-10-25T01:30:00Z".to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn an_hour_that_never_comes_is_the_moment_of_the_change() {
+        for (zone, text, change) in [
+            ("Europe/Berlin", "2026-03-29T02:30", "2026-03-29T01:00:00Z"),
+            ("America/New_York", "2026-03-08T02:00", "2026-03-08T07:00:00Z"),
+            ("Australia/Lord_Howe", "2026-10-04T02:15", "2026-10-03T15:30:00Z"),
+            // A whole day was left out.
+            ("Pacific/Apia", "2011-12-30T12:00", "2011-12-30T10:00:00Z"),
+        ] {
+            let (instant, notes) = since(zone, text);
+            assert_eq!(instant, change, "{text} in {zone}");
+            assert!(notes[0].contains("never comes"), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_holds_what_gives_the_same_time_again() {
+        for zone in ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu"] {
+            let zone = Zone::named(zone).unwrap();
+            let mut at: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+            for _ in 0..20_000 {
+                let (_, text) = field_value(&zone, at);
+                let again = TimeSpan::read(&zone, Some(&text), None).unwrap();
+                assert_eq!((again.since, again.notes.len()), (Some(at), 0), "{text}");
+                at = at.checked_add(Span::new().minutes(27)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_or_no_span_is_refused() {
+        for text in
+            ["yesterday", "25:00", "2026-02-30T00:00", "2026-13-01", "-1", "2026-11-27T08:00:00+99:00"]
+        {
+            assert!(read("UTC", Some(text), None).is_err(), "{text}");
+        }
+        assert!(read("UTC", Some("2026-11-27T09:00"), Some("2026-11-27T09:00")).is_err());
+        assert!(read("UTC", Some("2026-11-27T09:00"), Some("2026-11-27T09:01")).is_ok());
+    }
+}

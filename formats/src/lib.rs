@@ -157,7 +157,7 @@ pub use segment::{
     MAX_SEGMENT_HEADER_BYTES, MIN_SEGMENT_HEADER_BYTES, SEGMENT_FORMAT, SEGMENT_MAGIC, SegmentError,
     SegmentHeader, SegmentPlan, seal_segment_header,
 };
-pub use shown_text::{html_text, printable, printable_json, shortened};
+pub use shown_text::{printable, printable_json, shortened};
 pub use state_snapshot::{
     MAX_STATE_BYTES, MAX_STATE_SNAPSHOT_BYTES, STATE_PIECE_BYTES, STATE_SNAPSHOT_FORMAT,
     STATE_SNAPSHOT_HEADER_BYTES, STATE_SNAPSHOT_MAGIC, StateSnapshotError, StateSnapshotHeader, open_state,

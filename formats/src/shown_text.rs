@@ -48,23 +48,6 @@ pub fn shortened(text: &str, characters: usize) -> String {
     shown
 }
 
-/// Escapes text for HTML, inside and outside of attributes.
-#[must_use]
-pub fn html_text(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            character => escaped.push(character),
-        }
-    }
-    escaped
-}
-
 /// Returns `true` if the character would control a terminal or the text around it, or be invisible, instead of being
 /// shown.
 fn controls_terminal(character: char) -> bool {
@@ -105,10 +88,5 @@ mod tests {
     #[test]
     fn a_text_longer_than_it_may_be_is_cut_with_a_mark() {
         assert_eq!((shortened("ßß", 2), shortened("ßßß", 2)), ("ßß".to_owned(), "ßß…".to_owned()));
-    }
-
-    #[test]
-    fn text_is_never_markup() {
-        assert_eq!(html_text("<b a='1' c=\"2\">&\n"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;\n");
     }
 }

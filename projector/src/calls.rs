@@ -51,6 +51,8 @@ pub struct CallQuery {
     pub outcome: Option<String>,
     /// The verdict; `none` for calls without one.
     pub verdict: Option<String>,
+    /// The reason of its last decision, in one word.
+    pub reason: Option<String>,
     /// Only those that happened in this time.
     pub between: Option<HappenedBetween>,
     /// Only those asked for from this position on.
@@ -95,6 +97,9 @@ impl CallQuery {
     fn matches(&self, call: &CallSummary) -> bool {
         self.between.as_ref().is_none_or(|between| between.contains(call.time))
             && self.labels().all(|(label, value)| label.of(call) == Some(value))
+            && self.reason.as_deref().is_none_or(|reason| {
+                call.decision.as_ref().is_some_and(|decision| decision.reason_code == reason)
+            })
     }
 
     fn positions(&self) -> RangeInclusive<u64> {

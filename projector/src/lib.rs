@@ -69,7 +69,7 @@ pub use list_page::ListPage;
 pub use models::{ModelError, ModelState, ModelStatus, ReadModels};
 pub use options::IndexOptions;
 pub use resolutions::{AnsweredApproval, AnsweredApprovalQuery, Answerer, ApprovalQuestion, WAIT_RANGES};
-pub use runs::{RunQuery, RunState, RunStep, RunSummary, StepContent};
+pub use runs::{RunPage, RunQuery, RunState, RunStep, RunSummary, StepContent};
 pub use scratch::Scratch;
 pub use sessions::{
     RunOfSession, SessionCounts, SessionEnd, SessionFacts, SessionPage, SessionQuery, SessionState,

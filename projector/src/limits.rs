@@ -109,6 +109,9 @@ pub const MAX_DIMENSION_TAGS: usize = 64;
 /// Sessions that one page looks at, at most, for those that are asked for.
 pub const LOOKED_AT_SESSIONS: usize = 20_000;
 
+/// Runs that one page looks at, at most, for those that are asked for.
+pub const LOOKED_AT_RUNS: usize = 20_000;
+
 /// Runs that are named of one session, the newest; the others are counted.
 pub const SHOWN_RUNS: usize = 100;
 

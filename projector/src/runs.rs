@@ -10,6 +10,7 @@ use bitacora_formats::{Micros, Position, format_time, format_usd};
 use serde::{Deserialize, Serialize};
 
 use crate::ListPage;
+use crate::limits::LOOKED_AT_RUNS;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::RunsModel;
 use fold::{BEGUN, BY_AGENT, BY_CASE, BY_STATE, RUN, STEPS};
@@ -214,10 +215,44 @@ pub struct RunQuery {
     pub agent: Option<String>,
     /// Only those about this case.
     pub case: Option<String>,
+    /// Only those that began at this time or later.
+    pub since: Option<Micros>,
+    /// Only those that began before this time.
+    pub begun_before: Option<Micros>,
+    /// Only those that are named first from this position on.
+    pub from: Option<Position>,
     /// Only those that begin before this position.
     pub before: Option<Position>,
     /// At most so many, the newest first.
     pub limit: usize,
+}
+
+/// A page of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPage {
+    /// The runs, those that began last first.
+    pub runs: Vec<RunSummary>,
+    /// The next page has those before this position; `None` at the end. A page may be short and go on all the same: one looks at
+    /// [`LOOKED_AT_RUNS`] runs at most.
+    pub next: Option<Position>,
+    /// Every event up to here is in it.
+    pub position: Position,
+}
+
+impl RunQuery {
+    fn matches(&self, run: &RunSummary) -> bool {
+        let is = |asked: &Option<String>, found: Option<&str>| asked.is_none() || asked.as_deref() == found;
+        is(&self.case, run.case.as_deref())
+            && is(&self.state, Some(run.state.as_str()))
+            && is(&self.agent, run.agent.as_deref())
+            && self.since.is_none_or(|since| run.time >= since.0)
+            && self.begun_before.is_none_or(|before| run.time < before.0)
+    }
+
+    /// The positions of runs that may match. A run is recorded no earlier than it began.
+    fn positions(&self) -> RangeInclusive<u64> {
+        self.from.map_or(0, Position::get)..=*up_to(self.before).end()
+    }
 }
 
 fn up_to(before: Option<Position>) -> RangeInclusive<u64> {
@@ -229,9 +264,12 @@ impl ReadModels {
     ///
     /// # Errors
     /// [`ModelError`] while they cannot be answered.
-    pub fn runs(&self, query: &RunQuery) -> Result<ListPage<RunSummary>, ModelError> {
+    pub fn runs(&self, query: &RunQuery) -> Result<RunPage, ModelError> {
         let view = self.view(RunsModel.name())?;
-        let begun = up_to(query.before);
+        let begun = query.positions();
+        if begun.is_empty() {
+            return Ok(RunPage { runs: Vec::new(), next: None, position: view.position() });
+        }
         // The label that names the fewest comes first.
         let label = [(BY_CASE, &query.case), (BY_STATE, &query.state), (BY_AGENT, &query.agent)]
             .into_iter()
@@ -243,17 +281,18 @@ impl ReadModels {
                 Box::new(rows.map(|row| row.map(|(position, _)| position)))
             }
         };
-        let is = |asked: &Option<String>, found: Option<&str>| asked.is_none() || asked.as_deref() == found;
-        let is_meant = |run: &RunSummary| {
-            is(&query.case, run.case.as_deref())
-                && is(&query.state, Some(run.state.as_str()))
-                && is(&query.agent, run.agent.as_deref())
-        };
-        let runs = positions.filter_map(|position| {
-            let run = position.and_then(|position| run_at(&view, position)).transpose()?;
-            run.map(|run| Some(run).filter(is_meant)).transpose()
-        });
-        ListPage::take(runs, query.limit, view.position())
+        let mut page = RunPage { runs: Vec::new(), next: None, position: view.position() };
+        let mut at = None;
+        for (looked_at, position) in positions.enumerate() {
+            if page.runs.len() == query.limit || looked_at == LOOKED_AT_RUNS {
+                page.next = at;
+                break;
+            }
+            let position = position?;
+            at = Position::new(position);
+            page.runs.extend(run_at(&view, position)?.filter(|run| query.matches(run)));
+        }
+        Ok(page)
     }
 
     /// One run, and up to where it is known.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{Event, Keyring, Position};
+use bitacora_formats::{Event, Keyring, Micros, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
     AnsweredApprovalQuery, CallQuery, CallSummary, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger,
@@ -204,7 +204,7 @@ fn answers(models: &ReadModels) -> String {
     let by = vec![CostsBy::Tool, CostsBy::Role, CostsBy::Run, CostsBy::Session, CostsBy::Case];
     let of_work = models.costs(&CostQuery { by, ..CostQuery::default() }).unwrap();
     assert_eq!(of_work.total, costs.total, "rows of each kind count the same");
-    let runs = models.runs(&RunQuery { limit: 10_000, ..RunQuery::default() }).unwrap().items;
+    let runs = models.runs(&RunQuery { limit: 10_000, ..RunQuery::default() }).unwrap().runs;
     let steps: Vec<_> = runs.iter().map(|run| models.run_steps(&run.run, None, 100).unwrap().items).collect();
     let dimension = |context: u64| Dimension::new("bash", format!("c{context}"), "-", "-").unwrap();
     let months: Vec<_> =
@@ -456,17 +456,26 @@ fn runs_stand_as_their_last_events_say() {
         let query = RunQuery {
             state: Some(state.into()),
             agent: agent.map(Into::into),
-            case: None,
-            before: None,
             limit: 100,
+            ..RunQuery::default()
         };
-        models.runs(&query).unwrap().items.into_iter().map(|run| run.run).collect::<Vec<_>>()
+        models.runs(&query).unwrap().runs.into_iter().map(|run| run.run).collect::<Vec<_>>()
     };
     assert_eq!(asked("failed", None), ["r16", "r11", "r6", "r1"]);
     assert_eq!(asked("failed", Some("agent-0")), ["r6"]);
     assert_eq!(asked("aborted", None), Vec::<String>::new());
     let newest = models.runs(&RunQuery { limit: 3, ..RunQuery::default() }).unwrap();
-    assert_eq!((newest.items.len(), newest.more, newest.items[0].run.as_str()), (3, true, "w10"));
+    assert_eq!((newest.runs.len(), newest.next.is_some(), newest.runs[0].run.as_str()), (3, true, "w10"));
+    let began = newest.runs[1].time;
+    let between = |since: u64, before: u64| {
+        let (since, begun_before) = (Some(Micros(since)), Some(Micros(before)));
+        let query = RunQuery { since, begun_before, limit: 10_000, ..RunQuery::default() };
+        models.runs(&query).unwrap().runs
+    };
+    let all = models.runs(&RunQuery { limit: 10_000, ..RunQuery::default() }).unwrap().runs;
+    let expected: Vec<_> = all.into_iter().filter(|run| run.time == began).collect();
+    assert_eq!(between(began, began + 1), expected, "the first time is in it, the second is not");
+    assert_eq!(between(0, 1), []);
     assert_eq!(models.run("r99").unwrap().0, None);
     ledger.close().unwrap();
 }

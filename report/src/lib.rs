@@ -4,14 +4,12 @@
 
 mod costs;
 mod learned;
-mod page;
 mod prices;
 mod section;
 mod words;
 
 pub use costs::{CostGroup, CostSums, cost_headings, costs_json, sum_costs};
 pub use learned::LearnedAnswers;
-pub use page::report_page;
 pub use prices::{Estimate, Prices, PricesError};
 pub use section::Section;
 pub use words::{dimension_words, gapless_words, position_words, suggestion_subject};

@@ -1,6 +1,7 @@
 //! The state that every resource works with.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName};
@@ -73,9 +74,20 @@ pub(crate) struct Api {
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
+    has_pages: AtomicBool,
 }
 
 impl Api {
+    /// Takes note that pages are served too.
+    pub(crate) fn serve_pages(&self) {
+        self.has_pages.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if pages are served too.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.has_pages.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn new(
         ledgers: Arc<Ledgers>,
         required_models: Vec<RequiredModel>,
@@ -104,6 +116,7 @@ impl Api {
             limits,
             phase,
             drain: Notify::new(),
+            has_pages: AtomicBool::new(false),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Pages for browsers beside the interface: what makes them, the guard before them, and the interface as they ask it.
 
+mod sign_in_attempts;
+
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,21 +10,26 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Extensions, Method, Response, header};
+use axum::http::{Extensions, HeaderValue, Method, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::any;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Bytes;
+use tokio::time::Instant;
 use tower_service::Service as _;
 
+use self::sign_in_attempts::SignInAttempts;
 use crate::api::Api;
 use crate::http::origin::WebRules;
-use crate::http::peer::{ConnectionSlot, Peer};
+use crate::http::peer::{ConnectionSlot, Peer, PeerAddress};
+use crate::http::pool::CallerKey;
 use crate::problem::{Code, Problem};
 
 /// The path that all pages lie below.
-const PAGES: &str = "/console";
+pub(crate) const PAGES: &str = "/console";
+/// The path that a token or a link is sent to.
+const SIGN_IN: &str = "/console/sign-in";
 /// The same with any path behind it.
 const PAGES_BELOW: &str = "/console/{*page}";
 
@@ -60,32 +67,54 @@ impl ServiceInterface {
     }
 }
 
-/// Adds pages to the interface.
-pub(crate) fn with_pages(interface: Router, api: &Arc<Api>, pages: Arc<dyn Pages>) -> Router {
-    let routes = Router::new().route(PAGES, any(answer)).route(PAGES_BELOW, any(answer));
-    interface.merge(routes.with_state((Arc::clone(api), pages)))
+/// What stands before the pages.
+struct PagesGate {
+    api: Arc<Api>,
+    pages: Arc<dyn Pages>,
+    attempts: SignInAttempts,
 }
 
-async fn answer(
-    State((api, pages)): State<(Arc<Api>, Arc<dyn Pages>)>,
-    request: Request,
-) -> Result<impl IntoResponse, Problem> {
-    refuse_other_pages(&api.web, &request)?;
+/// Adds pages to the interface.
+pub(crate) fn with_pages(interface: Router, api: &Arc<Api>, pages: Arc<dyn Pages>) -> Router {
+    api.serve_pages();
+    let gate = PagesGate { api: Arc::clone(api), pages, attempts: SignInAttempts::default() };
+    let routes = Router::new().route(PAGES, any(answer)).route(PAGES_BELOW, any(answer));
+    interface.merge(routes.with_state(Arc::new(gate)))
+}
+
+async fn answer(State(gate): State<Arc<PagesGate>>, request: Request) -> Result<impl IntoResponse, Problem> {
+    let rules = &gate.api.web;
+    refuse_other_pages(rules, &request)?;
     let (mut parts, body) = request.into_parts();
-    parts.extensions = of_connection(&parts.extensions);
-    let most = pages.max_body_bytes();
+    let host = parts.headers.get(header::HOST).cloned();
+    let host = host.as_ref().map(HeaderValue::as_bytes).unwrap_or_default();
+    let attempt = (parts.method == Method::POST && parts.uri.path() == SIGN_IN).then(|| {
+        parts.extensions.get::<PeerAddress>().map_or(CallerKey::new(""), |address| address.0.clone())
+    });
+    if let Some(address) = &attempt {
+        gate.attempts.admit(address, Instant::now())?;
+    }
+    parts.extensions = of_connection(&parts.extensions, rules.serves(host));
+    let most = gate.pages.max_body_bytes();
     let body = Limited::new(body, most).collect().await.map_err(|_| {
         Problem::new(Code::RequestTooLarge, format!("a form has at most {most} bytes")).closing()
     })?;
     let request = axum::http::Request::from_parts(parts, body.to_bytes());
-    Ok(pages.answer(request).await.map(Body::new))
+    let response = gate.pages.answer(request).await;
+    if let Some(address) = attempt
+        && response.status() == StatusCode::UNAUTHORIZED
+    {
+        gate.attempts.failed(address, Instant::now());
+    }
+    Ok(response.map(Body::new))
 }
 
-/// Returns what is known of the browser's connection, without what the router noted of the page.
-fn of_connection(known: &Extensions) -> Extensions {
+/// Returns what is known of the browser's connection, without what the router noted of the page. A request to the name of a proxy is one
+/// from elsewhere, though the proxy is on this machine.
+fn of_connection(known: &Extensions, is_own_host: bool) -> Extensions {
     let mut kept = Extensions::new();
     if let Some(peer) = known.get::<Peer>() {
-        kept.insert(*peer);
+        kept.insert(if is_own_host { *peer } else { Peer::Remote });
     }
     if let Some(slot) = known.get::<ConnectionSlot>() {
         kept.insert(slot.clone());

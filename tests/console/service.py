@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-START_PATIENCE_S = 30
+START_PATIENCE_S = 120
 COMMAND_PATIENCE_S = 60
 REQUEST_PATIENCE_S = 30
 
@@ -49,11 +49,11 @@ class Refused(Exception):
 class Service:
     """A service with a ledger `main`. It can be killed and started again on the same address."""
 
-    def __init__(self, *options, demo=False, events=10_000):
+    def __init__(self, *options, demo=False, events=3_000):
         self.folder = Path(tempfile.mkdtemp(prefix="bitacora-console-"))
         self.options = options
         self.demo = demo
-        self.events = events
+        self.demo_events = events
         self.port = 0
         self.process = None
         self.calls = 0
@@ -76,7 +76,7 @@ class Service:
         listen = ("--listen", f"127.0.0.1:{self.port}")
         made = self.folder / "made"
         if self.demo and is_new:
-            arguments = ("quickstart", "--folder", made, "--events", str(self.events), *listen)
+            arguments = ("quickstart", "--folder", made, "--events", str(self.demo_events), *listen)
         else:
             made.mkdir(exist_ok=True)
             places = ("--data", made / "data", "--keyring", made / "keyring")
@@ -192,7 +192,7 @@ class Service:
         self.command("policy", "publish", "-", "--activate", given=json.dumps(policy))
         for name in ("lookup", "wobble"):
             self.command(
-                "trust", "set", "--tool", name, "--all-workspaces", "--approvals", "400", "--streak", "400", "--reason", "a test",
+                "trust", "set", "--tool", name, "--approvals", "400", "--streak", "400", "--reason", "a test",
             )
         return self
 

@@ -188,11 +188,61 @@ def test_a_call_whose_policy_changed_says_so(service, viewers):
 def test_a_call_that_nobody_answered_says_so(service, viewers):
     ada = viewers(service, "operator", "Ada")
     policy = json.loads(service.command("policy", "starter"))
-    policy["times"] = policy.get("times", {}) | {"approval_s": 60}
+    policy["times"] = policy.get("times", {}) | {"approval_s": 4, "approval_end": "deny"}
     service.command("policy", "publish", "-", "--activate", given=json.dumps(policy))
     approval = service.ask_for("Bash", {"command": "cargo build"}, **PROJECT)
     ada.open("approvals")
-    assert "lapses in" in card(ada, approval).inner_text()
+    assert "denied for as long again" in card(ada, approval).inner_text()
+    card(ada, approval).get_by_label("Reason").fill("still thinking")
+    card(ada, approval).locator("[data-over]").filter(has_text="Nobody answered in time").wait_for()
+    assert card(ada, approval).get_by_label("Reason").input_value() == "still thinking"
+
+
+def test_a_call_that_is_taken_back_says_so(governed, viewers, ada):
+    approval = governed.ask_for("deploy", {"to": "nowhere"})
+    ada.open("approvals")
+    card(ada, approval).wait_for()
+    governed.command("approvals", "withdraw", approval, "--note", "asked by mistake")
+    said = card(ada, approval).locator("[data-over]")
+    said.wait_for()
+    assert "Taken off the list" in said.inner_text() and "asked by mistake" in said.inner_text()
+    assert card(ada, approval).get_by_role("button", name="Approve", exact=True).count() == 0
+
+
+def test_nobody_approves_a_call_of_their_own_or_of_another_role(governed, viewers, ada):
+    approval = governed.ask_for("deploy", {"to": "production"}, agent="coder")
+    auditor = viewers(governed, "auditor", "Eve")
+    auditor.open("approvals", approval)
+    assert "may look at it" in text(auditor) and auditor.page.locator("main form[method=post]").count() == 0
+
+
+def test_arguments_of_any_size_and_kind_are_shown_as_text(governed, viewers, ada):
+    hostile = '<img src=x onerror="document.title=1">\u202egnp.exe\u200b</textarea><script>document.title=2</script>'
+    large = governed.ask_for("deploy", {"content": "x" * 200_000})
+    strange = governed.ask_for("deploy", {"command": hostile, "url": "javascript:alert(1)", hostile: hostile})
+    edit = governed.ask_for("Edit", EDIT | {"new_string": hostile}, **PROJECT)
+    ada.open("approvals")
+    assert "too many to show here" in card(ada, large).inner_text()
+    for approval in (strange, edit):
+        ada.open("approvals", approval)
+        shown = card(ada, approval)
+        assert "U+202E" in shown.inner_text() and "<img src=x" in shown.inner_text()
+        assert shown.locator("img, script").count() == 0
+        assert ada.page.locator("a[href^=javascript]").count() == 0
+        assert "Approval" in ada.page.title()
+    ada.open("approvals", large)
+    assert "Show all" in card(ada, large).inner_text()
+
+
+def test_a_long_inbox_comes_in_pages(service, viewers):
+    ada = viewers(service, "operator", "Ada")
+    asked = [service.ask_for("deploy", {"to": f"place {number}"}) for number in range(23)]
+    ada.open("approvals")
+    cards = ada.page.locator("article.approval")
+    assert cards.count() == 20 and "20+ calls wait" in text(ada, "#count")
+    ada.page.get_by_role("link", name="Next page").click()
+    card(ada, asked[-1]).wait_for()
+    assert cards.count() == 3
 
 
 def test_addresses_show_their_host_and_no_argument_is_left_out(governed, viewers, ada):

@@ -28,6 +28,7 @@ class Viewer:
         self.context = browser.new_context(base_url=service.url, **({"viewport": WIDE} | context))
         self.context.set_default_timeout(PATIENCE_MS)
         self.errors = []
+        self.errors_are_expected = False
         self.requests = []
         self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
         self.context.on("console", self._heard)
@@ -36,7 +37,8 @@ class Viewer:
 
     def _heard(self, message):
         # A refused policy says so on the console of the browser, and nowhere else.
-        if message.type == "error" and "the server responded with a status of" not in message.text:
+        expected = ("the server responded with a status of", "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+        if message.type == "error" and not any(words in message.text for words in expected):
             self.errors.append(message.text)
 
     def sign_in(self, token, to="/console"):

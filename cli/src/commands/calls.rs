@@ -46,6 +46,9 @@ pub(crate) struct CallsArguments {
     /// Only calls with this verdict: `allow`, `review`, `deny`; `none` for calls without one.
     #[arg(long, conflicts_with = "call")]
     verdict: Option<String>,
+    /// Only calls whose last decision has this reason, as the list shows it: `policy-deny`, `score-too-low`, …
+    #[arg(long, conflicts_with = "call")]
+    reason: Option<String>,
     /// Only calls at this time or later: 24h, yesterday, 2026-11-20. Calls of an accepted import have their own time, all others that of the ledger.
     #[arg(long, conflicts_with = "call", value_name = "TIME")]
     since: Option<PastTime>,

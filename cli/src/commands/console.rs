@@ -68,17 +68,10 @@ pub(crate) fn run(arguments: &ConsoleArguments, context: &mut CommandContext) ->
     let url = global.url.clone().unwrap_or_else(|| ServiceUrl::Tcp(DEFAULT_ADDRESS.to_string()));
     let ServiceUrl::Tcp(_) = url else { return Err(ConsoleFailure::Socket.into()) };
     let link = ask(context, &url)?;
-    let is_other = context.global.is_ledger_named() || context.global.ledger.as_str() != DEFAULT_LEDGER;
-    let page = is_other.then(|| format!("/console/{}/now", context.global.ledger));
-    let path = match (page, link.seconds) {
-        (Some(page), 0) => page,
-        (Some(page), _) => format!("{}&next={}", link.path, percent_encoded(&page)),
-        (None, _) => link.path.clone(),
-    };
-    let address = format!("{url}{path}");
+    let address = format!("{url}{}", path(&link, context));
     let opened = if arguments.print { Ok(false) } else { open_secret(&address).map(|()| true) };
-    // Nobody asked for the link in a file or a pipe.
     let is_opened = match opened {
+        // Nobody asked for the link in a file or a pipe.
         Err(error) if !context.output.is_terminal() => return Err(ConsoleFailure::NoBrowser(error).into()),
         Err(error) => {
             note(&format!("no browser was opened: {error}"));
@@ -87,15 +80,35 @@ pub(crate) fn run(arguments: &ConsoleArguments, context: &mut CommandContext) ->
         Ok(is_opened) => is_opened,
     };
     let shown = if is_opened { format!("{url}/console") } else { address };
-    let SignInLink { actor, role, seconds, .. } = &link;
+    tell(&link, &shown, is_opened, context)
+}
+
+/// Returns the path of the link, which leads to the ledger that was named.
+fn path(link: &SignInLink, context: &CommandContext) -> String {
+    let ledger = &context.global.ledger;
+    if ledger.as_str() == DEFAULT_LEDGER && !context.global.is_ledger_named() {
+        return link.path.clone();
+    }
+    let page = format!("/console/{ledger}/now");
+    if link.seconds == 0 { page } else { format!("{}&next={}", link.path, percent_encoded(&page)) }
+}
+
+/// Says what was opened, or the address to open, and whose identity it carries.
+fn tell(
+    link: &SignInLink,
+    shown: &str,
+    is_opened: bool,
+    context: &mut CommandContext,
+) -> Result<Exit, CommandError> {
+    let SignInLink { actor, role, seconds, .. } = link;
     if context.is_json() {
         let told =
             json!({"url": shown, "opened": is_opened, "actor": actor, "role": role, "seconds": seconds});
         context.output.json(&told)?;
         return Ok(Exit::Done);
     }
-    let shown = if is_opened { format!("opened {shown}") } else { shown };
-    context.output.line(printable(&shown))?;
+    let opened = if is_opened { "opened " } else { "" };
+    context.output.line(printable(&format!("{opened}{shown}")))?;
     context.output.flush()?;
     note(&match seconds {
         0 => format!("this service is open: whoever opens it acts as {actor} ({role})"),

@@ -21,7 +21,6 @@ use self::trial::TriedPolicy;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::input_file;
-use crate::files::new_file::NewFileError;
 use crate::ledger_access::access::{AccessError, OpenFolder, event_loop};
 use crate::ledger_access::interrupt::{InterruptError, Interrupts};
 use crate::ledger_access::token_advice::token_advice;
@@ -67,9 +66,6 @@ pub(crate) struct ReplayArguments {
     /// Try it on calls decided after this position, or from this time on.
     #[arg(long, value_name = "POSITION|TIME", requires = "what_if")]
     since: Option<Since>,
-    /// Write a self-contained HTML page to this file, which must not exist.
-    #[arg(long, value_name = "FILE", requires = "what_if")]
-    html: Option<PathBuf>,
 }
 
 /// The beginning of a range: past a position, or from a time on.
@@ -100,8 +96,6 @@ pub(crate) enum ReplayFailure {
     Ledger(#[from] ReadError),
     #[error("nothing was recorded before that time; name a later one")]
     BeforeFirst,
-    #[error("{0}; the page was not written")]
-    Page(NewFileError),
     #[error("no service to compare with; name it with --url or BITACORA_URL")]
     NoService,
     #[error("{0}{advice}", advice = token_advice(.0))]

@@ -5,12 +5,10 @@ mod section;
 
 use std::path::PathBuf;
 
-use bitacora_report::report_page;
 use clap::{Args, Subcommand};
 
-use crate::error::{CommandError, CommandFailure};
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::new_file::{self, NewFileError};
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::principal_names::KnownPeople;
 use crate::ledger_access::service::ServiceUse;
@@ -26,25 +24,14 @@ pub(crate) struct ReportArguments {
 enum ReportCommand {
     /// Show suggested rules, cheaper models, costs, gaps and pending approvals, each with positions to look at.
     Learned {
-        /// Write it as an HTML page to this file, which must not exist.
-        #[arg(long, value_name = "FILE", conflicts_with = "json")]
-        html: Option<PathBuf>,
         /// Prices of a million tokens for answers of models without a cost, as `costs --prices` takes them.
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         prices: Option<PathBuf>,
     },
 }
 
-/// The reason why a report was not written.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}; the report was not written")]
-pub(crate) struct ReportFailure(#[from] NewFileError);
-
-impl CommandFailure for ReportFailure {}
-
 pub(crate) fn run(arguments: &ReportArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
-    let ReportCommand::Learned { html, prices } = &arguments.command;
-    html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReportFailure)?;
+    let ReportCommand::Learned { prices } = &arguments.command;
     let prices = prices.as_deref().map(read_prices).transpose()?;
     let service = context.asking(ServiceUse::ReadModels).service()?;
     let (document, learned) = answers::gather(service)?;
@@ -55,12 +42,6 @@ pub(crate) fn run(arguments: &ReportArguments, context: &mut CommandContext) -> 
     let sections = learned.sections(prices.as_ref(), |actor| people.named(actor));
     let title =
         format!("what ledger {} learned, up to position {}", context.global.ledger, document.position);
-    let Some(path) = html else {
-        section::write(&title, &sections, &mut context.output)?;
-        return Ok(Exit::Done);
-    };
-    let page = report_page(&title, &sections);
-    new_file::write(path, page.as_bytes()).map_err(ReportFailure)?;
-    context.say(format_args!("written to {}", path.display()))?;
+    section::write(&title, &sections, &mut context.output)?;
     Ok(Exit::Done)
 }

@@ -11,6 +11,7 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::pages::joined_pages;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::{ServiceUse, raw};
+use crate::options::time::PastTime;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::{Cell, FieldLines, Row, cells};
 
@@ -28,6 +29,12 @@ pub(crate) struct RunsArguments {
     /// Only runs about this case.
     #[arg(long, conflicts_with = "run")]
     case: Option<String>,
+    /// Only runs that began at this time or later: 24h, yesterday, 2026-11-20.
+    #[arg(long, conflicts_with = "run", value_name = "TIME")]
+    since: Option<PastTime>,
+    /// Only runs that began before this time.
+    #[arg(long, conflicts_with = "run", value_name = "TIME")]
+    before: Option<PastTime>,
 }
 
 /// A run with its steps, for programs.

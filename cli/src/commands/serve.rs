@@ -191,21 +191,27 @@ async fn serve(
     let (unix, data) = (config.unix_socket.clone(), config.ledgers.data.clone());
     let mut server = Server::bind(config).await.map_err(ServeError::from)?;
     let console = serve_console(&mut server);
-    let http = server.local_addr().map(|address| format!("http://{address}"));
+    let address = server.local_addr();
+    let http = address.map(|address| format!("http://{address}"));
     let unix = unix.map(|path| format!("unix:{}", path.display()));
     let listening: Vec<String> = http.iter().cloned().chain(unix).collect();
     if as_json {
         output.json(&json!({"listening": listening}))?;
     } else {
         output.line(format!("listening on {}", listening.join(" and ")))?;
-        if let Some(url) = &http {
+        if let Some(address) = address {
+            // No browser opens the address that stands for all of a machine's.
+            let url = match address.ip().is_unspecified() {
+                true => format!("http://localhost:{}", address.port()),
+                false => format!("http://{address}"),
+            };
             // On a terminal, and in no journal or file that keeps it.
             let link = match admin_token.filter(|_| output.is_terminal()) {
                 Some(token) => console.admin_link(&token, &data).await,
                 None => None,
             };
             let plain = || format!("{url}/console; `bitacora console` opens it, signed in");
-            let console = link.map_or_else(plain, |link| link_line(url, &link));
+            let console = link.map_or_else(plain, |link| link_line(&url, &link));
             output.line(format!("console at {console}"))?;
         }
     }

@@ -4695,7 +4695,7 @@ export interface components {
         };
         /** @description Runs. */
         RunList: {
-            /** @description The `after` of the next page; absent at the end. */
+            /** @description The `after` of the next page; absent at the end. A page may be short, or empty, and have one. */
             next?: string | null;
             /** @description Those that began last first. */
             runs: components["schemas"]["RunAnswer"][];
@@ -7276,6 +7276,8 @@ export interface operations {
                 outcome?: "open" | "pending" | "ok" | "error" | "timeout" | "interrupted" | "rejected" | "blocked" | "denied" | "expired" | "withdrawn";
                 /** @description Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was */
                 verdict?: "allow" | "review" | "deny" | "none";
+                /** @description Only those whose last decision has this reason, in one word */
+                reason?: string;
                 /** @description Only those that happened at this RFC 3339 time or later: the ledger's time for what happened here, their own for calls of an accepted import */
                 since?: string;
                 /** @description Only those that happened before this time */
@@ -10322,6 +10324,10 @@ export interface operations {
                 agent?: string;
                 /** @description Only those about this case */
                 case?: string;
+                /** @description Only those that began at this RFC 3339 time or later */
+                since?: string;
+                /** @description Only those that began before this time */
+                before?: string;
                 /** @description The `next` of the page before */
                 after?: string;
                 /** @description At most this many: 100 without it, up to 1,000 */
@@ -10341,7 +10347,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Runs, those that began last first */
+            /** @description Runs, those that began last first; 20,000 are looked at for a page at most */
             200: {
                 headers: {
                     [name: string]: unknown;

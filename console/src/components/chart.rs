@@ -14,10 +14,28 @@ pub(crate) enum ChartKind {
     StackedBars,
 }
 
+/// The colour of a series. The style sheet has one of each name for both themes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SeriesColour {
+    Blue,
+    Orange,
+    Green,
+    Purple,
+    Yellow,
+    Grey,
+}
+
+impl SeriesColour {
+    /// All of them, in the order in which series that mean nothing good or bad take them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Blue, Self::Orange, Self::Green, Self::Purple, Self::Yellow, Self::Grey];
+}
+
 /// The numbers of one name, one for each label.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     pub(crate) name: String,
+    pub(crate) colour: SeriesColour,
     pub(crate) values: Vec<f64>,
 }
 
@@ -33,7 +51,6 @@ pub(crate) struct Chart {
     /// The name of the labels: `Day`.
     pub(crate) label_name: &'static str,
     pub(crate) labels: Vec<String>,
-    /// At most [`SERIES_COLOURS`](plot::SERIES_COLOURS) of them have a colour of their own.
     pub(crate) series: Vec<Series>,
     /// The number as it is shown at the axis and in the table.
     pub(crate) show: fn(f64) -> String,
@@ -48,8 +65,8 @@ impl Chart {
         html! {
             figure.chart #(self.id) {
                 figcaption { (text(&self.title)) }
-                @if self.series.len() > 1 { ul.legend { @for (number, series) in self.series.iter().enumerate() {
-                    li { span class=(plot::key_class(number)) aria-hidden="true" {} (text(&series.name)) }
+                @if self.series.len() > 1 { ul.legend { @for series in &self.series {
+                    li { span class=(plot::key_class(series.colour)) aria-hidden="true" {} (text(&series.name)) }
                 } } }
                 (self.drawing(&WIDE))
                 (self.drawing(&NARROW))
@@ -107,9 +124,12 @@ pub(crate) fn whole(value: f64) -> String {
     shown
 }
 
-/// Shows US dollars: cents where there are some dollars, more digits below.
+/// The amount from which on cents are told alone.
+const SMALL_USD: f64 = 0.1;
+
+/// Shows US dollars: in cents, with more digits where there are few.
 pub(crate) fn dollars(value: f64) -> String {
-    let digits = if value == 0.0 || value >= 1.0 { 2 } else { 4 };
+    let digits = if value == 0.0 || value >= SMALL_USD { 2 } else { 4 };
     format!("${value:.digits$}")
 }
 
@@ -120,6 +140,7 @@ mod tests {
     fn chart(kind: ChartKind, labels: usize) -> Chart {
         let series = |name: &str, step: f64| Series {
             name: name.to_owned(),
+            colour: SeriesColour::Blue,
             values: (0..labels).map(|at| at as f64 * step).collect(),
         };
         Chart {

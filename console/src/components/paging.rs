@@ -7,7 +7,7 @@ use crate::visit::Visit;
 /// Returns the link to the next page of a list, with the filters of this one.
 pub(crate) fn next_link(visit: &Visit, next: Option<&str>) -> Markup {
     html! {
-        nav.paging aria-label="Pages" {
+        nav.paging aria-label="Pages of this list" {
             @if visit.query.get("after").is_some() {
                 a href=(format!("{}{}", visit.path, visit.query.with("after", None))) { "First page" }
             }

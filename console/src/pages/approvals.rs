@@ -3,14 +3,14 @@
 mod acts;
 mod address;
 mod answers;
-mod arguments;
+pub(super) mod arguments;
 mod background;
 mod card;
 mod consent;
 mod diff;
 mod inbox;
 mod policy;
-mod pretty;
+pub(super) mod pretty;
 mod reasons;
 mod story;
 mod verdicts;

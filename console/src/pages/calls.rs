@@ -7,7 +7,9 @@ use bitacora_api::{CallAnswer, CallList, paths};
 use maud::html;
 
 pub(crate) use self::story::one;
-use super::history::{Choice, Command, asked, duration, filter_form, outside};
+use super::history::{
+    Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, grouped, looked_at, outside,
+};
 use crate::components::{moment_cell, next_link, text, verdict_badge};
 use crate::console::ConsoleBody;
 use crate::csv_file::CsvFile;
@@ -20,7 +22,8 @@ use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
 /// The filters of the table, but for its time span.
-const FILTERS: [&str; 8] = ["agent", "tool", "verdict", "outcome", "session", "run", "actor", "call"];
+const FILTERS: [&str; 9] =
+    ["agent", "tool", "verdict", "outcome", "reason", "session", "run", "actor", "call"];
 /// The verdicts that can be asked for.
 const VERDICTS: [&str; 4] = ["allow", "review", "deny", "none"];
 /// The outcomes and states that can be asked for.
@@ -50,7 +53,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         rows: list.calls.iter().map(|call| row(visit, call)).collect(),
         empty: "",
     };
-    let texts = [("agent", "Agent"), ("tool", "Tool"), ("session", "Session")];
+    let texts = [("agent", "Agent"), ("tool", "Tool"), ("reason", "Reason"), ("session", "Session")];
     let choices = [
         Choice { name: "verdict", label: "Verdict", words: &VERDICTS },
         Choice { name: "outcome", label: "Outcome", words: &OUTCOMES },
@@ -59,11 +62,11 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         (filter_form(visit, &texts, &choices, Some(&span)))
         section #calls data-fresh {
             @if !list.calls.is_empty() { (table.markup()) }
-            @else if list.next.is_some() { p.empty { "None of the calls that were looked at matches; the next page looks further back." } }
+            @else if list.next.is_some() { (looked_at("calls")) }
             @else { (outside("calls", &FILTERS, visit, &span, list.outside.as_ref())) }
             (next_link(visit, list.next.as_deref()))
         }
-        p.note { "The CSV file has all calls that match, " (CSV_ROWS) " at most." }
+        p.note { "The CSV file has all calls that match, " (grouped(CSV_ROWS)) " at most." }
     };
     let mut page = Page::new(Section::Calls, "Calls", content);
     page.position = answered.position;
@@ -94,7 +97,7 @@ fn columns() -> Vec<Column> {
         Column::text("Reason"),
         Column::text("Outcome"),
         Column::number("Took"),
-        Column::number("Cost, USD"),
+        Column::number("USD"),
         Column::text("Answered by"),
         Column::text("Session"),
         Column::text("Event"),
@@ -114,7 +117,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
     let took = outcome.and_then(|outcome| outcome.duration_ms);
     let session = call.session.as_deref();
     let session_link = html! { @if let Some(session) = session {
-        a href=(visit.page(&["sessions", session])) title=(session) { (text(&super::history::clipped(session, 8))) }
+        a href=(visit.page(&["sessions", session])) { (text(&clipped(session, ID_CHARS))) }
     } };
     let tool =
         call.server.as_deref().map_or_else(|| call.tool.clone(), |server| format!("{server}/{}", call.tool));
@@ -122,7 +125,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
         moment_cell(&visit.zone, &call.time),
         Cell::new(
             &call.call,
-            html! { a href=(address) data-item title=(call.call) { (text(&super::history::clipped(&call.call, 18))) } },
+            html! { a href=(address) data-item { (text(&clipped(&call.call, ID_CHARS))) } },
         ),
         Cell::text(tool),
         Cell::maybe(call.agent.as_deref()),

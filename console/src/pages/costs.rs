@@ -55,7 +55,7 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
         }
         (near)
         (filter_form(visit))
-        section #cost-days data-fresh { (days::chart(&of_days)) }
+        section #cost-days data-fresh { (days::chart(&of_days)) (days::tokens_chart(&of_days)) }
         section #cost-sums data-fresh {
             nav.tabs aria-label="Summed up by" { @for (part, words) in GROUPS {
                 a href=(format!("{}{}", visit.path, visit.query.with("by", Some(part)))) aria-current=[(part == by).then_some("true")] { (words) }
@@ -119,7 +119,7 @@ fn filter_form(visit: &Visit) -> Markup {
         }
     };
     html! {
-        form.filters method="get" action=(visit.page(&["costs"])) {
+        form.filters.compact method="get" action=(visit.page(&["costs"])) {
             @if let Some(by) = visit.query.get("by") { input type="hidden" name="by" value=(by); }
             (day("since", "From")) (day("before", "Before"))
             (filter_field(visit, "agent", "Agent")) (filter_field(visit, "model", "Model"))

@@ -6,12 +6,13 @@ use bitacora_api::{StoredEvent, StoredEventPage, paths};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::history::{Clock, Command, Event, Order, filter_form, grouped, outside, timeline};
+use super::history::{Clock, Command, Event, Order, filter_form, grouped, outside, summary, timeline};
 use crate::components::{Fact, Tone, badge, facts, long_text, moment, next_link, text};
 use crate::form::query;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::pages::approvals::pretty::pretty;
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
@@ -40,7 +41,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     ];
     let content = html! {
         (filter_form(visit, &texts, &[], Some(&span)))
-        nav.parts aria-label="Order" { span.order { (order.links(visit)) } }
+        nav.pills aria-label="Order" { span.order { (order.links(visit)) } }
         section #events data-fresh {
             @if list.events.is_empty() { (outside("events", &FILTERS, visit, &span, None)) }
             (timeline(visit, &list.events, Clock::Ledger))
@@ -63,6 +64,7 @@ pub(crate) async fn one(visit: &Visit, position: &str) -> Result<Page, PageError
     let proof = proof::proof(visit, stored).await?;
     let content = html! {
         (neighbours(visit, stored, answered.position))
+        p.sentence { (summary(visit, &event)) }
         (head(visit, &event))
         h2 { "Data" }
         (data(&event))
@@ -137,8 +139,8 @@ fn data(event: &Event<'_>) -> Markup {
     if let Some(binary) = event.binary() {
         return html! { p.note { "Bytes, in base64" } (long_text(binary)) };
     }
-    match event.data() {
-        Some(data) => long_text(&serde_json::to_string_pretty(data).unwrap_or_default()),
+    match event.written() {
+        Some(data) => long_text(&pretty(data)),
         None => html! { p.empty { "It has no data." } },
     }
 }

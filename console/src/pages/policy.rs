@@ -5,6 +5,7 @@ mod diff;
 mod document;
 mod editor;
 mod grants;
+mod indented;
 mod overview;
 mod places;
 mod rules;
@@ -47,7 +48,7 @@ pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<D
         ["suggestions", suggestion, "accept"] => suggestions::accept(visit, suggestion, form).await,
         ["suggestions", suggestion, "reject"] => suggestions::reject(visit, suggestion, form).await,
         ["suggestions"] => suggestions::refresh(visit).await,
-        ["grants", grant, "revoke"] => grants::revoke(visit, grant).await,
+        ["grants", grant, "revoke"] => grants::revoke(visit, grant, form).await,
         _ => Err(PageError::NoSuchPage),
     }
 }

@@ -4,8 +4,8 @@ use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPa
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, Order, asked, duration, filter_form, grouped, kind_links, outside, timeline,
-    timeline_path, usd,
+    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
+    looked_at, outside, timeline, timeline_path, usd, usd_short,
 };
 use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link, text, verdict_badge};
 use crate::form::query;
@@ -22,7 +22,7 @@ const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"
 
 /// Lists runs, those that began last first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
-    let span = TimeSpan::default();
+    let span = TimeSpan::of(visit)?;
     let path = visit.api(paths::RUNS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
     let answered = visit.interface.get::<RunList>(&path).await?;
     let list = &answered.value;
@@ -39,29 +39,31 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
             Column::number("Steps"),
             Column::number("Failed"),
             Column::number("Calls"),
-            Column::number("Cost, USD"),
+            Column::number("USD"),
         ],
         rows: list.runs.iter().map(|run| row(visit, run)).collect(),
         empty: "",
     };
     let states = Choice { name: "state", label: "State", words: &STATES };
     let content = html! {
-        (filter_form(visit, &[("agent", "Agent"), ("case", "Case")], &[states], None))
+        (filter_form(visit, &[("agent", "Agent"), ("case", "Case")], &[states], Some(&span)))
         section #runs data-fresh {
-            @if list.runs.is_empty() { (outside("runs", &FILTERS, visit, &span, None)) } @else { (table.markup()) }
+            @if list.runs.is_empty() && list.next.is_some() { (looked_at("runs")) }
+            @else if list.runs.is_empty() { (outside("runs", &FILTERS, visit, &span, None)) } @else { (table.markup()) }
             (next_link(visit, list.next.as_deref()))
         }
     };
     let mut page = Page::new(Section::Runs, "Runs", content);
     page.position = answered.position;
     page.json = Some(path);
-    page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).line());
+    page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
     Ok(page)
 }
 
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
-    let link = html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&run.run)) } };
+    let link =
+        html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&clipped(&run.run, ID_CHARS))) } };
     let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
     vec![
         Cell::new(&run.run, link),
@@ -74,7 +76,7 @@ fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
         count(run.steps),
         count(run.failed_steps),
         count(run.calls),
-        Cell::new(&run.cost_usd, html! { (usd(&run.cost_usd)) }),
+        Cell::new(&run.cost_usd, html! { span title=(usd(&run.cost_usd)) { (usd_short(&run.cost_usd)) } }),
     ]
 }
 
@@ -91,7 +93,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let content = html! {
         section #run data-fresh { (head(visit, run)) }
         h2 { "What happened" }
-        nav.parts aria-label="Parts of the timeline" {
+        nav.pills aria-label="Parts of the timeline" {
             (kind_links(visit))
             a href=(format!("{}?part=table", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
             @if !is_steps { span.order { (Order::of(visit, Order::Oldest).links(visit)) } }
@@ -136,7 +138,7 @@ async fn steps(visit: &Visit, id: &str) -> Result<Part, PageError> {
             Column::text("Action"),
             Column::text("Began"),
             Column::number("Took"),
-            Column::number("Cost, USD"),
+            Column::number("USD"),
             Column::text("Output"),
             Column::text("Event"),
         ],

@@ -4,8 +4,8 @@ use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEven
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, Order, asked, duration, filter_form, grouped, kind_links, outside, time_between,
-    timeline, timeline_path, usd,
+    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
+    looked_at, outside, time_between, timeline, timeline_path, usd, usd_short,
 };
 use crate::components::{Fact, facts, moment, moment_cell, next_link, text, verdict_badge};
 use crate::form::query;
@@ -36,7 +36,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
             Column::number("Denied"),
             Column::number("Failed"),
             Column::number("Gaps"),
-            Column::number("Cost, USD"),
+            Column::number("USD"),
             Column::text("Harness"),
             Column::text("Model"),
         ],
@@ -47,7 +47,8 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let content = html! {
         (filter_form(visit, &[("agent", "Agent"), ("harness", "Harness")], &[states], Some(&span)))
         section #sessions data-fresh {
-            @if list.sessions.is_empty() { (outside("sessions", &FILTERS, visit, &span, list.outside.as_ref())) }
+            @if list.sessions.is_empty() && list.next.is_some() { (looked_at("sessions")) }
+            @else if list.sessions.is_empty() { (outside("sessions", &FILTERS, visit, &span, list.outside.as_ref())) }
             @else { (table.markup()) }
             (next_link(visit, list.next.as_deref()))
         }
@@ -62,7 +63,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 
 fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
     let address = visit.page(&["sessions", &session.session]);
-    let link = html! { a href=(address) data-item { (text(&session.session)) } };
+    let link = html! { a href=(address) data-item { (text(&clipped(&session.session, ID_CHARS))) } };
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
     let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
     let spent = &session.spending.cost_usd;
@@ -76,7 +77,7 @@ fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
         count(session.calls.denied),
         count(failed),
         count(session.gaps),
-        Cell::new(spent, html! { (usd(spent)) }),
+        Cell::new(spent, html! { span title=(usd(spent)) { (usd_short(spent)) } }),
         Cell::maybe(session.harness.as_deref()),
         Cell::maybe(session.model.as_deref()),
     ]
@@ -94,9 +95,10 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let content = html! {
         section #session data-fresh { (head(visit, &shown.session)) (runs(visit, shown)) (gaps) }
         h2 { "What happened" }
-        nav.parts aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
+        nav.pills aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
         section #events data-fresh {
             @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
+            @if clock == Clock::Own { p.note { "This session was recorded elsewhere and imported. Each line has the time that its recording tells." } }
             (timeline(visit, &events.events, clock))
             (next_link(visit, events.next.as_deref()))
         }

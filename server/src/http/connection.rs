@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tower_service::Service as _;
 
 use crate::http::framing::{GuardedStream, LongBodies, Refusal, Verdict};
-use crate::http::peer::{ConnectionSlot, Peer};
+use crate::http::peer::{ConnectionSlot, Peer, PeerAddress};
 use crate::http::phase::Phase;
 use crate::http::pool::PoolPart;
 use crate::limits::{ConnectionTimeouts, HTTP_BUFFER_BYTES};
@@ -47,9 +47,18 @@ pub(crate) async fn serve_connection<S>(
     let verdict = Verdict::default();
     let long_bodies = LongBodies::default();
     let owner = ConnectionSlot(place.as_ref().map(PoolPart::owner));
+    let address = place.as_ref().and_then(PoolPart::caller).map(PeerAddress);
     let guarded = GuardedStream::new(stream, patience, verdict.clone(), long_bodies.clone(), place);
-    let service =
-        ConnectionService { router, metrics, verdict, long_bodies, peer, owner, requests: Cell::new(0) };
+    let service = ConnectionService {
+        router,
+        metrics,
+        verdict,
+        long_bodies,
+        peer,
+        address,
+        owner,
+        requests: Cell::new(0),
+    };
     // The guard does what hyper's own timer would: hyper sees a head only once it is whole.
     let mut connection = pin!(
         hyper::server::conn::http1::Builder::new()
@@ -82,6 +91,7 @@ struct ConnectionService {
     verdict: Verdict,
     long_bodies: LongBodies,
     peer: Peer,
+    address: Option<PeerAddress>,
     owner: ConnectionSlot,
     requests: Cell<u64>,
 }
@@ -99,6 +109,9 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         request.extensions_mut().insert(self.long_bodies.of(number));
         request.extensions_mut().insert(self.peer);
         request.extensions_mut().insert(self.owner.clone());
+        if let Some(address) = &self.address {
+            request.extensions_mut().insert(address.clone());
+        }
         let metrics = Arc::clone(&self.metrics);
         let mut router = self.router.clone();
         Box::pin(async move {

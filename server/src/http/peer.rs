@@ -1,6 +1,6 @@
 //! The peer of a connection, and the place that the connection takes.
 
-use crate::http::pool::PartOwner;
+use crate::http::pool::{CallerKey, PartOwner};
 
 /// The kind of peer at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,3 +23,7 @@ pub(crate) enum Peer {
 /// The place of the connection that a request came on, among those that there are; none within a program.
 #[derive(Clone)]
 pub(crate) struct ConnectionSlot(pub(crate) Option<PartOwner>);
+
+/// The address that a connection comes from, as far as sharing goes.
+#[derive(Debug, Clone)]
+pub(crate) struct PeerAddress(pub(crate) CallerKey);

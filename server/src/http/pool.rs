@@ -169,6 +169,11 @@ impl PoolPart {
         PartOwner { shared: Arc::clone(&self.shared), id: self.id, has_moved: Arc::clone(&self.has_moved) }
     }
 
+    /// Returns the caller that it counts as.
+    pub(crate) fn caller(&self) -> Option<CallerKey> {
+        self.shared.state().caller(self.id)
+    }
+
     /// `true` once it counts as another caller's than when it was taken.
     pub(crate) fn has_moved(&self) -> bool {
         self.has_moved.load(Ordering::Relaxed)

@@ -18,9 +18,9 @@ pub(crate) struct TimeParams {
 
 /// From the one on, before the other.
 #[derive(Debug, Clone, Copy)]
-struct Times {
-    since: Option<Micros>,
-    before: Option<Micros>,
+pub(crate) struct Times {
+    pub(crate) since: Option<Micros>,
+    pub(crate) before: Option<Micros>,
 }
 
 /// The time spans of a question, as read models take them.
@@ -34,7 +34,7 @@ pub(crate) struct TimeSpans {
 }
 
 impl Times {
-    fn take(query: &mut Query<'_>, since: &str, before: &str) -> Result<Self, Problem> {
+    pub(crate) fn take(query: &mut Query<'_>, since: &str, before: &str) -> Result<Self, Problem> {
         let times = Self { since: take_time(query, since)?, before: take_time(query, before)? };
         match times {
             Self { since: Some(from), before: Some(end) } if end <= from => Err(bad_query(
@@ -77,6 +77,17 @@ impl TimeParams {
         let (from, before) = of_recorded;
         Ok(TimeSpans { happened: happened.is_given().then(spans), from, before })
     }
+}
+
+/// Returns the position of the first event that was recorded at a time or later; the last one of all where there is none.
+pub(crate) async fn first_position_at(
+    api: &Api,
+    request: &ReadRequest,
+    time: Micros,
+) -> Result<Position, Problem> {
+    let ledger = request.ledger.clone();
+    let found = api.read(move || Ok(ledger.first_at(time)?)).await?;
+    Ok(found.or(Position::new(u64::MAX)).unwrap_or(Position::FIRST))
 }
 
 /// Returns the positions of a time span: from the one on, before the other. `Some(None)` is a time behind everything.

@@ -136,7 +136,8 @@ fn the_second_verifier_takes_bundles_as_they_come() {
     // The events are what the interface gives, byte for byte.
     let mut bundle = sample.bundle(&format!("?until={last}"));
     let target = format!("{LEDGER}/events?until={last}");
-    let given = sample.service.request("GET", &target, &[("accept", "application/x-ndjson")], b"").expect(200).body;
+    let given =
+        sample.service.request("GET", &target, &[("accept", "application/x-ndjson")], b"").expect(200).body;
     let end = given[..given.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
     assert_eq!(member(&mut bundle, "events.ndjson"), &given[..=end]);
 }
@@ -146,7 +147,8 @@ fn the_second_verifier_finds_every_changed_byte_that_means_something() {
     let (Some(python), sample) = (python(), Sample::new()) else { return };
     let bundle = sample.bundle(&format!("?until={}", sample.last));
     assert_eq!(told(&sample.verify(&python, bundle.clone(), true)).0, Some(0), "made anew, and unchanged");
-    for name in ["events.ndjson", "proofs.ndjson", "heads/proofs.note", "signing-keys.note", "manifest.json"] {
+    for name in ["events.ndjson", "proofs.ndjson", "heads/proofs.note", "signing-keys.note", "manifest.json"]
+    {
         let mut flipped = bundle.clone();
         let bytes = member(&mut flipped, name);
         let middle = bytes.len() / 2;

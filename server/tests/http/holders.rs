@@ -37,7 +37,13 @@ fn holders_are_listed_without_their_tokens_and_hashes() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| (one["principal"].as_str().unwrap(), one["role"].as_str().unwrap(), one["state"].as_str().unwrap()))
+        .map(|one| {
+            (
+                one["principal"].as_str().unwrap(),
+                one["role"].as_str().unwrap(),
+                one["state"].as_str().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(
         shown,
@@ -63,12 +69,14 @@ fn holders_are_listed_without_their_tokens_and_hashes() {
 fn keys_are_public_ones() {
     let service = with_holders();
     let keys = get(&service, "auditor", "keys").expect(200).json();
-    let note = std::fs::read_to_string(service.folder.path().join("data/ledgers/main/signing-keys.note")).unwrap();
+    let note =
+        std::fs::read_to_string(service.folder.path().join("data/ledgers/main/signing-keys.note")).unwrap();
     assert_eq!(keys["signingKeysNote"], note);
     assert!(note.contains(keys["signingKeys"][0]["key"].as_str().unwrap()));
     assert_eq!(keys["epoch"], "1");
     let secret = service.keyring.to_text();
-    let secrets: Vec<&str> = secret.lines().filter(|line| line.starts_with("blinding") || line.contains("seed")).collect();
+    let secrets: Vec<&str> =
+        secret.lines().filter(|line| line.starts_with("blinding") || line.contains("seed")).collect();
     let shown = keys.to_string();
     assert!(secrets.iter().all(|line| !shown.contains(line.split(' ').next_back().unwrap())), "{shown}");
     assert_eq!(get(&service, "auditor", "archives").expect(200).json()["archives"], json!([]));
@@ -95,10 +103,14 @@ fn a_service_verifies_its_own_files_one_at_a_time() {
     service_append(&service, "a");
     let ended = verified(&service);
     assert_eq!((&ended["state"], &ended["result"]["exitCode"]), (&"ended".into(), &0.into()), "{ended}");
-    assert!(ended["result"]["events"].as_u64().unwrap() > 4 && ended["bytes"] == ended["bytesChecked"], "{ended}");
+    assert!(
+        ended["result"]["events"].as_u64().unwrap() > 4 && ended["bytes"] == ended["bytesChecked"],
+        "{ended}"
+    );
     assert!(ended["by"].as_str().unwrap().starts_with("auditor:"));
     // Another one only after a pause, and never for an agent.
-    let start = |with: &str| ask(&service, "POST", &format!("{LEDGER}/verifications"), Some(&token(with)), "");
+    let start =
+        |with: &str| ask(&service, "POST", &format!("{LEDGER}/verifications"), Some(&token(with)), "");
     let refused = start("operator");
     assert!(refused.header("retry-after").is_some());
     refused.expect_problem(503, "overloaded");

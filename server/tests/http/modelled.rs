@@ -58,6 +58,9 @@ fn a_call_is_followed_from_its_request_to_its_end() {
         (&json!("ok"), &json!(40), &json!("0.0023"), &end["position"], &json!(0))
     );
     assert_eq!(get(&service, "calls?verdict=allow&outcome=ok")["calls"], json!([call]));
+    let reason = call["decision"]["reasonCode"].as_str().unwrap();
+    assert_eq!(get(&service, &format!("calls?reason={reason}"))["calls"], json!([call]));
+    assert_eq!(get(&service, "calls?reason=panic")["calls"], json!([]));
     let months = get(&service, "trust/months?tool=fs.write&context=src&workspace=-&model=m&task_type=edit");
     let month = &months["months"][0];
     assert_eq!(
@@ -340,7 +343,15 @@ fn runs_are_shown_with_their_steps() {
     assert_eq!(get(&service, "runs?state=completed")["runs"], json!([run]));
     assert_eq!(get(&service, "runs?agent=coder")["runs"].as_array().unwrap().len(), 2);
     assert_eq!(get(&service, "runs?limit=1")["runs"][0]["run"], "r/2");
-    assert_eq!(service.get("/v1/ledgers/main/runs?state=lost").status, 400);
+    let began = |run: &str| get(&service, &format!("runs/{run}"))["time"].as_str().unwrap().to_owned();
+    let (first, second) = (began("r%2F1"), began("r%2F2"));
+    let between = format!("runs?since={first}&before={second}");
+    assert_eq!(get(&service, &between)["runs"], json!([run]), "the first time is in it, the second is not");
+    assert_eq!(get(&service, &format!("runs?since={second}"))["runs"][0]["run"], "r/2");
+    assert_eq!(get(&service, "runs?since=2100-01-01T00:00:00Z")["runs"], json!([]));
+    for bad in ["state=lost", "since=yesterday", &format!("since={second}&before={first}")] {
+        assert_eq!(service.get(&format!("/v1/ledgers/main/runs?{bad}")).status, 400, "{bad}");
+    }
     for unknown in ["runs/none", "runs/none/steps"] {
         assert_eq!(service.get(&format!("/v1/ledgers/main/{unknown}")).status, 404, "{unknown}");
     }

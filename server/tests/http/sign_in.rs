@@ -1,4 +1,4 @@
-//! The sign-in page: static, for everybody, and closed to everything but itself.
+//! The first page of a service without a console: static, for everybody, and closed to everything but itself.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,28 +23,24 @@ fn a_browser_without_a_token_gets_a_page_that_says_how_to_get_one() {
     let answer = page(&service);
     assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
     let text = answer.text();
-    assert!(text.contains("bitacora token create") && text.contains(r#"type="password""#), "{text}");
-    for word in ["main", "admin:", "http://", "https://", "localStorage", "cookie"] {
+    assert!(text.contains("bitacora token create"), "{text}");
+    for word in ["main", "admin:", "http://", "https://", "<script", "<form", "<input"] {
         let shown = text.replace("<main>", "").replace("</main>", "");
-        assert!(!shown.contains(word), "{word}: it says nothing of the service, and reaches nowhere else");
+        assert!(!shown.contains(word), "{word}: it says nothing of the service, and takes nothing");
     }
 }
 
 #[test]
-fn its_policy_lets_in_its_own_style_and_script_alone() {
+fn its_policy_lets_in_its_own_style_alone() {
     let service = TestService::start();
     let answer = page(&service);
     let policy = answer.header("content-security-policy").unwrap().to_owned();
     let text = answer.text();
-    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-    let (style, script) = (between(text, "<style>", "</style>"), between(text, "<script>", "</script>"));
+    let style = STANDARD.encode(Sha256::digest(between(text, "<style>", "</style>")));
     let expected = format!(
-        "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        hash(script),
-        hash(style)
+        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     assert_eq!(policy, expected);
-    assert_eq!((text.matches("<script").count(), text.matches("<style").count()), (1, 1));
     assert!(!text.contains(" style=") && !text.contains(" onclick="), "nothing inline besides");
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
@@ -54,9 +50,6 @@ fn its_policy_lets_in_its_own_style_and_script_alone() {
     ] {
         assert_eq!(answer.header(name), Some(value), "{name}");
     }
-    assert!(
-        script.contains("sessionStorage") && script.contains("textContent") && !script.contains("innerHTML")
-    );
 }
 
 #[test]

@@ -37,6 +37,16 @@ fn a_policy_is_tried_on_what_was_asked_before() {
     let verdicts = tried["verdicts"].as_array().unwrap();
     assert_eq!((verdicts.len(), &verdicts[0]["before"]), (2, &json!("review")));
     assert_eq!(verdicts[1]["before"], verdicts[1]["after"], "who is not known stays denied");
+    let written = json!([{"name": "fs.write", "calls": 3, "stricter": 3, "milder": 0}]);
+    assert_eq!(tried["byTool"], written, "a tool without another verdict is left out");
+    assert_eq!(
+        (&tried["byAgent"][0]["stricter"], tried["byAgent"].as_array().unwrap().len()),
+        (&json!(3), 1)
+    );
+    let days = tried["byDay"].as_array().unwrap();
+    let of_days = |member: &str| days.iter().map(|day| day[member].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((of_days("calls"), of_days("stricter"), of_days("milder")), (4, 3, 0));
+    assert!(days.iter().all(|day| day["name"].as_str().is_some_and(|day| day.len() == 10)), "{days:?}");
 
     let missed = post(&service, "policy:dry-run", &rules("hit", "elsewhere/**", "deny")).expect(200).json();
     assert_eq!(missed["examples"][0]["after"]["verdict"], "allow", "its trust was earned before");

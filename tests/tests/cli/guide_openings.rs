@@ -14,11 +14,12 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 10] = [
+const GUIDES: [Guide; 11] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
     Guide { page: "connect.md", before: "" },
+    Guide { page: "console.md", before: "" },
     Guide {
         page: "evidence.md",
         before: "bitacora append sample.json && sleep 1.2 \

@@ -8,16 +8,15 @@ use bitacora_formats::{After, Position};
 use bitacora_governance::{Policy, State};
 use bitacora_ledger::Ledger;
 use bitacora_replay::{
-    ReplayStart, TrialContext, TrialText, parse_policy, published_policy, trial_json, trial_page, try_policy,
+    ReplayStart, TrialContext, TrialText, parse_policy, published_policy, trial_json, try_policy,
 };
 
 use super::{ReplayArguments, ReplayFailure, Since, fold, in_background};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::document::Document;
-use crate::files::new_file;
 use crate::options::global::Global;
-use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError};
 use crate::terminal::table::{TextTable, write_fields};
 
 /// The tried policy.
@@ -67,7 +66,6 @@ impl ReplayArguments {
         global: &Global,
         output: &mut Output,
     ) -> Result<Exit, CommandError> {
-        self.html.as_deref().map_or(Ok(()), new_file::refuse_existing).map_err(ReplayFailure::Page)?;
         let after = match self.since {
             None => After::START,
             Some(Since::Position(after)) => after,
@@ -84,17 +82,10 @@ impl ReplayArguments {
             try_policy(&opened, (after, to), &judged_by, folded.state.tools(), cursor)
         })?;
         let context = TrialContext { name: &tried.name(), policy: &policy, after: after.get(), to };
-        if let Some(path) = &self.html {
-            let page = trial_page(&context, &trial);
-            new_file::write(path, page.as_bytes()).map_err(ReplayFailure::Page)?;
-        }
         if global.json {
             output.json(&trial_json(&context, &trial))?;
         } else {
             write(&TrialText::new(&context, &trial), output)?;
-            if let Some(path) = &self.html {
-                output.line(format_args!("\nwritten to {}", printable(&path.display().to_string())))?;
-            }
         }
         Ok(Exit::Done)
     }

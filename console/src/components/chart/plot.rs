@@ -3,23 +3,28 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Chart, ChartKind};
+use super::{Chart, ChartKind, SeriesColour};
 
-/// The colours of series. The style sheet puts those of the theme in their place, by these very numbers.
-pub(super) const SERIES_COLOURS: [RGBColor; 6] = [
-    RGBColor(0x00, 0x72, 0xB2),
-    RGBColor(0xB3, 0x5C, 0x00),
-    RGBColor(0x00, 0x7D, 0x5B),
-    RGBColor(0xA2, 0x47, 0x8A),
-    RGBColor(0x6B, 0x5B, 0x00),
-    RGBColor(0x59, 0x62, 0x6F),
-];
+/// Returns the colour that stands in the drawing. The style sheet puts that of the theme in its place, by this very number.
+const fn colour(of: SeriesColour) -> RGBColor {
+    match of {
+        SeriesColour::Blue => RGBColor(0x00, 0x72, 0xB2),
+        SeriesColour::Orange => RGBColor(0xB3, 0x5C, 0x00),
+        SeriesColour::Green => RGBColor(0x00, 0x7D, 0x5B),
+        SeriesColour::Purple => RGBColor(0xA2, 0x47, 0x8A),
+        SeriesColour::Yellow => RGBColor(0x6B, 0x5B, 0x00),
+        SeriesColour::Grey => RGBColor(0x59, 0x62, 0x6F),
+    }
+}
+
 /// The colour of lines behind the numbers, likewise.
 const GRID: RGBColor = RGBColor(0xD5, 0xDA, 0xE1);
 /// The colour of texts, likewise.
 const INK: RGBColor = RGBColor(0x1B, 0x1F, 0x26);
-/// The part of its place that a bar takes to each side.
+/// The part of its place that a bar takes to each side, at most.
 const HALF_BAR: f64 = 0.4;
+/// The part of the whole width that it takes, at most.
+const HALF_BAR_OF_ALL: f64 = 0.03;
 /// The highest number that an axis shows.
 const MAX_SHOWN: f64 = 1e15;
 /// Marks of the vertical axis.
@@ -46,12 +51,15 @@ pub(super) const NARROW: PlotSize =
     PlotSize { class: "plot-narrow", width: 340, height: 230, text: 16, margin: 66, labels: 3 };
 
 /// Returns the class of the mark by which the legend names a series.
-pub(super) fn key_class(series: usize) -> String {
-    format!("key key-{}", series.min(SERIES_COLOURS.len() - 1) + 1)
-}
-
-fn colour(series: usize) -> RGBColor {
-    SERIES_COLOURS.get(series).or(SERIES_COLOURS.last()).copied().unwrap_or(INK)
+pub(super) const fn key_class(of: SeriesColour) -> &'static str {
+    match of {
+        SeriesColour::Blue => "key key-1",
+        SeriesColour::Orange => "key key-2",
+        SeriesColour::Green => "key key-3",
+        SeriesColour::Purple => "key key-4",
+        SeriesColour::Yellow => "key key-5",
+        SeriesColour::Grey => "key key-6",
+    }
 }
 
 /// Returns the shapes of a chart, without the element around them.
@@ -98,11 +106,11 @@ fn shapes(
     match chart.kind {
         ChartKind::StackedBars => plot.draw_series(bars(chart))?,
         ChartKind::Lines => {
-            for (number, series) in chart.series.iter().enumerate() {
+            for series in &chart.series {
                 let points = (0..chart.labels.len()).map(|at| (at as f64, series.at(at).min(MAX_SHOWN)));
-                let style = colour(number).stroke_width(2);
+                let style = colour(series.colour).stroke_width(2);
                 plot.draw_series(LineSeries::new(points.clone(), style))?;
-                plot.draw_series(points.map(|point| Circle::new(point, 3, colour(number).filled())))?;
+                plot.draw_series(points.map(|point| Circle::new(point, 3, colour(series.colour).filled())))?;
             }
             return Ok(());
         }
@@ -134,14 +142,15 @@ fn highest(chart: &Chart) -> f64 {
 
 /// Returns one bar for each number, upon those of the series before.
 fn bars(chart: &Chart) -> Vec<Rectangle<(f64, f64)>> {
+    let half = HALF_BAR.min(HALF_BAR_OF_ALL * chart.labels.len() as f64);
     let mut bars = Vec::new();
     for label in 0..chart.labels.len() {
         let (centre, mut bottom) = (label as f64, 0.0);
-        for (number, series) in chart.series.iter().enumerate() {
+        for series in &chart.series {
             let top = bottom + series.at(label).min(MAX_SHOWN);
             if top > bottom {
-                let corners = [(centre - HALF_BAR, bottom), (centre + HALF_BAR, top)];
-                bars.push(Rectangle::new(corners, colour(number).filled()));
+                let corners = [(centre - half, bottom), (centre + half, top)];
+                bars.push(Rectangle::new(corners, colour(series.colour).filled()));
             }
             bottom = top;
         }

@@ -44,7 +44,7 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
                 @else { "Decisions are recorded, and every call runs. Panic and suspensions hold all the same." } }
             (table.markup())
             @if visit.may_govern() {
-                form.sheet.filters method="post" action=(visit.page(&["admin", "mode"])) {
+                form.sheet.fields method="post" action=(visit.page(&["admin", "mode"])) {
                     (act_fields(visit)?)
                     label { "Mode " select name="mode" { @for word in MODES { option value=(word) selected[word != mode.mode] { (word) } } } }
                     label { "Tool " input name="tool" placeholder="all"; }

@@ -100,7 +100,7 @@ pub(super) fn section(visit: &Visit, list: &PrincipalList) -> Result<Markup, Pag
             (table(visit, list)?.markup())
             (next_link(visit, list.next.as_deref()))
             @if visit.may_administer() {
-                form.sheet.filters method="post" action=(visit.page(&["admin", "tokens"])) {
+                form.sheet.fields method="post" action=(visit.page(&["admin", "tokens"])) {
                     (act_fields(visit)?)
                     label { "Role " select name="role" { @for role in ROLES { option value=(role) { (role) } } } }
                     label { "Agent " input name="agent" maxlength="1024" placeholder="for role agent"; }

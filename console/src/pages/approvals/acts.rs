@@ -1,6 +1,6 @@
 //! A person's word on an approval. The first one holds.
 
-use bitacora_api::{ApprovalAnswer, GrantGivenAnswer, PENDING, ResolutionRequest, paths};
+use bitacora_api::{ApprovalAnswer, GrantGivenAnswer, ResolutionRequest, paths};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::value::RawValue;
@@ -60,21 +60,20 @@ async fn edit(visit: &Visit, id: &str, form: &Fields) -> Result<(), PageError> {
     answer(visit, id, "edit", &request(form, Some(args))).await
 }
 
-/// Gives a standing consent, and approves the call that it was given at.
+/// Approves a call, and gives standing consent to later ones like it.
 async fn consent(visit: &Visit, id: &str, form: &Fields) -> Result<String, PageError> {
     let approval = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await?.value;
     let behind = Background::load(visit, &approval).await;
     let grant = consent::request(&approval, &behind, form)?;
-    let given: GrantGivenAnswer =
-        visit.send(Method::POST, &visit.api(paths::GRANTS, &[], ""), &grant).await?;
-    let until = visit.zone.show_with_offset(&grant.expires);
-    let said = format!("standing consent {} holds until {until}", given.grant);
-    if approval.status != PENDING {
-        return Ok(format!("{said}; the call itself was answered before"));
-    }
-    match answer(visit, id, "approve", &request(form, None)).await {
-        Ok(()) => Ok(format!("approved, and {said}")),
-        Err(error) => Ok(format!("{said}, but the call itself is not approved: {error}")),
+    // The call first: where somebody else was faster, nothing is done at all.
+    answer(visit, id, "approve", &request(form, None)).await?;
+    let path = visit.api(paths::GRANTS, &[], "");
+    match visit.send::<GrantGivenAnswer>(Method::POST, &path, &grant).await {
+        Ok(given) => {
+            let until = visit.zone.show_with_offset(&grant.expires);
+            Ok(format!("approved, and standing consent {} holds until {until}", given.grant))
+        }
+        Err(error) => Ok(format!("approved, but the standing consent is not given: {error}")),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn arguments(approval: &ApprovalAnswer) -> Markup {
 }
 
 /// Returns arguments as JSON in the form that suits them.
-pub(super) fn shown(json: &str, parts: Option<&[String]>, more_parts: Option<u64>) -> Markup {
+pub(in crate::pages) fn shown(json: &str, parts: Option<&[String]>, more_parts: Option<u64>) -> Markup {
     let Ok(Value::Object(mut members)) = serde_json::from_str::<Value>(json) else {
         return long_text(&pretty(json));
     };

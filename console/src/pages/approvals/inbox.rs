@@ -17,13 +17,15 @@ use crate::visit::Visit;
 
 /// Cards of a page.
 const CARDS: usize = 20;
+/// Rows of a file.
+const ROWS_OF_A_FILE: usize = 1_000;
 /// The most cards of which an open page asks what has become.
 const MAX_SHOWN: usize = 100;
 
 /// Lists the calls that wait. A page that is open names the cards that it shows: of those that wait no more it is told why.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let is_file = visit.query.get("format").is_some();
-    let limit = if is_file { crate::limits::PAGE_ROWS } else { CARDS }.to_string();
+    let limit = if is_file { ROWS_OF_A_FILE } else { CARDS }.to_string();
     let asked = query(
         [("after", visit.query.get("after")), ("limit", Some(limit.as_str()))]
             .into_iter()

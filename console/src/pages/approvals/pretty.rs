@@ -1,7 +1,7 @@
 //! JSON with a member a line, every character of a value as it is recorded.
 
 /// Returns JSON with a member and an element a line. Strings and numbers stay as they are written.
-pub(super) fn pretty(json: &str) -> String {
+pub(in crate::pages) fn pretty(json: &str) -> String {
     let mut lines = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
     let mut characters = json.chars().peekable();

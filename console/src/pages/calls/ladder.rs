@@ -38,7 +38,7 @@ pub(super) fn ladder(decision: &DecisionAnswer) -> Markup {
     let steps = decision.ladder.as_deref().unwrap_or_default();
     let deciding = deciding(steps);
     html! {
-        ol.ladder { @for (at, step) in steps.iter().enumerate() {
+        ol.rungs { @for (at, step) in steps.iter().enumerate() {
             li .decides[deciding == Some(at)] data-verdict=(step.verdict) {
                 span.step { (text(&step.step)) }
                 span.question { (question(&step.step)) }

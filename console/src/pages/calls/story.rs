@@ -2,16 +2,16 @@
 
 use bitacora_api::{CallAnswer, CallList, DecisionAnswer, StoredEvent, StoredEventPage, paths};
 use maud::{Markup, html};
-use serde_json::Value;
 
 use super::ladder::ladder;
-use crate::components::{Fact, Tone, badge, facts, long_text, moment, text, verdict_badge};
+use crate::components::{Fact, facts, long_text, moment, text, verdict_badge};
 use crate::form::query;
 use crate::interface::Answered;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::pages::history::{Clock, Command, Event, duration, grouped, summary, timeline, usd};
+use crate::pages::approvals::arguments;
+use crate::pages::history::{Clock, Command, Event, duration, micro_usd, summary, timeline, usd};
 use crate::visit::Visit;
 
 /// All that a story is told from.
@@ -152,6 +152,7 @@ impl Story<'_> {
                 "Asked",
                 html! { (moment(&visit.zone, &call.time)) " " (place(visit, &call.position)) },
             ),
+            self.own_time().and_then(|time| Fact::new("Asked, as it tells", moment(&visit.zone, time))),
             Fact::new("Session", link("sessions", call.session.as_deref())),
             call.run.as_deref().and_then(|run| Fact::new("Run", link("runs", Some(run)))),
             Fact::text("Model", call.model.as_deref()),
@@ -168,6 +169,11 @@ impl Story<'_> {
         ])
     }
 
+    /// The time that a call's own recording tells.
+    fn own_time(&self) -> Option<&str> {
+        self.event("tool.requested").filter(|_| self.call.imported)?.attribute("time")
+    }
+
     /// The decision in a sentence.
     fn verdict(&self) -> Markup {
         let Some(made) = &self.call.decision else {
@@ -176,7 +182,7 @@ impl Story<'_> {
         let is_observed = made.mode == "observe";
         let tone = if made.verdict == "deny" { "refusal" } else { "" };
         html! {
-            div.verdict class=(tone) {
+            div.ruling class=(tone) {
                 p.sentence {
                     @if is_observed { "Would be " } (verdict_badge(&made.verdict)) " " (text(&made.reason)) " " (place(self.visit, &made.position))
                 }
@@ -197,14 +203,14 @@ impl Story<'_> {
             h2 { "Request " (place(self.visit, &event.stored.position)) }
             @if event.stored.erased { p.empty { "Its contents were erased with its data subject." } }
             @else if event.stored.unreadable { p.empty { "Its contents cannot be read: the file of its data subject's key is damaged." } }
-            @else if let Some(args) = event.member("args") { (arguments(args)) }
+            @else if let Some(args) = event.written_arguments() { (arguments::shown(args, None, None)) }
             @else if let Some(digest) = event.word("args_digest") { p { "Arguments not recorded; their SHA-256 is " code { (text(digest)) } } }
             @else { p.empty { "No arguments are recorded." } }
             (facts([
                 Fact::text("Folder", event.word("cwd")),
                 Fact::text("Idempotency key", event.word("idempotency_key")),
                 Fact::text("Expected damage", event.word("blast_radius")),
-                event.number("estimated_cost_micro_usd").and_then(|cost| Fact::new("Expected cost", html! { (crate::pages::history::micro_usd(cost)) })),
+                event.number("estimated_cost_micro_usd").and_then(|cost| Fact::new("Expected cost", html! { (micro_usd(cost)) })),
             ]))
         }
     }
@@ -293,10 +299,4 @@ impl Story<'_> {
             } } }
         }
     }
-}
-
-/// Returns arguments as JSON, indented.
-fn arguments(args: &Value) -> Markup {
-    let shown = serde_json::to_string_pretty(args).unwrap_or_default();
-    html! { (long_text(&shown)) @if args.is_null() { (badge("null", Tone::Plain)) } span.note { (grouped(shown.len())) " bytes" } }
 }

@@ -62,9 +62,11 @@ fn nearest(budget: &BudgetAnswer) -> f64 {
     used(budget).first().map_or(0.0, Used::part)
 }
 
-/// Returns the budgets nearest to their end.
+/// Returns the budgets nearest to their end; nothing of a ledger that is not governed.
 pub(super) async fn near_their_end(visit: &Visit) -> Result<Markup, PageError> {
-    let mut list = visit.get::<BudgetList>(paths::BUDGETS, &[], LOOKED_AT).await?.value.budgets;
+    let asked = visit.get::<BudgetList>(paths::BUDGETS, &[], LOOKED_AT).await;
+    let Some(answered) = PageError::if_told(asked)? else { return Ok(Markup::default()) };
+    let mut list = answered.value.budgets;
     list.sort_by(|one, other| nearest(other).total_cmp(&nearest(one)));
     Ok(html! {
         section #cost-budgets data-fresh {
@@ -97,7 +99,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         empty: "No budget is set that these filters let through.",
     };
     let content = html! {
-        form.filters method="get" action=(visit.page(&["costs", "budgets"])) {
+        form.filters.compact method="get" action=(visit.page(&["costs", "budgets"])) {
             (filter_field(visit, "budget", "Budget")) (filter_field(visit, "agent", "Agent")) button { "Filter" }
         }
         section #budgets data-fresh { (table.markup()) (next_link(visit, answered.value.next.as_deref())) }

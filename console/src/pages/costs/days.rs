@@ -6,7 +6,7 @@ use bitacora_api::CostList;
 use jiff::civil::Date;
 use maud::Markup;
 
-use crate::components::{Chart, ChartKind, Series, dollars};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, dollars, whole};
 
 /// The most days of the chart, the newest ones.
 const MAX_DAYS: usize = 92;
@@ -36,10 +36,11 @@ pub(super) fn chart(list: &CostList) -> Markup {
     };
     let name =
         |model: &str| if model == "-" { "tools and unknown models".to_owned() } else { model.to_owned() };
+    let coloured = named.iter().zip(SeriesColour::ALL);
     let mut series: Vec<_> =
-        named.iter().map(|one| Series { name: name(one.0), values: values(&[*one]) }).collect();
+        coloured.map(|(one, colour)| Series { name: name(one.0), colour, values: values(&[*one]) }).collect();
     if !others.is_empty() {
-        series.push(Series { name: OTHERS.to_owned(), values: values(others) });
+        series.push(Series { name: OTHERS.to_owned(), colour: SeriesColour::Grey, values: values(others) });
     }
     let total: f64 = models.iter().map(|(_, amount)| amount).sum();
     Chart {
@@ -51,6 +52,37 @@ pub(super) fn chart(list: &CostList) -> Markup {
         labels: days.iter().map(ToString::to_string).collect(),
         series,
         show: dollars,
+    }
+    .markup()
+}
+
+/// Returns the chart of tokens by day. Those of caches are left out: they are far more, and cost little.
+pub(super) fn tokens_chart(list: &CostList) -> Markup {
+    let mut of_days: BTreeMap<Date, (f64, f64)> = BTreeMap::new();
+    for sum in &list.costs {
+        let Some(day) = sum.day.as_deref().and_then(|day| day.parse().ok()) else { continue };
+        let (read, written) = of_days.entry(day).or_default();
+        *read += sum.spending.tokens_in.parse().unwrap_or(0.0);
+        *written += sum.spending.tokens_out.parse().unwrap_or(0.0);
+    }
+    let days = days(of_days.keys().copied());
+    let series = |name: &str, colour, tokens: fn(&(f64, f64)) -> f64| Series {
+        name: name.to_owned(),
+        colour,
+        values: days.iter().map(|day| of_days.get(day).map_or(0.0, tokens)).collect(),
+    };
+    Chart {
+        id: "tokens-by-day",
+        title: "Tokens by day, UTC".to_owned(),
+        description: format!("Tokens that models read and wrote in {} days, without caches.", days.len()),
+        kind: ChartKind::Lines,
+        label_name: "Day",
+        labels: days.iter().map(ToString::to_string).collect(),
+        series: vec![
+            series("read", SeriesColour::Blue, |tokens| tokens.0),
+            series("written", SeriesColour::Orange, |tokens| tokens.1),
+        ],
+        show: whole,
     }
     .markup()
 }

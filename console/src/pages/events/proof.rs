@@ -51,7 +51,7 @@ fn commands(visit: &Visit, stored: &StoredEvent) -> Markup {
     .line();
     let copied = |id: &str, command: &str| {
         html! {
-            div.command { pre id=(id) { (text(command)) } button.quiet type="button" data-copy=(id) { "Copy" } }
+            div.copied { pre id=(id) { (text(command)) } button.quiet type="button" data-copy=(id) { "Copy" } }
         }
     };
     html! {

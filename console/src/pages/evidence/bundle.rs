@@ -53,7 +53,7 @@ pub(super) fn section(visit: &Visit, head: &HeadAnswer) -> Markup {
         section #bundle.sheet {
             h2 { "Evidence bundle" }
             p { "One file for somebody who has nothing of this ledger: events, their proofs, signed tree heads, a manifest, a verifier, and a page that says how to check it offline." }
-            form.filters method="get" action=(visit.page(&["evidence", "bundle"])) {
+            form.fields method="get" action=(visit.page(&["evidence", "bundle"])) {
                 (filter_field(visit, "since", &format!("From ({zone})")))
                 (filter_field(visit, "before", &format!("Until before ({zone})")))
                 (filter_field(visit, "session", "Session"))

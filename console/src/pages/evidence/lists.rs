@@ -47,7 +47,7 @@ pub(super) fn archive_table(visit: &Visit, list: &ArchiveList) -> Table {
             Column::text("SHA-256 of its manifest"),
         ],
         rows: rows.collect(),
-        empty: "No event lies in an archive. `serve --archive` seals old events in an object store.",
+        empty: "No event lies in an archive: all of them are in the data folder.",
     }
 }
 

@@ -13,6 +13,14 @@ pub(crate) fn usd(amount: &str) -> String {
     format!("${amount}")
 }
 
+/// Returns an amount in US dollars for a column: cents from a dollar on, else four decimals.
+pub(crate) fn usd_short(amount: &str) -> String {
+    let decimals = if amount.starts_with("0.") { 4 } else { 2 };
+    let (whole, rest) = amount.split_once('.').unwrap_or((amount, ""));
+    let kept: String = rest.chars().chain("0000".chars()).take(decimals).collect();
+    format!("${}.{}", grouped(whole), if rest.is_empty() { "00" } else { &kept })
+}
+
 /// Returns millionths of a US dollar as dollars.
 pub(crate) fn micro_usd(amount: u64) -> String {
     let (whole, rest) = (amount / 1_000_000, amount % 1_000_000);
@@ -60,6 +68,10 @@ mod tests {
         assert_eq!(
             [7, 999, 1_000, 70_282, 1_234_567].map(grouped::<u64>),
             ["7", "999", "1,000", "70,282", "1,234,567"]
+        );
+        assert_eq!(
+            ["0", "0.31", "0.008703", "2.207455", "1234.5"].map(usd_short),
+            ["$0.00", "$0.3100", "$0.0087", "$2.20", "$1,234.50"]
         );
         let shown = [0, 999, 1_999, 61_000, 3_660_000, 90_000_000].map(duration);
         assert_eq!(shown, ["0 ms", "999 ms", "1.9 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"]);

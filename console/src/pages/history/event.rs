@@ -1,7 +1,23 @@
 //! A stored event, as pages read it.
 
 use bitacora_api::StoredEvent;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The data as it is written, byte for byte.
+#[derive(Default, Deserialize)]
+struct Written<'a> {
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// The arguments of a call, as they are written.
+#[derive(Default, Deserialize)]
+struct WrittenArguments<'a> {
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
 
 /// A stored event with its contents read.
 pub(crate) struct Event<'a> {
@@ -34,6 +50,18 @@ impl<'a> Event<'a> {
     /// Returns the data, where it is JSON.
     pub(crate) fn data(&self) -> Option<&Value> {
         self.contents.get("data")
+    }
+
+    /// Returns the data as it is written, where it is JSON.
+    pub(crate) fn written(&self) -> Option<&'a str> {
+        let written: Written<'a> = serde_json::from_str(self.stored.event.get()).unwrap_or_default();
+        written.data.map(RawValue::get)
+    }
+
+    /// Returns the arguments of a request as they are written.
+    pub(crate) fn written_arguments(&self) -> Option<&'a str> {
+        let written: WrittenArguments<'a> = serde_json::from_str(self.written()?).unwrap_or_default();
+        written.args.map(RawValue::get)
     }
 
     /// Returns the data in base64, where it is no JSON.

@@ -59,6 +59,11 @@ pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan) -> String {
     query(filters.chain(times).chain([("limit", rows.as_str())]))
 }
 
+/// Returns the sentence about a page without rows that has another one behind it.
+pub(crate) fn looked_at(things: &str) -> Markup {
+    html! { p.empty { "None of the " (things) " that were looked at for this page matches. The next page looks further back." } }
+}
+
 /// Returns the sentence about a list without rows.
 pub(crate) fn outside(
     things: &str,

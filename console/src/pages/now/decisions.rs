@@ -1,6 +1,7 @@
 //! Decisions of the last hour, minute by minute.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use bitacora_api::{CallList, paths};
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +15,7 @@ use crate::visit::Visit;
 /// The minutes that are shown.
 const MINUTES: i64 = 60;
 /// The most calls that are counted.
-const MOST_CALLS: usize = 1_000;
+const MOST_CALLS: usize = 500;
 const SECONDS: i64 = 60;
 /// The verdicts, in the order of their colours.
 const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
@@ -58,18 +59,23 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
         }
     }
     let [allowed, reviewed, denied] = counts.sums;
-    let chart = chart(visit, &counts, now);
+    let last = now.as_second().div_euclid(SECONDS);
+    // Where older calls were not counted, the minute of the oldest one is known in part.
+    let first = match (&list.next, counts.by_minute.keys().next()) {
+        (Some(_), Some(oldest)) => (oldest + 1).min(last),
+        _ => last - MINUTES + 1,
+    };
+    let chart = chart(visit, &counts, first..=last);
     Ok(html! {
-        h2 { a href=(visit.page(&["calls"])) { "Decisions of the last hour" } }
+        h2 { a href=(visit.page(&["calls"])) { @if list.next.is_some() { "The newest decisions" } @else { "Decisions of the last hour" } } }
         p.note { (allowed) " allowed · " (reviewed) " for a person · " (denied) " denied"
-            @if list.next.is_some() { ", among the newest " (list.calls.len()) " calls" } }
+            @if list.next.is_some() { ", of the newest " (list.calls.len()) " calls; there are more in the last hour" } }
         @if counts.sums != [0; 3] { (chart.markup()) }
     })
 }
 
-fn chart(visit: &Visit, counts: &Counts, now: Timestamp) -> Chart {
-    let last = now.as_second().div_euclid(SECONDS);
-    let minutes: Vec<i64> = (last - MINUTES + 1..=last).collect();
+fn chart(visit: &Visit, counts: &Counts, minutes: RangeInclusive<i64>) -> Chart {
+    let minutes: Vec<i64> = minutes.collect();
     let label = |minute: &i64| {
         let time = Timestamp::from_second(minute * SECONDS).map(|time| time.to_string()).unwrap_or_default();
         visit.zone.show(&time).get(HOUR_AND_MINUTE).unwrap_or_default().to_owned()
@@ -85,7 +91,7 @@ fn chart(visit: &Visit, counts: &Counts, now: Timestamp) -> Chart {
     Chart {
         id: "decisions-by-minute",
         title: "Decisions a minute".to_owned(),
-        description: format!("In the last hour {allowed} allowed, {reviewed} for a person, {denied} denied."),
+        description: format!("In these minutes {allowed} allowed, {reviewed} for a person, {denied} denied."),
         kind: ChartKind::StackedBars,
         label_name: "Minute",
         labels: minutes.iter().map(label).collect(),

@@ -3,10 +3,12 @@
 use bitacora_api::{ChangedCall, ChangedGroup, StepsAnswer, WhatIfAnswer};
 use maud::{Markup, html};
 
-use crate::components::{Chart, ChartKind, Series, text, verdict_badge, whole};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, text, verdict_badge, whole};
 use crate::table::{Cell, Column, Table};
 use crate::visit::Visit;
 
+/// The positions that a line of the summary names.
+const SHOWN_POSITIONS: usize = 6;
 /// Verdicts from the mildest to the strictest.
 const STRICTNESS: [&str; 3] = ["allow", "review", "deny"];
 
@@ -23,11 +25,14 @@ pub(super) fn result(visit: &Visit, name: &str, tried: &WhatIfAnswer) -> Markup 
                     div { h3 { "By tool" } (groups("Tool", &tried.by_tool).markup()) }
                     div { h3 { "By agent" } (groups("Agent", &tried.by_agent).markup()) }
                 }
-                h3 { "The newest of them" }
-                (examples(visit, tried).markup())
             }
         }
     }
+}
+
+/// Returns the newest calls with another verdict, under a heading.
+pub(super) fn examples_section(visit: &Visit, tried: &WhatIfAnswer) -> Markup {
+    html! { @if !tried.examples.is_empty() { h2 { "The newest of them" } (examples(visit, tried).markup()) } }
 }
 
 fn count(of: u64) -> String {
@@ -69,7 +74,7 @@ fn verdicts(visit: &Visit, tried: &WhatIfAnswer) -> Table {
             Cell::new(&pair.after, html! { (verdict_badge(&pair.after)) " " (direction(&pair.before, &pair.after)) }),
             Cell::new(pair.calls.to_string(), html! { (count(pair.calls)) }),
             Cell::new(pair.uncertain.to_string(), html! { (count(pair.uncertain)) }),
-            Cell::new(pair.examples.join(" "), html! { @if !is_same { @for position in &pair.examples { (event_link(visit, position)) " " } } }),
+            Cell::new(pair.examples.join(" "), html! { @if !is_same { @for position in pair.examples.iter().take(SHOWN_POSITIONS) { (event_link(visit, position)) " " } } }),
         ]
     });
     Table {
@@ -100,8 +105,9 @@ fn direction(before: &str, after: &str) -> &'static str {
 }
 
 fn days(days: &[ChangedGroup]) -> Markup {
-    let series = |name: &str, count: fn(&ChangedGroup) -> u64| Series {
+    let series = |name: &str, colour: SeriesColour, count: fn(&ChangedGroup) -> u64| Series {
         name: name.to_owned(),
+        colour,
         values: days.iter().map(|day| count(day) as f64).collect(),
     };
     let changed: u64 = days.iter().map(|day| day.stricter + day.milder).sum();
@@ -113,9 +119,11 @@ fn days(days: &[ChangedGroup]) -> Markup {
         label_name: "Day",
         labels: days.iter().map(|day| day.name.clone()).collect(),
         series: vec![
-            series("as before", |day| day.calls.saturating_sub(day.stricter + day.milder)),
-            series("more strictly", |day| day.stricter),
-            series("more mildly", |day| day.milder),
+            series("as before", SeriesColour::Grey, |day| {
+                day.calls.saturating_sub(day.stricter + day.milder)
+            }),
+            series("more strictly", SeriesColour::Orange, |day| day.stricter),
+            series("more mildly", SeriesColour::Blue, |day| day.milder),
         ],
         show: whole,
     }

@@ -28,16 +28,15 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let diff = &answered.value;
     let earlier = document::ask(visit, &diff.from).await?.value;
     let later = document::ask(visit, &diff.to).await?.value;
-    let edited = |json: &str| document::to_edit(document::value(json));
     let content = html! {
         (tabs(visit, ""))
-        form.filters method="get" action=(visit.page(&["policy", "diff"])) {
+        form.filters.compact method="get" action=(visit.page(&["policy", "diff"])) {
             label { "From version " input.short name="from" inputmode="numeric" value=(diff.from); }
             label { "to version " input.short name="to" inputmode="numeric" value=(diff.to); }
             button { "Compare" }
         }
         (sentences(&diff.differences))
-        (lines(&edited(earlier.document.get()), &edited(later.document.get())))
+        (lines(&document::to_edit(earlier.document.get()), &document::to_edit(later.document.get())))
         p { a href=(visit.page(&["policy", "versions", &diff.to])) { "Version " (diff.to) } }
     };
     let mut page =

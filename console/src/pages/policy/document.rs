@@ -3,6 +3,8 @@
 use bitacora_api::{PolicyDocumentAnswer, paths};
 use serde_json::Value;
 
+use super::indented::indented_object;
+use super::places::Members;
 use crate::interface::Answered;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -21,9 +23,10 @@ pub(super) fn value(json: &str) -> Value {
 }
 
 /// Returns a document as a person edits it: without what the service sets, indented.
-pub(super) fn to_edit(mut document: Value) -> String {
-    if let Some(members) = document.as_object_mut() {
-        members.retain(|name, _| !SET_BY_THE_SERVICE.contains(&name.as_str()));
-    }
-    serde_json::to_string_pretty(&document).unwrap_or_default()
+pub(super) fn to_edit(document: &str) -> String {
+    let Ok(Members(mut members)) = serde_json::from_str::<Members<'_>>(document) else {
+        return document.to_owned();
+    };
+    members.retain(|(name, _)| !SET_BY_THE_SERVICE.contains(&name.as_str()));
+    indented_object(&members)
 }

@@ -23,9 +23,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let newest = newest(visit).await?;
     let from = visit.query.get("from").map(str::to_owned).or_else(|| newest.active.clone());
     let begun = match &from {
-        Some(from) => {
-            document::to_edit(document::value(document::ask(visit, from).await?.value.document.get()))
-        }
+        Some(from) => document::to_edit(document::ask(visit, from).await?.value.document.get()),
         None => EMPTY_POLICY.to_owned(),
     };
     let written = Written { policy: &begun, parent: newest.version.as_deref().unwrap_or_default(), note: "" };

@@ -3,9 +3,11 @@
 use bitacora_api::{ActAnswer, GrantAnswer, GrantList, paths};
 use http::Method;
 use maud::{Markup, html};
+use serde_json::json;
 
 use super::tabs;
 use crate::components::{act_fields, moment_cell, next_link, text};
+use crate::form::Fields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::table::{Cell, Column, Table};
@@ -83,15 +85,16 @@ fn only(grant: &GrantAnswer) -> Cell {
 fn revoke_form(visit: &Visit, grant: &str) -> Result<Markup, PageError> {
     Ok(html! {
         form.inline method="post" action=(visit.page(&["policy", "grants", grant, "revoke"])) {
-            (act_fields(visit)?) button.bad { "Revoke" }
+            (act_fields(visit)?) input name="note" placeholder="note" aria-label="Note"; button.bad { "Revoke" }
         }
     })
 }
 
 /// Takes a consent back.
-pub(super) async fn revoke(visit: &Visit, grant: &str) -> Result<Done, PageError> {
+pub(super) async fn revoke(visit: &Visit, grant: &str, form: &Fields) -> Result<Done, PageError> {
     let path = visit.api(paths::GRANT, &[grant], "");
-    visit.send::<ActAnswer>(Method::DELETE, &path, &serde_json::json!({})).await?;
+    let body = form.get("note").map_or_else(|| json!({}), |note| json!({ "note": note }));
+    visit.send::<ActAnswer>(Method::DELETE, &path, &body).await?;
     Ok(Done {
         to: visit.page(&["policy", "grants"]),
         notice: format!("The consent {grant} is revoked. Its calls are reviewed again."),

@@ -19,7 +19,10 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let table = match (&policy.active, &policy.document) {
         (Some(active), Some(document)) => {
             let counts = RuleCounts::of(visit, active).await?;
-            Some((rules::table(&document::value(document.get()), Some(&counts)), counts.note()))
+            Some((
+                rules::table(&document::value(document.get()), counts.as_ref()),
+                RuleCounts::note(counts.as_ref()),
+            ))
         }
         _ => None,
     };
@@ -27,14 +30,15 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         (tabs(visit, ""))
         section #policy data-fresh {
             (about(policy))
+            h2 { "Versions" }
+            (versions(visit, policy).markup())
+            (next_link(visit, policy.next.as_deref()))
+            h2 { "Rules of the active version" }
             @match &table {
                 Some((table, note)) => { (note) (table.markup()) }
                 None => { p.empty { "No version is active: every call of a tool is denied. Write one, or publish the starter with "
                     code { "bitacora policy publish --starter --activate" } "." } }
             }
-            h2 { "Versions" }
-            (versions(visit, policy).markup())
-            (next_link(visit, policy.next.as_deref()))
         }
     };
     let mut page = Page::new(Section::Policy, "Policy", content);
@@ -48,7 +52,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
 fn about(policy: &PolicyAnswer) -> Markup {
     let starter = match policy.starter.as_str() {
         "current" => "the starter of this program",
-        "outdated" => "an earlier starter; `bitacora policy upgrade-starter` replaces it",
+        "outdated" => "an earlier starter; `bitacora starter upgrade` replaces it",
         "own" => "your own",
         _ => "none is active",
     };

@@ -115,7 +115,7 @@ impl Serialize for WrittenPolicy<'_> {
 }
 
 /// The members of an object in their order, each as it is written. One that is there twice stays so, and the interface refuses it.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -14,7 +14,11 @@ use crate::visit::Visit;
 /// The newest calls that are looked through for the rules that decided them.
 const COUNTED_CALLS: u32 = 1_000;
 /// The most values of one member that a cell shows before it is folded.
-const SHOWN_VALUES: usize = 6;
+const SHOWN_VALUES: usize = 3;
+/// The members of a match that are shown first.
+const FIRST_MEMBERS: [&str; 2] = ["tool", "context"];
+/// The unit of scores in policies.
+const SCORE_UNIT: f64 = 10_000.0;
 
 /// How often each rule decided, of the newest calls.
 pub(super) struct RuleCounts {
@@ -24,10 +28,12 @@ pub(super) struct RuleCounts {
 }
 
 impl RuleCounts {
-    /// Counts the newest calls that a version decided.
-    pub(super) async fn of(visit: &Visit, version: &str) -> Result<Self, PageError> {
+    /// Counts the newest calls that a version decided; none without the read model of calls.
+    pub(super) async fn of(visit: &Visit, version: &str) -> Result<Option<Self>, PageError> {
         let query = format!("?limit={COUNTED_CALLS}");
-        let calls = visit.get::<CallList>(paths::CALLS, &[], &query).await?.value.calls;
+        let asked = visit.get::<CallList>(paths::CALLS, &[], &query).await;
+        let Some(answered) = PageError::if_told(asked)? else { return Ok(None) };
+        let calls = answered.value.calls;
         let mut counts = Self { of_rules: HashMap::new(), without: 0, calls: 0 };
         for decision in calls.into_iter().filter_map(|call| call.decision) {
             if decision.policy_version.as_deref() != Some(version) {
@@ -39,13 +45,16 @@ impl RuleCounts {
                 None => counts.without += 1,
             }
         }
-        Ok(counts)
+        Ok(Some(counts))
     }
 
     /// Returns what was counted, in a sentence.
-    pub(super) fn note(&self) -> Markup {
+    pub(super) fn note(counts: Option<&Self>) -> Markup {
+        let Some(Self { without, calls, .. }) = counts else {
+            return html! { p.note { "How often each rule decided cannot be told now: the read model of calls is not there." } };
+        };
         html! { p.note {
-            "Of the newest " (COUNTED_CALLS) " calls this version decided " (self.calls) "; of " (self.without)
+            "Of the newest " (COUNTED_CALLS) " calls this version decided " (calls) "; of " (without)
             " no rule matched, so that other steps alone decided."
         } }
     }
@@ -78,7 +87,7 @@ fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<Cell> {
     let conditions = rule.get("match").unwrap_or(&Value::Null);
     let mut cells = vec![
         Cell::text(place.to_string()),
-        Cell::new(id, html! { code { (text(id)) } }),
+        Cell::new(id, html! { code.unbroken { (text(id)) } }),
         Cell::new(action, html! { (verdict_badge(action)) (remarks(rule)) }),
         Cell::new(conditions.to_string(), matches(conditions)),
         Cell::new(
@@ -98,16 +107,19 @@ fn remarks(rule: &Value) -> Markup {
     let is_never = rule.get("never_auto_approve").and_then(Value::as_bool) == Some(true);
     html! {
         @if is_never { br; span.quiet-text { "each time" } }
-        @if let Some(score) = rule.get("min_trust_score") { br; span.quiet-text { "from a score of " (text(&words(score))) } }
+        @if let Some(score) = rule.get("min_trust_score").and_then(Value::as_f64) { br; span.quiet-text { "from a score of " (score / SCORE_UNIT) } }
     }
 }
 
 /// Returns the conditions of a rule, one a line.
 pub(super) fn matches(conditions: &Value) -> Markup {
-    let members = conditions.as_object();
+    let mut members: Vec<_> = conditions.as_object().into_iter().flatten().collect();
+    let rank =
+        |name: &str| FIRST_MEMBERS.iter().position(|first| *first == name).unwrap_or(FIRST_MEMBERS.len());
+    members.sort_by_key(|(name, _)| rank(name));
     html! {
-        @if members.is_none_or(serde_json::Map::is_empty) { "every call" }
-        @for (name, value) in members.into_iter().flatten() {
+        @if members.is_empty() { "every call" }
+        @for (name, value) in members {
             div { span.quiet-text { (text(&name.replace('_', " "))) } " " (condition(value)) }
         }
     }

@@ -8,6 +8,7 @@ use http::Method;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::indented::indented;
 use super::{rules, tabs};
 use crate::components::{Fact, Tone, act_fields, badge, facts, moment, next_link, text, verdict_badge};
 use crate::form::Fields;
@@ -43,9 +44,11 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
         @if visit.may_govern() && state == "candidate" && !found.is_empty() {
             form.inline method="post" action=(visit.page(&["policy", "suggestions"])) { (act_fields(visit)?) button { "Make them now, so that they can be answered" } }
         }
+        section #suggestions data-fresh {
         @if found.is_empty() { p.empty { "None. The service looks every hour for rules that the history supports." } }
         @for card in &cards { (card) }
         (next_link(visit, answered.value.next.as_deref()))
+        }
     };
     let mut page = Page::new(Section::Policy, "Suggestions", content);
     page.position = answered.position;
@@ -75,7 +78,7 @@ fn card(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageErro
                     @if let Some(note) = &answer.note { ": " (text(note)) }
                 })),
             ]))
-            details { summary { "As a policy holds it" } pre { (text(&serde_json::to_string_pretty(&suggestion.rule).unwrap_or_default())) } }
+            details { summary { "As a policy holds it" } pre { (text(&indented(&suggestion.rule.to_string()))) } }
             @if suggestion.state == "open" && visit.may_govern() { (answers(visit, suggestion)?) }
         }
     })
@@ -108,11 +111,7 @@ fn answers(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageE
             label { "Note " input name="note"; }
             @if allows { label { "Working folders " input name="cwd" placeholder="/home/ana/work/**, or ** for all"; } }
             button data-key="a" { "Accept: publish it as a version" }
-        }
-        form.filters method="post" action=(address("reject")) {
-            (act_fields(visit)?)
-            label { "Note " input name="note"; }
-            button.bad data-key="r" { "Reject" }
+            button.bad data-key="r" formaction=(address("reject")) { "Reject" }
         }
     })
 }

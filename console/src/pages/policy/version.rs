@@ -4,6 +4,7 @@ use bitacora_api::{NoteRequest, VersionAnswer, paths};
 use http::Method;
 use maud::{Markup, html};
 
+use super::indented::indented;
 use super::rules::{self, RuleCounts};
 use super::{document, tabs};
 use crate::components::{Fact, Tone, act_fields, badge, facts, long_text, text};
@@ -16,7 +17,7 @@ use crate::visit::Visit;
 pub(super) async fn show(visit: &Visit, version: &str) -> Result<Page, PageError> {
     let answered = document::ask(visit, version).await?;
     let (about, is_active) = (&answered.value.about, answered.value.active);
-    let counts = if is_active { Some(RuleCounts::of(visit, &about.version).await?) } else { None };
+    let counts = if is_active { RuleCounts::of(visit, &about.version).await? } else { None };
     let value = document::value(answered.value.document.get());
     let table = rules::table(&value, counts.as_ref());
     let state = if is_active {
@@ -43,9 +44,9 @@ pub(super) async fn show(visit: &Visit, version: &str) -> Result<Page, PageError
                 @if visit.may_govern() { " · " a href=(with_version("edit", "from")) { "Write the next version from it" } } }
         }
         @if visit.may_govern() { (acts(visit, &about.version, is_active, about.retired)?) }
-        @if let Some(counts) = &counts { (counts.note()) }
+        @if is_active { (RuleCounts::note(counts.as_ref())) }
         (table.markup())
-        details { summary { "The document" } (long_text(&serde_json::to_string_pretty(&value).unwrap_or_default())) }
+        details { summary { "The document" } (long_text(&indented(answered.value.document.get()))) }
     };
     let mut page = Page::new(Section::Policy, format!("Version {}", about.version), content);
     page.position = answered.position;

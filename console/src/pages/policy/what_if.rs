@@ -1,6 +1,6 @@
 //! What if: another policy, tried on the newest recorded calls. Nothing is recorded.
 
-use bitacora_api::{PolicyAnswer, PolicyVersionAnswer, WhatIfAnswer, paths};
+use bitacora_api::{PolicyAnswer, WhatIfAnswer, paths};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
@@ -27,23 +27,25 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         None => None,
     };
     let position = tried.as_ref().map_or(policies.position, |tried| tried.position);
+    let newest = policies.value.versions.last().map(|version| version.version.as_str()).unwrap_or_default();
     let is_active = asked.is_some() && policies.value.active.as_deref() == asked;
     let content = html! {
         (tabs(visit, "what-if"))
+        (choose_form(visit, &policies.value))
+        (paste_form(visit, "", newest)?)
         @if let (Some(asked), Some(tried)) = (asked, &tried) {
             (changed_calls::result(visit, &format!("version {asked}"), &tried.value))
             @if visit.may_govern() && !is_active { section.card { (version::activate_form(visit, asked)?) } }
+            (changed_calls::examples_section(visit, &tried.value))
         } @else {
             p { "Choose a version, or paste a policy: it is tried on recorded calls, as if it had decided them. Nothing is recorded." }
         }
-        (choose_form(visit, &policies.value))
-        (paste_form(visit, "", &policies.value.versions)?)
     };
     let mut page = Page::new(Section::Policy, "What if", content);
     page.position = position;
     if let (Some(asked), Some(tried)) = (asked, &tried) {
         page.json = Some(visit.api(paths::REPLAY, &[], &names));
-        page.command = Some(format!("bitacora replay --what-if v{asked} --data FOLDER"));
+        page.command = Some(format!("bitacora --ledger {} policy what-if {asked}", visit.ledger));
         page.table = Some(changed_calls::examples(visit, &tried.value));
     }
     Ok(page)
@@ -53,7 +55,7 @@ fn choose_form(visit: &Visit, policies: &PolicyAnswer) -> Markup {
     let asked =
         visit.query.get("policy").or(policies.versions.last().map(|version| version.version.as_str()));
     html! {
-        form.filters method="get" action=(visit.page(&["policy", "what-if"])) {
+        form.filters.compact method="get" action=(visit.page(&["policy", "what-if"])) {
             label { "Version " select name="policy" { @for version in policies.versions.iter().rev() {
                 option value=(version.version) selected[asked == Some(&version.version)] {
                     (version.version) @if policies.active.as_ref() == Some(&version.version) { " (active)" }
@@ -72,8 +74,7 @@ fn limit_field(asked: Option<&str>) -> Markup {
     } } } }
 }
 
-fn paste_form(visit: &Visit, policy: &str, versions: &[PolicyVersionAnswer]) -> Result<Markup, PageError> {
-    let newest = versions.last().map(|version| version.version.as_str()).unwrap_or_default();
+fn paste_form(visit: &Visit, policy: &str, newest: &str) -> Result<Markup, PageError> {
     Ok(html! {
         details open[!policy.is_empty()] {
             summary { "Paste a policy" }
@@ -92,7 +93,8 @@ fn paste_form(visit: &Visit, policy: &str, versions: &[PolicyVersionAnswer]) -> 
 /// Tries a pasted policy. The answer is the page itself: nothing was done that a reload could repeat.
 pub(super) async fn try_pasted(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
     let policy = form.raw("policy").unwrap_or_default().replace("\r\n", "\n");
-    let refused = |fault: &WrittenFault| match refused_page(visit, &policy, fault) {
+    let parent = form.get("parent").unwrap_or_default();
+    let refused = |fault: &WrittenFault| match refused_page(visit, &policy, parent, fault) {
         Ok(page) => PageError::shown(StatusCode::BAD_REQUEST, page),
         Err(error) => error,
     };
@@ -113,19 +115,20 @@ pub(super) async fn try_pasted(visit: &Visit, form: &Fields) -> Result<Done, Pag
         (tabs(visit, "what-if"))
         (changed_calls::result(visit, "this policy", &tried.value))
         @if visit.may_govern() { (publish_form(visit, form, &policy)?) }
+        (changed_calls::examples_section(visit, &tried.value))
         h2 { "Change it, and try again" }
-        (paste_form(visit, &policy, &[])?)
+        (paste_form(visit, &policy, parent)?)
     };
     let mut page = Page::new(Section::Policy, "What if", content);
     page.position = tried.position;
     Err(PageError::shown(StatusCode::OK, page))
 }
 
-fn refused_page(visit: &Visit, policy: &str, fault: &WrittenFault) -> Result<Page, PageError> {
+fn refused_page(visit: &Visit, policy: &str, parent: &str, fault: &WrittenFault) -> Result<Page, PageError> {
     let content = html! {
         (tabs(visit, "what-if"))
         (editor::fault_notice(policy, fault))
-        (paste_form(visit, policy, &[])?)
+        (paste_form(visit, policy, parent)?)
     };
     Ok(Page::new(Section::Policy, "What if", content))
 }

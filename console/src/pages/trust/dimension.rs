@@ -3,7 +3,6 @@
 use bitacora_api::DimensionAnswer;
 use maud::{Markup, html};
 
-use crate::components::text;
 use crate::form::{Fields, query};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -12,6 +11,8 @@ use crate::visit::Visit;
 pub(crate) const PARTS: [&str; 5] = ["tool", "context", "model", "task_type", "workspace"];
 /// A part that is not known.
 const UNKNOWN: &str = "-";
+/// What stands for every value of a part.
+const EVERY: &str = "*";
 
 /// Returns the parts of a dimension with their names.
 pub(crate) fn parts(of: &DimensionAnswer) -> impl Iterator<Item = (&str, &str)> {
@@ -34,6 +35,9 @@ pub(crate) fn address(visit: &Visit, of: &DimensionAnswer) -> String {
 pub(crate) fn of_fields(fields: &Fields) -> Result<DimensionAnswer, PageError> {
     let part = |name| fields.get(name).unwrap_or(UNKNOWN).to_owned();
     let tool = fields.get("tool").ok_or_else(|| PageError::Field("the address names no tool".to_owned()))?;
+    if PARTS.iter().any(|part| fields.get(part) == Some(EVERY)) {
+        return Err(PageError::Field("`*` stands for many dimensions; name one".to_owned()));
+    }
     Ok(DimensionAnswer {
         tool: tool.to_owned(),
         context: part("context"),
@@ -65,15 +69,6 @@ pub(crate) fn words(of: &DimensionAnswer) -> String {
     words
 }
 
-/// Returns a part for a cell; nothing where it is not known.
-pub(crate) fn part(of: &str) -> Markup {
-    if of == UNKNOWN {
-        html! { span.quiet-text { "any" } }
-    } else {
-        text(of)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +82,6 @@ mod tests {
         assert_eq!(again, "?tool=Bash&context=git+push+--force&model=-&task_type=-&workspace=%2Fhome%2Fana");
         assert_eq!(query_of(&of_fields(&Fields::parse(&again.as_bytes()[1..])).unwrap()), again);
         assert!(of_fields(&Fields::default()).is_err());
+        assert!(of_fields(&Fields::parse(b"tool=Bash&context=*")).is_err());
     }
 }

@@ -6,7 +6,8 @@ use bitacora_api::{BreakerList, DimensionAnswer, StopsAnswer, TrustDimension, Tr
 use maud::{Markup, html};
 
 use super::dimension::{self, PARTS};
-use crate::components::{Tone, badge, filter_field, moment, next_link, text, verdict_badge, whole};
+use crate::components::{Tone, badge, filter_field, moment_cell, next_link, text, verdict_badge, whole};
+use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::table::{Cell, Column, Table};
@@ -22,7 +23,11 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let answered = visit.get::<TrustList>(paths::TRUST, &[], &query).await?;
     let stops = visit.get::<StopsAnswer>(paths::PANIC, &[], "").await?.value;
     let breakers = breakers(visit).await?;
-    let table = table(visit, &answered.value.dimensions, &breakers);
+    let mut dimensions = answered.value.dimensions;
+    if visit.query.get("format") == Some("csv") {
+        add_following(visit, &mut dimensions, answered.value.next.clone()).await?;
+    }
+    let table = table(visit, &dimensions, &breakers);
     let content = html! {
         (summary(visit, &breakers, &stops))
         (filters(visit))
@@ -37,6 +42,23 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.command = Some(format!("bitacora --ledger {} trust", visit.ledger));
     page.table = Some(table);
     Ok(page)
+}
+
+/// Adds the pages behind the first one, up to the rows that a file may have.
+async fn add_following(
+    visit: &Visit,
+    dimensions: &mut Vec<TrustDimension>,
+    mut next: Option<String>,
+) -> Result<(), PageError> {
+    let names = [PARTS.as_slice(), &["order"]].concat();
+    let filters = visit.query.query_of(&names).replace('?', "&");
+    while let Some(after) = next.filter(|_| dimensions.len() < CSV_ROWS) {
+        let query = format!("?limit=1000&after={}{filters}", paths::percent_encoded(&after));
+        let page = visit.get::<TrustList>(paths::TRUST, &[], &query).await?.value;
+        dimensions.extend(page.dimensions);
+        next = page.next;
+    }
+    Ok(())
 }
 
 /// Breakers that are not closed, by the query that names their dimension.
@@ -91,7 +113,7 @@ fn summary(visit: &Visit, breakers: &Breakers, stops: &StopsAnswer) -> Markup {
 fn filters(visit: &Visit) -> Markup {
     let is_bottom = visit.query.get("order") == Some("bottom");
     html! {
-        form.filters method="get" action=(visit.page(&["trust"])) {
+        form.filters.compact method="get" action=(visit.page(&["trust"])) {
             (filter_field(visit, "tool", "Tool"))
             (filter_field(visit, "context", "Context"))
             (filter_field(visit, "model", "Model"))
@@ -107,53 +129,64 @@ fn filters(visit: &Visit) -> Markup {
 }
 
 fn table(visit: &Visit, dimensions: &[TrustDimension], breakers: &Breakers) -> Table {
-    let rows = dimensions.iter().map(|found| {
-        let (of, trust) = (&found.dimension, &found.trust);
-        let address = dimension::address(visit, of);
-        let breaker = breakers.states.get(&dimension::query_of(of)).map_or("closed", String::as_str);
-        vec![
-            Cell::new(&of.tool, html! { a href=(address) { (text(&of.tool)) } }),
-            Cell::new(&of.context, dimension::part(&of.context)),
-            Cell::new(&of.model, dimension::part(&of.model)),
-            Cell::new(&of.task_type, dimension::part(&of.task_type)),
-            Cell::new(
-                of.workspace.as_deref().unwrap_or("*"),
-                of.workspace.as_deref().map_or_else(|| html! { span.quiet-text { "all" } }, dimension::part),
-            ),
-            Cell::text(&trust.score),
-            Cell::text(trust.threshold.as_deref().unwrap_or_default()),
-            Cell::new(&trust.standing, standing(&trust.standing)),
-            number(trust.approvals),
-            number(trust.rejections),
-            number(trust.failures),
-            number(trust.streak),
-            Cell::new(breaker, verdict_badge(breaker)),
-            trust
-                .last_updated
-                .as_deref()
-                .map_or_else(|| Cell::text(""), |time| Cell::new(time, moment(&visit.zone, time))),
-        ]
-    });
+    let is_file = visit.query.get("format") == Some("csv");
+    let names: &[&str] =
+        if is_file { &["Tool", "Context", "Model", "Task", "Workspace"] } else { &["Dimension"] };
+    let others = [
+        Column::number("Score"),
+        Column::number("Decides at"),
+        Column::text("Standing"),
+        Column::number("Went well"),
+        Column::number("Rejected"),
+        Column::number("Failed"),
+        Column::number("Streak"),
+        Column::text("Breaker"),
+        Column::text("Last outcome"),
+    ];
     Table {
         caption: "Dimensions by score".to_owned(),
-        columns: vec![
-            Column::text("Tool"),
-            Column::text("Context"),
-            Column::text("Model"),
-            Column::text("Task"),
-            Column::text("Workspace"),
-            Column::number("Score"),
-            Column::number("Decides at"),
-            Column::text("Standing"),
-            Column::number("Went well"),
-            Column::number("Rejected"),
-            Column::number("Failed"),
-            Column::number("Streak"),
-            Column::text("Breaker"),
-            Column::text("Last outcome"),
-        ],
-        rows: rows.collect(),
+        columns: names.iter().map(|name| Column::text(name)).chain(others).collect(),
+        rows: dimensions.iter().map(|found| row(visit, found, breakers, is_file)).collect(),
         empty: "No dimension has shown anything that these filters let through. Trust is earned by outcomes of calls.",
+    }
+}
+
+fn row(visit: &Visit, found: &TrustDimension, breakers: &Breakers, is_file: bool) -> Vec<Cell> {
+    let (of, trust) = (&found.dimension, &found.trust);
+    let breaker = breakers.states.get(&dimension::query_of(of)).map_or("closed", String::as_str);
+    let mut row = if is_file {
+        let parts = [&of.tool, &of.context, &of.model, &of.task_type];
+        parts
+            .into_iter()
+            .map(Cell::text)
+            .chain([Cell::text(of.workspace.as_deref().unwrap_or("*"))])
+            .collect()
+    } else {
+        vec![Cell::new("", name_of(visit, of))]
+    };
+    let updated = trust.last_updated.as_deref();
+    row.extend([
+        Cell::text(&trust.score),
+        Cell::text(trust.threshold.as_deref().unwrap_or_default()),
+        Cell::new(&trust.standing, standing(&trust.standing)),
+        number(trust.approvals),
+        number(trust.rejections),
+        number(trust.failures),
+        number(trust.streak),
+        Cell::new(breaker, verdict_badge(breaker)),
+        updated.map_or_else(|| Cell::text(""), |time| moment_cell(&visit.zone, time)),
+    ]);
+    row
+}
+
+/// Returns a dimension in two lines: tool and context, then what they are of.
+fn name_of(visit: &Visit, of: &DimensionAnswer) -> Markup {
+    let known = |part: &str| (part != "-").then(|| part.to_owned());
+    let workspace = of.workspace.as_deref().map_or_else(|| Some("all workspaces".to_owned()), known);
+    let rest: Vec<_> = [known(&of.model), known(&of.task_type), workspace].into_iter().flatten().collect();
+    html! {
+        a href=(dimension::address(visit, of)) { (text(&of.tool)) @if of.context != "-" { " · " (text(&of.context)) } }
+        @if !rest.is_empty() { br; span.quiet-text { (text(&rest.join(" · "))) } }
     }
 }
 

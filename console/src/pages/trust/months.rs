@@ -3,20 +3,23 @@
 use bitacora_api::{TrustMonthAnswer, TrustMonthList, paths};
 use maud::Markup;
 
-use crate::components::{Chart, ChartKind, Series, whole};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, whole};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
 /// The most months of the chart, the newest ones.
 const MAX_MONTHS: usize = 36;
 
-/// Returns the chart of a dimension.
+/// Returns the chart of a dimension; nothing without the read model of trust.
 pub(super) async fn chart(visit: &Visit, query: &str) -> Result<Markup, PageError> {
-    let mut months = visit.get::<TrustMonthList>(paths::TRUST_MONTHS, &[], query).await?.value.months;
+    let asked = visit.get::<TrustMonthList>(paths::TRUST_MONTHS, &[], query).await;
+    let Some(answered) = PageError::if_told(asked)? else { return Ok(Markup::default()) };
+    let mut months = answered.value.months;
     months.truncate(MAX_MONTHS);
     months.reverse();
-    let series = |name: &str, count: fn(&TrustMonthAnswer) -> u64| Series {
+    let series = |name: &str, colour: SeriesColour, count: fn(&TrustMonthAnswer) -> u64| Series {
         name: name.to_owned(),
+        colour,
         // Counts of calls are far below the largest whole number that `f64` holds.
         values: months.iter().map(|month| count(month) as f64).collect(),
     };
@@ -33,9 +36,9 @@ pub(super) async fn chart(visit: &Visit, query: &str) -> Result<Markup, PageErro
         label_name: "Month",
         labels: months.iter().map(|month| month.month.clone()).collect(),
         series: vec![
-            series("went well", went_well),
-            series("rejected by a person", |month| month.rejected),
-            series("failed", failed),
+            series("went well", SeriesColour::Green, went_well),
+            series("rejected by a person", SeriesColour::Orange, |month| month.rejected),
+            series("failed", SeriesColour::Purple, failed),
         ],
         show: whole,
     };

@@ -46,6 +46,9 @@ fn command(visit: &Visit, of: &DimensionAnswer) -> String {
         let value = value.replace('\'', "'\\''");
         command.push_str(&format!(" --{} '{value}'", name.replace('_', "-")));
     }
+    if of.workspace.is_none() {
+        command.push_str(" --all-workspaces");
+    }
     command
 }
 
@@ -92,7 +95,7 @@ fn breaker(visit: &Visit, breaker: &BreakerStateAnswer) -> Markup {
 /// A form that asks for the record at a past position.
 fn past_form(visit: &Visit, of: &DimensionAnswer, at: Option<&str>) -> Markup {
     html! {
-        form.filters method="get" action=(visit.page(&["trust", "record"])) {
+        form.filters.compact method="get" action=(visit.page(&["trust", "record"])) {
             (dimension::hidden_fields(of))
             label { "After position " input name="at" inputmode="numeric" value=(at.unwrap_or_default()); }
             button.quiet { "Show as it stood" }

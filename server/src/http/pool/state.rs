@@ -87,6 +87,11 @@ impl State {
         }
     }
 
+    /// Returns the caller that a part counts as.
+    pub(super) fn caller(&self, id: u64) -> Option<CallerKey> {
+        self.parts.get(&id).map(|part| part.caller.clone())
+    }
+
     pub(super) fn move_to(&mut self, id: u64, caller: &CallerKey) {
         let Some(mut part) = self.parts.remove(&id) else { return };
         if part.caller != *caller {

@@ -35,6 +35,7 @@ const MODEL: &str = "calls";
         ("tool" = Option<String>, Query, description = "Only those of this tool"),
         ("outcome" = Option<String>, Query, description = "Only those of which this came: they ended `ok`, `error`, `timeout`, `interrupted`, `rejected` or `blocked`, or no end is told of them and they are `open`, `pending` while a person is asked, `denied`, `rejected`, `expired` or `withdrawn`"),
         ("verdict" = Option<String>, Query, description = "Only those of which this was said: `allow`, `review`, `deny`; `none` for those of which nothing was"),
+        ("reason" = Option<String>, Query, description = "Only those whose last decision has this reason, in one word"),
         ("since" = Option<String>, Query, description = "Only those that happened at this RFC 3339 time or later: the ledger's time for what happened here, their own for calls of an accepted import"),
         ("before" = Option<String>, Query, description = "Only those that happened before this time"),
         ("recorded_since" = Option<String>, Query, description = "Only those recorded at this time or later"),
@@ -62,6 +63,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         tool: text("tool")?,
         outcome: outcome.map(str::to_owned),
         verdict,
+        reason: text("reason")?,
         ..CallQuery::default()
     };
     let times = TimeParams::take(&mut query)?;

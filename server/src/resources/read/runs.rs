@@ -13,6 +13,7 @@ use crate::problem::{Code, Problem};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
+use crate::requests::time_spans::{Times, first_position_at};
 use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use bitacora_api::{RunAnswer, RunList, RunStepList, paths};
 
@@ -32,11 +33,13 @@ const STATES: [RunState; 5] =
         ("state" = Option<String>, Query, description = "Only those that are `running`, `paused`, `completed`, `failed` or `aborted`"),
         ("agent" = Option<String>, Query, description = "Only those of this agent"),
         ("case" = Option<String>, Query, description = "Only those about this case"),
+        ("since" = Option<String>, Query, description = "Only those that began at this RFC 3339 time or later"),
+        ("before" = Option<String>, Query, description = "Only those that began before this time"),
         OfPage,
         AtLeast,
     ),
     responses(
-        (status = 200, description = "Runs, those that began last first", body = RunList),
+        (status = 200, description = "Runs, those that began last first; 20,000 are looked at for a page at most", body = RunList),
         Refusals,
     )
 )]
@@ -49,14 +52,19 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     }
     let agent = query.take("agent")?.map(Into::into);
     let case = query.take("case")?.map(Into::into);
+    let times = Times::take(&mut query, "since", "before")?;
     let paging = PageParams::<u64>::take(&mut query)?;
     query.finish()?;
+    let from = match times.since {
+        Some(since) => Some(first_position_at(&api, &request, since).await?),
+        None => None,
+    };
+    let (since, begun_before) = (times.since, times.before);
     let before = paging.after.and_then(Position::new);
-    let asked = RunQuery { state, agent, case, before, limit: paging.limit };
+    let asked = RunQuery { state, agent, case, since, begun_before, from, before, limit: paging.limit };
     let found = ask_model(&api, &request, MODEL, move |models| models.runs(&asked)).await?;
-    let last = found.items.last().map(|run| run.position).filter(|_| found.more);
-    let next = last.and_then(|last| PageParams::next(&last));
-    let page = RunList { runs: found.items.into_iter().map(Into::into).collect(), next };
+    let next = found.next.and_then(|next| PageParams::next(&next.get()));
+    let page = RunList { runs: found.runs.into_iter().map(Into::into).collect(), next };
     written_page_at(&request, found.position, &page)
 }
 
