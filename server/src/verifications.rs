@@ -109,7 +109,7 @@ impl Drop for EndGuard<'_> {
     }
 }
 
-/// What a verification rests on: the files, and what the service knows of them from elsewhere.
+/// The files to verify, and the key and head that the service has from elsewhere.
 struct Inputs {
     folder: PathBuf,
     archives: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Admin: who may, with which tools, in which mode, and what the service itself does.
+//! Admin: tokens, roles, modes, tools, rates, and the service itself.
 
 mod modes;
 mod roles;

@@ -53,7 +53,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     Ok(page)
 }
 
-/// What is durable, what is signed, and what lies between.
+/// The durable events, the signed ones, and the window between.
 fn standing(visit: &Visit, head: &HeadAnswer, ledger: &LedgerAnswer, signed: Option<&HeadNote>) -> Markup {
     let position: u64 = head.position.parse().unwrap_or_default();
     let behind = |size: Option<&str>| {

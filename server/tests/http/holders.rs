@@ -73,13 +73,20 @@ fn keys_are_public_ones() {
         std::fs::read_to_string(service.folder.path().join("data/ledgers/main/signing-keys.note")).unwrap();
     assert_eq!(keys["signingKeysNote"], note);
     assert!(note.contains(keys["signingKeys"][0]["key"].as_str().unwrap()));
-    assert_eq!(keys["epoch"], "1");
+    assert_eq!(keys["epoch"], "2");
     let secret = service.keyring.to_text();
     let secrets: Vec<&str> =
         secret.lines().filter(|line| line.starts_with("blinding") || line.contains("seed")).collect();
     let shown = keys.to_string();
     assert!(secrets.iter().all(|line| !shown.contains(line.split(' ').next_back().unwrap())), "{shown}");
     assert_eq!(get(&service, "auditor", "archives").expect(200).json()["archives"], json!([]));
+}
+
+/// Waits until a tree head covers what is there.
+fn headed(service: &TestService) {
+    let position =
+        get(service, "auditor", "head").expect(200).json()["position"].as_str().unwrap().to_owned();
+    get(service, "auditor", &format!("receipts/{position}")).expect(200);
 }
 
 /// Starts a verification, and waits for its end.
@@ -101,6 +108,7 @@ fn verified(service: &TestService) -> Value {
 fn a_service_verifies_its_own_files_one_at_a_time() {
     let service = with_holders();
     service_append(&service, "a");
+    headed(&service);
     let ended = verified(&service);
     assert_eq!((&ended["state"], &ended["result"]["exitCode"]), (&"ended".into(), &0.into()), "{ended}");
     assert!(

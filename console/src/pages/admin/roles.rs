@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-/// What may be done, and by which roles: agent, operator, admin, auditor.
+/// Rights, and the roles that have them: agent, operator, admin, auditor.
 const RIGHTS: [(&str, [bool; 4]); 7] = [
     ("Read events, decisions and evidence", [true, true, true, true]),
     ("Append events, ask before calls, report outcomes", [true, true, true, false]),

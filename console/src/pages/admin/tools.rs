@@ -25,7 +25,7 @@ const RISKS: [(&str, &str, &str); 3] = [
     ("destructive", "critical", "what it changes cannot be changed back"),
 ];
 
-/// What the page shows of a registration.
+/// The members of a registration that the page shows.
 #[derive(Deserialize)]
 struct Registration {
     tool: String,

@@ -8,7 +8,7 @@ use crate::components::{moment_cell, next_link, text};
 use crate::table::{Cell, Column, Table};
 use crate::visit::Visit;
 
-/// What the page shows of `subject.erased`.
+/// The members of `subject.erased` that the page shows.
 #[derive(Deserialize)]
 struct Erasure {
     subject: String,

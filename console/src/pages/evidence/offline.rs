@@ -1,4 +1,4 @@
-//! How to check all of it without this service.
+//! Commands that check all of it without this service.
 
 use bitacora_api::KeysAnswer;
 use maud::{Markup, html};

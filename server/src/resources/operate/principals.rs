@@ -1,4 +1,4 @@
-//! `…/principals`: who has, or had, a token.
+//! `…/principals`: the holders of tokens, present and past.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
