@@ -56,10 +56,10 @@ async function refresh() {
     }
 }
 
-// The address of this page, with the cards that it shows: the answer says what has become of those that are gone.
+// The address of this page, with the cards that wait on it: the answer says what has become of those that are gone.
 function withShownCards() {
     const address = new URL(location.href);
-    const cards = [...document.querySelectorAll("[data-list] > [id]")].map((card) => card.id.replace(/^card-/, ""));
+    const cards = [...document.querySelectorAll("[data-list] > [id]:not(:has([data-over]))")].map((card) => card.id.replace(/^card-/, ""));
     if (cards.length) {
         address.searchParams.set("shown", cards.join(","));
     }
@@ -188,6 +188,7 @@ addEventListener("click", async (event) => {
 
 if (live) {
     follow();
+    document.addEventListener("visibilitychange", refresh);
     // Ages are told in words, which go out of date by themselves.
     setInterval(() => document.querySelector("[data-age]") && refresh(), AGES_MS);
 }
