@@ -62,10 +62,10 @@ function keepOpen(shown, fresh) {
     shown.querySelectorAll("details").forEach((part, at) => parts[at]?.toggleAttribute("open", part.open));
 }
 
-// The address of this page, with the cards that it shows: the answer says what has become of those that are gone.
+// The address of this page, with the cards that wait on it: the answer says what has become of those that are gone.
 function withShownCards() {
     const address = new URL(location.href);
-    const cards = [...document.querySelectorAll("[data-list] > [id]")].map((card) => card.id.replace(/^card-/, ""));
+    const cards = [...document.querySelectorAll("[data-list] > [id]:not(:has([data-over]))")].map((card) => card.id.replace(/^card-/, ""));
     if (cards.length) {
         address.searchParams.set("shown", cards.join(","));
     }

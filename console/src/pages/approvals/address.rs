@@ -8,7 +8,7 @@ use crate::components::{Tone, badge, text};
 #[derive(Debug, PartialEq, Eq)]
 struct Parts<'a> {
     scheme: &'a str,
-    /// What stands before the host, up to its `@`.
+    /// The part before the host, up to its `@`.
     user: &'a str,
     host: &'a str,
     rest: &'a str,

@@ -10,7 +10,7 @@ use crate::components::act_fields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
-/// What a person typed into a form that was not taken.
+/// The fields of a form that was not taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Typed<'a> {
     pub(super) verb: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct Typed<'a> {
     pub(super) args: Option<&'a str>,
 }
 
-/// What a viewer may answer.
+/// The answers that a viewer may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum May {
     /// Anything.

@@ -1,4 +1,4 @@
-//! What a reviewer has to know besides the call itself: the decision, what its dimension has shown, what ran just before.
+//! The background of a call that waits: its decision, the record of its dimension, the calls just before.
 
 use bitacora_api::{ApprovalAnswer, CallAnswer, CallList, DecisionAnswer, DimensionAnswer};
 use bitacora_api::{StoredEvent, StoredEventPage, TrustRecordAnswer, paths};

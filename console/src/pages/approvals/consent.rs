@@ -19,7 +19,7 @@ const MAY_BE_LIFTED: [&str; 6] = [
     "score-too-low",
     "tool-requires-review",
 ];
-/// How long a consent may hold, in hours, and the words for it.
+/// The lives that a consent may have, in hours, with their words.
 const LIVES: [(&str, i64, &str); 5] = [
     ("1", 1, "for an hour"),
     ("8", 8, "for 8 hours"),

@@ -77,7 +77,7 @@ fn line(tag: ChangeTag, parts: &[(bool, &str)]) -> Markup {
     let words = |is_out: bool| {
         html! { @for (is_marked, part) in parts {
             @let shown = line_text(part);
-            @if !(*is_marked || !has_marks) { (shown) }
+            @if !*is_marked && has_marks { (shown) }
             @else if is_out { del { (shown) } }
             @else { ins { (shown) } }
         } }

@@ -1,4 +1,4 @@
-//! What the active policy says that a card has to show.
+//! The active policy, as far as cards show it.
 
 use std::collections::BTreeMap;
 

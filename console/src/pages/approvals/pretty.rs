@@ -20,7 +20,7 @@ pub(in crate::pages) fn pretty(json: &str) -> String {
             }
             '{' | '[' => {
                 lines.push(character);
-                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                while characters.next_if(char::is_ascii_whitespace).is_some() {}
                 if let Some(end) = characters.next_if(|next| matches!(next, '}' | ']')) {
                     lines.push(end);
                 } else {

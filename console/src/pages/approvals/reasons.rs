@@ -1,4 +1,4 @@
-//! Why a call waits: the decision's reason, its steps, and what the dimension has shown.
+//! The reasons for which a call waits: the decision's reason, its steps, and what the dimension has shown.
 
 use bitacora_api::{ApprovalAnswer, CallAnswer, DecisionAnswer, LadderStepAnswer, TrustRecordAnswer};
 use maud::{Markup, html};

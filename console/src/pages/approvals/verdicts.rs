@@ -1,4 +1,4 @@
-//! What has become of an approval, in a sentence.
+//! The state of an approval, in a sentence.
 
 use bitacora_api::{ApprovalAnswer, PENDING};
 use maud::{Markup, html};

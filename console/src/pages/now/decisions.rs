@@ -22,7 +22,7 @@ const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
 
 /// The same in words.
 const NAMES: [&str; 3] = ["allowed", "for a person", "denied"];
-/// Where a time that is shown has its hour and its minute.
+/// The place of hour and minute in a time that is shown.
 const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
 
 /// Decisions by verdict of each minute, the oldest first.

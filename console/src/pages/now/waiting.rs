@@ -1,4 +1,4 @@
-//! What somebody should look at: approvals that wait, open breakers, budgets near their end.
+//! The things that wait for somebody: approvals that wait, open breakers, budgets near their end.
 
 use bitacora_api::{ApprovalList, BreakerAnswer, BreakerList, BudgetAnswer, BudgetList, SpendAnswer, paths};
 use maud::{Markup, html};
