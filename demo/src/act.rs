@@ -29,21 +29,21 @@ const NEW_TEXT: &str = "    let Some(berth) = free.iter().find(|berth| berth.dep
 
 const CODER: Cast = Cast {
     agent: "coder-9",
-    session: "quickstart-coder",
+    session: "demo-coder",
     model: "claude-sonnet-4-5",
     task_type: "bugfix",
     cwd: "/home/marta/berth-planner",
 };
 const OPERATOR: Cast = Cast {
     agent: "operator-7",
-    session: "quickstart-operator",
+    session: "demo-operator",
     model: "claude-opus-4-5",
     task_type: "operations",
     cwd: "/home/haruka/tideline",
 };
 const ANALYST: Cast = Cast {
     agent: "analyst-4",
-    session: "quickstart-analyst",
+    session: "demo-analyst",
     model: "claude-haiku-4-5",
     task_type: "analysis",
     cwd: "/home/wren/harbourmaster",

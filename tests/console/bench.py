@@ -32,8 +32,8 @@ APPEND_S = 4.0
 APPENDERS = 4
 PROMISED_MS = 50.0
 PAGES = (
-    "now", "approvals", "sessions", "sessions/quickstart-coder", "runs", "calls", "calls?verdict=deny", "calls?agent=coder-9&outcome=error",
-    "calls/quickstart-coder-edit", "events?type=tool.failed", "trust", "policy", "policy/1", "costs", "evidence", "admin",
+    "now", "approvals", "sessions", "sessions/demo-coder", "runs", "calls", "calls?verdict=deny", "calls?agent=coder-9&outcome=error",
+    "calls/demo-coder-edit", "events?type=tool.failed", "trust", "policy", "policy/1", "costs", "evidence", "admin",
 )
 
 

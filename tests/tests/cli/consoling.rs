@@ -146,7 +146,7 @@ fn whoever_may_not_or_cannot_is_told_why() {
     assert_eq!((code(&socket), why(&socket).contains("Unix socket")), (2, true), "{}", why(&socket));
     let problem =
         desk.console(&["--json"]).env("BITACORA_TOKEN", format!("bt_{}", "A".repeat(43))).output().unwrap();
-    let problem: Value = serde_json::from_str(why(&problem).trim()).unwrap();
+    let problem: Value = serde_json::from_slice(&problem.stderr).unwrap();
     assert_eq!((&problem["status"], &problem["code"]), (&401.into(), &"unauthorized".into()), "{problem}");
 }
 
