@@ -210,7 +210,7 @@ class Service:
 
     def outcome(self, call, status="ok", *, agent="coder", **members):
         """Records how a call ended."""
-        return self.ask("POST", "/outcomes", {"call": call, "status": status} | members, self.kept_token("agent", agent))
+        return self.ask("POST", "/outcome", {"call": call, "status": status} | members, self.kept_token("agent", agent))
 
     def approval(self, approval):
         return self.ask("GET", f"/approvals/{approval}")

@@ -29,7 +29,7 @@ def test_the_operator_stops_everything_looks_and_closes_the_breaker(viewers, ser
     assert operator.actor in str(engaged), "her name is on it"
 
     # She looks: the dimension has the failures.
-    operator.page.locator("#waiting").get_by_role("link", name="wobble").first.click()
+    operator.page.locator("#waiting .card", has_text="breaker is open").get_by_role("link", name="wobble").click()
     assert "wobble" in operator.text("h1") or "wobble" in operator.text()
     assert operator.page.get_by_text("open", exact=True).first.is_visible()
 
