@@ -75,8 +75,8 @@ impl Sample {
         let plain: Vec<String> = (0..40).map(|n| event(&format!("e{n}"), "s")).collect();
         service.append(format!("[{}]", plain.join(","))).expect(201);
         let several = json!([
-            {"specversion": "1.0", "id": "odd", "source": "a\"\\é", "type": "x.odd", "subject": "s", "tags": "b c",
-             "session": "s1", "run": "r1", "count": -7, "flag": true, "word": "ü", "data": {"text": "a\u{2028}b \u{1f600}"}},
+            {"specversion": "1.0", "id": "odd", "source": "a", "type": "x.odd", "subject": "s", "tags": "b c",
+             "session": "s1", "run": "r1", "count": -7, "flag": true, "word": "a\"\\ü", "data": {"text": "a\u{2028}b \u{1f600}"}},
             {"specversion": "1.0", "id": "bytes", "source": "a", "type": "x.bytes", "subject": "s", "session": "s1",
              "datacontenttype": "application/octet-stream", "data_base64": "AAECAw=="},
             {"specversion": "1.0", "id": "person", "source": "a", "type": "x.told", "subject": "s", "session": "s1",
