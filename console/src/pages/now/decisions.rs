@@ -7,7 +7,7 @@ use bitacora_api::{CallList, paths};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
-use crate::components::{Chart, ChartKind, Series, whole};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, whole};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -22,6 +22,8 @@ const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
 
 /// The same in words.
 const NAMES: [&str; 3] = ["allowed", "for a person", "denied"];
+/// Their colours.
+const COLOURS: [SeriesColour; 3] = [SeriesColour::Green, SeriesColour::Orange, SeriesColour::Purple];
 /// The place of hour and minute in a time that is shown.
 const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
 
@@ -83,8 +85,9 @@ fn chart(visit: &Visit, counts: &Counts, minutes: RangeInclusive<i64>) -> Chart 
     let count = |minute: &i64, place: usize| {
         counts.by_minute.get(minute).and_then(|counts| counts.get(place)).copied().map_or(0.0, f64::from)
     };
-    let series = NAMES.iter().enumerate().map(|(place, name)| Series {
+    let series = NAMES.iter().zip(COLOURS).enumerate().map(|(place, (name, colour))| Series {
         name: (*name).to_owned(),
+        colour,
         values: minutes.iter().map(|minute| count(minute, place)).collect(),
     });
     let [allowed, reviewed, denied] = counts.sums;
