@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::console::ConsoleBody;
 use crate::interface::{BoxError, InterfaceError};
 use crate::limits::{CSV_PAGE_ROWS, CSV_ROWS};
-use crate::table::{Cell, Column, csv_line, csv_names};
+use crate::table::{TableCell, TableColumn, csv_line, csv_names};
 use crate::visit::Visit;
 
 /// The pages on their way to one browser.
@@ -18,10 +18,10 @@ const CUT: &str = "(more rows match: narrow the filters or the time span)\r\n";
 
 /// A list of the interface as a file.
 pub(crate) struct CsvFile<T> {
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<TableColumn>,
     /// The path of the list with its filters, without a page.
     pub(crate) path: String,
-    pub(crate) rows: fn(&Visit, &T) -> Vec<Vec<Cell>>,
+    pub(crate) rows: fn(&Visit, &T) -> Vec<Vec<TableCell>>,
     pub(crate) next: fn(&T) -> Option<&str>,
 }
 

@@ -1,12 +1,12 @@
-//! Fields of queries and forms.
+//! FormFields of queries and forms.
 
 use std::borrow::Cow;
 
 /// The fields of a query or a form, in their order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fields(Vec<(String, String)>);
+pub(crate) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// Reads `application/x-www-form-urlencoded`. Any bytes are some fields.
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let owned = |text: Cow<'_, str>| text.into_owned();
@@ -57,13 +57,13 @@ mod tests {
 
     #[test]
     fn fields_are_read_and_written() {
-        let fields = Fields::parse(b"agent=coder%2F1&tool=+&tool=x&after=&q=a+b%26c");
+        let fields = FormFields::parse(b"agent=coder%2F1&tool=+&tool=x&after=&q=a+b%26c");
         assert_eq!(fields.get("agent"), Some("coder/1"));
         assert_eq!(fields.get("tool"), None);
         assert_eq!(fields.raw("tool"), Some(" "));
         assert_eq!(fields.query_of(&["q", "agent", "none"]), "?q=a+b%26c&agent=coder%2F1");
         assert_eq!(fields.with("agent", None), "?tool=+&tool=x&q=a+b%26c");
-        assert_eq!(Fields::default().with("after", Some("x y")), "?after=x+y");
-        assert_eq!(Fields::default().with("after", None), "");
+        assert_eq!(FormFields::default().with("after", Some("x y")), "?after=x+y");
+        assert_eq!(FormFields::default().with("after", None), "");
     }
 }

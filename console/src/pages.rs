@@ -16,7 +16,7 @@ mod trust;
 use http::Response;
 
 use crate::console::ConsoleBody;
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -56,7 +56,7 @@ pub(crate) async fn file(visit: &Visit, rest: &[&str]) -> Option<Result<Response
 pub(crate) async fn act_shown_once(
     visit: &Visit,
     rest: &[&str],
-    form: &Fields,
+    form: &FormFields,
 ) -> Option<Result<Page, PageError>> {
     match rest {
         ["admin", "tokens"] => Some(admin::create_token(visit, form).await),
@@ -65,7 +65,7 @@ pub(crate) async fn act_shown_once(
 }
 
 /// Does the act at an address behind the ledger's.
-pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
+pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &FormFields) -> Result<Done, PageError> {
     match rest {
         ["now", "panic", verb] => now::act(visit, verb, form).await,
         ["approvals", approval, verb] => approvals::resolve(visit, approval, verb, form).await,

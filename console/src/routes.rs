@@ -12,7 +12,7 @@ use maud::html;
 use crate::assets::{ASSETS, Asset};
 use crate::components::{ACT_FIELD, SECRET_FIELD, text};
 use crate::console::{Console, ConsoleBody, body, html_response, redirect, text_response};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
 use crate::live;
@@ -102,7 +102,7 @@ async fn of_ledger(
     let mut response = match parts.method {
         Method::GET | Method::HEAD if rest == ["live"] => live::changes(&console.changes, &visit),
         Method::GET | Method::HEAD => page(&visit, rest).await,
-        Method::POST => act(&visit, rest, &Fields::parse(form)).await,
+        Method::POST => act(&visit, rest, &FormFields::parse(form)).await,
         _ => return Err(PageError::Method(parts.method.clone())),
     };
     if let Some(cookie) = cookie {
@@ -153,7 +153,7 @@ async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited
         caller,
         interface,
         path: parts.uri.path().to_owned(),
-        query: Fields::parse(parts.uri.query().unwrap_or_default().as_bytes()),
+        query: FormFields::parse(parts.uri.query().unwrap_or_default().as_bytes()),
         zone: Zone::of(&parts.headers),
     };
     Ok(Visited::Known(Box::new(visit), cookie))
@@ -219,7 +219,7 @@ fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
 }
 
 /// Does what a form asks for, once, and leads to the page that shows it.
-async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Response<ConsoleBody> {
+async fn act(visit: &Visit, rest: &[&str], form: &FormFields) -> Response<ConsoleBody> {
     if !form.raw(SECRET_FIELD).is_some_and(|sent| visit.session.made(sent)) {
         return not_shown(visit, &PageError::OtherSession);
     }
@@ -260,7 +260,7 @@ fn with_notice(to: &str, act: &str) -> String {
 
 /// Sets the viewer's time zone.
 fn set_zone(console: &Console, parts: &Parts, form: &Bytes) -> Result<Response<ConsoleBody>, PageError> {
-    let form = Fields::parse(form);
+    let form = FormFields::parse(form);
     let session = signing::session_of(console, parts).ok_or(PageError::OtherSession)?;
     if !form.raw(SECRET_FIELD).is_some_and(|sent| session.made(sent)) {
         return Err(PageError::OtherSession);

@@ -9,27 +9,27 @@ use crate::components::text;
 pub(crate) struct Table {
     /// The table in words, for screen readers.
     pub(crate) caption: String,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) columns: Vec<TableColumn>,
+    pub(crate) rows: Vec<Vec<TableCell>>,
     /// The words in the place of a table without rows.
     pub(crate) empty: &'static str,
 }
 
 /// A column, and how its cells are set.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     name: &'static str,
     is_number: bool,
 }
 
 /// A cell: what is shown, and its text.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     markup: Markup,
     text: String,
 }
 
-impl Column {
+impl TableColumn {
     pub(crate) const fn text(name: &'static str) -> Self {
         Self { name, is_number: false }
     }
@@ -39,7 +39,7 @@ impl Column {
     }
 }
 
-impl Cell {
+impl TableCell {
     /// A cell that shows something else than its text.
     pub(crate) fn new(text: impl Into<String>, markup: Markup) -> Self {
         Self { markup, text: text.into() }
@@ -89,13 +89,13 @@ impl Table {
 }
 
 /// Returns the first line of a file with these columns.
-pub(crate) fn csv_names(columns: &[Column]) -> String {
+pub(crate) fn csv_names(columns: &[TableColumn]) -> String {
     let names: Vec<_> = columns.iter().map(|column| field(column.name)).collect();
     names.join(",") + "\r\n"
 }
 
 /// Returns a row as a line of a file.
-pub(crate) fn csv_line(row: &[Cell]) -> String {
+pub(crate) fn csv_line(row: &[TableCell]) -> String {
     let fields: Vec<_> = row.iter().map(|cell| field(&cell.text)).collect();
     fields.join(",") + "\r\n"
 }

@@ -7,7 +7,7 @@ use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::interface::{Answered, InterfaceClient};
 use crate::page_error::PageError;
 use crate::sign_in::Session;
@@ -25,7 +25,7 @@ pub(crate) struct Visit {
     pub(crate) interface: InterfaceClient,
     /// The path, percent-encoded as it came.
     pub(crate) path: String,
-    pub(crate) query: Fields,
+    pub(crate) query: FormFields,
     pub(crate) zone: Zone,
 }
 

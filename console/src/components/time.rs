@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::table::Cell;
+use crate::table::TableCell;
 use crate::zone::Zone;
 
 /// Returns a time in the viewer's zone; the other one shows on hover.
@@ -12,6 +12,6 @@ pub(crate) fn moment(zone: &Zone, time: &str) -> Markup {
 }
 
 /// Returns the same for a table, whose files keep the exact time.
-pub(crate) fn moment_cell(zone: &Zone, time: &str) -> Cell {
-    Cell::new(time, moment(zone, time))
+pub(crate) fn moment_cell(zone: &Zone, time: &str) -> TableCell {
+    TableCell::new(time, moment(zone, time))
 }

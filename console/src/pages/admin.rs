@@ -11,7 +11,7 @@ use bitacora_api::{
 };
 use maud::html;
 
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -52,7 +52,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
 }
 
 /// Does an act of this page.
-pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
+pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &FormFields) -> Result<Done, PageError> {
     match rest {
         ["tokens", principal, "revoke"] => tokens::revoke(visit, principal, form).await,
         ["mode"] => modes::set(visit, form).await,

@@ -17,7 +17,7 @@ use crate::form::query;
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
@@ -87,24 +87,24 @@ fn file(visit: &Visit, span: &TimeSpan) -> ConsoleBody {
     CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
 }
 
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<TableColumn> {
     vec![
-        Column::text("Asked"),
-        Column::text("Call"),
-        Column::text("Tool"),
-        Column::text("Agent"),
-        Column::text("Verdict"),
-        Column::text("Reason"),
-        Column::text("Outcome"),
-        Column::number("Took"),
-        Column::number("USD"),
-        Column::text("Answered by"),
-        Column::text("Session"),
-        Column::text("Event"),
+        TableColumn::text("Asked"),
+        TableColumn::text("Call"),
+        TableColumn::text("Tool"),
+        TableColumn::text("Agent"),
+        TableColumn::text("Verdict"),
+        TableColumn::text("Reason"),
+        TableColumn::text("Outcome"),
+        TableColumn::number("Took"),
+        TableColumn::number("USD"),
+        TableColumn::text("Answered by"),
+        TableColumn::text("Session"),
+        TableColumn::text("Event"),
     ]
 }
 
-fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
+fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
     let address = visit.page(&["calls", &call.call]);
     let decision = call.decision.as_ref();
     let verdict = decision.map(|decision| decision.verdict.as_str());
@@ -123,23 +123,23 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<Cell> {
         call.server.as_deref().map_or_else(|| call.tool.clone(), |server| format!("{server}/{}", call.tool));
     vec![
         moment_cell(&visit.zone, &call.time),
-        Cell::new(
+        TableCell::new(
             &call.call,
             html! { a href=(address) data-item { (text(&clipped(&call.call, ID_CHARS))) } },
         ),
-        Cell::text(tool),
-        Cell::maybe(call.agent.as_deref()),
-        Cell::new(verdict.unwrap_or_default(), verdict_shown),
-        Cell::maybe(decision.map(|decision| decision.reason_code.as_str())),
-        Cell::new(&call.state, verdict_badge(&call.state)),
-        Cell::new(
+        TableCell::text(tool),
+        TableCell::maybe(call.agent.as_deref()),
+        TableCell::new(verdict.unwrap_or_default(), verdict_shown),
+        TableCell::maybe(decision.map(|decision| decision.reason_code.as_str())),
+        TableCell::new(&call.state, verdict_badge(&call.state)),
+        TableCell::new(
             took.map(|took| took.to_string()).unwrap_or_default(),
             html! { @if let Some(took) = took { (duration(took)) } },
         ),
-        Cell::maybe(outcome.and_then(|outcome| outcome.cost_usd.as_deref())),
-        Cell::maybe(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
-        Cell::new(session.unwrap_or_default(), session_link),
-        Cell::new(
+        TableCell::maybe(outcome.and_then(|outcome| outcome.cost_usd.as_deref())),
+        TableCell::maybe(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
+        TableCell::new(session.unwrap_or_default(), session_link),
+        TableCell::new(
             &call.position,
             html! { a href=(visit.page(&["events", &call.position])) { "#" (call.position) } },
         ),

@@ -15,7 +15,7 @@ mod what_if;
 
 use maud::{Markup, html};
 
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -35,7 +35,7 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
 }
 
 /// Does the act at an address of this part.
-pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
+pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &FormFields) -> Result<Done, PageError> {
     if let ["what-if"] = rest {
         return what_if::try_pasted(visit, form).await;
     }

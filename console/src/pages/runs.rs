@@ -11,7 +11,7 @@ use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
@@ -29,17 +29,17 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let table = Table {
         caption: "Runs, the newest first".to_owned(),
         columns: vec![
-            Column::text("Run"),
-            Column::text("State"),
-            Column::text("Agent"),
-            Column::text("Graph"),
-            Column::text("Began"),
-            Column::text("Last event"),
-            Column::text("Node"),
-            Column::number("Steps"),
-            Column::number("Failed"),
-            Column::number("Calls"),
-            Column::number("USD"),
+            TableColumn::text("Run"),
+            TableColumn::text("State"),
+            TableColumn::text("Agent"),
+            TableColumn::text("Graph"),
+            TableColumn::text("Began"),
+            TableColumn::text("Last event"),
+            TableColumn::text("Node"),
+            TableColumn::number("Steps"),
+            TableColumn::number("Failed"),
+            TableColumn::number("Calls"),
+            TableColumn::number("USD"),
         ],
         rows: list.runs.iter().map(|run| row(visit, run)).collect(),
         empty: "",
@@ -61,22 +61,25 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     Ok(page)
 }
 
-fn row(visit: &Visit, run: &RunAnswer) -> Vec<Cell> {
+fn row(visit: &Visit, run: &RunAnswer) -> Vec<TableCell> {
     let link =
         html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&clipped(&run.run, ID_CHARS))) } };
-    let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
+    let count = |count: u64| TableCell::new(count.to_string(), html! { (grouped(count)) });
     vec![
-        Cell::new(&run.run, link),
-        Cell::new(&run.state, state(run)),
-        Cell::maybe(run.agent.as_deref()),
-        Cell::text(run.graph.as_deref().unwrap_or(&run.kind)),
+        TableCell::new(&run.run, link),
+        TableCell::new(&run.state, state(run)),
+        TableCell::maybe(run.agent.as_deref()),
+        TableCell::text(run.graph.as_deref().unwrap_or(&run.kind)),
         moment_cell(&visit.zone, &run.time),
         moment_cell(&visit.zone, &run.last_time),
-        Cell::maybe(run.node.as_deref()),
+        TableCell::maybe(run.node.as_deref()),
         count(run.steps),
         count(run.failed_steps),
         count(run.calls),
-        Cell::new(&run.cost_usd, html! { span title=(usd(&run.cost_usd)) { (usd_short(&run.cost_usd)) } }),
+        TableCell::new(
+            &run.cost_usd,
+            html! { span title=(usd(&run.cost_usd)) { (usd_short(&run.cost_usd)) } },
+        ),
     ]
 }
 
@@ -132,15 +135,15 @@ async fn steps(visit: &Visit, id: &str) -> Result<Part, PageError> {
     let table = Table {
         caption: "Steps of the run, the newest first".to_owned(),
         columns: vec![
-            Column::text("Node"),
-            Column::text("Status"),
-            Column::number("Attempt"),
-            Column::text("Action"),
-            Column::text("Began"),
-            Column::number("Took"),
-            Column::number("USD"),
-            Column::text("Output"),
-            Column::text("Event"),
+            TableColumn::text("Node"),
+            TableColumn::text("Status"),
+            TableColumn::number("Attempt"),
+            TableColumn::text("Action"),
+            TableColumn::text("Began"),
+            TableColumn::number("Took"),
+            TableColumn::number("USD"),
+            TableColumn::text("Output"),
+            TableColumn::text("Event"),
         ],
         rows: list.steps.iter().map(|step| step_row(visit, step)).collect(),
         empty: "No step of this run is recorded.",
@@ -148,22 +151,22 @@ async fn steps(visit: &Visit, id: &str) -> Result<Part, PageError> {
     Ok(Part { content: table.markup(), table: Some(table), next: list.next, path })
 }
 
-fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<Cell> {
+fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<TableCell> {
     let status =
         html! { (verdict_badge(&step.status)) @if let Some(error) = &step.error_type { " " (text(error)) } };
     let took = step.duration_ms.map(|took| took.to_string()).unwrap_or_default();
     let output = step.output.as_ref().and_then(|output| output.summary.as_deref());
     let link = html! { a href=(visit.page(&["events", &step.position])) { "#" (step.position) } };
     vec![
-        Cell::text(&step.node),
-        Cell::new(&step.status, status),
-        Cell::text(step.attempt.to_string()),
-        Cell::maybe(step.action.as_deref()),
+        TableCell::text(&step.node),
+        TableCell::new(&step.status, status),
+        TableCell::text(step.attempt.to_string()),
+        TableCell::maybe(step.action.as_deref()),
         moment_cell(&visit.zone, &step.time),
-        Cell::new(took, html! { @if let Some(took) = step.duration_ms { (duration(took)) } }),
-        Cell::maybe(step.cost_usd.as_deref()),
-        Cell::maybe(output),
-        Cell::new(&step.position, link),
+        TableCell::new(took, html! { @if let Some(took) = step.duration_ms { (duration(took)) } }),
+        TableCell::maybe(step.cost_usd.as_deref()),
+        TableCell::maybe(output),
+        TableCell::new(&step.position, link),
     ]
 }
 

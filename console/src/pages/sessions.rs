@@ -11,7 +11,7 @@ use crate::components::{Fact, facts, moment, moment_cell, next_link, text, verdi
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
@@ -27,18 +27,18 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let table = Table {
         caption: "Sessions, the newest first".to_owned(),
         columns: vec![
-            Column::text("Session"),
-            Column::text("State"),
-            Column::text("Agent"),
-            Column::text("Began"),
-            Column::text("Last event"),
-            Column::number("Calls"),
-            Column::number("Denied"),
-            Column::number("Failed"),
-            Column::number("Gaps"),
-            Column::number("USD"),
-            Column::text("Harness"),
-            Column::text("Model"),
+            TableColumn::text("Session"),
+            TableColumn::text("State"),
+            TableColumn::text("Agent"),
+            TableColumn::text("Began"),
+            TableColumn::text("Last event"),
+            TableColumn::number("Calls"),
+            TableColumn::number("Denied"),
+            TableColumn::number("Failed"),
+            TableColumn::number("Gaps"),
+            TableColumn::number("USD"),
+            TableColumn::text("Harness"),
+            TableColumn::text("Model"),
         ],
         rows: list.sessions.iter().map(|session| row(visit, session)).collect(),
         empty: "",
@@ -61,25 +61,25 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     Ok(page)
 }
 
-fn row(visit: &Visit, session: &SessionAnswer) -> Vec<Cell> {
+fn row(visit: &Visit, session: &SessionAnswer) -> Vec<TableCell> {
     let address = visit.page(&["sessions", &session.session]);
     let link = html! { a href=(address) data-item { (text(&clipped(&session.session, ID_CHARS))) } };
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
-    let count = |count: u64| Cell::new(count.to_string(), html! { (grouped(count)) });
+    let count = |count: u64| TableCell::new(count.to_string(), html! { (grouped(count)) });
     let spent = &session.spending.cost_usd;
     vec![
-        Cell::new(&session.session, link),
-        Cell::new(&session.state, verdict_badge(&session.state)),
-        Cell::maybe(session.agent.as_deref()),
+        TableCell::new(&session.session, link),
+        TableCell::new(&session.state, verdict_badge(&session.state)),
+        TableCell::maybe(session.agent.as_deref()),
         moment_cell(&visit.zone, &session.time),
         moment_cell(&visit.zone, &session.last_time),
         count(session.calls.all),
         count(session.calls.denied),
         count(failed),
         count(session.gaps),
-        Cell::new(spent, html! { span title=(usd(spent)) { (usd_short(spent)) } }),
-        Cell::maybe(session.harness.as_deref()),
-        Cell::maybe(session.model.as_deref()),
+        TableCell::new(spent, html! { span title=(usd(spent)) { (usd_short(spent)) } }),
+        TableCell::maybe(session.harness.as_deref()),
+        TableCell::maybe(session.model.as_deref()),
     ]
 }
 

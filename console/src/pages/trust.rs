@@ -8,7 +8,7 @@ mod list;
 mod months;
 mod record;
 
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -24,7 +24,7 @@ pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError
 }
 
 /// Does the act at an address of this part.
-pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &Fields) -> Result<Done, PageError> {
+pub(crate) async fn act(visit: &Visit, rest: &[&str], form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
     match rest {
         ["record", "set"] => acts::set(visit, form).await,

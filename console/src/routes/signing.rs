@@ -12,7 +12,7 @@ use maud::html;
 use super::client;
 use crate::components::{SECRET_FIELD, text};
 use crate::console::{Console, ConsoleBody, html_response, redirect};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::interface::InterfaceClient;
 use crate::layout::bare_page;
 use crate::page_error::PageError;
@@ -85,7 +85,7 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
 
 /// Shows the form, or for a link whom it signs in.
 pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
-    let asked = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let asked = FormFields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let next = own_address(asked.get("next"));
     let Some(code) = asked.get("code") else { return Ok(form_page(StatusCode::OK, next, None)) };
     let Some(token) = console.links.look(code, Instant::now()) else {
@@ -128,7 +128,7 @@ pub(super) async fn sign_in(
     parts: &Parts,
     form: &Bytes,
 ) -> Result<Response<ConsoleBody>, PageError> {
-    let form = Fields::parse(form);
+    let form = FormFields::parse(form);
     let next = own_address(form.get("next"));
     let token = match (form.get("code"), form.get("token")) {
         (Some(code), _) => console.links.take(code, Instant::now()),
@@ -199,7 +199,7 @@ pub(super) fn sign_out(
     parts: &Parts,
     form: &Bytes,
 ) -> Result<Response<ConsoleBody>, PageError> {
-    let form = Fields::parse(form);
+    let form = FormFields::parse(form);
     let is_own = session_of(console, parts)
         .zip(form.raw(SECRET_FIELD))
         .is_some_and(|(session, sent)| session.made(sent));

@@ -6,10 +6,10 @@ use maud::{Markup, html};
 
 use super::at;
 use crate::components::{Tone, act_fields, badge, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The modes.
@@ -19,19 +19,19 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
     let rows = mode.scopes.iter().map(|scoped| {
         let ModeScopeAnswer { tool, agent, role } = &scoped.scope;
         vec![
-            Cell::maybe(tool.as_deref()),
-            Cell::maybe(agent.as_deref()),
-            Cell::maybe(role.as_deref()),
-            Cell::new(&scoped.mode, mode_badge(&scoped.mode)),
+            TableCell::maybe(tool.as_deref()),
+            TableCell::maybe(agent.as_deref()),
+            TableCell::maybe(role.as_deref()),
+            TableCell::new(&scoped.mode, mode_badge(&scoped.mode)),
         ]
     });
     let table = Table {
         caption: "Calls with another mode".to_owned(),
         columns: vec![
-            Column::text("Tool"),
-            Column::text("Agent"),
-            Column::text("Role"),
-            Column::text("Mode"),
+            TableColumn::text("Tool"),
+            TableColumn::text("Agent"),
+            TableColumn::text("Role"),
+            TableColumn::text("Mode"),
         ],
         rows: rows.collect(),
         empty: "No tool, agent or role has another mode.",
@@ -63,7 +63,7 @@ fn mode_badge(mode: &str) -> Markup {
 }
 
 /// Sets the mode of all calls, or of a scope.
-pub(super) async fn set(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
     let mode = form.get("mode").filter(|mode| MODES.contains(mode));
     let mode = mode.ok_or_else(|| PageError::Field("choose enforce or observe".to_owned()))?;
@@ -90,27 +90,27 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
         let words = limit.map(|limit| {
             format!("{} at once, {} back each {} ms", limit.burst, limit.refill, limit.period_ms)
         });
-        vec![scope_cell(&rate.scope), Cell::maybe(words.as_deref())]
+        vec![scope_cell(&rate.scope), TableCell::maybe(words.as_deref())]
     });
     let rolling =
-        rates.rolling.iter().map(|rate| vec![scope_cell(&rate.scope), Cell::text(rate.rolling.get())]);
+        rates.rolling.iter().map(|rate| vec![scope_cell(&rate.scope), TableCell::text(rate.rolling.get())]);
     let table = Table {
         caption: "Rates of calls".to_owned(),
-        columns: vec![Column::text("Calls of"), Column::text("Limit")],
+        columns: vec![TableColumn::text("Calls of"), TableColumn::text("Limit")],
         rows: limits.chain(rolling).collect(),
         empty: "No rate is limited.",
     };
     let taken = Table {
         caption: "Buckets that are not full".to_owned(),
-        columns: vec![Column::text("Calls of"), Column::number("Left"), Column::number("Of")],
+        columns: vec![TableColumn::text("Calls of"), TableColumn::number("Left"), TableColumn::number("Of")],
         rows: rates
             .buckets
             .iter()
             .map(|bucket| {
                 vec![
                     scope_cell(&bucket.scope),
-                    Cell::text(bucket.left.to_string()),
-                    Cell::text(bucket.burst.to_string()),
+                    TableCell::text(bucket.left.to_string()),
+                    TableCell::text(bucket.burst.to_string()),
                 ]
             })
             .collect(),
@@ -126,10 +126,10 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
     }
 }
 
-fn scope_cell(scope: &RateScopeAnswer) -> Cell {
+fn scope_cell(scope: &RateScopeAnswer) -> TableCell {
     let words = match &scope.name {
         Some(name) => format!("{} {name}", scope.by),
         None => format!("each {}", scope.by),
     };
-    Cell::new(words.clone(), text(&words))
+    TableCell::new(words.clone(), text(&words))
 }

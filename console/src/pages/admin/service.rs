@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::at;
 use crate::components::{Fact, Tone, act_fields, badge, facts, moment, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -57,7 +57,7 @@ pub(super) fn section(visit: &Visit, ledger: &LedgerAnswer, keys: &KeysAnswer) -
 }
 
 /// Makes the ledger read-only, or lets it take events again.
-pub(super) async fn read_only(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn read_only(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     visit.must_administer()?;
     let read_only = match form.get("read_only") {
         Some("yes") => true,

@@ -10,11 +10,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::at;
 use crate::components::{Fact, Tone, act_fields, badge, facts, moment_cell, next_link, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::sign_in::{random_bits, random_secret};
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The source of these events, and their stream: the same as those of `bitacora token`.
@@ -30,16 +30,16 @@ const ROLES: [&str; 4] = ["agent", "operator", "auditor", "admin"];
 pub(super) fn table(visit: &Visit, list: &PrincipalList) -> Result<Table, PageError> {
     let rows = list.principals.iter().map(|principal| row(visit, principal)).collect::<Result<_, _>>()?;
     let mut columns = vec![
-        Column::text("Holder"),
-        Column::text("Role"),
-        Column::text("Agent"),
-        Column::text("Recorded as"),
-        Column::text("State"),
-        Column::text("Created"),
-        Column::text("Ends"),
+        TableColumn::text("Holder"),
+        TableColumn::text("Role"),
+        TableColumn::text("Agent"),
+        TableColumn::text("Recorded as"),
+        TableColumn::text("State"),
+        TableColumn::text("Created"),
+        TableColumn::text("Ends"),
     ];
     if visit.may_administer() {
-        columns.push(Column::text("Revoke"));
+        columns.push(TableColumn::text("Revoke"));
     }
     Ok(Table {
         caption: "Tokens by their holders".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn table(visit: &Visit, list: &PrincipalList) -> Result<Table, PageEr
     })
 }
 
-fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<Cell>, PageError> {
+fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<TableCell>, PageError> {
     let PrincipalAnswer {
         principal: id, role, actor, state, name, agent, created, expires, ended, note, ..
     } = principal;
@@ -57,21 +57,21 @@ fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<Cell>, PageErro
     let shown_name = name.as_deref().unwrap_or("no name");
     let end = ended.as_deref().or(expires.as_deref());
     let mut cells = vec![
-        Cell::new(id, html! { (text(shown_name)) br; code.quiet-text { (text(id)) } }),
-        Cell::text(role),
-        Cell::maybe(agent.as_deref()),
-        Cell::new(actor, html! { code { (text(actor)) } }),
-        Cell::new(
+        TableCell::new(id, html! { (text(shown_name)) br; code.quiet-text { (text(id)) } }),
+        TableCell::text(role),
+        TableCell::maybe(agent.as_deref()),
+        TableCell::new(actor, html! { code { (text(actor)) } }),
+        TableCell::new(
             state,
             html! { (badge(state, tone)) @if let Some(note) = note { br; span.quiet-text { (text(note)) } } },
         ),
         moment_cell(&visit.zone, created),
-        end.map_or_else(|| Cell::text("when it is revoked"), |end| moment_cell(&visit.zone, end)),
+        end.map_or_else(|| TableCell::text("when it is revoked"), |end| moment_cell(&visit.zone, end)),
     ];
     if visit.may_administer() {
         cells.push(match state == "valid" {
-            true => Cell::new("", revocation(visit, principal)?),
-            false => Cell::text(""),
+            true => TableCell::new("", revocation(visit, principal)?),
+            false => TableCell::text(""),
         });
     }
     Ok(cells)
@@ -115,7 +115,7 @@ pub(super) fn section(visit: &Visit, list: &PrincipalList) -> Result<Markup, Pag
 }
 
 /// Makes a token, and shows it on this one answer.
-pub(crate) async fn create(visit: &Visit, form: &Fields) -> Result<Page, PageError> {
+pub(crate) async fn create(visit: &Visit, form: &FormFields) -> Result<Page, PageError> {
     visit.must_administer()?;
     let role = form.get("role").filter(|role| ROLES.contains(role));
     let role = role.ok_or_else(|| PageError::Field("choose one of the roles".to_owned()))?;
@@ -164,7 +164,7 @@ fn shown_once(visit: &Visit, token: &str, principal: &str, role: &str, agent: Op
 }
 
 /// Revokes the tokens of a holder.
-pub(super) async fn revoke(visit: &Visit, principal: &str, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn revoke(visit: &Visit, principal: &str, form: &FormFields) -> Result<Done, PageError> {
     visit.must_administer()?;
     let mut data = json!({ "principal": principal });
     if let (Some(note), Some(members)) = (form.get("note"), data.as_object_mut()) {

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::at;
 use crate::components::{act_fields, moment_cell, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The time that a call of a tool registered here may take.
@@ -47,12 +47,12 @@ pub(super) fn section(
     let table = Table {
         caption: "Registered tools".to_owned(),
         columns: vec![
-            Column::text("Tool"),
-            Column::text("Server"),
-            Column::text("Risk"),
-            Column::text("Damage"),
-            Column::text("Always reviewed"),
-            Column::text("Description"),
+            TableColumn::text("Tool"),
+            TableColumn::text("Server"),
+            TableColumn::text("Risk"),
+            TableColumn::text("Damage"),
+            TableColumn::text("Always reviewed"),
+            TableColumn::text("Description"),
         ],
         rows: registered.tools.iter().filter_map(registered_row).collect(),
         empty: "No tool is registered: every call of one waits for a person, or is denied.",
@@ -74,40 +74,40 @@ pub(super) fn section(
     })
 }
 
-fn registered_row(tool: &ToolAnswer) -> Option<Vec<Cell>> {
+fn registered_row(tool: &ToolAnswer) -> Option<Vec<TableCell>> {
     let found: Registration = serde_json::from_str(tool.document.get()).ok()?;
     let short: String = found.description.chars().take(160).collect();
     Some(vec![
-        Cell::text(found.tool),
-        Cell::maybe(found.server.as_deref()),
-        Cell::text(found.risk),
-        Cell::text(found.blast_radius),
-        Cell::text(if found.requires_review { "yes" } else { "no" }),
-        Cell::text(short),
+        TableCell::text(found.tool),
+        TableCell::maybe(found.server.as_deref()),
+        TableCell::text(found.risk),
+        TableCell::text(found.blast_radius),
+        TableCell::text(if found.requires_review { "yes" } else { "no" }),
+        TableCell::text(short),
     ])
 }
 
 fn seen_table(visit: &Visit, seen: &UnregisteredToolList) -> Result<Table, PageError> {
     let mut columns = vec![
-        Column::text("Tool"),
-        Column::text("Server"),
-        Column::text("Agent"),
-        Column::number("Calls"),
-        Column::text("Last"),
+        TableColumn::text("Tool"),
+        TableColumn::text("Server"),
+        TableColumn::text("Agent"),
+        TableColumn::number("Calls"),
+        TableColumn::text("Last"),
     ];
     if visit.may_govern() {
-        columns.push(Column::text("Register"));
+        columns.push(TableColumn::text("Register"));
     }
     let rows = seen.tools.iter().map(|tool| {
         let mut cells = vec![
-            Cell::text(&tool.tool),
-            Cell::maybe(tool.server.as_deref()),
-            Cell::maybe(tool.agent.as_deref()),
-            Cell::text(tool.calls.to_string()),
+            TableCell::text(&tool.tool),
+            TableCell::maybe(tool.server.as_deref()),
+            TableCell::maybe(tool.agent.as_deref()),
+            TableCell::text(tool.calls.to_string()),
             moment_cell(&visit.zone, &tool.last_time),
         ];
         if visit.may_govern() {
-            cells.push(Cell::new("", registration(visit, tool)?));
+            cells.push(TableCell::new("", registration(visit, tool)?));
         }
         Ok(cells)
     });
@@ -140,7 +140,7 @@ fn registration(visit: &Visit, tool: &UnregisteredToolAnswer) -> Result<Markup, 
 }
 
 /// Registers a tool as its calls named it. It holds nothing that the tool says of itself.
-pub(super) async fn register(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn register(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
     let tool = form.raw("tool").filter(|tool| !tool.is_empty());
     let tool = tool.ok_or_else(|| PageError::Field("the form names no tool".to_owned()))?;

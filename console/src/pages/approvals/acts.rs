@@ -11,7 +11,7 @@ use super::consent;
 use super::story;
 use super::verdicts::outcome;
 use crate::components::text;
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::interface::InterfaceError;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -21,7 +21,12 @@ use crate::visit::Visit;
 const ALREADY_RESOLVED: &str = "already-resolved";
 
 /// Records a person's word.
-pub(crate) async fn resolve(visit: &Visit, id: &str, verb: &str, form: &Fields) -> Result<Done, PageError> {
+pub(crate) async fn resolve(
+    visit: &Visit,
+    id: &str,
+    verb: &str,
+    form: &FormFields,
+) -> Result<Done, PageError> {
     visit.must_govern()?;
     let said = match verb {
         "approve" => answer(visit, id, verb, &request(form, None)).await.map(|()| "approved".to_owned()),
@@ -44,7 +49,7 @@ pub(crate) async fn resolve(visit: &Visit, id: &str, verb: &str, form: &Fields) 
     }
 }
 
-fn request(form: &Fields, args: Option<Box<RawValue>>) -> ResolutionRequest {
+fn request(form: &FormFields, args: Option<Box<RawValue>>) -> ResolutionRequest {
     ResolutionRequest { note: form.get("note").map(str::to_owned), args, cwd: None, action_digest: None }
 }
 
@@ -53,7 +58,7 @@ async fn answer(visit: &Visit, id: &str, verb: &str, request: &ResolutionRequest
     visit.send::<ApprovalAnswer>(Method::POST, &path, request).await.map(|_| ())
 }
 
-async fn edit(visit: &Visit, id: &str, form: &Fields) -> Result<(), PageError> {
+async fn edit(visit: &Visit, id: &str, form: &FormFields) -> Result<(), PageError> {
     let typed = form.raw("args").unwrap_or_default().trim();
     let args = RawValue::from_string(typed.to_owned())
         .map_err(|error| PageError::Field(format!("The arguments are not JSON: {error}.")))?;
@@ -61,7 +66,7 @@ async fn edit(visit: &Visit, id: &str, form: &Fields) -> Result<(), PageError> {
 }
 
 /// Approves a call, and gives standing consent to later ones like it.
-async fn consent(visit: &Visit, id: &str, form: &Fields) -> Result<String, PageError> {
+async fn consent(visit: &Visit, id: &str, form: &FormFields) -> Result<String, PageError> {
     let approval = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await?.value;
     let behind = Background::load(visit, &approval).await;
     let grant = consent::request(&approval, &behind, form)?;
@@ -78,7 +83,7 @@ async fn consent(visit: &Visit, id: &str, form: &Fields) -> Result<String, PageE
 }
 
 /// Returns the page of an answer that was not taken: who was first, or what is the matter, with what was typed.
-async fn again(visit: &Visit, id: &str, verb: &str, form: &Fields, error: PageError) -> PageError {
+async fn again(visit: &Visit, id: &str, verb: &str, form: &FormFields, error: PageError) -> PageError {
     let is_late = matches!(&error, PageError::Interface(cause) if cause.is(ALREADY_RESOLVED));
     let is_told = matches!(&error, PageError::Field(_) | PageError::Interface(InterfaceError::Refused(_)));
     if !is_told || error.status() == StatusCode::UNAUTHORIZED || error.status() == StatusCode::NOT_FOUND {

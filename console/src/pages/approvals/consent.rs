@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::background::Background;
 use crate::components::{act_fields, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -91,7 +91,7 @@ pub(super) fn form(
 pub(super) fn request(
     approval: &ApprovalAnswer,
     behind: &Background,
-    form: &Fields,
+    form: &FormFields,
 ) -> Result<GrantRequest, PageError> {
     let field = |text: &str| PageError::Field(text.to_owned());
     let mut scope =

@@ -12,7 +12,7 @@ use crate::components::{moment_cell, next_link, text};
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// Cards of a page.
@@ -95,11 +95,11 @@ fn table(visit: &Visit, approvals: &[ApprovalAnswer]) -> Table {
     let rows = approvals.iter().map(|approval| {
         let address = visit.page(&["approvals", &approval.id]);
         vec![
-            Cell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
-            Cell::text(&approval.tool),
-            Cell::maybe(approval.context.as_deref()),
-            Cell::maybe(approval.agent.as_deref()),
-            Cell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),
+            TableCell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
+            TableCell::text(&approval.tool),
+            TableCell::maybe(approval.context.as_deref()),
+            TableCell::maybe(approval.agent.as_deref()),
+            TableCell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),
             moment_cell(&visit.zone, &approval.asked),
             moment_cell(&visit.zone, &approval.expires),
         ]
@@ -107,7 +107,7 @@ fn table(visit: &Visit, approvals: &[ApprovalAnswer]) -> Table {
     Table {
         caption: "Calls that wait for a person".to_owned(),
         columns: ["Approval", "Tool", "Context", "Agent", "Reasons", "Asked", "Expires"]
-            .map(Column::text)
+            .map(TableColumn::text)
             .to_vec(),
         rows: rows.collect(),
         empty: "No call waits for a person.",

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use crate::components::{Tone, badge, filter_field, moment, next_link, text, whole};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The budgets that the page of costs shows, those nearest to their end.
@@ -87,13 +87,13 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let table = Table {
         caption: "Budgets".to_owned(),
         columns: vec![
-            Column::text("Budget"),
-            Column::text("Of"),
-            Column::text("Period"),
-            Column::text("State"),
-            Column::text("Used"),
-            Column::text("At the end"),
-            Column::text("Amounts count until"),
+            TableColumn::text("Budget"),
+            TableColumn::text("Of"),
+            TableColumn::text("Period"),
+            TableColumn::text("State"),
+            TableColumn::text("Used"),
+            TableColumn::text("At the end"),
+            TableColumn::text("Amounts count until"),
         ],
         rows: answered.value.budgets.iter().map(|budget| row(visit, budget)).collect(),
         empty: "No budget is set that these filters let through.",
@@ -112,7 +112,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     Ok(page)
 }
 
-fn row(visit: &Visit, budget: &BudgetAnswer) -> Vec<Cell> {
+fn row(visit: &Visit, budget: &BudgetAnswer) -> Vec<TableCell> {
     let used = used(budget);
     let words: Vec<_> = used.iter().map(sentence).collect();
     let ends = match budget.on_exceed.as_str() {
@@ -122,16 +122,16 @@ fn row(visit: &Visit, budget: &BudgetAnswer) -> Vec<Cell> {
         other => other,
     };
     vec![
-        Cell::new(&budget.budget, name_of(budget)),
-        Cell::text(scope(budget)),
-        Cell::text(budget.period.replace('_', " ")),
-        Cell::new(if budget.exhausted { "exhausted" } else { "open" }, state(budget)),
-        Cell::new(words.join("; "), html! { @for used in &used { (bar(used)) } }),
-        Cell::text(ends),
+        TableCell::new(&budget.budget, name_of(budget)),
+        TableCell::text(scope(budget)),
+        TableCell::text(budget.period.replace('_', " ")),
+        TableCell::new(if budget.exhausted { "exhausted" } else { "open" }, state(budget)),
+        TableCell::new(words.join("; "), html! { @for used in &used { (bar(used)) } }),
+        TableCell::text(ends),
         budget
             .resets_at
             .as_deref()
-            .map_or_else(|| Cell::text(""), |time| Cell::new(time, moment(&visit.zone, time))),
+            .map_or_else(|| TableCell::text(""), |time| TableCell::new(time, moment(&visit.zone, time))),
     ]
 }
 

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::components::{dollars, text, whole};
 use crate::limits::{CSV_ROWS, PAGE_ROWS};
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// Returns the sums of one group: days by date, everything else the dearest first.
@@ -22,15 +22,15 @@ pub(super) fn table(visit: &Visit, by: &str, name: &'static str, list: &CostList
     Table {
         caption: format!("Costs by {by}"),
         columns: vec![
-            Column::text(name),
-            Column::number("US dollars"),
-            Column::number("Share"),
-            Column::number("Answers"),
-            Column::number("Tool calls"),
-            Column::number("Tokens in"),
-            Column::number("Tokens out"),
-            Column::number("Cache read"),
-            Column::number("Without a price"),
+            TableColumn::text(name),
+            TableColumn::number("US dollars"),
+            TableColumn::number("Share"),
+            TableColumn::number("Answers"),
+            TableColumn::number("Tool calls"),
+            TableColumn::number("Tokens in"),
+            TableColumn::number("Tokens out"),
+            TableColumn::number("Cache read"),
+            TableColumn::number("Without a price"),
         ],
         rows: sums.into_iter().map(|sum| row(visit, by, sum, all)).collect(),
         empty: "Nothing was spent here.",
@@ -43,14 +43,14 @@ pub(super) fn more_note(list: &CostList) -> Markup {
     html! { @if hidden > 0 { p.note { "and " (hidden) " more; the file of values has all" } } }
 }
 
-fn row(visit: &Visit, by: &str, sum: &CostAnswer, all: f64) -> Vec<Cell> {
+fn row(visit: &Visit, by: &str, sum: &CostAnswer, all: f64) -> Vec<TableCell> {
     let spending = &sum.spending;
     let value = value(by, sum);
     let share = if all > 0.0 { amount(spending) / all } else { 0.0 };
     vec![
-        Cell::new(value, name_of(visit, by, value)),
-        Cell::new(&spending.cost_usd, html! { (usd(&spending.cost_usd)) }),
-        Cell::new(
+        TableCell::new(value, name_of(visit, by, value)),
+        TableCell::new(&spending.cost_usd, html! { (usd(&spending.cost_usd)) }),
+        TableCell::new(
             format!("{share:.4}"),
             html! {
                 meter min="0" max="1" value=(format!("{share:.3}")) {} " " (format!("{:.1} %", share * 100.0))
@@ -97,13 +97,13 @@ fn amount(of: &SpendingAnswer) -> f64 {
     of.cost_usd.parse().unwrap_or_default()
 }
 
-fn count(of: u64) -> Cell {
+fn count(of: u64) -> TableCell {
     // Counts of calls are far below the largest whole number that `f64` holds.
-    Cell::new(of.to_string(), html! { (whole(of as f64)) })
+    TableCell::new(of.to_string(), html! { (whole(of as f64)) })
 }
 
-fn digits(of: &str) -> Cell {
-    Cell::new(of, html! { (whole(of.parse().unwrap_or_default())) })
+fn digits(of: &str) -> TableCell {
+    TableCell::new(of, html! { (whole(of.parse().unwrap_or_default())) })
 }
 
 /// Shows an amount of the interface.

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::components::{moment_cell, next_link, text};
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The members of `subject.erased` that the page shows.
@@ -26,25 +26,25 @@ struct ErasureEvent {
 pub(super) fn archive_table(visit: &Visit, list: &ArchiveList) -> Table {
     let rows = list.archives.iter().map(|archive| {
         vec![
-            Cell::text(&archive.archive),
-            Cell::text(&archive.first),
-            Cell::text(&archive.last),
-            Cell::text(archive.bytes.to_string()),
-            Cell::maybe(archive.store.as_deref()),
+            TableCell::text(&archive.archive),
+            TableCell::text(&archive.first),
+            TableCell::text(&archive.last),
+            TableCell::text(archive.bytes.to_string()),
+            TableCell::maybe(archive.store.as_deref()),
             moment_cell(&visit.zone, &archive.sealed),
-            Cell::new(&archive.manifest_sha256, html! { code { (text(&archive.manifest_sha256)) } }),
+            TableCell::new(&archive.manifest_sha256, html! { code { (text(&archive.manifest_sha256)) } }),
         ]
     });
     Table {
         caption: "Archives".to_owned(),
         columns: vec![
-            Column::text("Archive"),
-            Column::number("First"),
-            Column::number("Last"),
-            Column::number("Bytes"),
-            Column::text("Store"),
-            Column::text("Sealed"),
-            Column::text("SHA-256 of its manifest"),
+            TableColumn::text("Archive"),
+            TableColumn::number("First"),
+            TableColumn::number("Last"),
+            TableColumn::number("Bytes"),
+            TableColumn::text("Store"),
+            TableColumn::text("Sealed"),
+            TableColumn::text("SHA-256 of its manifest"),
         ],
         rows: rows.collect(),
         empty: "No event lies in an archive: all of them are in the data folder.",
@@ -66,21 +66,21 @@ pub(super) fn erasures(visit: &Visit, page: &StoredEventPage) -> Markup {
         let event = serde_json::from_str::<ErasureEvent>(stored.event.get()).ok();
         let data = event.as_ref().map(|event| &event.data);
         vec![
-            Cell::text(&stored.position),
+            TableCell::text(&stored.position),
             moment_cell(&visit.zone, &stored.recorded_at),
-            Cell::maybe(data.map(|data| data.subject.as_str())),
-            Cell::maybe(data.and_then(|data| data.by.as_deref())),
-            Cell::maybe(data.and_then(|data| data.reason.as_deref())),
+            TableCell::maybe(data.map(|data| data.subject.as_str())),
+            TableCell::maybe(data.and_then(|data| data.by.as_deref())),
+            TableCell::maybe(data.and_then(|data| data.reason.as_deref())),
         ]
     });
     let table = Table {
         caption: "Erasures of data subjects".to_owned(),
         columns: vec![
-            Column::number("Position"),
-            Column::text("Recorded"),
-            Column::text("Subject, as a keyed hash"),
-            Column::text("Asked for by"),
-            Column::text("Reason"),
+            TableColumn::number("Position"),
+            TableColumn::text("Recorded"),
+            TableColumn::text("Subject, as a keyed hash"),
+            TableColumn::text("Asked for by"),
+            TableColumn::text("Reason"),
         ],
         rows: rows.collect(),
         empty: "No data subject was erased.",

@@ -5,7 +5,7 @@ use http::Method;
 use maud::{Markup, html};
 
 use crate::components::{Tone, act_fields, badge, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -79,7 +79,7 @@ fn panic_form(visit: &Visit, verb: &str, label: &str) -> Result<Markup, PageErro
 }
 
 /// Stops everything, or lets it go on.
-pub(crate) async fn act(visit: &Visit, verb: &str, form: &Fields) -> Result<Done, PageError> {
+pub(crate) async fn act(visit: &Visit, verb: &str, form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
     let reason =
         form.get("reason").ok_or_else(|| PageError::Field("a stop, and its end, has a reason".to_owned()))?;

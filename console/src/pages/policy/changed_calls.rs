@@ -4,7 +4,7 @@ use bitacora_api::{ChangedCall, ChangedGroup, StepsAnswer, WhatIfAnswer};
 use maud::{Markup, html};
 
 use crate::components::{Chart, ChartKind, Series, SeriesColour, text, verdict_badge, whole};
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The positions that a line of the summary names.
@@ -70,21 +70,21 @@ fn verdicts(visit: &Visit, tried: &WhatIfAnswer) -> Table {
     let rows = tried.verdicts.iter().map(|pair| {
         let is_same = pair.before == pair.after;
         vec![
-            Cell::new(&pair.before, verdict_badge(&pair.before)),
-            Cell::new(&pair.after, html! { (verdict_badge(&pair.after)) " " (direction(&pair.before, &pair.after)) }),
-            Cell::new(pair.calls.to_string(), html! { (count(pair.calls)) }),
-            Cell::new(pair.uncertain.to_string(), html! { (count(pair.uncertain)) }),
-            Cell::new(pair.examples.join(" "), html! { @if !is_same { @for position in pair.examples.iter().take(SHOWN_POSITIONS) { (event_link(visit, position)) " " } } }),
+            TableCell::new(&pair.before, verdict_badge(&pair.before)),
+            TableCell::new(&pair.after, html! { (verdict_badge(&pair.after)) " " (direction(&pair.before, &pair.after)) }),
+            TableCell::new(pair.calls.to_string(), html! { (count(pair.calls)) }),
+            TableCell::new(pair.uncertain.to_string(), html! { (count(pair.uncertain)) }),
+            TableCell::new(pair.examples.join(" "), html! { @if !is_same { @for position in pair.examples.iter().take(SHOWN_POSITIONS) { (event_link(visit, position)) " " } } }),
         ]
     });
     Table {
         caption: "Calls by verdict".to_owned(),
         columns: vec![
-            Column::text("Was"),
-            Column::text("Would be"),
-            Column::number("Calls"),
-            Column::number("Of them assumed"),
-            Column::text("Decisions"),
+            TableColumn::text("Was"),
+            TableColumn::text("Would be"),
+            TableColumn::number("Calls"),
+            TableColumn::number("Of them assumed"),
+            TableColumn::text("Decisions"),
         ],
         rows: rows.collect(),
         empty: "No call is recorded that could be judged.",
@@ -133,19 +133,19 @@ fn days(days: &[ChangedGroup]) -> Markup {
 fn groups(name: &'static str, groups: &[ChangedGroup]) -> Table {
     let rows = groups.iter().map(|group| {
         vec![
-            Cell::text(&group.name),
-            Cell::new(group.stricter.to_string(), html! { (count(group.stricter)) }),
-            Cell::new(group.milder.to_string(), html! { (count(group.milder)) }),
-            Cell::new(group.calls.to_string(), html! { (count(group.calls)) }),
+            TableCell::text(&group.name),
+            TableCell::new(group.stricter.to_string(), html! { (count(group.stricter)) }),
+            TableCell::new(group.milder.to_string(), html! { (count(group.milder)) }),
+            TableCell::new(group.calls.to_string(), html! { (count(group.calls)) }),
         ]
     });
     Table {
         caption: format!("Changed calls by {}", name.to_lowercase()),
         columns: vec![
-            Column::text(name),
-            Column::number("Stricter"),
-            Column::number("Milder"),
-            Column::number("Of calls"),
+            TableColumn::text(name),
+            TableColumn::number("Stricter"),
+            TableColumn::number("Milder"),
+            TableColumn::number("Of calls"),
         ],
         rows: rows.collect(),
         empty: "None.",
@@ -157,32 +157,32 @@ pub(super) fn examples(visit: &Visit, tried: &WhatIfAnswer) -> Table {
     Table {
         caption: "Calls that would be decided otherwise, the newest first".to_owned(),
         columns: vec![
-            Column::number("Decision"),
-            Column::text("Call"),
-            Column::text("Tool"),
-            Column::text("Agent"),
-            Column::text("Was"),
-            Column::text("Would be"),
-            Column::text("Assumed"),
+            TableColumn::number("Decision"),
+            TableColumn::text("Call"),
+            TableColumn::text("Tool"),
+            TableColumn::text("Agent"),
+            TableColumn::text("Was"),
+            TableColumn::text("Would be"),
+            TableColumn::text("Assumed"),
         ],
         rows: tried.examples.iter().map(|call| example(visit, call)).collect(),
         empty: "None.",
     }
 }
 
-fn example(visit: &Visit, call: &ChangedCall) -> Vec<Cell> {
+fn example(visit: &Visit, call: &ChangedCall) -> Vec<TableCell> {
     let assumed = if call.certain { "" } else { "something" };
     vec![
-        Cell::new(&call.position, event_link(visit, &call.position)),
-        Cell::new(
+        TableCell::new(&call.position, event_link(visit, &call.position)),
+        TableCell::new(
             &call.call,
             html! { a href=(visit.page(&["calls", &call.call])) { code { (text(&call.call)) } } },
         ),
-        Cell::text(&call.tool),
-        Cell::maybe(call.agent.as_deref()),
-        Cell::new(in_words(&call.before), steps(&call.before)),
-        Cell::new(in_words(&call.after), steps(&call.after)),
-        Cell::text(assumed),
+        TableCell::text(&call.tool),
+        TableCell::maybe(call.agent.as_deref()),
+        TableCell::new(in_words(&call.before), steps(&call.before)),
+        TableCell::new(in_words(&call.after), steps(&call.after)),
+        TableCell::text(assumed),
     ]
 }
 

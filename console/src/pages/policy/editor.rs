@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::places::{WrittenFault, WrittenPolicy};
 use super::{document, tabs, version};
 use crate::components::{act_fields, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::interface::InterfaceError;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -100,7 +100,7 @@ pub(super) fn fault_notice(policy: &str, fault: &WrittenFault) -> Markup {
 }
 
 /// Publishes what was written, and activates it where that was asked for. A refused text stays in the form.
-pub(super) async fn publish(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn publish(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     let policy = form.raw("policy").unwrap_or_default().replace("\r\n", "\n");
     let note = form.get("note");
     let parent = form.get("parent");

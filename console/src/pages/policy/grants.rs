@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::tabs;
 use crate::components::{act_fields, moment_cell, next_link, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// Makes the page.
@@ -19,14 +19,14 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let answered = visit.get::<GrantList>(paths::GRANTS, &[], &query).await?;
     let rows = answered.value.grants.iter().map(|grant| row(visit, grant)).collect::<Result<_, _>>()?;
     let mut columns = vec![
-        Column::text("Consent"),
-        Column::text("Tool"),
-        Column::text("Only"),
-        Column::text("Until"),
-        Column::text("Note"),
+        TableColumn::text("Consent"),
+        TableColumn::text("Tool"),
+        TableColumn::text("Only"),
+        TableColumn::text("Until"),
+        TableColumn::text("Note"),
     ];
     if visit.may_govern() {
-        columns.push(Column::text("Revoke"));
+        columns.push(TableColumn::text("Revoke"));
     }
     let table = Table {
         caption: "Standing consents that hold".to_owned(),
@@ -46,24 +46,24 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     Ok(page)
 }
 
-fn row(visit: &Visit, grant: &GrantAnswer) -> Result<Vec<Cell>, PageError> {
+fn row(visit: &Visit, grant: &GrantAnswer) -> Result<Vec<TableCell>, PageError> {
     let scope = &grant.scope;
     let tool =
         scope.server.as_ref().map_or_else(|| scope.tool.clone(), |server| format!("{server}/{}", scope.tool));
     let mut row = vec![
-        Cell::new(&grant.grant, html! { code { (text(&grant.grant)) } }),
-        Cell::text(tool),
+        TableCell::new(&grant.grant, html! { code { (text(&grant.grant)) } }),
+        TableCell::text(tool),
         only(grant),
         moment_cell(&visit.zone, &grant.expires),
-        Cell::maybe(grant.note.as_deref()),
+        TableCell::maybe(grant.note.as_deref()),
     ];
     if visit.may_govern() {
-        row.push(Cell::new("", revoke_form(visit, &grant.grant)?));
+        row.push(TableCell::new("", revoke_form(visit, &grant.grant)?));
     }
     Ok(row)
 }
 
-fn only(grant: &GrantAnswer) -> Cell {
+fn only(grant: &GrantAnswer) -> TableCell {
     let scope = &grant.scope;
     let parts = scope.parts.as_ref().map(|parts| parts.join(" | "));
     let members = [
@@ -76,7 +76,7 @@ fn only(grant: &GrantAnswer) -> Cell {
     let said: Vec<_> =
         members.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect();
     let words: Vec<_> = said.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    Cell::new(
+    TableCell::new(
         words.join(", "),
         html! { @for (name, value) in &said { div { span.quiet-text { (name) } " " (text(value)) } } },
     )
@@ -91,7 +91,7 @@ fn revoke_form(visit: &Visit, grant: &str) -> Result<Markup, PageError> {
 }
 
 /// Takes a consent back.
-pub(super) async fn revoke(visit: &Visit, grant: &str, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn revoke(visit: &Visit, grant: &str, form: &FormFields) -> Result<Done, PageError> {
     let path = visit.api(paths::GRANT, &[grant], "");
     let body = form.get("note").map_or_else(|| json!({}), |note| json!({ "note": note }));
     visit.send::<ActAnswer>(Method::DELETE, &path, &body).await?;

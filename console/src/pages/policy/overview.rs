@@ -8,7 +8,7 @@ use super::{document, tabs};
 use crate::components::{Fact, Tone, badge, facts, next_link, text};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// Makes the page.
@@ -70,19 +70,19 @@ fn versions(visit: &Visit, policy: &PolicyAnswer) -> Table {
     Table {
         caption: "Versions, the newest first".to_owned(),
         columns: vec![
-            Column::number("Version"),
-            Column::text("State"),
-            Column::text("Author"),
-            Column::number("Rules"),
-            Column::text("Note"),
-            Column::text("Compare and try"),
+            TableColumn::number("Version"),
+            TableColumn::text("State"),
+            TableColumn::text("Author"),
+            TableColumn::number("Rules"),
+            TableColumn::text("Note"),
+            TableColumn::text("Compare and try"),
         ],
         rows: rows.collect(),
         empty: "No version was published.",
     }
 }
 
-fn row(visit: &Visit, active: Option<&str>, version: &PolicyVersionAnswer) -> Vec<Cell> {
+fn row(visit: &Visit, active: Option<&str>, version: &PolicyVersionAnswer) -> Vec<TableCell> {
     let number = version.version.as_str();
     let is_active = active == Some(number);
     let state = if is_active {
@@ -95,15 +95,15 @@ fn row(visit: &Visit, active: Option<&str>, version: &PolicyVersionAnswer) -> Ve
     let diff = format!("{}?to={number}", visit.page(&["policy", "diff"]));
     let trial = format!("{}?policy={number}", visit.page(&["policy", "what-if"]));
     vec![
-        Cell::new(number, html! { a href=(visit.page(&["policy", "versions", number])) { (number) } }),
-        Cell::new(state.0, badge(state.0, state.1)),
-        Cell::text(&version.author),
-        Cell::text(version.rules.to_string()),
-        Cell::new(
+        TableCell::new(number, html! { a href=(visit.page(&["policy", "versions", number])) { (number) } }),
+        TableCell::new(state.0, badge(state.0, state.1)),
+        TableCell::text(&version.author),
+        TableCell::text(version.rules.to_string()),
+        TableCell::new(
             version.note.as_deref().unwrap_or_default(),
             html! { @if let Some(note) = &version.note { (text(note)) } },
         ),
-        Cell::new(
+        TableCell::new(
             "",
             html! {
                 a href=(diff) { "What changed" }

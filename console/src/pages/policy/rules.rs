@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::components::{text, verdict_badge, whole};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The newest calls that are looked through for the rules that decided them.
@@ -64,14 +64,14 @@ impl RuleCounts {
 pub(super) fn table(document: &Value, counts: Option<&RuleCounts>) -> Table {
     let rules = document.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut columns = vec![
-        Column::number("Place"),
-        Column::text("Rule"),
-        Column::text("Verdict"),
-        Column::text("Matches"),
-        Column::text("Reason"),
+        TableColumn::number("Place"),
+        TableColumn::text("Rule"),
+        TableColumn::text("Verdict"),
+        TableColumn::text("Matches"),
+        TableColumn::text("Reason"),
     ];
     if counts.is_some() {
-        columns.insert(3, Column::number("Decided"));
+        columns.insert(3, TableColumn::number("Decided"));
     }
     Table {
         caption: "Rules; the first that matches decides".to_owned(),
@@ -81,23 +81,23 @@ pub(super) fn table(document: &Value, counts: Option<&RuleCounts>) -> Table {
     }
 }
 
-fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<Cell> {
+fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<TableCell> {
     let member = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
     let (id, action) = (member("id"), member("action"));
     let conditions = rule.get("match").unwrap_or(&Value::Null);
     let mut cells = vec![
-        Cell::text(place.to_string()),
-        Cell::new(id, html! { code.unbroken { (text(id)) } }),
-        Cell::new(action, html! { (verdict_badge(action)) (remarks(rule)) }),
-        Cell::new(conditions.to_string(), matches(conditions)),
-        Cell::new(
+        TableCell::text(place.to_string()),
+        TableCell::new(id, html! { code.unbroken { (text(id)) } }),
+        TableCell::new(action, html! { (verdict_badge(action)) (remarks(rule)) }),
+        TableCell::new(conditions.to_string(), matches(conditions)),
+        TableCell::new(
             member("reason"),
             html! { (text(member("reason"))) @if !member("comment").is_empty() { br; span.quiet-text { (text(member("comment"))) } } },
         ),
     ];
     if let Some(counts) = counts {
         let count = counts.of_rules.get(id).copied().unwrap_or(0);
-        cells.insert(3, Cell::new(count.to_string(), html! { (whole(count as f64)) }));
+        cells.insert(3, TableCell::new(count.to_string(), html! { (whole(count as f64)) }));
     }
     cells
 }

@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::indented::indented;
 use super::{rules, tabs};
 use crate::components::{Fact, Tone, act_fields, badge, facts, moment, next_link, text, verdict_badge};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::pages::trust::dimension;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The states of suggestions, with their words.
@@ -119,23 +119,23 @@ fn answers(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageE
 fn table(found: &[SuggestionAnswer]) -> Table {
     let rows = found.iter().map(|suggestion| {
         vec![
-            Cell::text(&suggestion.suggestion),
-            Cell::text(&suggestion.state),
-            Cell::maybe(suggestion.kind.as_deref()),
-            Cell::text(suggestion.dimension.as_ref().map(dimension::words).unwrap_or_default()),
-            Cell::text(&suggestion.reason),
-            Cell::text(suggestion.evidence.join(" ")),
+            TableCell::text(&suggestion.suggestion),
+            TableCell::text(&suggestion.state),
+            TableCell::maybe(suggestion.kind.as_deref()),
+            TableCell::text(suggestion.dimension.as_ref().map(dimension::words).unwrap_or_default()),
+            TableCell::text(&suggestion.reason),
+            TableCell::text(suggestion.evidence.join(" ")),
         ]
     });
     Table {
         caption: "Suggestions".to_owned(),
         columns: vec![
-            Column::text("Suggestion"),
-            Column::text("State"),
-            Column::text("Kind"),
-            Column::text("Dimension"),
-            Column::text("Reason"),
-            Column::text("Evidence"),
+            TableColumn::text("Suggestion"),
+            TableColumn::text("State"),
+            TableColumn::text("Kind"),
+            TableColumn::text("Dimension"),
+            TableColumn::text("Reason"),
+            TableColumn::text("Evidence"),
         ],
         rows: rows.collect(),
         empty: "None.",
@@ -147,7 +147,7 @@ fn path(visit: &Visit, suggestion: &str, verb: &str) -> String {
 }
 
 /// Publishes the rule of a suggestion with the next version.
-pub(super) async fn accept(visit: &Visit, suggestion: &str, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn accept(visit: &Visit, suggestion: &str, form: &FormFields) -> Result<Done, PageError> {
     let folders = form.get("cwd").map(|globs| globs.split(',').map(|glob| glob.trim().to_owned()).collect());
     let request = SuggestionAnswerRequest { note: form.get("note").map(str::to_owned), cwd: folders };
     let accepted: SuggestionAccepted =
@@ -170,7 +170,7 @@ pub(super) async fn accept(visit: &Visit, suggestion: &str, form: &Fields) -> Re
 }
 
 /// Refuses a suggestion.
-pub(super) async fn reject(visit: &Visit, suggestion: &str, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn reject(visit: &Visit, suggestion: &str, form: &FormFields) -> Result<Done, PageError> {
     let request = SuggestionAnswerRequest { note: form.get("note").map(str::to_owned), cwd: None };
     visit.send::<ActAnswer>(Method::POST, &path(visit, suggestion, "reject"), &request).await?;
     let notice = "The suggestion is rejected. It returns with twice as many observations.".to_owned();

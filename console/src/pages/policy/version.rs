@@ -8,7 +8,7 @@ use super::indented::indented;
 use super::rules::{self, RuleCounts};
 use super::{document, tabs};
 use crate::components::{Fact, Tone, act_fields, badge, facts, long_text, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -85,7 +85,7 @@ pub(super) async fn change(
     visit: &Visit,
     version: &str,
     verb: &str,
-    form: &Fields,
+    form: &FormFields,
 ) -> Result<Done, PageError> {
     record(visit, version, verb, form.get("note")).await?;
     let words =

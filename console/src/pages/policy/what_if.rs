@@ -8,7 +8,7 @@ use super::changed_calls;
 use super::places::{WrittenFault, WrittenPolicy};
 use super::{editor, tabs, version};
 use crate::components::{act_fields, filter_field};
-use crate::form::{Fields, query};
+use crate::form::{FormFields, query};
 use crate::interface::InterfaceError;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -91,7 +91,7 @@ fn paste_form(visit: &Visit, policy: &str, newest: &str) -> Result<Markup, PageE
 }
 
 /// Tries a pasted policy. The answer is the page itself: nothing was done that a reload could repeat.
-pub(super) async fn try_pasted(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn try_pasted(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     let policy = form.raw("policy").unwrap_or_default().replace("\r\n", "\n");
     let parent = form.get("parent").unwrap_or_default();
     let refused = |fault: &WrittenFault| match refused_page(visit, &policy, parent, fault) {
@@ -134,7 +134,7 @@ fn refused_page(visit: &Visit, policy: &str, parent: &str, fault: &WrittenFault)
 }
 
 /// Returns the form that publishes what was tried.
-fn publish_form(visit: &Visit, form: &Fields, policy: &str) -> Result<Markup, PageError> {
+fn publish_form(visit: &Visit, form: &FormFields, policy: &str) -> Result<Markup, PageError> {
     Ok(html! {
         section.card {
             h2.first { "Publish what was tried" }

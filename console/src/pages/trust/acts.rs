@@ -10,7 +10,7 @@ use http::Method;
 use jiff::Timestamp;
 
 use super::dimension;
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -20,7 +20,7 @@ pub(super) const PROBE_HOURS: [(u64, &str); 4] =
     [(1, "an hour"), (8, "8 hours"), (24, "a day"), (167, "a week")];
 
 /// Puts counts in the place of a dimension's own.
-pub(super) async fn set(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     let dimension = dimension::of_fields(form)?;
     let counts = TrustCountsRequest {
         approvals: count(form, "approvals")?,
@@ -34,7 +34,7 @@ pub(super) async fn set(visit: &Visit, form: &Fields) -> Result<Done, PageError>
 }
 
 /// Has a blocked dimension reviewed for a while.
-pub(super) async fn probe(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn probe(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     let dimension = dimension::of_fields(form)?;
     let hours = count(form, "hours")?;
     if !PROBE_HOURS.iter().any(|(offered, _)| *offered == hours) {
@@ -55,7 +55,7 @@ pub(super) async fn probe(visit: &Visit, form: &Fields) -> Result<Done, PageErro
 }
 
 /// Closes the breaker of a dimension.
-pub(super) async fn close(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn close(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     let dimension = dimension::of_fields(form)?;
     let request = BreakerCloseRequest { dimension: dimension.clone(), reason: Some(reason_of(form)?) };
     visit.send::<ActAnswer>(Method::POST, &visit.api(paths::BREAKER_CLOSE, &[], ""), &request).await?;
@@ -66,12 +66,12 @@ fn done(visit: &Visit, dimension: &DimensionAnswer, notice: &str) -> Done {
     Done { to: dimension::address(visit, dimension), notice: notice.to_owned() }
 }
 
-fn count(form: &Fields, name: &str) -> Result<u64, PageError> {
+fn count(form: &FormFields, name: &str) -> Result<u64, PageError> {
     let value = form.get(name).and_then(|text| text.parse().ok());
     value.ok_or_else(|| PageError::Field(format!("`{name}` is no whole number from 0 on")))
 }
 
 /// Returns the reason that a form gives.
-pub(super) fn reason_of(form: &Fields) -> Result<String, PageError> {
+pub(super) fn reason_of(form: &FormFields) -> Result<String, PageError> {
     form.get("reason").map(str::to_owned).ok_or_else(|| PageError::Field("give a reason".to_owned()))
 }

@@ -6,10 +6,10 @@ use maud::{Markup, html};
 
 use super::acts::reason_of;
 use crate::components::{act_fields, next_link, text};
-use crate::form::Fields;
+use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// Makes the page.
@@ -19,10 +19,10 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let suspended = &answered.value.suspended;
     let table = Table {
         caption: "Suspended agents".to_owned(),
-        columns: vec![Column::text("Agent"), Column::text("Reason")],
+        columns: vec![TableColumn::text("Agent"), TableColumn::text("Reason")],
         rows: suspended
             .iter()
-            .map(|agent| vec![Cell::text(&agent.agent), Cell::text(&agent.reason)])
+            .map(|agent| vec![TableCell::text(&agent.agent), TableCell::text(&agent.reason)])
             .collect(),
         empty: "No agent is suspended.",
     };
@@ -70,16 +70,16 @@ fn form(
 }
 
 /// Stops an agent.
-pub(super) async fn suspend(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn suspend(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     change(visit, form, "suspend", "is suspended").await
 }
 
 /// Lets an agent go on.
-pub(super) async fn resume(visit: &Visit, form: &Fields) -> Result<Done, PageError> {
+pub(super) async fn resume(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     change(visit, form, "resume", "may go on").await
 }
 
-async fn change(visit: &Visit, form: &Fields, verb: &str, words: &str) -> Result<Done, PageError> {
+async fn change(visit: &Visit, form: &FormFields, verb: &str, words: &str) -> Result<Done, PageError> {
     let agent = form.get("agent").ok_or_else(|| PageError::Field("name the agent".to_owned()))?;
     let path = paths::act(paths::AGENT, &[&visit.ledger, agent], verb);
     let request = StopRequest { reason: reason_of(form)? };

@@ -3,7 +3,7 @@
 use bitacora_api::DimensionAnswer;
 use maud::{Markup, html};
 
-use crate::form::{Fields, query};
+use crate::form::{FormFields, query};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -32,7 +32,7 @@ pub(crate) fn address(visit: &Visit, of: &DimensionAnswer) -> String {
 }
 
 /// Returns the dimension of a query or a form.
-pub(crate) fn of_fields(fields: &Fields) -> Result<DimensionAnswer, PageError> {
+pub(crate) fn of_fields(fields: &FormFields) -> Result<DimensionAnswer, PageError> {
     let part = |name| fields.get(name).unwrap_or(UNKNOWN).to_owned();
     let tool = fields.get("tool").ok_or_else(|| PageError::Field("the address names no tool".to_owned()))?;
     if PARTS.iter().any(|part| fields.get(part) == Some(EVERY)) {
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn a_dimension_goes_through_an_address_and_back() {
-        let fields = Fields::parse(b"tool=Bash&context=git+push+--force&model=&workspace=%2Fhome%2Fana");
+        let fields = FormFields::parse(b"tool=Bash&context=git+push+--force&model=&workspace=%2Fhome%2Fana");
         let found = of_fields(&fields).unwrap();
         assert_eq!(words(&found), "Bash · git push --force in /home/ana");
         let again = query_of(&found);
         assert_eq!(again, "?tool=Bash&context=git+push+--force&model=-&task_type=-&workspace=%2Fhome%2Fana");
-        assert_eq!(query_of(&of_fields(&Fields::parse(&again.as_bytes()[1..])).unwrap()), again);
-        assert!(of_fields(&Fields::default()).is_err());
-        assert!(of_fields(&Fields::parse(b"tool=Bash&context=*")).is_err());
+        assert_eq!(query_of(&of_fields(&FormFields::parse(&again.as_bytes()[1..])).unwrap()), again);
+        assert!(of_fields(&FormFields::default()).is_err());
+        assert!(of_fields(&FormFields::parse(b"tool=Bash&context=*")).is_err());
     }
 }

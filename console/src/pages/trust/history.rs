@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::dimension;
 use crate::components::{moment_cell, text, verdict_badge};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The members of `trust.observed` and `trust.set` that are shown.
@@ -30,11 +30,11 @@ pub(super) async fn table(visit: &Visit, of: &DimensionAnswer) -> Result<(Table,
     let table = Table {
         caption: "Outcomes, the newest first".to_owned(),
         columns: vec![
-            Column::number("Position"),
-            Column::text("Time"),
-            Column::text("Outcome"),
-            Column::text("Call"),
-            Column::text("Remarks"),
+            TableColumn::number("Position"),
+            TableColumn::text("Time"),
+            TableColumn::text("Outcome"),
+            TableColumn::text("Call"),
+            TableColumn::text("Remarks"),
         ],
         rows: rows.collect(),
         empty: "Nothing was observed.",
@@ -42,25 +42,25 @@ pub(super) async fn table(visit: &Visit, of: &DimensionAnswer) -> Result<(Table,
     Ok((table, history.next))
 }
 
-fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<Cell> {
+fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<TableCell> {
     let shown: Shown = serde_json::from_str(record.data.get()).unwrap_or_default();
     let then = format!("{}&at={}", dimension::address(visit, of), paths::percent_encoded(&record.position));
     let outcome = if record.r#type == "trust.set" { "set" } else { shown.outcome.as_deref().unwrap_or("-") };
     let remarks = remarks(record, &shown);
     vec![
-        Cell::new(
+        TableCell::new(
             &record.position,
             html! { a href=(then) title="The trust after this event" { (text(&record.position)) } },
         ),
         moment_cell(&visit.zone, &record.time),
-        Cell::new(outcome, outcome_badge(outcome)),
-        Cell::new(
+        TableCell::new(outcome, outcome_badge(outcome)),
+        TableCell::new(
             shown.call.as_deref().unwrap_or_default(),
             html! { @if let Some(call) = &shown.call {
                 a href=(visit.page(&["calls", call])) { code { (text(call)) } }
             } },
         ),
-        Cell::text(remarks),
+        TableCell::text(remarks),
     ]
 }
 

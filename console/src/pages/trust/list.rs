@@ -10,7 +10,7 @@ use crate::components::{Tone, badge, filter_field, moment_cell, next_link, text,
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The states of breakers that do not let every call pass.
@@ -133,48 +133,48 @@ fn table(visit: &Visit, dimensions: &[TrustDimension], breakers: &Breakers) -> T
     let names: &[&str] =
         if is_file { &["Tool", "Context", "Model", "Task", "Workspace"] } else { &["Dimension"] };
     let others = [
-        Column::number("Score"),
-        Column::number("Decides at"),
-        Column::text("Standing"),
-        Column::number("Went well"),
-        Column::number("Rejected"),
-        Column::number("Failed"),
-        Column::number("Streak"),
-        Column::text("Breaker"),
-        Column::text("Last outcome"),
+        TableColumn::number("Score"),
+        TableColumn::number("Decides at"),
+        TableColumn::text("Standing"),
+        TableColumn::number("Went well"),
+        TableColumn::number("Rejected"),
+        TableColumn::number("Failed"),
+        TableColumn::number("Streak"),
+        TableColumn::text("Breaker"),
+        TableColumn::text("Last outcome"),
     ];
     Table {
         caption: "Dimensions by score".to_owned(),
-        columns: names.iter().map(|name| Column::text(name)).chain(others).collect(),
+        columns: names.iter().map(|name| TableColumn::text(name)).chain(others).collect(),
         rows: dimensions.iter().map(|found| row(visit, found, breakers, is_file)).collect(),
         empty: "No dimension has shown anything that these filters let through. Trust is earned by outcomes of calls.",
     }
 }
 
-fn row(visit: &Visit, found: &TrustDimension, breakers: &Breakers, is_file: bool) -> Vec<Cell> {
+fn row(visit: &Visit, found: &TrustDimension, breakers: &Breakers, is_file: bool) -> Vec<TableCell> {
     let (of, trust) = (&found.dimension, &found.trust);
     let breaker = breakers.states.get(&dimension::query_of(of)).map_or("closed", String::as_str);
     let mut row = if is_file {
         let parts = [&of.tool, &of.context, &of.model, &of.task_type];
         parts
             .into_iter()
-            .map(Cell::text)
-            .chain([Cell::text(of.workspace.as_deref().unwrap_or("*"))])
+            .map(TableCell::text)
+            .chain([TableCell::text(of.workspace.as_deref().unwrap_or("*"))])
             .collect()
     } else {
-        vec![Cell::new("", name_of(visit, of))]
+        vec![TableCell::new("", name_of(visit, of))]
     };
     let updated = trust.last_updated.as_deref();
     row.extend([
-        Cell::text(&trust.score),
-        Cell::text(trust.threshold.as_deref().unwrap_or_default()),
-        Cell::new(&trust.standing, standing(&trust.standing)),
+        TableCell::text(&trust.score),
+        TableCell::text(trust.threshold.as_deref().unwrap_or_default()),
+        TableCell::new(&trust.standing, standing(&trust.standing)),
         number(trust.approvals),
         number(trust.rejections),
         number(trust.failures),
         number(trust.streak),
-        Cell::new(breaker, verdict_badge(breaker)),
-        updated.map_or_else(|| Cell::text(""), |time| moment_cell(&visit.zone, time)),
+        TableCell::new(breaker, verdict_badge(breaker)),
+        updated.map_or_else(|| TableCell::text(""), |time| moment_cell(&visit.zone, time)),
     ]);
     row
 }
@@ -190,9 +190,9 @@ fn name_of(visit: &Visit, of: &DimensionAnswer) -> Markup {
     }
 }
 
-fn number(of: u64) -> Cell {
+fn number(of: u64) -> TableCell {
     // Counts of calls are far below the largest whole number that `f64` holds.
-    Cell::new(of.to_string(), html! { (whole(of as f64)) })
+    TableCell::new(of.to_string(), html! { (whole(of as f64)) })
 }
 
 /// Returns the standing of a dimension in words.
