@@ -1,4 +1,4 @@
-//! FormFields of queries and forms.
+//! Fields of queries and forms.
 
 use std::borrow::Cow;
 
