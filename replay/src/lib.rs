@@ -1,7 +1,7 @@
 //! The replay of a log: the state that decides, folded again, compared, and tried with another policy.
 //!
 //! A replay reads a ledger and changes nothing in it. It repeats what the service did with the recorded events, by the
-//! same rules of the crate `governance`. Reports come as lines, tables, JSON and an HTML page; the caller prints them.
+//! same rules of the crate `governance`. Reports come as lines, tables and JSON; the caller prints them.
 
 mod cursor;
 mod error;

@@ -6,6 +6,20 @@ import re
 import pytest
 
 
+@pytest.fixture
+def trusted(service):
+    """A service whose tool `lookup` runs without a person."""
+    service.command("trust", "set", "--tool", "lookup", "--approvals", "400", "--streak", "400", "--reason", "a test")
+    return service
+
+
+def write(viewer, policy):
+    """Puts a text into the field of the policy. It is too long to be typed key by key."""
+    field = viewer.page.get_by_label("The policy, as JSON")
+    field.evaluate("(field, text) => { field.value = text; }", policy)
+    return field
+
+
 def write_policy(service, **changes):
     """The active policy as a person would write it, with other actions for some rules."""
     document = service.ask("GET", "/policy")["document"]
@@ -16,13 +30,14 @@ def write_policy(service, **changes):
     return document
 
 
-def test_a_policy_is_tried_published_and_activated_in_one_go(viewers, service):
+def test_a_policy_is_tried_published_and_activated_in_one_go(trusted, viewers):
+    service = trusted
     for number in range(3):
         service.decide("lookup", {"name": str(number)})
     viewer = viewers(service, "operator", "Ada")
     viewer.open("policy", "edit")
     written = json.dumps(write_policy(service, lookup="deny"), indent=1)
-    viewer.page.get_by_label("The policy, as JSON").fill(written)
+    write(viewer, written)
     viewer.press("Try it on the history")
     assert "3 of 3 calls would be decided otherwise" in viewer.text()
     table = viewer.text("#what-if table >> nth=0")
@@ -40,24 +55,24 @@ def test_a_policy_is_tried_published_and_activated_in_one_go(viewers, service):
     assert service.decide("lookup", {"name": "again"})["verdict"] == "deny"
 
 
-def test_a_fault_names_its_line_and_nothing_typed_is_lost(viewers, service):
+def test_a_fault_names_its_line_and_nothing_typed_is_lost(service, viewers):
     viewer = viewers(service, "operator", "Ada")
     written = json.dumps(write_policy(service), indent=1).replace('"action": "allow"', '"action": "perhaps"', 1)
     line = written[: written.index("perhaps")].count("\n") + 1
     viewer.open("policy", "edit")
-    viewer.page.get_by_label("The policy, as JSON").fill(written)
+    write(viewer, written)
     viewer.press("Publish")
     alert = viewer.text("[role=alert]")
     named = int(re.search(r"Line (\d+)\.", alert)[1])
     assert abs(named - line) <= 1, alert
     assert viewer.page.get_by_label("The policy, as JSON").input_value() == written
-    viewer.page.get_by_label("The policy, as JSON").fill('{"rules": [\n,]}')
+    write(viewer, '{"rules": [\n,]}')
     viewer.press("Publish")
     assert "Line 2." in viewer.text("[role=alert]")
     assert len(service.ask("GET", "/policy")["versions"]) == 1
 
 
-def test_nobody_publishes_over_another_s_version(viewers, service):
+def test_nobody_publishes_over_another_s_version(service, viewers):
     viewer = viewers(service, "operator", "Ada")
     viewer.open("policy", "edit")
     service.ask("PUT", "/policy", write_policy(service, lookup="review") | {"parent": "1"})
@@ -66,7 +81,7 @@ def test_nobody_publishes_over_another_s_version(viewers, service):
     assert len(service.ask("GET", "/policy")["versions"]) == 2
 
 
-def test_two_versions_are_compared_rule_by_rule(viewers, service):
+def test_two_versions_are_compared_rule_by_rule(service, viewers):
     service.ask("PUT", "/policy", write_policy(service, lookup="review") | {"parent": "1"})
     viewer = viewers(service, "auditor", "Eve")
     viewer.open("policy", "diff", query="?to=2")
@@ -75,7 +90,7 @@ def test_two_versions_are_compared_rule_by_rule(viewers, service):
     assert '"action": "review"' in viewer.text("pre.lines ins")
 
 
-def test_a_dimension_is_followed_to_a_past_position_and_its_counts_are_set(viewers, service):
+def test_a_dimension_is_followed_to_a_past_position_and_its_counts_are_set(service, viewers):
     viewer = viewers(service, "operator", "Ada")
     viewer.open("trust")
     viewer.page.get_by_role("link", name=re.compile("^lookup")).first.click()
@@ -94,21 +109,22 @@ def test_a_dimension_is_followed_to_a_past_position_and_its_counts_are_set(viewe
     assert viewer.page.locator("main form[method=post]").count() == 0, "the past takes no act"
 
 
-def test_an_agent_is_suspended_and_let_go_on(viewers, service):
+def test_an_agent_is_suspended_and_let_go_on(trusted, viewers):
+    service = trusted
     viewer = viewers(service, "operator", "Ada")
     viewer.open("trust", "agents")
     viewer.page.get_by_label("Agent").fill("coder")
     viewer.page.get_by_label("Reason").first.fill("it loops")
     viewer.press("Suspend")
     viewer.page.wait_for_selector("[role=status]:has-text('coder is suspended')")
-    assert service.decide("lookup")["verdict"] == "deny"
+    assert service.decide("lookup", {"name": "one"})["verdict"] == "deny"
     viewer.page.locator("form[action$=resume]").get_by_label("Reason").fill("mended")
     viewer.press("Let it go on")
     viewer.page.wait_for_selector("[role=status]:has-text('coder may go on')")
-    assert service.decide("lookup")["verdict"] == "allow"
+    assert service.decide("lookup", {"name": "other"})["verdict"] == "allow"
 
 
-def test_costs_agree_with_the_interface_and_with_their_file(viewers, demo):
+def test_costs_agree_with_the_interface_and_with_their_file(demo, viewers):
     viewer = viewers(demo, "auditor", "Eve")
     viewer.open("costs", query="?by=model")
     total = demo.ask("GET", "/costs?by=model")["total"]
@@ -123,7 +139,8 @@ def test_costs_agree_with_the_interface_and_with_their_file(viewers, demo):
     assert abs(sum(float(row[1]) for row in rows[1:]) - float(total["costUsd"])) < 1e-6
 
 
-def test_a_budget_shows_how_near_its_end_is(viewers, service):
+def test_a_budget_shows_how_near_its_end_is(trusted, viewers):
+    service = trusted
     budget = {"budget": "deploys", "limits": {"calls": 4}, "period": "day", "onExceed": "pause", "counted": "together"}
     service.ask("PUT", "/budgets", budget)
     viewer = viewers(service, "auditor", "Eve")
@@ -142,7 +159,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids="/".join)
-def test_no_page_is_wider_than_a_phone(viewers, governed, page):
+def test_no_page_is_wider_than_a_phone(governed, viewers, page):
     viewer = viewers(governed, "operator", "Ada", viewport={"width": 390, "height": 844})
     viewer.open(*page)
     assert viewer.page.evaluate("document.documentElement.scrollWidth") <= 390

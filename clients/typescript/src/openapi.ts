@@ -2564,6 +2564,8 @@ export interface components {
         ChangedCall: {
             /** @description The verdict that they would have given. */
             after: components["schemas"]["StepsAnswer"];
+            /** @description Its agent. */
+            agent?: string | null;
             /** @description The verdict that all steps together gave. */
             before: components["schemas"]["StepsAnswer"];
             /** @description The call. */
@@ -2574,6 +2576,29 @@ export interface components {
             position: string;
             /** @description Its tool. */
             tool: string;
+        };
+        /** @description Calls that have something in common. */
+        ChangedGroup: {
+            /**
+             * Format: int64
+             * @description The calls that were judged.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Those that would be judged more mildly.
+             */
+            milder: number;
+            /**
+             * @description The tool, the agent or the day.
+             * @example Bash
+             */
+            name: string;
+            /**
+             * Format: int64
+             * @description Those that would be judged more strictly.
+             */
+            stricter: number;
         };
         /** @description A verdict, and what it would be. */
         ChangedVerdict: {
@@ -5961,6 +5986,12 @@ export interface components {
         Weekday: "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
         /** @description The verdicts that another policy would have given for recorded calls, all else being as it was. */
         WhatIfAnswer: {
+            /** @description The same by agent; `-` for calls that named none. */
+            byAgent?: components["schemas"]["ChangedGroup"][];
+            /** @description The calls of each day, UTC, the newest 92 of them; also days without another verdict. */
+            byDay?: components["schemas"]["ChangedGroup"][];
+            /** @description The calls of each tool with another verdict, those with the most first, up to 50. */
+            byTool?: components["schemas"]["ChangedGroup"][];
             /**
              * Format: int64
              * @description The number of calls that were judged, the newest ones.

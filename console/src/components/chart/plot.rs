@@ -25,6 +25,8 @@ const INK: RGBColor = RGBColor(0x1B, 0x1F, 0x26);
 const HALF_BAR: f64 = 0.4;
 /// The part of the whole width that it takes, at most.
 const HALF_BAR_OF_ALL: f64 = 0.03;
+/// Places of the axis that are nearer to each other than this are one.
+const SAME_PLACE: f64 = 0.01;
 /// The highest number that an axis shows.
 const MAX_SHOWN: f64 = 1e15;
 /// Marks of the vertical axis.
@@ -120,12 +122,9 @@ fn shapes(
 
 /// Returns the label at a place of the horizontal axis; nothing between two of them.
 fn label_at(chart: &Chart, at: f64) -> String {
-    let nearest = at.round();
-    if (at - nearest).abs() > 0.01 || nearest < 0.0 {
-        return String::new();
-    }
-    // The numbers of labels are small and whole.
-    chart.labels.get(nearest as usize).cloned().unwrap_or_default()
+    let mut labels = chart.labels.iter().enumerate();
+    let found = labels.find(|(place, _)| (*place as f64 - at).abs() < SAME_PLACE);
+    found.map(|(_, label)| label.clone()).unwrap_or_default()
 }
 
 fn highest(chart: &Chart) -> f64 {

@@ -7,7 +7,7 @@ use bitacora_api::{CallList, paths};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
-use crate::components::{Chart, ChartKind, Series, whole};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, whole};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -17,11 +17,15 @@ const MINUTES: i64 = 60;
 /// The most calls that are counted.
 const MOST_CALLS: usize = 500;
 const SECONDS: i64 = 60;
-/// The verdicts, in the order of their colours.
+/// The verdicts with their colours.
 const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
 
 /// The same in words.
-const NAMES: [&str; 3] = ["allowed", "for a person", "denied"];
+const NAMES: [(&str, SeriesColour); 3] = [
+    ("allowed", SeriesColour::Green),
+    ("for a person", SeriesColour::Orange),
+    ("denied", SeriesColour::Purple),
+];
 /// Where a time that is shown has its hour and its minute.
 const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
 
@@ -83,8 +87,9 @@ fn chart(visit: &Visit, counts: &Counts, minutes: RangeInclusive<i64>) -> Chart 
     let count = |minute: &i64, place: usize| {
         counts.by_minute.get(minute).and_then(|counts| counts.get(place)).copied().map_or(0.0, f64::from)
     };
-    let series = NAMES.iter().enumerate().map(|(place, name)| Series {
+    let series = NAMES.iter().enumerate().map(|(place, (name, colour))| Series {
         name: (*name).to_owned(),
+        colour: *colour,
         values: minutes.iter().map(|minute| count(minute, place)).collect(),
     });
     let [allowed, reviewed, denied] = counts.sums;
