@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show the sign-in page */
+        /** Lead a browser to the console */
         get: operations["signIn"];
         put?: never;
         post?: never;
@@ -329,6 +329,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/archives": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List archives */
+        get: operations["listArchives"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/breakers": {
         parameters: {
             query?: never;
@@ -391,6 +408,23 @@ export interface paths {
         get: operations["listBudgets"];
         /** Set a budget */
         put: operations["configureBudget"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/caller": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show whom the ledger knows the caller as */
+        get: operations["showCaller"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -774,6 +808,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/evidence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an evidence bundle: events with their proofs, in a file */
+        get: operations["readEvidence"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/gaps": {
         parameters: {
             query?: never;
@@ -905,6 +956,23 @@ export interface paths {
         put?: never;
         /** Count an import as history */
         post: operations["acceptImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the public keys of a ledger */
+        get: operations["showKeys"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1147,6 +1215,23 @@ export interface paths {
         put?: never;
         /** Try a policy on recorded calls */
         post: operations["tryPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/principals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List who has a token, or had one */
+        get: operations["listPrincipals"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1734,6 +1819,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/verifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the last verifications */
+        get: operations["listVerifications"];
+        put?: never;
+        /** Start a verification of a ledger's files */
+        post: operations["startVerification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/verifications/{verification}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a verification's progress, or its outcome */
+        get: operations["showVerification"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/logs": {
         parameters: {
             query?: never;
@@ -2100,6 +2220,35 @@ export interface components {
              * @example a918274
              */
             id: string;
+        };
+        /** @description An archive that was read back and found whole. */
+        ArchiveAnswer: {
+            /** @description The name of its object. */
+            archive: string;
+            /**
+             * Format: int64
+             * @description Its size, bytes.
+             */
+            bytes: number;
+            /** @description The first event in it. */
+            first: string;
+            /** @description The last one. */
+            last: string;
+            /** @description SHA-256 of its signed manifest. */
+            manifestSha256: string;
+            /** @description The position of the event that says so. */
+            position: string;
+            /** @description The time at which it was sealed. */
+            sealed: string;
+            /** @description The store that holds it, in the words of the configuration. */
+            store?: string | null;
+        };
+        /** @description Archives of a ledger. */
+        ArchiveList: {
+            /** @description In the order in which they were sealed, the oldest first. */
+            archives: components["schemas"]["ArchiveAnswer"][];
+            /** @description The `after` of the next page; absent at the end. */
+            next?: string | null;
         };
         /** @description A condition on one place of the arguments: exactly one of `glob`, `equals` and `absent`. */
         ArgumentCondition: {
@@ -2559,6 +2708,23 @@ export interface components {
             summary?: string | null;
             /** @description The time of the outcome. */
             time: string;
+        };
+        /** @description The caller, as the ledger knows them. */
+        CallerAnswer: {
+            /**
+             * @description The name that their acts are recorded under.
+             * @example operator:o1
+             */
+            actor: string;
+            /** @description The agent whose token it is. */
+            agent?: string | null;
+            /** @description `true` if a token says so; `false` on a service that lets callers in without one. */
+            attested: boolean;
+            /**
+             * @description `agent`, `operator`, `admin` or `auditor`.
+             * @example operator
+             */
+            role: string;
         };
         /** @description A call with another verdict. */
         ChangedCall: {
@@ -3747,8 +3913,39 @@ export interface components {
             /** @description The reason, and the line. */
             error: components["schemas"]["ProblemAnswer"];
         } | components["schemas"]["IngestAcknowledgement"];
+        /** @description The public keys of a ledger, and the ages of what they are of, as far as the service knows. */
+        KeysAnswer: {
+            /** @description The Ed25519 key that signed answers are verified with, hexadecimal. */
+            answerKey: string;
+            /** @description The time at which the ledger was created. */
+            created?: string | null;
+            /** @description The id of the key-encryption key that wraps new segments' keys. */
+            encryptionKey: string;
+            /**
+             * Format: int64
+             * @description The number of key-encryption keys that the service holds.
+             */
+            encryptionKeys: number;
+            /** @description The number of the opening for writing. */
+            epoch?: string | null;
+            /** @description The time of that opening. */
+            opened?: string | null;
+            /**
+             * Format: int64
+             * @description The number of key-encryption keys that were taken offline.
+             */
+            retiredEncryptionKeys: number;
+            /** @description The signing keys, the first one first; the last signs. Each is endorsed by the one before. */
+            signingKeys: components["schemas"]["SigningKeyAnswer"][];
+            /** @description The note of the signing keys, for verifiers. */
+            signingKeysNote: string;
+            /** @description The key that signed tree heads are verified with, as c2sp.org/signed-note writes it; absent where the ledger signs none. */
+            verifierKey?: string | null;
+        };
         /** @description The state of one ledger. */
         LedgerAnswer: {
+            /** @description Events that the anchor remembers, as far as is known; absent without an anchor. */
+            anchored?: string | null;
             /** @description The Ed25519 key that answers to hooks are verified with, hexadecimal. */
             answerKey?: string | null;
             head?: components["schemas"]["HeadReference"] | null;
@@ -3774,6 +3971,8 @@ export interface components {
              * @description Segment files that hold events.
              */
             segments?: number | null;
+            /** @description Events that the last signed tree head covers. */
+            signed?: string | null;
             /**
              * @description `ready`, `read-only`, `stopped`, `closing`, `closed`, `failed` where it did not open, or `waiting` where its anchor has to answer first.
              * @example ready
@@ -3783,6 +3982,8 @@ export interface components {
             verifierKey?: string | null;
             /** @description The reason for which it takes no appends, where it takes none. */
             why?: string | null;
+            /** @description Events that the last tree head covers that a quorum of the witnesses cosigned. */
+            witnessed?: string | null;
         };
         /** @description The body that makes a ledger. */
         LedgerCreation: {
@@ -4150,6 +4351,44 @@ export interface components {
             rules: number;
             /** @description Its number. */
             version: string;
+        };
+        /** @description A holder of a token. */
+        PrincipalAnswer: {
+            /** @description The name that its acts are recorded under. */
+            actor: string;
+            /** @description The agent whose token it is. */
+            agent?: string | null;
+            /** @description The time of its creation. */
+            created: string;
+            /** @description The time at which it was revoked, or its end was recorded. */
+            ended?: string | null;
+            /** @description The time from which on its token is not taken. */
+            expires?: string | null;
+            /** @description A description of the holder. */
+            name?: string | null;
+            /** @description The reason of the revocation. */
+            note?: string | null;
+            /** @description The position of its creation. */
+            position: string;
+            /** @description Its id, by which it is revoked. */
+            principal: string;
+            /**
+             * @description `agent`, `operator`, `admin` or `auditor`.
+             * @example operator
+             */
+            role: string;
+            /**
+             * @description `valid`, `expired` or `revoked`.
+             * @example valid
+             */
+            state: string;
+        };
+        /** @description Holders of tokens. */
+        PrincipalList: {
+            /** @description The `after` of the next page; absent at the end. */
+            next?: string | null;
+            /** @description By their ids. */
+            principals: components["schemas"]["PrincipalAnswer"][];
         };
         /** @description An error: RFC 9457, `application/problem+json`. */
         ProblemAnswer: {
@@ -5054,6 +5293,16 @@ export interface components {
              * @description Turns.
              */
             turns?: number | null;
+        };
+        /** @description A signing key. */
+        SigningKeyAnswer: {
+            /** @description The Ed25519 public key, hexadecimal. */
+            key: string;
+            /**
+             * Format: int32
+             * @description Its number, from 1.
+             */
+            number: number;
         };
         /** @description Amounts; one that is not there is none, or of limits not limited. */
         SpendAnswer: {
@@ -5975,6 +6224,91 @@ export interface components {
         UnregisteredTools: "deny" | "review";
         /** @description A verdict on a tool call, from the mildest to the strictest: of several, the greatest wins. */
         Verdict: "allow" | "review" | "deny";
+        /** @description A verification, under way or ended. */
+        VerificationAnswer: {
+            /** @description The name of whoever started it. */
+            by: string;
+            /**
+             * Format: int64
+             * @description Bytes of segments to check.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Bytes checked until now.
+             */
+            bytesChecked: number;
+            /** @description The time of its end. */
+            ended?: string | null;
+            result?: components["schemas"]["VerificationResult"] | null;
+            /** @description The time of its start. */
+            started: string;
+            /**
+             * @description `running`, `ended`, or `failed` where it could not be made.
+             * @example running
+             */
+            state: string;
+            /**
+             * @description Its id.
+             * @example v1
+             */
+            verification: string;
+        };
+        /** @description The last verifications since the service started. */
+        VerificationList: {
+            /** @description The newest first. */
+            verifications: components["schemas"]["VerificationAnswer"][];
+        };
+        /** @description The outcome of a verification. */
+        VerificationResult: {
+            /**
+             * Format: int64
+             * @description Events whose frames are valid.
+             */
+            events: number;
+            /**
+             * Format: int32
+             * @description The exit code that `bitacora verify` has for it.
+             * @example 0
+             */
+            exitCode: number;
+            /** @description The first fault. */
+            fault?: string | null;
+            /**
+             * Format: int64
+             * @description Frames.
+             */
+            frames: number;
+            /** @description Checks that could not be made, and heads that the history does not extend. */
+            gaps: string[];
+            /**
+             * Format: int64
+             * @description Signed tree heads beside the segments.
+             */
+            heads: number;
+            /**
+             * Format: int64
+             * @description Events whose leaves give the roots in their frames.
+             */
+            leaves: number;
+            /** @description The last position that was checked. */
+            position?: string | null;
+            /**
+             * Format: int64
+             * @description Segments.
+             */
+            segments: number;
+            /**
+             * Format: int64
+             * @description Signatures that were verified.
+             */
+            signatures: number;
+            /**
+             * @description `verified`, `alone`, `incomplete`, `another` or `invalid`.
+             * @example verified
+             */
+            verdict: string;
+        };
         /** @description A version that was activated or retired. */
         VersionAnswer: {
             /** @description The position of that event. */
@@ -6068,7 +6402,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The sign-in page */
+            /** @description What the service is, where it serves no pages */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6076,6 +6410,13 @@ export interface operations {
                 content: {
                     "text/html": string;
                 };
+            };
+            /** @description The console, where people sign in */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -6956,6 +7297,57 @@ export interface operations {
             };
         };
     };
+    listArchives: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description At most this many: 100 without it, up to 1,000 */
+                limit?: number;
+            };
+            header?: {
+                /** @description The `ETag` of the page as it is known: answered with 304 while nothing has happened since */
+                "If-None-Match"?: string;
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archives, in the order in which they were sealed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveList"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     listBreakers: {
         parameters: {
             query?: {
@@ -7191,6 +7583,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BudgetSetAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    showCaller: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The name that the caller's acts are recorded under, and the role */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallerAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */
@@ -8468,6 +8901,63 @@ export interface operations {
             };
         };
     };
+    readEvidence: {
+        parameters: {
+            query?: {
+                /** @description Only events past this position */
+                after?: string;
+                /** @description Only events up to this position, itself included; by default up to the last signed tree head */
+                until?: string;
+                /** @description Recorded at this RFC 3339 time or later */
+                since?: string;
+                /** @description Recorded before this RFC 3339 time */
+                before?: string;
+                /** @description With this session */
+                session?: string;
+                /** @description With this run */
+                run?: string;
+            };
+            header?: {
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A tar archive: the events, their records, blinds and proofs, signed tree heads, a manifest, and a verifier */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": number[];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     listGaps: {
         parameters: {
             query?: {
@@ -8894,6 +9384,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportAcceptedAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    showKeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The public keys, and the ages of what they are of */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeysAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */
@@ -9753,6 +10287,57 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WhatIfAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    listPrincipals: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description At most this many: 100 without it, up to 1,000 */
+                limit?: number;
+            };
+            header?: {
+                /** @description The `ETag` of the page as it is known: answered with 304 while nothing has happened since */
+                "If-None-Match"?: string;
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who has a token, or had one, by their ids; never a token or its hash */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrincipalList"];
                 };
             };
             /** @description Refused; nothing was changed */
@@ -11672,6 +12257,131 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UnregisteredToolList"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    listVerifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The last ones since the service started, the newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationList"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    startVerification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Started: one at a time in each ledger. It reads at a pace that leaves appends alone */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    showVerification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+                /** @description Its id */
+                verification: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its progress, and its outcome once it has ended */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */
