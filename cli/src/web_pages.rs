@@ -4,22 +4,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitacora_api::SignInLink;
-use bitacora_console::{Console, InterfaceFuture, MAX_FORM_BYTES, PublicInterface};
+use bitacora_console::{Console, InterfaceFuture, PublicInterface};
 use bitacora_data_folder::read_admin_token;
-use bitacora_server::{PageFuture, Pages, Server, ServiceInterface};
+use bitacora_server::{BrowserAddress, FormSender, PageFuture, Pages, Server, ServiceInterface};
 use hyper::Request;
 use hyper::body::Bytes;
+use hyper::http::request::Parts;
 
 /// The console as a service's pages.
 pub(crate) struct ConsolePages(pub(crate) Console);
 
 impl Pages for ConsolePages {
-    fn max_body_bytes(&self) -> usize {
-        MAX_FORM_BYTES
+    fn form_sender(&self, head: &Parts) -> FormSender {
+        let bitacora_console::FormSender { max_form_bytes, viewer, may_govern } = self.0.form_sender(head);
+        FormSender { max_form_bytes, viewer, may_govern }
     }
 
-    fn answer(&self, request: Request<Bytes>) -> PageFuture<'_> {
-        Box::pin(self.0.answer(request))
+    fn answer(&self, request: Request<Bytes>, from: BrowserAddress) -> PageFuture<'_> {
+        Box::pin(self.0.answer(request, from.0))
     }
 }
 

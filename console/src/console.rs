@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bitacora_api::SignInLink;
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Extensions, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -21,6 +22,17 @@ pub type ConsoleBody = UnsyncBoxBody<Bytes, BoxError>;
 const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; object-src 'none'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
 );
+
+/// The sender of a form, as far as its head tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormSender {
+    /// The most bytes of its form.
+    pub max_form_bytes: usize,
+    /// The name that a viewer's acts are recorded under; none for somebody who has not signed in.
+    pub viewer: Option<String>,
+    /// `true` if the viewer may govern agents.
+    pub may_govern: bool,
+}
 
 /// The console of a service.
 pub struct Console {
@@ -42,10 +54,16 @@ impl Console {
         }
     }
 
-    /// Answers a browser. The service has checked the host and the origin of the request, and its body has at most
-    /// [`MAX_FORM_BYTES`](crate::MAX_FORM_BYTES).
-    pub async fn answer(&self, request: Request<Bytes>) -> Response<ConsoleBody> {
-        let mut response = crate::routes::answer(self, request).await;
+    /// Tells who sends a form, before any of it is read.
+    #[must_use]
+    pub fn form_sender(&self, head: &Parts) -> FormSender {
+        crate::routes::form_sender(self, head)
+    }
+
+    /// Answers a browser at this address. The service has checked the host and the origin of the request, and its body has no more
+    /// bytes than [`Self::form_sender`] tells.
+    pub async fn answer(&self, request: Request<Bytes>, address: Arc<str>) -> Response<ConsoleBody> {
+        let mut response = crate::routes::answer(self, request, &address).await;
         let headers = response.headers_mut();
         let fixed = [
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -88,6 +106,13 @@ pub(crate) fn text_response(
 /// Returns a page.
 pub(crate) fn html_response(status: StatusCode, page: Markup) -> Response<ConsoleBody> {
     text_response(status, "text/html; charset=utf-8", page.into_string())
+}
+
+/// Returns a page that is written already.
+pub(crate) fn html_bytes(status: StatusCode, page: Bytes) -> Response<ConsoleBody> {
+    let mut response = html_response(status, Markup::default());
+    *response.body_mut() = body(page);
+    response
 }
 
 /// Returns a response that leads to another page.

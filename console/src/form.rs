@@ -2,15 +2,29 @@
 
 use std::borrow::Cow;
 
+use crate::limits::MAX_FORM_FIELDS;
+use crate::page_error::PageError;
+
 /// The fields of a query or a form, in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
-    /// Reads `application/x-www-form-urlencoded`. Any bytes are some fields.
-    pub(crate) fn parse(bytes: &[u8]) -> Self {
+    /// Reads `application/x-www-form-urlencoded`, of at most [`MAX_FORM_FIELDS`].
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, PageError> {
         let owned = |text: Cow<'_, str>| text.into_owned();
-        Self(form_urlencoded::parse(bytes).map(|(name, value)| (owned(name), owned(value))).collect())
+        let fields = form_urlencoded::parse(bytes).map(|(name, value)| (owned(name), owned(value)));
+        let fields: Vec<_> = fields.take(MAX_FORM_FIELDS + 1).collect();
+        if fields.len() > MAX_FORM_FIELDS {
+            return Err(PageError::TooManyFields);
+        }
+        Ok(Self(fields))
+    }
+
+    /// The same, where the fields are a test's own.
+    #[cfg(test)]
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        Self::read(bytes).unwrap()
     }
 
     /// Returns a field without the blanks around it, unless it is empty.
@@ -65,5 +79,11 @@ mod tests {
         assert_eq!(fields.with("agent", None), "?tool=+&tool=x&q=a+b%26c");
         assert_eq!(FormFields::default().with("after", Some("x y")), "?after=x+y");
         assert_eq!(FormFields::default().with("after", None), "");
+    }
+
+    #[test]
+    fn more_fields_than_any_page_has_are_refused() {
+        assert!(FormFields::read("a&".repeat(MAX_FORM_FIELDS).as_bytes()).is_ok());
+        assert!(FormFields::read("a&".repeat(MAX_FORM_FIELDS + 1).as_bytes()).is_err());
     }
 }

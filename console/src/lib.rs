@@ -22,6 +22,5 @@ mod time_span;
 mod visit;
 mod zone;
 
-pub use console::{Console, ConsoleBody};
+pub use console::{Console, ConsoleBody, FormSender};
 pub use interface::{BoxError, InterfaceBody, InterfaceFuture, PublicInterface};
-pub use limits::MAX_FORM_BYTES;

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-/// The most bytes of a form that a page sends: a policy with room around it.
-pub const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
+/// The most bytes of a form of a viewer: a policy with room around it.
+pub(crate) const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
+/// The most bytes of a form of somebody who has not signed in: a token or a link's code, and the page to go to.
+pub(crate) const MAX_UNKNOWN_FORM_BYTES: usize = 8 * 1024;
+/// The most fields of a form or a query.
+pub(crate) const MAX_FORM_FIELDS: usize = 256;
 /// The most bytes of an answer of the interface that a page is made of.
 pub(crate) const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
@@ -13,6 +17,12 @@ pub(crate) const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 pub(crate) const MAX_SESSIONS: usize = 10_000;
 /// The most sessions of one token; the oldest ends for another one.
 pub(crate) const MAX_SESSIONS_OF_A_TOKEN: usize = 32;
+/// The most sessions without a token, each of another address; a further one is refused.
+pub(crate) const MAX_OPEN_SESSIONS: usize = 256;
+/// The most acts of a session that are being done at once.
+pub(crate) const MAX_RUNNING_ACTS: usize = 32;
+/// The time for which a form that is sent twice waits for the end of what the first one does.
+pub(crate) const ACT_WAIT: Duration = Duration::from_secs(10);
 /// The life of a link that signs in once.
 pub(crate) const LINK_LIFE: Duration = Duration::from_secs(10 * 60);
 /// The most links that nobody has used yet.
@@ -31,7 +41,7 @@ pub(crate) const WAITING_CHANGES: usize = 64;
 /// Messages on their way to one browser.
 pub(crate) const WAITING_MESSAGES: usize = 4;
 /// The time between two looks at whether a browser's viewer may still read; each is a sign of life too.
-pub(crate) const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(15);
+pub(crate) const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(5);
 
 /// Rows of a page.
 pub(crate) const PAGE_ROWS: usize = 100;

@@ -3,6 +3,8 @@
 mod hub;
 mod messages;
 
+use std::sync::Arc;
+
 use bitacora_api::{CallerAnswer, paths};
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
@@ -16,6 +18,7 @@ pub(crate) use self::hub::ChangeHubs;
 use crate::console::ConsoleBody;
 use crate::interface::{BoxError, InterfaceClient};
 use crate::limits::{LOOK_AGAIN_EVERY, WAITING_MESSAGES};
+use crate::sign_in::Session;
 use crate::visit::Visit;
 
 /// The message of a stream that missed some.
@@ -31,6 +34,7 @@ pub(crate) fn changes(hubs: &ChangeHubs, visit: &Visit) -> Response<ConsoleBody>
     let (sender, body) = Channel::<Bytes, BoxError>::new(WAITING_MESSAGES);
     let follower = Follower {
         hubs: hubs.clone(),
+        session: Arc::clone(&visit.session),
         ledger: visit.ledger.clone(),
         client: visit.interface.clone(),
         browser: sender,
@@ -44,14 +48,23 @@ pub(crate) fn changes(hubs: &ChangeHubs, visit: &Visit) -> Response<ConsoleBody>
 /// One browser that follows a ledger.
 struct Follower {
     hubs: ChangeHubs,
+    session: Arc<Session>,
     ledger: String,
     client: InterfaceClient,
     browser: Sender<Bytes, BoxError>,
 }
 
 impl Follower {
-    /// Passes on changes until the browser is gone, or its viewer may not read the ledger any more.
-    async fn run(mut self, mut changes: Receiver<Bytes>) {
+    /// Passes on changes until the browser is gone, its session has ended, or its viewer may not read the ledger any more.
+    async fn run(self, changes: Receiver<Bytes>) {
+        let session = Arc::clone(&self.session);
+        tokio::select! {
+            () = session.ended() => (),
+            () = self.pass_on(changes) => (),
+        }
+    }
+
+    async fn pass_on(mut self, mut changes: Receiver<Bytes>) {
         let mut look = interval_at(Instant::now() + LOOK_AGAIN_EVERY, LOOK_AGAIN_EVERY);
         if self.browser.send_data(HEARTBEAT).await.is_err() {
             return;

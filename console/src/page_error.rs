@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use crate::interface::InterfaceError;
+use crate::limits::MAX_FORM_FIELDS;
 use crate::page::Page;
 use crate::sign_in::NoRandomness;
 
@@ -30,6 +31,17 @@ pub(crate) enum PageError {
     /// The form is another session's, or of no session.
     #[error("this form is of another session; open the page again")]
     OtherSession,
+    #[error("a form or a query has at most {MAX_FORM_FIELDS} fields")]
+    TooManyFields,
+    /// The browser sent cookies of several sessions that live.
+    #[error("this browser sent two sessions of this console, and it is not known which one is yours")]
+    TwoSessions,
+    /// Another site's page asks for something that is for the console's own pages alone.
+    #[error("only the console's own pages ask for this")]
+    FromElsewhere,
+    /// There is no room for another session, or another act of this one.
+    #[error("too much is being done at once; try again in a moment")]
+    Busy,
     #[error("this page takes no {0}")]
     Method(http::Method),
     /// Nothing was done. The page has the form as it was sent, and says why, or what would have been.
@@ -61,8 +73,10 @@ impl PageError {
             Self::Interface(error) => error.status(),
             Self::Randomness(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoSuchPage | Self::Nothing(_) => StatusCode::NOT_FOUND,
-            Self::Role(_) | Self::OtherSession => StatusCode::FORBIDDEN,
-            Self::Field(_) => StatusCode::BAD_REQUEST,
+            Self::Role(_) | Self::OtherSession | Self::FromElsewhere => StatusCode::FORBIDDEN,
+            Self::Field(_) | Self::TooManyFields => StatusCode::BAD_REQUEST,
+            Self::TwoSessions => StatusCode::CONFLICT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Shown(shown) => shown.0,
         }

@@ -1,33 +1,55 @@
 //! The addresses of the console, and what answers at each.
 
+mod acting;
 mod linking;
 mod signing;
 
-use bitacora_api::{CallerAnswer, LedgerList, paths};
+use std::sync::Arc;
+
+use bitacora_api::{CallerAnswer, LedgerAnswer, LedgerList, paths};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use maud::html;
+use maud::{Markup, html};
 
 use crate::assets::{ASSETS, Asset};
-use crate::components::{ACT_FIELD, SECRET_FIELD, text};
-use crate::console::{Console, ConsoleBody, body, html_response, redirect, text_response};
+use crate::components::{SECRET_FIELD, text};
+use crate::console::{Console, ConsoleBody, FormSender, body, html_response, redirect, text_response};
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
+use crate::limits::{MAX_FORM_BYTES, MAX_UNKNOWN_FORM_BYTES};
 use crate::live;
-use crate::page::{Done, Page};
+use crate::page::Page;
 use crate::page_error::PageError;
 use crate::pages;
-use crate::sign_in::Notice;
-use crate::visit::Visit;
+use crate::visit::{GOVERNORS, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
 
 /// The caching of files whose address changes with their contents.
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
-/// Answers a request.
-pub(crate) async fn answer(console: &Console, request: Request<Bytes>) -> Response<ConsoleBody> {
+/// Tells who sends a form: the session that its cookie names, if it is one alone.
+pub(crate) fn form_sender(console: &Console, head: &Parts) -> FormSender {
+    let session = signing::session_of(console, head).ok().flatten();
+    let viewer = session.as_ref().and_then(|session| session.viewer.as_ref());
+    let max_form_bytes = match (&head.method, &session) {
+        (&Method::POST, Some(_)) => MAX_FORM_BYTES,
+        _ => MAX_UNKNOWN_FORM_BYTES,
+    };
+    FormSender {
+        max_form_bytes,
+        viewer: viewer.map(|viewer| viewer.actor.clone()),
+        may_govern: viewer.is_some_and(|viewer| GOVERNORS.contains(&viewer.role.as_str())),
+    }
+}
+
+/// Answers a request from this address.
+pub(crate) async fn answer(
+    console: &Console,
+    request: Request<Bytes>,
+    address: &Arc<str>,
+) -> Response<ConsoleBody> {
     let (parts, form) = request.into_parts();
     let path = parts.uri.path();
     if let Some(asset) = Asset::at(path) {
@@ -36,6 +58,12 @@ pub(crate) async fn answer(console: &Console, request: Request<Bytes>) -> Respon
     if path.starts_with(ASSETS) {
         return refused(&PageError::NoSuchPage);
     }
+    if matches!(parts.method, Method::GET | Method::HEAD) && signing::is_from_elsewhere(&parts) {
+        return match path.trim_end_matches('/').ends_with("/live") {
+            true => refused(&PageError::FromElsewhere),
+            false => signing::come_again(&parts),
+        };
+    }
     let answered = match (&parts.method, path.trim_end_matches('/')) {
         (&Method::GET | &Method::HEAD, "/console/sign-in") => signing::show(console, &parts).await,
         (&Method::POST, "/console/sign-in") => signing::sign_in(console, &parts, &form).await,
@@ -43,9 +71,12 @@ pub(crate) async fn answer(console: &Console, request: Request<Bytes>) -> Respon
         (&Method::POST, "/console/links") => Ok(linking::make(console, &parts).await),
         (&Method::POST, "/console/zone") => set_zone(console, &parts, &form),
         (&Method::GET | &Method::HEAD, "/console") => ledgers(console, &parts).await,
-        _ => of_ledger(console, &parts, &form).await,
+        _ => of_ledger(console, &parts, &form, address).await,
     };
-    answered.unwrap_or_else(|error| refused(&error))
+    answered.unwrap_or_else(|error| match error {
+        PageError::TwoSessions => signing::two_sessions(&parts),
+        error => refused(&error),
+    })
 }
 
 fn asset_response(asset: &'static Asset) -> Response<ConsoleBody> {
@@ -63,23 +94,27 @@ fn refused(error: &PageError) -> Response<ConsoleBody> {
 
 /// Shows the ledgers that the viewer may see; the only one at once.
 async fn ledgers(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
-    let found = signing::session_of(console, parts);
-    let token = found.as_ref().and_then(|session| session.token.as_deref());
-    let interface = client(console, parts, token);
+    let found = signing::session_of(console, parts)?;
+    let interface = client(console, parts, found.as_ref().and_then(|session| session.token()));
     let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
         Ok(answered) => answered.value.ledgers,
-        Err(error) if error.status() == StatusCode::UNAUTHORIZED => return Ok(signing::ask(parts, None)),
+        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
+            return Ok(signing::ask_again(console, parts, found.is_some()));
+        }
         Err(error) => return Err(error.into()),
     };
     if let [only] = &list[..] {
         return Ok(redirect(&format!("/console/{}/now", paths::percent_encoded(&only.name))));
     }
-    let content = html! {
-        ul.ledgers { @for ledger in &list {
+    Ok(html_response(StatusCode::OK, bare_page("Ledgers", &ledger_links(&list))))
+}
+
+fn ledger_links(list: &[LedgerAnswer]) -> Markup {
+    html! {
+        ul.ledgers { @for ledger in list {
             li { a href=(format!("/console/{}/now", paths::percent_encoded(&ledger.name))) { (ledger.name) } " · " (ledger.state) }
         } }
-    };
-    Ok(html_response(StatusCode::OK, bare_page("Ledgers", &content)))
+    }
 }
 
 fn client(console: &Console, parts: &Parts, token: Option<&str>) -> InterfaceClient {
@@ -91,18 +126,19 @@ async fn of_ledger(
     console: &Console,
     parts: &Parts,
     form: &Bytes,
+    address: &Arc<str>,
 ) -> Result<Response<ConsoleBody>, PageError> {
     let segments = segments(parts.uri.path()).ok_or(PageError::NoSuchPage)?;
     let names: Vec<&str> = segments.iter().map(String::as_str).collect();
     let Some((ledger, rest)) = names.split_first() else { return Err(PageError::NoSuchPage) };
-    let (visit, cookie) = match visit(console, parts, ledger).await? {
+    let (visit, cookie) = match visit(console, parts, ledger, address).await? {
         Visited::Known(visit, cookie) => (visit, cookie),
         Visited::Unknown(response) => return Ok(response),
     };
     let mut response = match parts.method {
         Method::GET | Method::HEAD if rest == ["live"] => live::changes(&console.changes, &visit),
         Method::GET | Method::HEAD => page(&visit, rest).await,
-        Method::POST => act(&visit, rest, &FormFields::parse(form)).await,
+        Method::POST => acting::act(&visit, rest, FormFields::read(form)?).await,
         _ => return Err(PageError::Method(parts.method.clone())),
     };
     if let Some(cookie) = cookie {
@@ -116,7 +152,7 @@ fn segments(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("/console/")?;
     let decode = |part: &str| {
         let field = format!("p={}", part.replace('+', "%2B").replace('&', "%26"));
-        form_urlencoded::parse(field.as_bytes()).next().map(|(_, decoded)| decoded.into_owned())
+        form_urlencoded::parse(field.as_bytes()).next().map(|(_, name)| name_of_segment(name.into_owned()))
     };
     rest.trim_end_matches('/').split('/').map(decode).collect()
 }
@@ -128,24 +164,30 @@ enum Visited {
     Unknown(Response<ConsoleBody>),
 }
 
-async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited, PageError> {
-    let found = signing::session_of(console, parts);
-    if found.is_none() && signing::is_link_from_elsewhere(parts) {
-        return Ok(Visited::Unknown(signing::come_again(parts)));
-    }
-    let token = found.as_ref().and_then(|session| session.token.clone());
-    let interface = client(console, parts, token.as_deref());
+async fn visit(
+    console: &Console,
+    parts: &Parts,
+    ledger: &str,
+    address: &Arc<str>,
+) -> Result<Visited, PageError> {
+    let query = FormFields::read(parts.uri.query().unwrap_or_default().as_bytes())?;
+    let found = signing::session_of(console, parts)?;
+    let interface = client(console, parts, found.as_ref().and_then(|session| session.token()));
     let path = paths::path(paths::CALLER, &[ledger]);
     let caller = match interface.get::<CallerAnswer>(&path).await {
         Ok(answered) => answered.value,
         Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            return Ok(Visited::Unknown(signing::ask(parts, found.as_deref())));
+            let page = match found {
+                Some(_) => not_taken(console, parts, ledger, &interface).await?,
+                None => signing::ask(parts, None),
+            };
+            return Ok(Visited::Unknown(page));
         }
         Err(error) => return Err(error.into()),
     };
     let (session, cookie) = match found {
         Some(session) => (session, None),
-        None => signing::begin_open(console, parts)?,
+        None => signing::begin_open(console, parts, address)?,
     };
     let visit = Visit {
         session,
@@ -153,10 +195,32 @@ async fn visit(console: &Console, parts: &Parts, ledger: &str) -> Result<Visited
         caller,
         interface,
         path: parts.uri.path().to_owned(),
-        query: FormFields::parse(parts.uri.query().unwrap_or_default().as_bytes()),
+        query,
         zone: Zone::of(&parts.headers),
     };
     Ok(Visited::Known(Box::new(visit), cookie))
+}
+
+/// Returns the page for a viewer whose token this ledger does not take. Only where no ledger takes it, the session ends.
+async fn not_taken(
+    console: &Console,
+    parts: &Parts,
+    ledger: &str,
+    interface: &InterfaceClient,
+) -> Result<Response<ConsoleBody>, PageError> {
+    let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
+        Ok(answered) => answered.value.ledgers,
+        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
+            return Ok(signing::ask_again(console, parts, true));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let content = html! {
+        p.notice.refusal role="alert" { "Your token is of no use in the ledger " code { (text(ledger)) } ". Nothing was done." }
+        (ledger_links(&list))
+        p { a href=(signing::sign_in_address(parts)) { "Sign in with another token" } }
+    };
+    Ok(html_response(StatusCode::FORBIDDEN, bare_page("Not your ledger", &content)))
 }
 
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
@@ -202,8 +266,13 @@ fn as_csv(page: Page) -> Response<ConsoleBody> {
 
 /// Returns the page of a refusal to a viewer of the ledger.
 fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
+    let (status, page) = refusal(visit, error);
+    html_response(status, page)
+}
+
+fn refusal(visit: &Visit, error: &PageError) -> (StatusCode, Markup) {
     if let PageError::Shown(shown) = error {
-        return html_response(shown.0, ledger_page(visit, &shown.1, None));
+        return (shown.0, ledger_page(visit, &shown.1, None));
     }
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
@@ -215,53 +284,13 @@ fn not_shown(visit: &Visit, error: &PageError) -> Response<ConsoleBody> {
         }
         p { a href=(visit.page(&[section.names().0])) { "Back to " (section.names().1) } }
     };
-    html_response(error.status(), ledger_page(visit, &Page::new(section, title, content), None))
-}
-
-/// Does what a form asks for, once, and leads to the page that shows it.
-async fn act(visit: &Visit, rest: &[&str], form: &FormFields) -> Response<ConsoleBody> {
-    if !form.raw(SECRET_FIELD).is_some_and(|sent| visit.session.made(sent)) {
-        return not_shown(visit, &PageError::OtherSession);
-    }
-    let Some(act) = form.get(ACT_FIELD) else { return not_shown(visit, &PageError::OtherSession) };
-    if !visit.session.is_first(act) {
-        let text = "This form was sent before. Nothing was done again.".to_owned();
-        visit.session.tell(act, Notice { text, is_refusal: true });
-        let section = pages::section_of(&visit.path).names().0;
-        return redirect(&with_notice(&visit.page(&[section]), act));
-    }
-    if let Some(shown) = pages::act_shown_once(visit, rest, form).await {
-        return match shown {
-            Ok(page) => html_response(StatusCode::OK, ledger_page(visit, &page, None)),
-            Err(error) => {
-                visit.session.forget(act);
-                not_shown(visit, &error)
-            }
-        };
-    }
-    match pages::act(visit, rest, form).await {
-        Ok(Done { to, notice }) => {
-            visit.session.tell(act, Notice { text: notice, is_refusal: false });
-            redirect(&with_notice(&to, act))
-        }
-        Err(error) => {
-            visit.session.forget(act);
-            not_shown(visit, &error)
-        }
-    }
-}
-
-fn with_notice(to: &str, act: &str) -> String {
-    let (page, section) = to.split_once('#').map_or((to, None), |(page, section)| (page, Some(section)));
-    let joint = if page.contains('?') { '&' } else { '?' };
-    let section = section.map(|section| format!("#{section}")).unwrap_or_default();
-    format!("{page}{joint}done={}{section}", paths::percent_encoded(act))
+    (error.status(), ledger_page(visit, &Page::new(section, title, content), None))
 }
 
 /// Sets the viewer's time zone.
 fn set_zone(console: &Console, parts: &Parts, form: &Bytes) -> Result<Response<ConsoleBody>, PageError> {
-    let form = FormFields::parse(form);
-    let session = signing::session_of(console, parts).ok_or(PageError::OtherSession)?;
+    let form = FormFields::read(form)?;
+    let session = signing::session_of(console, parts)?.ok_or(PageError::OtherSession)?;
     if !form.raw(SECRET_FIELD).is_some_and(|sent| session.made(sent)) {
         return Err(PageError::OtherSession);
     }
@@ -288,6 +317,7 @@ mod tests {
         assert_eq!(parts("/console/main/sessions/a%2Fb%252F/"), ["main", "sessions", "a/b%2F"]);
         assert_eq!(parts("/console/main/a+b&c=d"), ["main", "a+b&c=d"]);
         assert_eq!(parts("/console/main/..%2f..%2fadmin"), ["main", "../../admin"]);
+        assert_eq!(parts("/console/main/sessions/~../x"), ["main", "sessions", "..", "x"]);
         assert_eq!(segments("/consoles/main"), None);
     }
 }

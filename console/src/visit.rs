@@ -14,7 +14,7 @@ use crate::sign_in::Session;
 use crate::zone::Zone;
 
 /// Roles that govern agents.
-const GOVERNORS: [&str; 2] = ["operator", "admin"];
+pub(crate) const GOVERNORS: [&str; 2] = ["operator", "admin"];
 
 /// A request of a viewer who is known, to one ledger.
 #[derive(Clone)]
@@ -81,8 +81,48 @@ impl Visit {
         let mut address = format!("/console/{}", paths::percent_encoded(&self.ledger));
         for part in parts {
             address.push('/');
-            address.push_str(&paths::percent_encoded(part));
+            address.push_str(&segment(part));
         }
         address
+    }
+}
+
+/// Returns a part of an address. Browsers take `.` and `..` for steps, encoded or not, so a `~` stands before such a name.
+fn segment(name: &str) -> String {
+    let mark = if is_step(name) { "~" } else { "" };
+    format!("{mark}{}", paths::percent_encoded(name))
+}
+
+/// Returns the name that a part of an address was made of.
+pub(crate) fn name_of_segment(decoded: String) -> String {
+    match decoded.strip_prefix('~') {
+        Some(rest) if is_step(rest) => rest.to_owned(),
+        _ => decoded,
+    }
+}
+
+/// Returns `true` for `.` and `..`, marked or not.
+fn is_step(name: &str) -> bool {
+    matches!(name.trim_start_matches('~'), "." | "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_has_an_address_of_its_own_that_browsers_keep() {
+        for (name, address) in [
+            (".", "~."),
+            ("..", "~.."),
+            ("~.", "~~."),
+            ("~~..", "~~~.."),
+            ("~x", "~x"),
+            ("...", "..."),
+            ("a/..", "a%2F.."),
+        ] {
+            assert_eq!(segment(name).replace("%7E", "~"), address);
+            assert_eq!(name_of_segment(address.replace("%2F", "/")), name);
+        }
     }
 }

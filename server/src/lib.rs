@@ -51,7 +51,7 @@ pub use limits::{
     DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS,
     DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT,
 };
-pub use pages::{PageBody, PageFuture, Pages, ServiceInterface};
+pub use pages::{BrowserAddress, FormSender, PageBody, PageFuture, Pages, ServiceInterface};
 pub use resources::operate::openapi::openapi_json;
 pub use server::{Server, StartError};
 pub use server_limits::ServerLimits;

@@ -10,17 +10,19 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderValue, Method, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::any;
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Bytes;
 use tokio::time::Instant;
 use tower_service::Service as _;
 
 use self::sign_in_attempts::SignInAttempts;
 use crate::api::Api;
+use crate::http::lanes::Lane;
 use crate::http::origin::WebRules;
 use crate::http::peer::{ConnectionSlot, Peer, PeerAddress};
 use crate::http::pool::CallerKey;
@@ -38,13 +40,28 @@ pub type PageBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 /// An answer on its way.
 pub type PageFuture<'a> = Pin<Box<dyn Future<Output = Response<PageBody>> + Send + 'a>>;
 
+/// The sender of a form, as far as its head tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormSender {
+    /// The most bytes of its form.
+    pub max_form_bytes: usize,
+    /// The name that a viewer's acts are recorded under; none for somebody who has not signed in.
+    pub viewer: Option<String>,
+    /// `true` if the viewer may govern agents: those forms wait for nobody else's.
+    pub may_govern: bool,
+}
+
+/// The address that a browser's connection comes from, as far as sharing goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrowserAddress(pub Arc<str>);
+
 /// Pages that are served to browsers below `/console`.
 pub trait Pages: Send + Sync + 'static {
-    /// The most bytes of a request's body.
-    fn max_body_bytes(&self) -> usize;
+    /// Tells who sends a form, before any of it is read.
+    fn form_sender(&self, head: &Parts) -> FormSender;
 
     /// Answers a browser. Its request came to a host of this service, and where it acts, from one of the service's own pages.
-    fn answer(&self, request: axum::http::Request<Bytes>) -> PageFuture<'_>;
+    fn answer(&self, request: axum::http::Request<Bytes>, from: BrowserAddress) -> PageFuture<'_>;
 }
 
 /// The public interface, asked in the same process on behalf of a browser.
@@ -88,22 +105,21 @@ async fn answer(State(gate): State<Arc<PagesGate>>, request: Request) -> Result<
     let (mut parts, body) = request.into_parts();
     let host = parts.headers.get(header::HOST).cloned();
     let host = host.as_ref().map(HeaderValue::as_bytes).unwrap_or_default();
-    let attempt = (parts.method == Method::POST && parts.uri.path() == SIGN_IN).then(|| {
-        parts.extensions.get::<PeerAddress>().map_or(CallerKey::new(""), |address| address.0.clone())
-    });
-    if let Some(address) = &attempt {
-        gate.attempts.admit(address, Instant::now())?;
+    let address =
+        parts.extensions.get::<PeerAddress>().map_or(CallerKey::new(""), |address| address.0.clone());
+    let is_attempt = parts.method == Method::POST && parts.uri.path() == SIGN_IN;
+    if is_attempt {
+        gate.attempts.admit(&address, Instant::now())?;
     }
     parts.extensions = of_connection(&parts.extensions, rules.serves(host));
-    let most = gate.pages.max_body_bytes();
-    let body = Limited::new(body, most).collect().await.map_err(|_| {
-        Problem::new(Code::RequestTooLarge, format!("a form has at most {most} bytes")).closing()
-    })?;
-    let request = axum::http::Request::from_parts(parts, body.to_bytes());
-    let response = gate.pages.answer(request).await;
-    if let Some(address) = attempt
-        && response.status() == StatusCode::UNAUTHORIZED
-    {
+    let FormSender { max_form_bytes, viewer, may_govern } = gate.pages.form_sender(&parts);
+    // A viewer's share is the one that a program with the same token has.
+    let key = viewer.map_or_else(|| address.clone(), |viewer| CallerKey::new(&format!("/{viewer}")));
+    let lane = if may_govern { Lane::Acts } else { Lane::Others };
+    let form = gate.api.bodies.read_form(lane, &key, &parts.headers, body, max_form_bytes).await?;
+    let request = axum::http::Request::from_parts(parts, form.bytes());
+    let response = gate.pages.answer(request, BrowserAddress(address.name())).await;
+    if is_attempt && response.status() == StatusCode::UNAUTHORIZED {
         gate.attempts.failed(address, Instant::now());
     }
     Ok(response.map(Body::new))

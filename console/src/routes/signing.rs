@@ -1,5 +1,6 @@
 //! Signing in and out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,18 +13,41 @@ use maud::html;
 use super::client;
 use crate::components::{SECRET_FIELD, text};
 use crate::console::{Console, ConsoleBody, html_response, redirect};
-use crate::form::FormFields;
+use crate::form::{FormFields, query};
 use crate::interface::InterfaceClient;
 use crate::layout::bare_page;
 use crate::page_error::PageError;
-use crate::sign_in::{Session, cookie_of, ended_cookie, session_cookie};
+use crate::sign_in::{Session, cookies_of, ended_below, ended_cookie, session_cookie};
 
 /// The page that a viewer comes to without a better one.
 const HOME: &str = "/console";
+/// The most ledgers below which cookies of other pages are removed at once.
+const CLEARED_LEDGERS: usize = 16;
 
-/// Returns the session that the request's cookie names.
-pub(super) fn session_of(console: &Console, parts: &Parts) -> Option<Arc<Session>> {
-    console.sessions.find(&cookie_of(&parts.headers)?, Instant::now())
+/// Returns the session that the request's cookies name; an error where they name two that live.
+pub(super) fn session_of(console: &Console, parts: &Parts) -> Result<Option<Arc<Session>>, PageError> {
+    let mut living = console.sessions.living(&cookies_of(&parts.headers), Instant::now());
+    if living.len() > 1 {
+        return Err(PageError::TwoSessions);
+    }
+    Ok(living.pop())
+}
+
+/// Returns the page for a browser that sent two sessions: a page at another port may have set one of the cookies. Those of other paths
+/// than the console's own are removed.
+pub(super) fn two_sessions(parts: &Parts) -> Response<ConsoleBody> {
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let content = html! {
+        p.notice.refusal role="alert" { (PageError::TwoSessions.to_string()) ". Nothing was done." }
+        p { "Another program on this machine may have set one of its cookies. Those that it set for single pages were removed now: open the page again." }
+        p { "If this comes again, remove the cookies of " code { (text(host)) } " in the settings of your browser, and "
+            a href="/console/sign-in" { "sign in" } "." }
+    };
+    let mut response = html_response(PageError::TwoSessions.status(), bare_page("Two sessions", &content));
+    for cookie in ended_below(&parts.headers, parts.uri.path()) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
 }
 
 /// Returns an address of the console; the first page in the place of any other.
@@ -37,9 +61,10 @@ pub(super) fn own_address(asked: Option<&str>) -> &str {
     asked.filter(is_own).unwrap_or(HOME)
 }
 
-/// Returns `true` for a link on a page of another site. Browsers send no cookie along with it.
-pub(super) fn is_link_from_elsewhere(parts: &Parts) -> bool {
-    parts.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
+/// Returns `true` for what a page of another origin asks for. From another site browsers send no cookie along with it; from another port
+/// of the same host they do.
+pub(super) fn is_from_elsewhere(parts: &Parts) -> bool {
+    parts.headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none")
 }
 
 /// Returns a page that opens the same address again, this time from here and with the cookie.
@@ -53,18 +78,46 @@ pub(super) fn come_again(parts: &Parts) -> Response<ConsoleBody> {
     response
 }
 
-/// Returns the page that asks who is there. A session whose token is not taken any more is told so.
-pub(super) fn ask(parts: &Parts, ended: Option<&Session>) -> Response<ConsoleBody> {
-    let address = parts.uri.path_and_query().map_or(HOME, |address| address.as_str());
-    let address = if parts.method == http::Method::POST { parts.uri.path() } else { address };
-    let words = ended.map(|_| {
-        "Your token is not taken any more: it was revoked, or its time is over. Nothing was done. Sign in with another one."
-    });
-    let mut response = form_page(StatusCode::UNAUTHORIZED, own_address(Some(address)), words);
-    if let Some(cookie) = ended.and_then(|_| ended_cookie(&parts.headers)) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+/// Returns the page that asks who is there, with a word about what came before.
+pub(super) fn ask(parts: &Parts, words: Option<&str>) -> Response<ConsoleBody> {
+    form_page(StatusCode::UNAUTHORIZED, address_of(parts), words)
+}
+
+/// Returns the same page. A session whose token is not taken any more ends, and is told so.
+pub(super) fn ask_again(console: &Console, parts: &Parts, had_session: bool) -> Response<ConsoleBody> {
+    if !had_session {
+        return ask(parts, None);
     }
+    let words = "Your token is not taken any more: it was revoked, or its time is over. Nothing was done. Sign in with another one.";
+    let mut response = ask(parts, Some(words));
+    end_session(console, parts, &mut response);
     response
+}
+
+/// Returns the address of the page that asks who is there, and leads back here.
+pub(super) fn sign_in_address(parts: &Parts) -> String {
+    format!("/console/sign-in{}", query([("next", address_of(parts))].into_iter()))
+}
+
+/// Returns the address that the viewer asked for, or that its form was on.
+fn address_of(parts: &Parts) -> &str {
+    let address = parts.uri.path_and_query().map_or(HOME, |address| address.as_str());
+    own_address(Some(if parts.method == http::Method::POST { parts.uri.path() } else { address }))
+}
+
+/// Ends what the request's cookies name.
+fn end_sessions(console: &Console, parts: &Parts) {
+    for id in cookies_of(&parts.headers) {
+        console.sessions.end(id);
+    }
+}
+
+/// Ends it, and removes the cookie.
+fn end_session(console: &Console, parts: &Parts, response: &mut Response<ConsoleBody>) {
+    end_sessions(console, parts);
+    if let Some(cookie) = ended_cookie(&parts.headers) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
 }
 
 fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
@@ -85,19 +138,24 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
 
 /// Shows the form, or for a link whom it signs in.
 pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
-    let asked = FormFields::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let asked = FormFields::read(parts.uri.query().unwrap_or_default().as_bytes())?;
     let next = own_address(asked.get("next"));
     let Some(code) = asked.get("code") else { return Ok(form_page(StatusCode::OK, next, None)) };
     let Some(token) = console.links.look(code, Instant::now()) else {
         return Ok(form_page(StatusCode::OK, next, Some(USED_LINK)));
     };
     let identity = identity(&client(console, parts, Some(&token))).await?;
+    let present = session_of(console, parts).ok().flatten().and_then(|session| session.viewer.clone());
     let content = html! {
         form.sign-in method="post" action="/console/sign-in" {
             input type="hidden" name="next" value=(next);
             input type="hidden" name="code" value=(code);
             p { "This link signs you in as " strong { (text(&identity.actor)) } ", " (identity.role) ", once. What you do is recorded under that name." }
-            button autofocus { "Sign in" }
+            @if let Some(present) = present {
+                p.notice { "You are signed in as " strong { (text(&present.actor)) } ", " (present.role)
+                    ". Signing in ends that session: what you do from then on is recorded under the other name." }
+            }
+            button { "Sign in" }
         }
     };
     Ok(html_response(StatusCode::OK, bare_page("Sign in", &content)))
@@ -128,11 +186,11 @@ pub(super) async fn sign_in(
     parts: &Parts,
     form: &Bytes,
 ) -> Result<Response<ConsoleBody>, PageError> {
-    let form = FormFields::parse(form);
+    let form = FormFields::read(form)?;
     let next = own_address(form.get("next"));
     let token = match (form.get("code"), form.get("token")) {
         (Some(code), _) => console.links.take(code, Instant::now()),
-        (None, token) => token.map(str::to_owned),
+        (None, token) => token.map(|token| token.to_owned().into()),
     };
     let Some(token) = token else {
         let words = if form.get("code").is_some() { USED_LINK } else { NO_TOKEN };
@@ -141,19 +199,31 @@ pub(super) async fn sign_in(
     if !is_token(&token) {
         return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
     }
-    if let Err(error) = identity_for(console, parts, &token, next).await {
-        return Ok(form_page(error.status(), next, Some(&error.to_string())));
-    }
-    // A session of before ends, so that nobody goes on in it.
-    if let Some(before) = cookie_of(&parts.headers) {
-        console.sessions.end(&before);
-    }
-    let (id, _) = console.sessions.begin(Some(token), Instant::now())?;
+    let viewer = match identity_for(console, parts, &token, next).await {
+        Ok(viewer) => viewer,
+        Err(error) => return Ok(form_page(error.status(), next, Some(&error.to_string()))),
+    };
+    let ledgers = client(console, parts, Some(&token)).get::<LedgerList>(paths::LEDGERS).await;
     let mut response = redirect(next);
-    if let Some(cookie) = session_cookie(&parts.headers, &id) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    // A session of before ends, so that nobody goes on in it.
+    end_sessions(console, parts);
+    let id = console.sessions.begin(token, viewer, Instant::now())?;
+    let addresses = cookie_addresses(ledgers.ok().map(|ledgers| ledgers.value), next);
+    let ended: BTreeSet<_> =
+        addresses.iter().flat_map(|address| ended_below(&parts.headers, address)).collect();
+    for cookie in session_cookie(&parts.headers, &id).into_iter().chain(ended) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Returns addresses on whose way a page at another port may have set cookies: the pages of ledgers, and the one that comes next.
+fn cookie_addresses(ledgers: Option<LedgerList>, next: &str) -> Vec<String> {
+    let ledgers = ledgers.map(|list| list.ledgers).unwrap_or_default().into_iter();
+    let of_ledgers = ledgers
+        .map(|ledger| format!("{HOME}/{}", paths::percent_encoded(&ledger.name)))
+        .take(CLEARED_LEDGERS);
+    of_ledgers.chain(["/console/sign-in".to_owned(), next.to_owned()]).collect()
 }
 
 /// Asks who holds a token: in the ledger that the next page is of, else in any.
@@ -184,12 +254,13 @@ pub(super) async fn identity(interface: &InterfaceClient) -> Result<CallerAnswer
     Ok(interface.get(&paths::path(paths::CALLER, &[&ledger.name])).await?.value)
 }
 
-/// Begins a session without a token: the service let the viewer in without one.
+/// Returns the session of those who come from an address without a token: the service let them in.
 pub(super) fn begin_open(
     console: &Console,
     parts: &Parts,
+    address: &Arc<str>,
 ) -> Result<(Arc<Session>, Option<HeaderValue>), PageError> {
-    let (id, session) = console.sessions.begin(None, Instant::now())?;
+    let (id, session) = console.sessions.of_address(address, Instant::now())?;
     Ok((session, session_cookie(&parts.headers, &id)))
 }
 
@@ -199,20 +270,14 @@ pub(super) fn sign_out(
     parts: &Parts,
     form: &Bytes,
 ) -> Result<Response<ConsoleBody>, PageError> {
-    let form = FormFields::parse(form);
-    let is_own = session_of(console, parts)
-        .zip(form.raw(SECRET_FIELD))
-        .is_some_and(|(session, sent)| session.made(sent));
+    let form = FormFields::read(form)?;
+    let living = console.sessions.living(&cookies_of(&parts.headers), Instant::now());
+    let is_own = form.raw(SECRET_FIELD).is_some_and(|sent| living.iter().any(|session| session.made(sent)));
     if !is_own {
         return Err(PageError::OtherSession);
     }
-    if let Some(id) = cookie_of(&parts.headers) {
-        console.sessions.end(&id);
-    }
     let mut response = redirect("/console/sign-in");
-    if let Some(cookie) = ended_cookie(&parts.headers) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
+    end_session(console, parts, &mut response);
     Ok(response)
 }
 

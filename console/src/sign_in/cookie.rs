@@ -6,17 +6,23 @@ use crate::limits::SESSION_LIFE;
 
 /// The path that the cookie is sent to, and to no other.
 const PATH: &str = "/console";
+/// The most other paths that a cookie of this name is removed from at once.
+const MAX_ENDED_PATHS: usize = 16;
 
-/// Returns the value of the session's cookie.
-pub(crate) fn cookie_of(headers: &HeaderMap) -> Option<String> {
-    named(headers, &name(headers))
+/// Returns the values of all cookies of this name. A page at another port can set some too, so one of them alone may be a session.
+pub(crate) fn cookies_of(headers: &HeaderMap) -> Vec<&str> {
+    values(headers, &name(headers)).collect()
 }
 
-/// Returns the value of the cookie with this name.
+/// Returns the value of the first cookie with this name.
 pub(crate) fn named(headers: &HeaderMap, name: &str) -> Option<String> {
+    values(headers, name).next().map(str::to_owned)
+}
+
+fn values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
     let fields = headers.get_all(header::COOKIE).iter().filter_map(|field| field.to_str().ok());
-    let mut pairs = fields.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(found, _)| *found == name).map(|(_, value)| value.to_owned())
+    let pairs = fields.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(move |(found, _)| *found == name).map(|(_, value)| value)
 }
 
 /// Returns the header that makes the cookie of a session. One that began at a page of a TLS proxy is sent over TLS alone.
@@ -30,8 +36,32 @@ pub(crate) fn session_cookie(headers: &HeaderMap, id: &str) -> Option<HeaderValu
 
 /// Returns the header that removes the cookie.
 pub(crate) fn ended_cookie(headers: &HeaderMap) -> Option<HeaderValue> {
+    ended_at(headers, PATH)
+}
+
+/// Returns the headers that remove cookies of this name from the other paths on the way to an address, where the console sets none.
+pub(crate) fn ended_below<'a>(
+    headers: &'a HeaderMap,
+    address: &'a str,
+) -> impl Iterator<Item = HeaderValue> + 'a {
+    let path = address.split('?').next().unwrap_or_default().trim_end_matches('/');
+    let steps = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let paths = steps.flat_map(move |end| {
+        let step = path.get(..end).unwrap_or_default();
+        let with_slash = path.get(..=end).map_or_else(|| format!("{step}/"), str::to_owned);
+        [step.to_owned(), with_slash]
+    });
+    let others = paths.filter(|path| !path.is_empty() && path != PATH).take(MAX_ENDED_PATHS);
+    others.filter_map(|path| ended_at(headers, &path))
+}
+
+fn ended_at(headers: &HeaderMap, path: &str) -> Option<HeaderValue> {
+    // In an attribute a `;` would begin another one.
+    if path.contains(';') {
+        return None;
+    }
     let name = name(headers);
-    HeaderValue::try_from(format!("{name}=; Path={PATH}; HttpOnly; SameSite=Strict; Max-Age=0")).ok()
+    HeaderValue::try_from(format!("{name}=; Path={path}; HttpOnly; SameSite=Strict; Max-Age=0")).ok()
 }
 
 /// Cookies do not know ports, so the name has it: two services on one machine keep their sessions apart.
@@ -56,10 +86,12 @@ mod tests {
     #[test]
     fn services_on_two_ports_keep_their_sessions_apart() {
         let cookies = "bitacora-console-7717=one; bitacora-console=none;bitacora-console-7718=two";
-        assert_eq!(cookie_of(&headers("127.0.0.1:7717", cookies)).as_deref(), Some("one"));
-        assert_eq!(cookie_of(&headers("127.0.0.1:7718", cookies)).as_deref(), Some("two"));
-        assert_eq!(cookie_of(&headers("ledger.example", cookies)).as_deref(), Some("none"));
-        assert_eq!(cookie_of(&headers("[::1]:9", cookies)), None);
+        assert_eq!(cookies_of(&headers("127.0.0.1:7717", cookies)), ["one"]);
+        assert_eq!(cookies_of(&headers("127.0.0.1:7718", cookies)), ["two"]);
+        assert_eq!(cookies_of(&headers("ledger.example", cookies)), ["none"]);
+        assert_eq!(cookies_of(&headers("[::1]:9", cookies)), [""; 0]);
+        let twice = "bitacora-console-1=a; bitacora-console-1=b";
+        assert_eq!(cookies_of(&headers("localhost:1", twice)), ["a", "b"]);
     }
 
     #[test]
@@ -71,5 +103,17 @@ mod tests {
         behind_tls.insert(header::ORIGIN, HeaderValue::from_static("https://ledger.example"));
         let cookie = session_cookie(&behind_tls, "abc").unwrap();
         assert!(cookie.to_str().unwrap().ends_with("; Secure"), "{cookie:?}");
+    }
+
+    #[test]
+    fn a_cookie_of_another_page_is_removed_from_each_path_on_the_way() {
+        let headers = headers("localhost:1", "");
+        let ended: Vec<_> = ended_below(&headers, "/console/main/now?x=/y").collect();
+        let paths: Vec<_> =
+            ended.iter().map(|field| field.to_str().unwrap().split("; ").nth(1).unwrap()).collect();
+        let expected =
+            ["/", "/console/", "/console/main", "/console/main/", "/console/main/now", "/console/main/now/"];
+        assert_eq!(paths, expected.map(|path| format!("Path={path}")));
+        assert_eq!(ended_below(&headers, &format!("/console{}", "/a".repeat(500))).count(), MAX_ENDED_PATHS);
     }
 }

@@ -1,31 +1,46 @@
-//! Sessions: the token that each of them asks with, and the acts that its forms did.
+//! Sessions: the token that each of them asks with, and what its forms did.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::secret::{NoRandomness, equal, random_secret};
-use crate::limits::{MAX_SESSIONS, MAX_SESSIONS_OF_A_TOKEN, SESSION_LIFE};
+use bitacora_api::CallerAnswer;
+use tokio::sync::watch;
+use zeroize::Zeroizing;
 
-/// Acts of a session whose repetition is recognised.
-const KNOWN_ACTS: usize = 512;
+use super::acts::Acts;
+use super::secret::{equal, random_secret};
+use crate::limits::{MAX_OPEN_SESSIONS, MAX_SESSIONS, MAX_SESSIONS_OF_A_TOKEN, SESSION_LIFE};
+use crate::page_error::PageError;
+
 /// Notices of a session that wait for their page.
 const WAITING_NOTICES: usize = 16;
 
 /// The sessions of all viewers. They are in memory alone, and end with the service.
 #[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+pub(crate) struct Sessions(Mutex<AllSessions>);
 
-/// A viewer who signed in. It has no `Debug`, as it holds a token.
+#[derive(Default)]
+struct AllSessions {
+    by_id: HashMap<String, Arc<Session>>,
+    /// The ids of those without a token, by the address that they are of.
+    open: HashMap<Arc<str>, String>,
+}
+
+/// A viewer who is there. It has no `Debug`, as it holds a token.
 pub(crate) struct Session {
     /// The viewer's token; none where the service is open.
-    pub(crate) token: Option<String>,
+    pub(crate) token: Option<Zeroizing<String>>,
+    /// The viewer as they signed in; none where the service is open.
+    pub(crate) viewer: Option<CallerAnswer>,
     /// The secret that every form of this session carries.
     pub(crate) form_secret: String,
+    /// What its forms did.
+    pub(crate) acts: Acts,
     began: Instant,
     until: Instant,
-    acts: Mutex<VecDeque<String>>,
     notices: Mutex<VecDeque<(String, Notice)>>,
+    ended: watch::Sender<bool>,
 }
 
 /// The effect of an act, told on the page that follows.
@@ -37,74 +52,124 @@ pub(crate) struct Notice {
 }
 
 impl Sessions {
-    /// Begins a session, and returns its id.
+    /// Begins the session of a token's holder, and returns its id.
     pub(crate) fn begin(
         &self,
-        token: Option<String>,
+        token: Zeroizing<String>,
+        viewer: CallerAnswer,
         now: Instant,
-    ) -> Result<(String, Arc<Session>), NoRandomness> {
-        let id = random_secret()?;
-        let session = Arc::new(Session {
-            token,
-            form_secret: random_secret()?,
-            began: now,
-            until: now + SESSION_LIFE,
-            acts: Mutex::default(),
-            notices: Mutex::default(),
-        });
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, session| session.until > now);
-        let same = all.iter().filter(|(_, other)| other.token == session.token);
-        if same.count() >= MAX_SESSIONS_OF_A_TOKEN {
-            remove_oldest(&mut all, |other| other.token == session.token);
-        } else if all.len() >= MAX_SESSIONS {
-            remove_oldest(&mut all, |_| true);
+    ) -> Result<String, PageError> {
+        let (id, session) = (random_secret()?, Session::new(Some(token), Some(viewer), now)?);
+        let mut all = self.lock(now);
+        let is_same = |other: &Session| other.token == session.token;
+        if all.by_id.values().filter(|other| is_same(other)).count() >= MAX_SESSIONS_OF_A_TOKEN {
+            all.end_oldest(is_same);
+        } else if all.by_id.len() >= MAX_SESSIONS {
+            all.end_oldest(|other| other.token.is_some());
         }
-        all.insert(id.clone(), Arc::clone(&session));
+        all.by_id.insert(id.clone(), Arc::new(session));
+        Ok(id)
+    }
+
+    /// Returns the session of all who come from this address without a token; it ends nobody else's.
+    pub(crate) fn of_address(
+        &self,
+        address: &Arc<str>,
+        now: Instant,
+    ) -> Result<(String, Arc<Session>), PageError> {
+        let (id, session) = (random_secret()?, Session::new(None, None, now)?);
+        let mut all = self.lock(now);
+        if let Some(known) = all.open.get(address)
+            && let Some(session) = all.by_id.get(known)
+        {
+            return Ok((known.clone(), Arc::clone(session)));
+        }
+        if all.open.len() >= MAX_OPEN_SESSIONS {
+            return Err(PageError::Busy);
+        }
+        let session = Arc::new(session);
+        all.open.insert(Arc::clone(address), id.clone());
+        all.by_id.insert(id.clone(), Arc::clone(&session));
         Ok((id, session))
     }
 
-    /// Returns a session that has not ended.
-    pub(crate) fn find(&self, id: &str, now: Instant) -> Option<Arc<Session>> {
+    /// Returns the sessions with these ids that have not ended, each once.
+    pub(crate) fn living(&self, ids: &[&str], now: Instant) -> Vec<Arc<Session>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(id).filter(|session| session.until > now).cloned()
+        let mut found: Vec<Arc<Session>> = Vec::new();
+        for session in ids.iter().filter_map(|id| all.by_id.get(*id)) {
+            if session.until > now && !found.iter().any(|known| Arc::ptr_eq(known, session)) {
+                found.push(Arc::clone(session));
+            }
+        }
+        found
     }
 
-    /// Ends a session.
+    /// Ends a session, and what was opened in it.
     pub(crate) fn end(&self, id: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = all.by_id.remove(id) {
+            session.ended.send_replace(true);
+        }
+    }
+
+    /// Returns all sessions, without those whose time is over.
+    fn lock(&self, now: Instant) -> MutexGuard<'_, AllSessions> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let AllSessions { by_id, open } = &mut *all;
+        by_id.retain(|_, session| session.until > now);
+        open.retain(|_, id| by_id.contains_key(id));
+        all
     }
 }
 
-fn remove_oldest(all: &mut HashMap<String, Arc<Session>>, of: impl Fn(&Session) -> bool) {
-    let oldest = all.iter().filter(|(_, session)| of(session)).min_by_key(|(_, session)| session.began);
-    if let Some(id) = oldest.map(|(id, _)| id.clone()) {
-        all.remove(&id);
+impl AllSessions {
+    fn end_oldest(&mut self, of: impl Fn(&Session) -> bool) {
+        let oldest =
+            self.by_id.iter().filter(|(_, session)| of(session)).min_by_key(|(_, session)| session.began);
+        if let Some(id) = oldest.map(|(id, _)| id.clone())
+            && let Some(session) = self.by_id.remove(&id)
+        {
+            session.ended.send_replace(true);
+        }
     }
 }
 
 impl Session {
+    fn new(
+        token: Option<Zeroizing<String>>,
+        viewer: Option<CallerAnswer>,
+        now: Instant,
+    ) -> Result<Self, PageError> {
+        Ok(Self {
+            token,
+            viewer,
+            form_secret: random_secret()?,
+            acts: Acts::default(),
+            began: now,
+            until: now + SESSION_LIFE,
+            notices: Mutex::default(),
+            ended: watch::Sender::new(false),
+        })
+    }
+
+    /// Returns the token that it asks with.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_ref().map(|token| token.as_str())
+    }
+
+    /// Ready once the session was ended, or its time is over.
+    pub(crate) async fn ended(&self) {
+        let mut ended = self.ended.subscribe();
+        tokio::select! {
+            _ = ended.wait_for(|ended| *ended) => (),
+            () = tokio::time::sleep_until(self.until.into()) => (),
+        }
+    }
+
     /// Returns `true` if a form is one of this session's.
     pub(crate) fn made(&self, sent: &str) -> bool {
         equal(&self.form_secret, sent)
-    }
-
-    /// Takes note of an act. Returns `false` if its form was sent before.
-    pub(crate) fn is_first(&self, act: &str) -> bool {
-        let mut acts = self.acts.lock().unwrap_or_else(PoisonError::into_inner);
-        if acts.iter().any(|known| known == act) {
-            return false;
-        }
-        if acts.len() >= KNOWN_ACTS {
-            acts.pop_front();
-        }
-        acts.push_back(act.to_owned());
-        true
-    }
-
-    /// Forgets an act that was refused, so that its form can be sent again.
-    pub(crate) fn forget(&self, act: &str) {
-        self.acts.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known != act);
     }
 
     /// Keeps a notice for the page after the act.
@@ -128,34 +193,58 @@ impl Session {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_session_ends_after_its_life_and_when_it_is_ended() {
+    fn begin(sessions: &Sessions, token: &str, now: Instant) -> String {
+        let viewer = CallerAnswer {
+            actor: "operator:1".to_owned(),
+            role: "operator".to_owned(),
+            agent: None,
+            attested: false,
+        };
+        sessions.begin(token.to_owned().into(), viewer, now).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_after_its_life_and_when_it_is_ended() {
         let (sessions, now) = (Sessions::default(), Instant::now());
-        let (id, _) = sessions.begin(Some("bt_1".to_owned()), now).unwrap();
-        assert!(sessions.find(&id, now).is_some());
-        assert!(sessions.find(&id, now + SESSION_LIFE).is_none());
+        let id = begin(&sessions, "bt_1", now);
+        let found = sessions.living(&[&id, &id, "none"], now);
+        assert_eq!(found.len(), 1, "each once");
+        assert!(sessions.living(&[&id], now + SESSION_LIFE).is_empty());
         sessions.end(&id);
-        assert!(sessions.find(&id, now).is_none());
+        assert!(sessions.living(&[&id], now).is_empty());
+        found[0].ended().await;
+    }
+
+    #[test]
+    fn several_that_live_are_told_apart_from_what_is_none() {
+        let (sessions, now) = (Sessions::default(), Instant::now());
+        let [one, other] = ["bt_1", "bt_2"].map(|token| begin(&sessions, token, now));
+        assert_eq!(sessions.living(&["x", &one, ""], now).len(), 1);
+        assert_eq!(sessions.living(&[&other, &one], now).len(), 2);
     }
 
     #[test]
     fn many_sessions_of_one_token_end_none_of_another() {
         let (sessions, now) = (Sessions::default(), Instant::now());
-        let (mine, _) = sessions.begin(Some("bt_1".to_owned()), now).unwrap();
+        let mine = begin(&sessions, "bt_1", now);
         for second in 0..100 {
-            let later = now + std::time::Duration::from_secs(second);
-            sessions.begin(Some("bt_2".to_owned()), later).unwrap();
+            begin(&sessions, "bt_2", now + std::time::Duration::from_secs(second));
         }
-        assert!(sessions.find(&mine, now).is_some());
-        assert_eq!(sessions.0.lock().unwrap().len(), 1 + MAX_SESSIONS_OF_A_TOKEN);
+        assert_eq!(sessions.living(&[&mine], now).len(), 1);
+        assert_eq!(sessions.lock(now).by_id.len(), 1 + MAX_SESSIONS_OF_A_TOKEN);
     }
 
     #[test]
-    fn a_form_acts_once() {
-        let (_, session) = Sessions::default().begin(None, Instant::now()).unwrap();
-        assert!(session.is_first("a"));
-        assert!(!session.is_first("a"));
-        session.forget("a");
-        assert!(session.is_first("a"));
+    fn an_address_has_one_session_and_ends_no_other() {
+        let (sessions, now) = (Sessions::default(), Instant::now());
+        let address = |number: usize| Arc::<str>::from(number.to_string());
+        let (first, _) = sessions.of_address(&address(0), now).unwrap();
+        for number in 0..3 * MAX_OPEN_SESSIONS {
+            let _full = sessions.of_address(&address(number), now);
+            let _same = sessions.of_address(&address(1), now).unwrap();
+        }
+        assert_eq!(sessions.lock(now).by_id.len(), MAX_OPEN_SESSIONS);
+        assert_eq!(sessions.of_address(&address(0), now).unwrap().0, first);
+        assert_ne!(sessions.of_address(&address(0), now + SESSION_LIFE).unwrap().0, first);
     }
 }

@@ -45,6 +45,11 @@ impl BufferedBody {
         &self.bytes
     }
 
+    /// Returns the bytes, which take their room for as long as this body is there.
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
     /// Another text of the same, in which each byte takes at most so many.
     pub(crate) async fn rewritten(
         mut self,
@@ -79,11 +84,26 @@ impl BodyReader {
     ) -> Result<BufferedBody, Problem> {
         let encoding = content_encoding(headers)?;
         let room = self.lanes.room(lane, key);
-        let received = receive(headers, body, room).await?;
+        let received = receive(headers, body, room, MAX_REQUEST_BYTES).await?;
         check_digest(headers, received.as_slice())?;
         let Some(encoding) = encoding else { return Ok(received) };
         let room = self.lanes.room(lane, key);
         decompress(encoding, received.bytes, room).await
+    }
+
+    /// Reads a form of a page, which browsers never compress, in the caller's lane and share.
+    pub(crate) async fn read_form(
+        &self,
+        lane: Lane,
+        key: &CallerKey,
+        headers: &HeaderMap,
+        body: Body,
+        most: usize,
+    ) -> Result<BufferedBody, Problem> {
+        if content_encoding(headers)?.is_some() {
+            return Err(Problem::new(Code::UnsupportedEncoding, "a form is sent as it is").closing());
+        }
+        receive(headers, body, self.lanes.room(lane, key), most.min(MAX_REQUEST_BYTES)).await
     }
 }
 
@@ -105,10 +125,15 @@ pub(crate) fn other_digest() -> Problem {
 }
 
 /// Takes in what comes, for as long as there is room and its peer goes on.
-async fn receive(headers: &HeaderMap, mut body: Body, mut room: BodyRoom) -> Result<BufferedBody, Problem> {
+async fn receive(
+    headers: &HeaderMap,
+    mut body: Body,
+    mut room: BodyRoom,
+    most: usize,
+) -> Result<BufferedBody, Problem> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|bytes: usize| bytes > MAX_REQUEST_BYTES) {
-        return Err(too_large());
+    if announced.is_some_and(|bytes: usize| bytes > most) {
+        return Err(too_large(most));
     }
     let mut first = Bytes::new();
     let mut buffer = Vec::new();
@@ -125,8 +150,8 @@ async fn receive(headers: &HeaderMap, mut body: Body, mut room: BodyRoom) -> Res
         let Ok(data) = frame.map_err(|error| cut_off(&error))?.into_data() else { continue };
         arrival.came(data.len(), Instant::now());
         let length = first.len() + buffer.len() + data.len();
-        if length > MAX_REQUEST_BYTES {
-            return Err(too_large());
+        if length > most {
+            return Err(too_large(most));
         }
         // Most bodies are one piece: it is kept as it came.
         if length == data.len() {
@@ -136,7 +161,7 @@ async fn receive(headers: &HeaderMap, mut body: Body, mut room: BodyRoom) -> Res
         }
         if length > buffer.capacity() {
             let least = announced.unwrap_or_default().min(FIRST_BUFFER_BYTES);
-            let wanted = (2 * buffer.capacity()).max(least).max(length).min(MAX_REQUEST_BYTES);
+            let wanted = (2 * buffer.capacity()).max(least).max(length).min(most);
             room.grow_to(wanted).await?;
             buffer.reserve_exact(wanted - buffer.len());
         }
@@ -169,7 +194,7 @@ async fn decompress(
             task.await.map_err(|_| Problem::new(Code::Internal, "decompressing the body failed"))?;
         (reader, decompressed) = stepped.map_err(|error| undecodable(&error))?;
         if decompressed.len() > MAX_REQUEST_BYTES {
-            return Err(too_large());
+            return Err(too_large(MAX_REQUEST_BYTES));
         }
         if decompressed.len() < wanted {
             return Ok(BufferedBody { bytes: Bytes::from(decompressed), room });
@@ -210,9 +235,13 @@ fn unsupported_encoding() -> Problem {
 }
 
 /// The rest of the body is not read, so the connection ends with the answer.
-fn too_large() -> Problem {
-    let detail =
-        format!("a request has at most {MAX_REQUEST_BYTES} bytes, also when decompressed; send several");
+fn too_large(most: usize) -> Problem {
+    let detail = match most {
+        MAX_REQUEST_BYTES => {
+            format!("a request has at most {most} bytes, also when decompressed; send several")
+        }
+        _ => format!("a form here has at most {most} bytes"),
+    };
     Problem::new(Code::RequestTooLarge, detail).closing()
 }
 

@@ -29,6 +29,10 @@ impl CallerKey {
     pub(crate) fn new(name: &str) -> Self {
         Self(name.into())
     }
+
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
 }
 
 /// The reason for which there is no room.
