@@ -59,7 +59,7 @@ def test_the_first_end_of_a_mistake_is_a_clear_word(service, viewers):
     ]:
         admin.open("admin")
         secret = admin.form_secret()
-        status, text = admin.send("/console/main/admin/tokens", form_secret=secret, act=f"own-{words}", **fields)
+        status, text = admin.send("/console/main/admin/tokens", form_secret=secret, **fields)
         assert status == 400 and words in text, fields
 
 
@@ -94,7 +94,7 @@ def test_read_only_takes_the_ledger_s_name_and_an_admin(service, viewers):
     assert operator.page.locator("#service form, #tokens form").count() == 0
     secret = operator.form_secret()
     for path in ("tokens", "read-only", "seal", "tokens/p-1/revoke"):
-        status, text = operator.send(f"/console/main/admin/{path}", form_secret=secret, act=path, read_only="yes", confirm="main")
+        status, text = operator.send(f"/console/main/admin/{path}", form_secret=secret, read_only="yes", confirm="main")
         assert status == 403 and "admin" in text, path
 
     admin = viewers(service, "admin")

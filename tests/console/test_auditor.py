@@ -93,7 +93,7 @@ def test_an_agent_s_token_starts_no_verification(viewers, governed):
     agent.open("evidence")
     assert agent.page.locator("main form[method=post]").count() == 0
     secret = agent.form_secret()
-    status, text = agent.send("/console/main/evidence/verify", form_secret=secret, act="one")
+    status, text = agent.send("/console/main/evidence/verify", form_secret=secret)
     assert status == 403 and "role" in text
 
 

@@ -1,6 +1,7 @@
 """A person at a browser: signs in, reads pages, and does what the pages offer."""
 
 import os
+import secrets
 from urllib.parse import urlsplit
 
 CHROMIUM = os.environ.get("BITACORA_CHROMIUM", "/usr/bin/chromium")
@@ -85,6 +86,7 @@ class Viewer:
 
     def send(self, path, **fields):
         """Sends a form of one's own from the page that is open, as a person with developer tools can. Returns status and text."""
+        fields = {"act": secrets.token_hex(32)} | fields
         return self.page.evaluate(
             """async ([path, fields]) => {
                 const answer = await fetch(path, { method: "POST", body: new URLSearchParams(fields), redirect: "follow" });
