@@ -28,7 +28,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
                 }
             }
         }
-        div #ended role="alert" hidden {
+        div #ended role="status" hidden {
             "Your session has ended: the service was started anew, or your token is not taken any more. "
             a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" }
         }
