@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show the sign-in page */
+        /** Lead a browser to the console */
         get: operations["signIn"];
         put?: never;
         post?: never;
@@ -6402,7 +6402,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The sign-in page */
+            /** @description What the service is, where it serves no pages */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6410,6 +6410,13 @@ export interface operations {
                 content: {
                     "text/html": string;
                 };
+            };
+            /** @description The console, where people sign in */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

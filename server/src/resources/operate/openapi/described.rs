@@ -112,7 +112,7 @@ const ACTS: &[(&str, Acts)] = &[
 
 /// A summary of each operation.
 const SUMMARIES: &[(&str, &str)] = &[
-    ("signIn", "Show the sign-in page"),
+    ("signIn", "Lead a browser to the console"),
     ("livez", "Tell that the process lives"),
     ("metrics", "Read the metrics"),
     ("readyz", "Tell whether appends can be made durable"),
