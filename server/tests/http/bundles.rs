@@ -156,10 +156,9 @@ fn the_second_verifier_finds_every_changed_byte_that_means_something() {
         assert_eq!(told(&sample.verify(&python, flipped, false)).0, Some(40), "{name}");
     }
     // A forger makes the manifest fit. What an event says is bound to the signed head all the same.
-    let forgeries: [(&str, &str, &str); 9] = [
+    let forgeries: [(&str, &str, &str); 8] = [
         ("events.ndjson", "\"id\":\"e7\"", "\"id\":\"e8\""),
-        ("events.ndjson", "\"call\":\"c", "\"call\":\"d"),
-        ("events.ndjson", "[1.50, 1e3]", "[1.51, 1e3]"),
+        ("events.ndjson", "\"word\":\"a", "\"word\":\"b"),
         ("events.ndjson", "\"recordedAt\":\"2", "\"recordedAt\":\"1"),
         ("events.ndjson", "\"count\":-7", "\"count\":-8"),
         ("events.ndjson", "AAECAw==", "AAECBA=="),
@@ -171,10 +170,7 @@ fn the_second_verifier_finds_every_changed_byte_that_means_something() {
         let mut forged = bundle.clone();
         let bytes = member(&mut forged, name);
         let text = String::from_utf8(bytes.clone()).unwrap();
-        if !text.contains(before) {
-            assert_eq!(before, "\"call\":\"c", "{name} has no {before}");
-            continue;
-        }
+        assert!(text.contains(before), "{name} has no {before}");
         *bytes = text.replacen(before, after, 1).into_bytes();
         let (code, said) = told(&sample.verify(&python, forged, true));
         assert_eq!(code, Some(40), "{name}: {before} → {after}: {said}");

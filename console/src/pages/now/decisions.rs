@@ -17,13 +17,15 @@ const MINUTES: i64 = 60;
 /// The most calls that are counted.
 const MOST_CALLS: usize = 500;
 const SECONDS: i64 = 60;
-/// The verdicts, in the order of their colours.
+/// The verdicts with their colours.
 const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
 
 /// The same in words.
-const NAMES: [&str; 3] = ["allowed", "for a person", "denied"];
-/// Their colours.
-const COLOURS: [SeriesColour; 3] = [SeriesColour::Green, SeriesColour::Orange, SeriesColour::Purple];
+const NAMES: [(&str, SeriesColour); 3] = [
+    ("allowed", SeriesColour::Green),
+    ("for a person", SeriesColour::Orange),
+    ("denied", SeriesColour::Purple),
+];
 /// The place of hour and minute in a time that is shown.
 const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
 
@@ -85,9 +87,9 @@ fn chart(visit: &Visit, counts: &Counts, minutes: RangeInclusive<i64>) -> Chart 
     let count = |minute: &i64, place: usize| {
         counts.by_minute.get(minute).and_then(|counts| counts.get(place)).copied().map_or(0.0, f64::from)
     };
-    let series = NAMES.iter().zip(COLOURS).enumerate().map(|(place, (name, colour))| Series {
+    let series = NAMES.iter().enumerate().map(|(place, (name, colour))| Series {
         name: (*name).to_owned(),
-        colour,
+        colour: *colour,
         values: minutes.iter().map(|minute| count(minute, place)).collect(),
     });
     let [allowed, reviewed, denied] = counts.sums;
