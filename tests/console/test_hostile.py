@@ -78,5 +78,4 @@ def test_a_megabyte_of_arguments_is_folded(viewers, service):
     assert len(viewer.page.content()) < 1_500_000
     viewer.open("approvals")
     assert len(viewer.page.content()) < 1_500_000
-    viewer.press("Approve")
-    assert service.approval(approval)["status"] == "approved"
+    assert viewer.page.get_by_role("button", name="Approve").count() == 0, "nobody can read it here"

@@ -1,8 +1,10 @@
 """The reviewer: agents' calls wait for her, and she says yes or no in seconds, while others do the same."""
 
 import json
+import threading
 
 import pytest
+from service import Refused
 
 EDIT = {
     "file_path": "/home/ana/project/src/billing/invoice.rs",
@@ -231,8 +233,92 @@ def test_arguments_of_any_size_and_kind_are_shown_as_text(governed, viewers, ada
         assert shown.locator("img, script").count() == 0
         assert ada.page.locator("a[href^=javascript]").count() == 0
         assert "Approval" in ada.page.title()
-    ada.open("approvals", large)
-    assert "Show all" in card(ada, large).inner_text()
+
+
+def test_what_is_not_shown_whole_is_not_approved(governed, ada):
+    listed = governed.ask_for("deploy", {"text": "y" * 5_000})
+    huge = governed.ask_for("deploy", {"text": "z" * 150_000})
+    hugest = governed.ask_for("deploy", {"text": "w" * 300_000})
+    ada.open("approvals")
+    for approval in (listed, huge, hugest):
+        shown = card(ada, approval)
+        assert shown.get_by_role("button").all_inner_texts() == ["Reject r"]
+        assert shown.locator("[data-key=a], [data-key=e], details.edit, details.consent").count() == 0
+    focus(ada, listed)
+    ada.page.keyboard.press("a")
+
+    # Where even the page of the approval does not show it whole, it says how to go on, and takes no form of another page either.
+    for approval in (huge, hugest):
+        ada.open("approvals", approval)
+        shown = card(ada, approval)
+        assert shown.get_by_role("button").all_inner_texts() == ["Reject r"]
+        assert f"approvals approve {approval}" in shown.inner_text() and "read --after" in shown.inner_text()
+        for verb, fields in (("approve", {}), ("edit", {"args": "{}"}), ("consent", {"hours": "1"})):
+            sent = {"form_secret": ada.form_secret(), "act": f"{approval}{verb}".ljust(64, "0")[:64]} | fields
+            status, page = ada.send(f"/console/main/approvals/{approval}/{verb}", **sent)
+            assert status == 422 and "too long to be shown here whole" in page, (verb, status)
+        assert governed.approval(approval)["status"] == "pending"
+
+    # The page of the other one shows every character, and takes an answer.
+    assert governed.approval(listed)["status"] == "pending"
+    ada.open("approvals")
+    card(ada, listed).get_by_role("link", name="Read it whole").click()
+    ada.page.get_by_text("Show all").click()
+    assert card(ada, listed).inner_text().count("y") > 5_000
+    press(ada, "Approve")
+    ada.page.get_by_role("status").filter(has_text="approved").wait_for()
+
+
+def test_no_consent_is_given_where_somebody_else_was_faster(governed, viewers, ada):
+    grants = lambda: len(governed.ask("GET", "/grants")["grants"])
+    other, before = governed.kept_token("operator", "Ben"), grants()
+
+    def consent(approval, number):
+        sent = {"form_secret": ada.form_secret(), "act": f"{number:064x}", "hours": "1"}
+        return ada.send(f"/console/main/approvals/{approval}/consent", **sent)
+
+    def reject(approval):
+        try:
+            governed.ask("POST", f"/approvals/{approval}:reject", {"note": "no"}, other)
+        except Refused as refusal:
+            assert refusal.status == 409
+
+    approvals = [governed.ask_for("deploy", {"to": f"race {number}"}, **PROJECT) for number in range(6)]
+    ada.open("approvals", approvals[0])
+    assert ada.page.locator("details.consent").count() == 1
+    reject(approvals[0])
+    status, page = consent(approvals[0], 0)
+    assert status == 409 and "nothing was done" in page and grants() == before
+
+    # Both at once: there is a consent for each call that was approved, and no other.
+    for number, approval in enumerate(approvals[1:], 1):
+        rejecting = threading.Thread(target=reject, args=[approval])
+        rejecting.start()
+        consent(approval, number)
+        rejecting.join()
+    approved = sum(governed.approval(approval)["status"] == "approved" for approval in approvals)
+    assert grants() == before + approved
+
+
+def test_a_diff_is_there_to_its_end(governed, ada):
+    old = "\n".join(f"line {number}" for number in range(200))
+    new = old.replace("line 1", "row 1")
+    approval = governed.ask_for("Edit", {"file_path": "/home/ana/project/a.txt", "old_string": old[:700], "new_string": new[:700] + "THE END"}, **PROJECT)
+    ada.open("approvals", approval)
+    assert card(ada, approval).locator("pre.diff").first.evaluate("block => block.scrollHeight <= block.clientHeight + 2")
+    folded = card(ada, approval).locator(".what details").last
+    assert "hidden" in folded.locator("summary").inner_text() and "THE END" in folded.text_content()
+
+
+def test_look_alikes_and_blanks_are_seen(governed, ada):
+    approval = governed.ask_for("Bash", {"command": "\u0441\u0430t  a\u0301", "note": "1.0   2", "n": 7}, session="1 \u00b7 Approved by you", cwd="/home/ana/project")
+    ada.open("approvals", approval)
+    shown = card(ada, approval)
+    assert shown.locator("pre.command .lookalike").get_attribute("title").startswith("U+0441 U+0430")
+    assert "U+0301" in shown.locator("pre.command").inner_text()
+    assert shown.locator("pre.command").evaluate("block => getComputedStyle(block).unicodeBidi") == "isolate-override"
+    assert "1.0   2" in shown.locator(".besides").inner_text()
+    assert shown.locator("bdi code.name").filter(has_text="Approved by you").count() == 1
 
 
 def test_a_long_inbox_comes_in_pages(service, viewers):

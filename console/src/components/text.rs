@@ -19,20 +19,84 @@ pub(crate) fn text(of: &str) -> Markup {
     PreEscaped(escaped)
 }
 
+/// Returns a word that decides what runs, as a command, a path, a host or a tool: each character outside ASCII is marked, and so are lines.
+pub(crate) fn code_text(of: &str) -> Markup {
+    code(of, false)
+}
+
+/// Returns the same for a block of lines, in which lines are seen as such.
+pub(crate) fn code_lines(of: &str) -> Markup {
+    code(of, true)
+}
+
+fn code(of: &str, has_lines: bool) -> Markup {
+    let mut escaped = String::with_capacity(of.len());
+    let mut foreign = String::new();
+    for letter in of.chars() {
+        let is_foreign = !letter.is_ascii() && !is_unseen(letter) && !is_combining(letter);
+        if !is_foreign || foreign.chars().count() == MARKED_TOGETHER {
+            push_foreign(&mut escaped, &mut foreign);
+        }
+        match letter {
+            letter if is_foreign => foreign.push(letter),
+            '\n' if !has_lines => escaped.push_str("<span class=\"unseen\">\\n</span>"),
+            letter if is_combining(letter) => push_number(&mut escaped, letter),
+            letter => push_visible(&mut escaped, letter, false),
+        }
+    }
+    push_foreign(&mut escaped, &mut foreign);
+    PreEscaped(escaped)
+}
+
+/// Returns a name that somebody else chose, in a box, so that it does not read as words of the console, nor turns around what stands by it.
+pub(crate) fn name(of: &str) -> Markup {
+    html! { bdi { code.name { (text(of)) } } }
+}
+
+/// The most characters that one mark tells the numbers of.
+const MARKED_TOGETHER: usize = 16;
+
+/// Adds characters outside ASCII under one mark, and leaves none of them.
+fn push_foreign(escaped: &mut String, foreign: &mut String) {
+    if foreign.is_empty() {
+        return;
+    }
+    let numbers: Vec<String> = foreign.chars().map(number).collect();
+    let mark =
+        format!("<span class=\"lookalike\" title=\"{}, not ASCII\">{foreign}</span>", numbers.join(" "));
+    escaped.push_str(&mark);
+    foreign.clear();
+}
+
 /// Returns a text as it stands, with its lines; folded where it is long, and cut where it is too long for a page.
 pub(crate) fn long_text(of: &str) -> Markup {
+    long(of, text)
+}
+
+/// Returns the same of a text that decides what runs.
+pub(crate) fn long_code(of: &str) -> Markup {
+    long(of, code_lines)
+}
+
+fn long(of: &str, show: fn(&str) -> Markup) -> Markup {
     let characters = of.chars().count();
+    let is_cut = characters > MAX_SHOWN_CHARS;
     let shown: String = of.chars().take(MAX_SHOWN_CHARS).collect();
-    let cut = html! { @if characters > MAX_SHOWN_CHARS {
-        p.note { "The first " (MAX_SHOWN_CHARS) " of " (characters) " characters are shown." }
-    } };
     if characters <= SHOWN_CHARS {
-        return html! { pre { (text(&shown)) } };
+        return html! { pre { (show(&shown)) } };
     }
     let first: String = of.chars().take(SHOWN_CHARS).collect();
+    let hidden = characters - SHOWN_CHARS;
     html! {
-        pre { (text(&first)) "…" }
-        details { summary { "Show all " (characters) " characters" } pre { (text(&shown)) } (cut) }
+        pre { (show(&first)) "…" }
+        details {
+            summary {
+                @if is_cut { "Show the first " (MAX_SHOWN_CHARS) " of " (characters) " characters" }
+                @else { "Show all " (characters) " characters (" (hidden) " hidden)" }
+            }
+            pre { (show(&shown)) }
+            @if is_cut { p.note { "The first " (MAX_SHOWN_CHARS) " of " (characters) " characters are shown." } }
+        }
     }
 }
 
@@ -46,17 +110,30 @@ fn push_visible(escaped: &mut String, letter: char, is_mixed: bool) {
         '\n' | ' ' => escaped.push(letter),
         '\t' => escaped.push_str("<span class=\"unseen\">\\t</span>"),
         '\r' => escaped.push_str("<span class=\"unseen\">\\r</span>"),
-        letter if is_unseen(letter) => {
-            escaped.push_str(&format!("<span class=\"unseen\">U+{:04X}</span>", u32::from(letter)));
-        }
+        letter if is_unseen(letter) => push_number(escaped, letter),
         letter if is_mixed && !is_latin_or_common(letter) => {
-            let number = u32::from(letter);
+            let number = number(letter);
             escaped.push_str(&format!(
-                "<span class=\"lookalike\" title=\"U+{number:04X}, of another script\">{letter}</span>"
+                "<span class=\"lookalike\" title=\"{number}, of another script\">{letter}</span>"
             ));
         }
         letter => escaped.push(letter),
     }
+}
+
+fn push_number(escaped: &mut String, letter: char) {
+    escaped.push_str(&format!("<span class=\"unseen\">{}</span>", number(letter)));
+}
+
+fn number(of: char) -> String {
+    format!("U+{:04X}", u32::from(of))
+}
+
+/// Returns `true` for marks that are drawn over or under another character.
+fn is_combining(letter: char) -> bool {
+    use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
+    let category = CodePointMapData::<GeneralCategory>::new().get(letter);
+    matches!(category, NonspacingMark | SpacingMark | EnclosingMark)
 }
 
 /// Returns `true` for characters that nobody sees as such: controls, formats, unassigned ones, and blanks that are no space.
@@ -131,10 +208,26 @@ mod tests {
     }
 
     #[test]
+    fn every_character_outside_ascii_is_marked_in_what_runs() {
+        for (of, number) in [
+            ("\u{0441}\u{0430}\u{0441}\u{0435}", "U+0441 U+0430"),
+            ("a\u{2215}b", "U+2215"),
+            ("\u{ff52}m", "U+FF52"),
+        ] {
+            let shown = code_text(of).into_string();
+            assert!(shown.contains("lookalike") && shown.contains(number), "{shown}");
+        }
+        assert_eq!(code_text("e\u{338}").into_string(), "e<span class=\"unseen\">U+0338</span>");
+        assert_eq!(code_text("a\n b").into_string(), "a<span class=\"unseen\">\\n</span> b");
+        assert_eq!(code_lines("a\n<b").into_string(), "a\n&lt;b");
+        assert!(code_lines(&"\u{0441}".repeat(MAX_SHOWN_CHARS)).into_string().len() < 20 * MAX_SHOWN_CHARS);
+    }
+
+    #[test]
     fn a_long_text_is_folded_and_a_longer_one_cut() {
         assert!(!long_text(&"x".repeat(SHOWN_CHARS)).into_string().contains("<details>"));
         let folded = long_text(&"x".repeat(SHOWN_CHARS + 1)).into_string();
-        assert!(folded.contains("Show all 2001 characters"));
+        assert!(folded.contains("Show all 2001 characters (1 hidden)"));
         let cut = long_text(&"x".repeat(10_000_000)).into_string();
         assert!(cut.len() < 3 * MAX_SHOWN_CHARS);
         assert!(cut.contains("The first 100000 of 10000000 characters are shown."));

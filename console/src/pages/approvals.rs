@@ -9,9 +9,11 @@ mod card;
 mod consent;
 mod diff;
 mod inbox;
+mod members;
 mod policy;
 pub(super) mod pretty;
 mod reasons;
+mod sight;
 mod story;
 mod verdicts;
 

@@ -1,6 +1,6 @@
 //! A person's word on an approval. The first one holds.
 
-use bitacora_api::{ApprovalAnswer, GrantGivenAnswer, ResolutionRequest, paths};
+use bitacora_api::{ApprovalAnswer, GrantGivenAnswer, PENDING, ResolutionRequest, paths};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::value::RawValue;
@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::answers::Typed;
 use super::background::Background;
 use super::consent;
+use super::sight::Unseen;
 use super::story;
 use super::verdicts::outcome;
 use crate::components::text;
@@ -20,6 +21,9 @@ use crate::visit::Visit;
 /// The code of an answer that comes after another one.
 const ALREADY_RESOLVED: &str = "already-resolved";
 
+/// The acts by which a call may run.
+const PERMITTING: [&str; 3] = ["approve", "edit", "consent"];
+
 /// Records a person's word.
 pub(crate) async fn resolve(
     visit: &Visit,
@@ -28,6 +32,11 @@ pub(crate) async fn resolve(
     form: &FormFields,
 ) -> Result<Done, PageError> {
     visit.must_govern()?;
+    if PERMITTING.contains(&verb)
+        && let Err(error) = must_be_seen(visit, id).await
+    {
+        return Err(again(visit, id, verb, form, error).await);
+    }
     let said = match verb {
         "approve" => answer(visit, id, verb, &request(form, None)).await.map(|()| "approved".to_owned()),
         "reject" => match form.get("note") {
@@ -47,6 +56,14 @@ pub(crate) async fn resolve(
         Ok(said) => Ok(Done { to: visit.page(&["approvals"]), notice: format!("Approval {id}: {said}.") }),
         Err(error) => Err(again(visit, id, verb, form, error).await),
     }
+}
+
+/// Checks that the page of the approval shows the whole call, whatever the form came from.
+async fn must_be_seen(visit: &Visit, id: &str) -> Result<(), PageError> {
+    let approval = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await?.value;
+    // Of one that waits no more, the interface says what became of it.
+    let unseen = Unseen::of(&approval).filter(|_| approval.status == PENDING);
+    unseen.map_or(Ok(()), |unseen| Err(PageError::Field(unseen.reason().to_owned())))
 }
 
 fn request(form: &FormFields, args: Option<Box<RawValue>>) -> ResolutionRequest {

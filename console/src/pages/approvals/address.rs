@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{Tone, badge, text};
+use crate::components::{Tone, badge, code_text};
 
 /// The parts of an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,15 +30,15 @@ fn parts(address: &str) -> Option<Parts<'_>> {
 
 /// Returns an address with its host in the foreground. It is no link.
 pub(super) fn address(of: &str) -> Markup {
-    let Some(parts) = parts(of) else { return html! { pre { (text(of)) } } };
+    let Some(parts) = parts(of) else { return html! { pre { (code_text(of)) } } };
     html! {
-        p.host { span.quiet-text { "Host " } strong { (text(parts.host)) } " "
+        p.host { span.quiet-text { "Host " } strong { (code_text(parts.host)) } " "
             @if parts.scheme != "https" { (badge(&format!("{}, not https", parts.scheme), Tone::Waits)) " " }
             @if !parts.user.is_empty() { (badge("a name stands before the host", Tone::Bad)) " " }
             @if !parts.host.is_ascii() { (badge("letters outside ASCII", Tone::Bad)) " " }
             @if parts.host.contains("xn--") { (badge("an international name in ASCII", Tone::Waits)) " " }
         }
-        pre.address { span.quiet-text { (parts.scheme) "://" (text(parts.user)) } strong { (text(parts.host)) } span.quiet-text { (text(parts.rest)) } }
+        pre.address { span.quiet-text { (parts.scheme) "://" (code_text(parts.user)) } strong { (code_text(parts.host)) } span.quiet-text { (code_text(parts.rest)) } }
     }
 }
 

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::background::Background;
 use super::consent;
 use super::pretty::pretty;
+use super::sight::{Unseen, way_to_read, way_without_page};
 use crate::components::act_fields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -23,6 +24,8 @@ pub(super) struct Typed<'a> {
 pub(super) enum May {
     /// Anything.
     Answer,
+    /// Only a rejection: not all of the call is on the page.
+    Reject(Unseen),
     /// Only that it is not wanted: an approval would not help.
     Refuse,
     /// Nothing, for this reason.
@@ -40,15 +43,19 @@ impl May {
         if approval.requested_by.as_deref() == Some(visit.caller.actor.as_str()) {
             return Self::Nothing("You asked for this call; somebody else has to answer.");
         }
-        if is_stale || approval.call_ended == Some(true) { Self::Refuse } else { Self::Answer }
+        if is_stale || approval.call_ended == Some(true) {
+            return Self::Refuse;
+        }
+        Unseen::of(approval).map_or(Self::Answer, Self::Reject)
     }
 }
 
-/// Returns the forms by which a viewer may answer.
+/// Returns the forms by which a viewer may answer. `is_alone` on the page of the approval, which shows more of it than a list.
 pub(super) fn answers(
     visit: &Visit,
     approval: &ApprovalAnswer,
     may: May,
+    is_alone: bool,
     behind: Option<&Background>,
     typed: Typed<'_>,
 ) -> Result<Markup, PageError> {
@@ -58,6 +65,10 @@ pub(super) fn answers(
         May::Refuse => {
             html! { div.answers { (reject(visit, approval, typed)?) (withdraw(visit, approval)?) } }
         }
+        May::Reject(unseen) => html! {
+            @if is_alone { (way_without_page(visit, approval, unseen, behind)) } @else { (way_to_read(visit, approval)) }
+            div.answers { (reject(visit, approval, typed)?) }
+        },
         May::Answer => html! {
             div.answers { (approve(visit, approval)?) (reject(visit, approval, typed)?) }
             (edit(visit, approval, typed)?)

@@ -20,6 +20,8 @@ pub(super) type Known<T> = Result<T, String>;
 pub(super) struct Background {
     pub(super) session: Option<String>,
     pub(super) run: Option<String>,
+    /// The position of the event that has the arguments.
+    pub(super) request: Option<String>,
     pub(super) decision: Known<DecisionAnswer>,
     pub(super) trust: Known<TrustRecordAnswer>,
     pub(super) before: Known<Vec<CallAnswer>>,
@@ -30,6 +32,7 @@ pub(super) struct Background {
 struct Asked {
     session: Option<String>,
     run: Option<String>,
+    causationid: Option<String>,
 }
 
 impl Background {
@@ -42,6 +45,7 @@ impl Background {
         Self {
             session: asked.session,
             run: asked.run,
+            request: asked.causationid,
             decision: told(decided),
             trust: told(trust),
             before: told(before),

@@ -8,7 +8,7 @@ use super::arguments::arguments;
 use super::background::Background;
 use super::reasons::{just_before, record, why};
 use super::verdicts::{State, unanswered};
-use crate::components::{from_now, text};
+use crate::components::{code_text, from_now, name};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -43,7 +43,7 @@ pub(super) fn card(
             }
             div.acts id=(format!("acts-{id}")) data-fresh {
                 @if state.is_open() { (unanswered(visit, approval)) }
-                (answers(visit, approval, may, behind, typed)?)
+                (answers(visit, approval, may, state.is_alone, behind, typed)?)
             }
         }
     })
@@ -55,14 +55,14 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
     html! {
         div.head {
             h2 id=(title) {
-                a href=(visit.page(&["approvals", &approval.id])) { (text(&approval.tool)) }
-                @if let Some(server) = &approval.server { " of server " (text(server)) }
-                @if let Some(context) = &approval.context { " " code { (text(context)) } }
+                a href=(visit.page(&["approvals", &approval.id])) { (code_text(&approval.tool)) }
+                @if let Some(server) = &approval.server { " of server " (name(server)) }
+                @if let Some(context) = &approval.context { " " code { (code_text(context)) } }
             }
             p.note {
-                @if let Some(agent) = &approval.agent { "for agent " strong { (text(agent)) } }
-                @if let Some(session) = session { " · session " a href=(visit.page(&["sessions", session])) { (text(session)) } }
-                @if let Some(run) = run { " · run " a href=(visit.page(&["runs", run])) { (text(run)) } }
+                @if let Some(agent) = &approval.agent { "for agent " strong { (name(agent)) } }
+                @if let Some(session) = session { " · session " a href=(visit.page(&["sessions", session])) { (name(session)) } }
+                @if let Some(run) = run { " · run " a href=(visit.page(&["runs", run])) { (name(run)) } }
                 " · asked " (from_now(&visit.zone, &approval.asked))
             }
         }
@@ -73,7 +73,7 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
 fn what_for(approval: &ApprovalAnswer) -> Markup {
     html! { @if approval.about.as_deref() == Some("rollback") {
         p { "The call ran, and the check after it failed"
-            @if let Some(contract) = &approval.contract { " (contract " code { (text(contract)) } ")" }
+            @if let Some(contract) = &approval.contract { " (contract " code { (code_text(contract)) } ")" }
             ". May what it did be rolled back?" }
     } }
 }
@@ -83,8 +83,8 @@ fn places(approval: &ApprovalAnswer) -> Markup {
     let reached = approval.destinations.as_deref().unwrap_or_default();
     html! {
         dl.places {
-            @if let Some(cwd) = &approval.cwd { div { dt { "In folder" } dd { code { (text(cwd)) } } } }
-            @if !reached.is_empty() { div { dt { "Reaches" } dd { @for place in reached { code { (text(place)) } " " } } } }
+            @if let Some(cwd) = &approval.cwd { div { dt { "In folder" } dd { code { (code_text(cwd)) } } } }
+            @if !reached.is_empty() { div { dt { "Reaches" } dd { @for place in reached { code { (code_text(place)) } " " } } } }
         }
     }
 }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::background::Background;
-use crate::components::{act_fields, text};
+use crate::components::{act_fields, code_text, name};
 use crate::form::FormFields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -67,9 +67,9 @@ pub(super) fn form(
             summary { "Standing consent to calls like this one" }
             form method="post" action=(visit.page(&["approvals", &approval.id, "consent"])) {
                 (act_fields(visit)?)
-                p { "Agent " code { (text(scope.agent.as_deref().unwrap_or_default())) } " may call "
-                    code { (text(&scope.tool)) } " on " code { (text(scope.context.as_deref().unwrap_or_default())) }
-                    " in " code { (text(scope.workspace.as_deref().unwrap_or_default())) } " without asking"
+                p { "Agent " (name(scope.agent.as_deref().unwrap_or_default())) " may call "
+                    code { (code_text(&scope.tool)) } " on " code { (code_text(scope.context.as_deref().unwrap_or_default())) }
+                    " in " code { (code_text(scope.workspace.as_deref().unwrap_or_default())) } " without asking"
                     @if scope.parts.is_some() { ", as long as a command has no other parts" }
                     ". A rule that denies still denies." }
                 div.inline {
@@ -77,7 +77,7 @@ pub(super) fn form(
                         option value=(hours) selected[hours == FIRST_LIFE] { (words) }
                     } } }
                     @if let Some(session) = &behind.session {
-                        label { input type="checkbox" name="session" value="yes" checked; " only in session " code { (text(session)) } }
+                        label { input type="checkbox" name="session" value="yes" checked; " only in session " (name(session)) }
                     }
                     label { "Note " input name="note" maxlength="2048" autocomplete="off"; }
                     button.good { "Approve, and consent to later ones" }

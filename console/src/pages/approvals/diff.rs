@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
-use similar::{ChangeTag, DiffOp, TextDiff};
+use similar::{ChangeTag, DiffTag, TextDiff};
 
 use crate::components::{long_text, text};
 
@@ -11,6 +11,8 @@ use crate::components::{long_text, text};
 const DIFF_TIME: Duration = Duration::from_millis(40);
 /// The longest text that is compared, bytes.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
+/// The most lines that are shown one by one.
+const MAX_DIFF_LINES: usize = 4_000;
 /// The lines around a difference that are shown with it.
 const CONTEXT_LINES: usize = 3;
 /// The lines of a difference that are shown before it is folded.
@@ -18,7 +20,8 @@ const SHOWN_LINES: usize = 60;
 
 /// Returns the difference of a new text from an old one.
 pub(super) fn difference(old: &str, new: &str) -> Markup {
-    if old.len().max(new.len()) > MAX_DIFF_BYTES {
+    let lines_of_both = old.lines().count() + new.lines().count();
+    if old.len().max(new.len()) > MAX_DIFF_BYTES || lines_of_both > MAX_DIFF_LINES {
         return html! {
             p.note { "The texts are too long to be compared." }
             h4 { "Taken out" } (long_text(old))
@@ -27,57 +30,80 @@ pub(super) fn difference(old: &str, new: &str) -> Markup {
     }
     let until = Instant::now() + DIFF_TIME;
     let compared = TextDiff::configure().deadline(until).diff_lines(old, new);
-    let groups = compared.grouped_ops(CONTEXT_LINES);
-    let lines: Vec<Markup> = groups.iter().flat_map(|group| hunk(&compared, group, until)).collect();
     let taken = |tag| compared.iter_all_changes().filter(|change| change.tag() == tag).count();
     let (out, put) = (taken(ChangeTag::Delete), taken(ChangeTag::Insert));
     html! {
         p.diff-sum { ins { "+" (put) } " " del { "−" (out) } " lines" }
-        @if lines.is_empty() { p.note { "The texts are the same." } }
-        @else if lines.len() <= SHOWN_LINES { (block(&lines)) }
-        @else {
-            (block(lines.get(..SHOWN_LINES).unwrap_or_default()))
-            details { summary { "Show all " (lines.len()) " lines" } (block(&lines)) }
-        }
+        @if out + put == 0 { p.note { "The texts are the same." } }
+        (folded(lines(&compared, until)))
     }
 }
 
 /// Returns a text that is new as a whole.
 pub(super) fn all_new(new: &str) -> Markup {
-    let lines: Vec<Markup> = new.split_inclusive('\n').take(SHOWN_LINES + 1).map(new_line).collect();
-    if lines.len() > SHOWN_LINES { long_text(new) } else { block(&lines) }
+    if new.lines().count() > MAX_DIFF_LINES {
+        return long_text(new);
+    }
+    folded(new.split_inclusive('\n').map(|line| Line { shown: new_line(line), is_far: false }).collect())
 }
 
 fn new_line(of: &str) -> Markup {
-    html! { span.line.put { span.sign { "+ " } ins { (line_text(of)) } "\n" } }
+    html! { span.line.put { span.sign { "+ " } (line_text(of)) "\n" } }
 }
 
-fn block(lines: &[Markup]) -> Markup {
-    html! { pre.diff tabindex="0" { @for line in lines { (line) } } }
+/// A line of a difference.
+struct Line {
+    shown: Markup,
+    /// `true` for one that stays, and stands by none that changes.
+    is_far: bool,
 }
 
-/// Returns the lines of differences that lie close together, after a mark of what is left out before them.
-fn hunk<'a>(compared: &TextDiff<'a, 'a, str>, group: &[DiffOp], until: Instant) -> Vec<Markup> {
-    let start = group.first().map_or(0, |op| op.old_range().start);
-    let mut lines = Vec::new();
-    if start > 0 {
-        lines.push(html! { span.line.gap { "⋯ line " (start + 1) "\n" } });
+/// Returns lines, of which those that are far from a change are folded, and so are those behind the first ones.
+fn folded(mut lines: Vec<Line>) -> Markup {
+    let all = lines.len();
+    let near = lines.iter().enumerate().filter(|(_, line)| !line.is_far);
+    let end = near.map(|(at, _)| at).nth(SHOWN_LINES).unwrap_or(all);
+    let rest = lines.split_off(end);
+    html! {
+        @for run in lines.chunk_by(|one, next| one.is_far == next.is_far) {
+            @if run.first().is_some_and(|line| line.is_far) {
+                details { summary { "Show " (run.len()) " lines that stay as they are (hidden)" } (block(run)) }
+            } @else { (block(run)) }
+        }
+        @if !rest.is_empty() {
+            details { summary { "Show all " (all) " lines (" (rest.len()) " hidden)" } (block(&rest)) }
+        }
     }
-    for op in group {
-        for change in compared.iter_inline_changes_deadline(op, Some(until)) {
+}
+
+fn block(lines: &[Line]) -> Markup {
+    html! { pre.diff tabindex="0" { @for line in lines { (line.shown) } } }
+}
+
+fn lines<'a>(compared: &TextDiff<'a, 'a, str>, until: Instant) -> Vec<Line> {
+    let ops = compared.ops();
+    let mut lines = Vec::new();
+    for (at, op) in ops.iter().enumerate() {
+        let same = if op.tag() == DiffTag::Equal { op.old_range().len() } else { 0 };
+        let before = if at == 0 { 0 } else { CONTEXT_LINES };
+        let after = if at + 1 == ops.len() { 0 } else { CONTEXT_LINES };
+        let far = before..same.saturating_sub(after);
+        for (nth, change) in compared.iter_inline_changes_deadline(op, Some(until)).enumerate() {
             let parts: Vec<(bool, &str)> = change.values().to_vec();
-            lines.push(line(change.tag(), &parts));
+            let is_far = far.len() > 1 && far.contains(&nth);
+            lines.push(Line { shown: line(change.tag(), &parts), is_far });
         }
     }
     lines
 }
 
 fn line(tag: ChangeTag, parts: &[(bool, &str)]) -> Markup {
-    let has_marks = parts.iter().any(|(is_marked, _)| *is_marked);
+    // Of a line that is new or gone as a whole, no word is more so than others.
+    let is_whole = parts.iter().all(|(is_marked, _)| *is_marked);
     let words = |is_out: bool| {
         html! { @for (is_marked, part) in parts {
             @let shown = line_text(part);
-            @if !*is_marked && has_marks { (shown) }
+            @if !*is_marked || is_whole { (shown) }
             @else if is_out { del { (shown) } }
             @else { ins { (shown) } }
         } }
@@ -105,6 +131,25 @@ mod tests {
         assert!(shown.contains("sum of <del>lines</del>"), "{shown}");
         assert!(shown.contains("sum of <ins>rows</ins>"), "{shown}");
         assert!(!shown.contains("<del>a"), "{shown}");
+    }
+
+    #[test]
+    fn every_line_is_there_and_what_is_folded_is_counted() {
+        let old: String = (0..300).map(|n| format!("line {n};\n")).collect();
+        let shown = difference(&old, &old.replace("line 150;", "row 150;")).into_string();
+        for n in 0..300 {
+            assert!(shown.contains(&format!(" {n};")), "{n}");
+        }
+        assert!(shown.contains("Show 147 lines that stay as they are"), "{shown}");
+        let new = all_new(&old).into_string();
+        assert!(new.contains("Show all 300 lines (240 hidden)") && new.contains("line 299;"), "{new}");
+    }
+
+    #[test]
+    fn lines_that_are_new_or_gone_as_a_whole_have_no_boxes() {
+        let shown = difference("a\nb\n", "a\nb\nc d e\n").into_string();
+        let lines = shown.split_once("<pre").unwrap().1;
+        assert!(!lines.contains("<ins>") && lines.contains("c d e"), "{shown}");
     }
 
     #[test]

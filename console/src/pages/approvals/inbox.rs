@@ -8,7 +8,7 @@ use super::background::Background;
 use super::card::card;
 use super::policy::ActivePolicy;
 use super::verdicts::State;
-use crate::components::{moment_cell, next_link, text};
+use crate::components::{code_text, moment_cell, next_link, text};
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -68,7 +68,7 @@ async fn one_card(
     approval: &ApprovalAnswer,
     policy: &ActivePolicy,
 ) -> Result<Markup, PageError> {
-    let state = State { approval, policy };
+    let state = State { approval, policy, is_alone: false };
     let behind = match state.is_open() {
         true => Some(Background::load(visit, approval).await),
         false => None,
@@ -96,7 +96,7 @@ fn table(visit: &Visit, approvals: &[ApprovalAnswer]) -> Table {
         let address = visit.page(&["approvals", &approval.id]);
         vec![
             TableCell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
-            TableCell::text(&approval.tool),
+            TableCell::new(&approval.tool, code_text(&approval.tool)),
             TableCell::maybe(approval.context.as_deref()),
             TableCell::maybe(approval.agent.as_deref()),
             TableCell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::background::{Background, dimension_query};
 use super::policy::ActivePolicy;
-use crate::components::{Tone, badge, from_now, text, verdict_badge};
+use crate::components::{Tone, badge, code_text, from_now, text, verdict_badge};
 use crate::visit::Visit;
 
 /// The reason of calls whose rule asks for more trust.
@@ -87,7 +87,7 @@ fn standing(
         p.score {
             strong { (text(&trust.score)) }
             @if let Some(floor) = &floor { " of " (text(floor)) @if is_about_trust { ", which it takes" } }
-            " · " a href=(address) { code { (text(&dimension.tool)) } " on " code { (text(&dimension.context)) } }
+            " · " a href=(address) { code { (code_text(&dimension.tool)) } " on " code { (code_text(&dimension.context)) } }
         }
         @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {
             meter min="0" max="1" value=(score) high=(text(threshold)) title="Score" { (text(&trust.score)) }
@@ -121,8 +121,8 @@ fn earlier_call(visit: &Visit, call: &CallAnswer) -> Markup {
     html! {
         li {
             (verdict_badge(&call.state)) " "
-            a href=(visit.page(&["calls", &call.call])) { (text(&call.tool)) }
-            @if let Some(context) = context { " " code { (text(context)) } }
+            a href=(visit.page(&["calls", &call.call])) { (code_text(&call.tool)) }
+            @if let Some(context) = context { " " code { (code_text(context)) } }
             " " span.quiet-text { (from_now(&visit.zone, &call.recorded)) }
         }
     }

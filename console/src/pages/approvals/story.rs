@@ -9,7 +9,7 @@ use super::background::Background;
 use super::card::card;
 use super::policy::ActivePolicy;
 use super::verdicts::{State, outcome, who};
-use crate::components::{Fact, facts, from_now, moment, text, verdict_badge};
+use crate::components::{Fact, code_text, facts, from_now, moment, name, text, verdict_badge};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -29,7 +29,7 @@ pub(super) async fn page(
     let answered = visit.get::<ApprovalAnswer>(paths::APPROVAL, &[id], "").await?;
     let approval = &answered.value;
     let policy = ActivePolicy::load(visit).await;
-    let state = State { approval, policy: &policy };
+    let state = State { approval, policy: &policy, is_alone: true };
     let behind = Background::load(visit, approval).await;
     let call = visit.get::<CallAnswer>(paths::CALL, &[&approval.call], "").await.ok();
     let content = html! {
@@ -63,7 +63,7 @@ fn edited(approval: &ApprovalAnswer) -> Markup {
                 None => p.note { "Its arguments are not recorded; their digest is "
                     code { (text(resolution.action_digest.as_deref().unwrap_or_default())) } "." },
             }
-            @if let Some(cwd) = &resolution.cwd { p { "In folder " code { (text(cwd)) } } }
+            @if let Some(cwd) = &resolution.cwd { p { "In folder " code { (code_text(cwd)) } } }
         }
     }
 }
@@ -111,7 +111,7 @@ fn bound(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
         Fact::text("Approval", Some(&approval.id)),
         Fact::new("Asked", moment(&visit.zone, &approval.asked)),
         Fact::new("Until", moment(&visit.zone, &approval.expires)),
-        Fact::text("Asked by", approval.requested_by.as_deref()),
+        approval.requested_by.as_deref().and_then(|by| Fact::new("Asked by", name(by))),
         Fact::text("May answer", Some(&approval.approvers.join(", "))),
         Fact::text("Policy", approval.policy_version.as_deref()),
         Fact::new("Digest of the arguments", html! { code { (text(digest.unwrap_or("not known"))) } }),

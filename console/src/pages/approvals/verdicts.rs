@@ -4,13 +4,15 @@ use bitacora_api::{ApprovalAnswer, PENDING};
 use maud::{Markup, html};
 
 use super::policy::ActivePolicy;
-use crate::components::{from_now, text};
+use crate::components::{from_now, name, text};
 use crate::visit::Visit;
 
 /// The state of an approval, as far as it concerns who looks at it.
 pub(super) struct State<'a> {
     pub(super) approval: &'a ApprovalAnswer,
     pub(super) policy: &'a ActivePolicy,
+    /// `true` on the page of the approval itself.
+    pub(super) is_alone: bool,
 }
 
 impl State<'_> {
@@ -26,7 +28,7 @@ impl State<'_> {
 
     /// Returns the banner of a card: nothing while the approval waits as it did.
     pub(super) fn banner(&self, visit: &Visit) -> Markup {
-        let Self { approval, policy } = self;
+        let Self { approval, policy, .. } = self;
         html! {
             @if !self.is_open() {
                 p.notice.over role="status" data-over { (outcome(visit, approval)) }
@@ -59,7 +61,7 @@ pub(super) fn outcome(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
         @if let Some(resolution) = resolution {
             @if resolution.resolution != "expired" { " by " (who(visit, &resolution.by)) }
             @if let Some(at) = &resolution.at { ", " (from_now(&visit.zone, at)) }
-            @if let Some(note) = &resolution.note { ": “" (text(note)) "”" }
+            @if let Some(note) = &resolution.note { ": " q { (name(note)) } }
         }
         @if let Some(used) = &approval.consumed { ". The call was let run under it " (from_now(&visit.zone, &used.at)) }
         "."
@@ -68,7 +70,7 @@ pub(super) fn outcome(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
 
 /// Returns the actor of an act, as its reader knows them.
 pub(super) fn who(visit: &Visit, actor: &str) -> Markup {
-    html! { @if actor == visit.caller.actor { "you (" (text(actor)) ")" } @else { (text(actor)) } }
+    html! { @if actor == visit.caller.actor { "you (" (name(actor)) ")" } @else { (name(actor)) } }
 }
 
 /// Returns what happens if nobody answers, and when.
