@@ -59,10 +59,10 @@ pub(crate) async fn answer(
         return refused(&PageError::NoSuchPage);
     }
     if matches!(parts.method, Method::GET | Method::HEAD) && signing::is_from_elsewhere(&parts) {
-        return match path.trim_end_matches('/').ends_with("/live") {
-            true => refused(&PageError::FromElsewhere),
-            false => signing::come_again(&parts),
-        };
+        if is_stream(&parts) {
+            return refused(&PageError::FromElsewhere);
+        }
+        return signing::come_again(&parts);
     }
     let answered = match (&parts.method, path.trim_end_matches('/')) {
         (&Method::GET | &Method::HEAD, "/console/sign-in") => signing::show(console, &parts).await,
@@ -77,6 +77,12 @@ pub(crate) async fn answer(
         PageError::TwoSessions => signing::two_sessions(&parts),
         error => refused(&error),
     })
+}
+
+/// Returns `true` for the stream of what changes.
+fn is_stream(parts: &Parts) -> bool {
+    let segments = segments(parts.uri.path()).unwrap_or_default();
+    matches!(&segments[..], [_, last] if last == "live")
 }
 
 fn asset_response(asset: &'static Asset) -> Response<ConsoleBody> {
@@ -178,8 +184,10 @@ async fn visit(
         Ok(answered) => answered.value,
         Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
             let page = match found {
-                Some(_) => not_taken(console, parts, ledger, &interface).await?,
-                None => signing::ask(parts, None),
+                // What an open page follows by itself ends nothing: the viewer is told at the next page, or the next act.
+                Some(_) if !is_stream(parts) => not_taken(console, parts, ledger, &interface).await?,
+                _ if parts.method == Method::POST => signing::ask(parts, Some(signing::NOT_SIGNED_IN)),
+                _ => signing::ask(parts, None),
             };
             return Ok(Visited::Unknown(page));
         }

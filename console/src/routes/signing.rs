@@ -78,6 +78,10 @@ pub(super) fn come_again(parts: &Parts) -> Response<ConsoleBody> {
     response
 }
 
+/// The words for a form of somebody who is not signed in.
+pub(super) const NOT_SIGNED_IN: &str =
+    "Nothing was done: your session has ended, or your token was revoked, or its time is over. Sign in.";
+
 /// Returns the page that asks who is there, with a word about what came before.
 pub(super) fn ask(parts: &Parts, words: Option<&str>) -> Response<ConsoleBody> {
     form_page(StatusCode::UNAUTHORIZED, address_of(parts), words)
