@@ -302,8 +302,8 @@ def test_no_consent_is_given_where_somebody_else_was_faster(governed, viewers, a
 
 def test_a_diff_is_there_to_its_end(governed, ada):
     old = "\n".join(f"line {number}" for number in range(200))
-    new = old.replace("line 1", "row 1")
-    approval = governed.ask_for("Edit", {"file_path": "/home/ana/project/a.txt", "old_string": old[:700], "new_string": new[:700] + "THE END"}, **PROJECT)
+    new = old + "\n" + "\n".join(f"row {number}" for number in range(100)) + "\nTHE END"
+    approval = governed.ask_for("Edit", {"file_path": "/home/ana/project/a.txt", "old_string": old, "new_string": new}, **PROJECT)
     ada.open("approvals", approval)
     assert card(ada, approval).locator("pre.diff").first.evaluate("block => block.scrollHeight <= block.clientHeight + 2")
     folded = card(ada, approval).locator(".what details").last
@@ -311,7 +311,7 @@ def test_a_diff_is_there_to_its_end(governed, ada):
 
 
 def test_look_alikes_and_blanks_are_seen(governed, ada):
-    approval = governed.ask_for("Bash", {"command": "\u0441\u0430t  a\u0301", "note": "1.0   2", "n": 7}, session="1 \u00b7 Approved by you", cwd="/home/ana/project")
+    approval = governed.ask_for("deploy", {"command": "\u0441\u0430t  a\u0301", "note": "1.0   2", "n": 7}, session="1 \u00b7 Approved by you", cwd="/home/ana/project")
     ada.open("approvals", approval)
     shown = card(ada, approval)
     assert shown.locator("pre.command .lookalike").get_attribute("title").startswith("U+0441 U+0430")
@@ -338,6 +338,6 @@ def test_addresses_show_their_host_and_no_argument_is_left_out(governed, viewers
     )
     ada.open("approvals", approval)
     assert card(ada, approval).locator(".host strong").inner_text() == "evil.example"
-    for word in ["a name stands before the host", "wait", "false", "headers", '{"x":1}']:
+    for word in ["a name stands before the host", "wait", "false", "headers", '{"x": 1}']:
         assert word in card(ada, approval).inner_text(), word
     assert card(ada, approval).locator("a[href*=evil]").count() == 0
