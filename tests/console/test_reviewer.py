@@ -283,7 +283,7 @@ def test_no_consent_is_given_where_somebody_else_was_faster(governed, viewers, a
         except Refused as refusal:
             assert refusal.status == 409
 
-    approvals = [governed.ask_for("deploy", {"to": f"race {number}"}, **PROJECT) for number in range(6)]
+    approvals = [governed.ask_for("deploy", {"to": f"race {number}"}, cwd="/home/ana/race") for number in range(6)]
     ada.open("approvals", approvals[0])
     assert ada.page.locator("details.consent").count() == 1
     reject(approvals[0])
@@ -302,23 +302,23 @@ def test_no_consent_is_given_where_somebody_else_was_faster(governed, viewers, a
 
 def test_a_diff_is_there_to_its_end(governed, ada):
     old = "\n".join(f"line {number}" for number in range(200))
-    new = old.replace("line 1", "row 1")
-    approval = governed.ask_for("Edit", {"file_path": "/home/ana/project/a.txt", "old_string": old[:700], "new_string": new[:700] + "THE END"}, **PROJECT)
+    new = old + "\n" + "\n".join(f"row {number}" for number in range(100)) + "\nTHE END"
+    approval = governed.ask_for("Edit", {"file_path": "/home/ana/project/a.txt", "old_string": old, "new_string": new}, **PROJECT)
     ada.open("approvals", approval)
-    assert card(ada, approval).locator("pre.diff").first.evaluate("block => block.scrollHeight <= block.clientHeight + 2")
+    assert card(ada, approval).locator(".what > pre.diff").evaluate("block => block.scrollHeight <= block.clientHeight + 2")
     folded = card(ada, approval).locator(".what details").last
     assert "hidden" in folded.locator("summary").inner_text() and "THE END" in folded.text_content()
 
 
 def test_look_alikes_and_blanks_are_seen(governed, ada):
-    approval = governed.ask_for("Bash", {"command": "\u0441\u0430t  a\u0301", "note": "1.0   2", "n": 7}, session="1 \u00b7 Approved by you", cwd="/home/ana/project")
+    approval = governed.ask_for("deploy", {"command": "\u0441\u0430t  a\u0301", "note": "1.0   2", "n": 7}, session="1 \u00b7 Approved by you", cwd="/home/ana/project")
     ada.open("approvals", approval)
     shown = card(ada, approval)
     assert shown.locator("pre.command .lookalike").get_attribute("title").startswith("U+0441 U+0430")
     assert "U+0301" in shown.locator("pre.command").inner_text()
     assert shown.locator("pre.command").evaluate("block => getComputedStyle(block).unicodeBidi") == "isolate-override"
     assert "1.0   2" in shown.locator(".besides").inner_text()
-    assert shown.locator("bdi code.name").filter(has_text="Approved by you").count() == 1
+    assert shown.locator(".head bdi code.name").filter(has_text="Approved by you").count() == 1
 
 
 def test_a_long_inbox_comes_in_pages(service, viewers):
@@ -338,6 +338,6 @@ def test_addresses_show_their_host_and_no_argument_is_left_out(governed, viewers
     )
     ada.open("approvals", approval)
     assert card(ada, approval).locator(".host strong").inner_text() == "evil.example"
-    for word in ["a name stands before the host", "wait", "false", "headers", '{"x":1}']:
+    for word in ["a name stands before the host", "wait", "false", "headers", '{"x": 1}']:
         assert word in card(ada, approval).inner_text(), word
     assert card(ada, approval).locator("a[href*=evil]").count() == 0

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::address::address;
 use super::diff::{all_new, difference};
 use super::members::{Members, text_of};
-use super::pretty::pretty;
+use super::pretty::readable;
 use crate::components::{Tone, badge, code_lines, code_text, long_code, long_text, text};
 
 /// The word for commands that cannot be read.
@@ -42,7 +42,7 @@ pub(in crate::pages) fn shown(json: &str, parts: Option<&[String]>, more_parts: 
         Some((form, members))
     });
     let Some(((form, known), members)) = form else {
-        return html! { (long_code(&pretty(json))) (some_parts(parts, more_parts)) };
+        return html! { (long_code(&readable(json))) (some_parts(parts, more_parts)) };
     };
     let (below, above): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| known.contains(name));
     html! {
@@ -179,7 +179,7 @@ fn other(name: &str, value: &RawValue) -> Markup {
         return if is_short(value) {
             html! { code { (code_text(value)) } }
         } else {
-            long_code(&pretty(value))
+            long_code(&readable(value))
         };
     };
     match (is_short(&words), name == DESCRIPTION) {

@@ -107,7 +107,7 @@ mod tests {
             (r#","actionDigest":"sha256:x""#, Some(Unseen::NotRecorded)),
             (r#","about":"rollback""#, None),
         ] {
-            assert_eq!(Unseen::of(&approval(more)), unseen, "{:.60}", more);
+            assert_eq!(Unseen::of(&approval(more)), unseen, "{more:.60}");
         }
     }
 }
