@@ -39,9 +39,12 @@ impl Used {
     }
 }
 
+/// One amount of a budget.
+type AmountOf = fn(&SpendAnswer) -> Option<f64>;
+
 /// Returns each limit of a budget with what is used of it, the one nearest to its end first.
 fn used(budget: &BudgetAnswer) -> Vec<Used> {
-    let units: [(&'static str, fn(&SpendAnswer) -> Option<f64>); 5] = [
+    let units: [(&'static str, AmountOf); 5] = [
         ("USD", |amounts| amounts.cost_usd.as_deref()?.parse().ok()),
         ("tokens", |amounts| Some(amounts.tokens? as f64)),
         ("calls", |amounts| Some(amounts.calls? as f64)),

@@ -30,6 +30,7 @@ pub(crate) fn micro_usd(amount: u64) -> String {
 }
 
 /// Returns a number in groups of three digits.
+#[expect(clippy::needless_pass_by_value, reason = "numbers and their texts are given as they come")]
 pub(crate) fn grouped(number: impl ToString) -> String {
     let digits = number.to_string();
     let count = digits.len();
