@@ -5,9 +5,9 @@ use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use serde::de::DeserializeOwned;
 
-use crate::console::ConsoleBody;
 use crate::interface::{BoxError, InterfaceError};
 use crate::limits::{CSV_PAGE_ROWS, CSV_ROWS};
+use crate::response::ConsoleBody;
 use crate::table::{TableCell, TableColumn, csv_line, csv_names};
 use crate::visit::Visit;
 

@@ -15,6 +15,7 @@ mod live;
 mod page;
 mod page_error;
 mod pages;
+mod response;
 mod routes;
 mod sign_in;
 mod table;
@@ -22,5 +23,6 @@ mod time_span;
 mod visit;
 mod zone;
 
-pub use console::{Console, ConsoleBody, FormSender};
+pub use console::{Console, FormSender};
 pub use interface::{BoxError, InterfaceBody, InterfaceFuture, PublicInterface};
+pub use response::ConsoleBody;

@@ -15,9 +15,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at};
 
 pub(crate) use self::hub::ChangeHubs;
-use crate::console::ConsoleBody;
 use crate::interface::{BoxError, InterfaceClient};
 use crate::limits::{LOOK_AGAIN_EVERY, WAITING_MESSAGES};
+use crate::response::ConsoleBody;
 use crate::sign_in::Session;
 use crate::visit::Visit;
 

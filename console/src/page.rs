@@ -2,7 +2,7 @@
 
 use maud::Markup;
 
-use crate::console::ConsoleBody;
+use crate::response::ConsoleBody;
 use crate::table::Table;
 
 /// The part of the console that a page belongs to.

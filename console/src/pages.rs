@@ -15,10 +15,10 @@ mod trust;
 
 use http::Response;
 
-use crate::console::ConsoleBody;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::visit::Visit;
 
 /// Makes the page at an address behind the ledger's.

@@ -2,6 +2,7 @@
 
 mod acting;
 mod linking;
+mod serving;
 mod signing;
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use maud::{Markup, html};
 
 use crate::assets::{ASSETS, Asset};
 use crate::components::{SECRET_FIELD, text};
-use crate::console::{Console, ConsoleBody, FormSender, body, html_response, redirect, text_response};
+use crate::console::{Console, FormSender};
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
@@ -23,6 +24,7 @@ use crate::live;
 use crate::page::Page;
 use crate::page_error::PageError;
 use crate::pages;
+use crate::response::{ConsoleBody, body, html_response, redirect, text_response};
 use crate::visit::{GOVERNORS, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
 
@@ -30,7 +32,7 @@ use crate::zone::{ZONE_COOKIE, Zone};
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// Tells who sends a form: the session that its cookie names, if it is one alone.
-pub(crate) fn form_sender(console: &Console, head: &Parts) -> FormSender {
+fn form_sender(console: &Console, head: &Parts) -> FormSender {
     let session = signing::session_of(console, head).ok().flatten();
     let viewer = session.as_ref().and_then(|session| session.viewer.as_ref());
     let max_form_bytes = match (&head.method, &session) {
@@ -45,11 +47,7 @@ pub(crate) fn form_sender(console: &Console, head: &Parts) -> FormSender {
 }
 
 /// Answers a request from this address.
-pub(crate) async fn answer(
-    console: &Console,
-    request: Request<Bytes>,
-    address: &Arc<str>,
-) -> Response<ConsoleBody> {
+async fn answer(console: &Console, request: Request<Bytes>, address: &Arc<str>) -> Response<ConsoleBody> {
     let (parts, form) = request.into_parts();
     let path = parts.uri.path();
     if let Some(asset) = Asset::at(path) {

@@ -49,7 +49,7 @@ const ANALYST: Cast = Cast {
     cwd: "/home/wren/harbourmaster",
 };
 
-/// What an agent says of itself with each call.
+/// The agent of a call, as it says itself.
 #[derive(Clone, Copy)]
 struct Cast {
     agent: &'static str,

@@ -90,7 +90,7 @@ pub(crate) async fn make(
         let proofs = gathered.proofs(&source.ledger, &head)?;
         let span = Span { from, events: gathered.count(), positions: span };
         let manifest = Manifest::new(&source.name, &selection, &span, &head);
-        sealed(manifest, &source, &head, gathered.into_events(), proofs)
+        sealed(manifest, &source, &head, &gathered.into_events(), &proofs)
     })
     .await
 }

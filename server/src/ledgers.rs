@@ -186,11 +186,6 @@ impl Ledgers {
         (folder, environment)
     }
 
-    /// Returns the folder of archives inside the data folder, where there is one.
-    pub(crate) fn archives_folder(&self) -> Option<PathBuf> {
-        Some(self.config.data.join("archives")).filter(|folder| folder.is_dir())
-    }
-
     /// The keys of all of them.
     pub(crate) fn keyring(&self) -> &Arc<Keyring> {
         &self.config.keyring

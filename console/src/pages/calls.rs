@@ -11,12 +11,12 @@ use super::history::{
     Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, grouped, looked_at, outside,
 };
 use crate::components::{moment_cell, next_link, text, verdict_badge};
-use crate::console::ConsoleBody;
 use crate::csv_file::CsvFile;
 use crate::form::query;
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;

@@ -11,13 +11,13 @@ use tokio::time::timeout;
 
 use super::{not_shown, refusal};
 use crate::components::{ACT_FIELD, SECRET_FIELD};
-use crate::console::{ConsoleBody, html_bytes, redirect};
 use crate::form::FormFields;
 use crate::layout::ledger_page;
 use crate::limits::ACT_WAIT;
 use crate::page::{Done, Page};
 use crate::page_error::PageError;
 use crate::pages;
+use crate::response::{ConsoleBody, html_bytes, redirect};
 use crate::sign_in::{ActEnd, ActTurn, EndOfAct, Notice, is_act};
 use crate::visit::Visit;
 

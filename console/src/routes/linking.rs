@@ -7,11 +7,12 @@ use http::request::Parts;
 use http::{Extensions, Response, header};
 
 use super::signing::identity;
-use crate::console::{Console, ConsoleBody, text_response};
+use crate::console::Console;
 use crate::form::query;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::limits::LINK_LIFE;
 use crate::page_error::PageError;
+use crate::response::{ConsoleBody, text_response};
 
 /// The page of signing in.
 const SIGN_IN: &str = "/console/sign-in";

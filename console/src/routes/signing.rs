@@ -12,11 +12,12 @@ use maud::html;
 
 use super::client;
 use crate::components::{SECRET_FIELD, text};
-use crate::console::{Console, ConsoleBody, html_response, redirect};
+use crate::console::Console;
 use crate::form::{FormFields, query};
 use crate::interface::InterfaceClient;
 use crate::layout::bare_page;
 use crate::page_error::PageError;
+use crate::response::{ConsoleBody, html_response, redirect};
 use crate::sign_in::{Session, cookies_of, ended_below, ended_cookie, session_cookie};
 
 /// The page that a viewer comes to without a better one.

@@ -83,8 +83,8 @@ pub(super) fn sealed(
     mut manifest: Manifest,
     source: &BundleSource,
     head: &PublishedHead,
-    events: Vec<u8>,
-    proofs: Vec<u8>,
+    events: &[u8],
+    proofs: &[u8],
 ) -> Result<Vec<u8>, Problem> {
     let vkey = source.ledger.verifier_key().map(|key| key.to_string()).unwrap_or_default();
     let verifier_digest = digest(VERIFIER.as_bytes());
@@ -105,7 +105,7 @@ pub(super) fn sealed(
     if let Some(last) = &last {
         members.push(("heads/last.note", last.note.as_bytes()));
     }
-    members.extend([("events.ndjson", &*events), ("proofs.ndjson", &*proofs)]);
+    members.extend([("events.ndjson", events), ("proofs.ndjson", proofs)]);
     let bytes: usize = members.iter().map(|(_, bytes)| bytes.len()).sum();
     if bytes > MAX_BUNDLE_BYTES {
         let detail =

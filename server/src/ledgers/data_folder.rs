@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::{Environment, FolderLock, OpenMode, Rollback};
 
+use super::Ledgers;
+
 /// The file that marks a data folder.
 const MARK: &str = "FORMAT";
 /// A mark that was damaged, beside the one that was written again.
@@ -241,6 +243,13 @@ fn unless(fine: io::ErrorKind, result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == fine => Ok(()),
         other => other,
+    }
+}
+
+impl Ledgers {
+    /// Returns the folder of archives inside the data folder, where there is one.
+    pub(crate) fn archives_folder(&self) -> Option<PathBuf> {
+        Some(self.config.data.join("archives")).filter(|folder| folder.is_dir())
     }
 }
 

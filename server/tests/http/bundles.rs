@@ -22,9 +22,9 @@ fn python() -> Option<OsString> {
 }
 
 /// The members of a bundle, in their order.
-type Members = Vec<(String, Vec<u8>)>;
+type BundleMembers = Vec<(String, Vec<u8>)>;
 
-fn members(bundle: &[u8]) -> Members {
+fn members(bundle: &[u8]) -> BundleMembers {
     let mut archive = tar::Archive::new(bundle);
     let entries = archive.entries().unwrap().map(|entry| {
         let mut entry = entry.unwrap();
@@ -35,12 +35,12 @@ fn members(bundle: &[u8]) -> Members {
     entries.collect()
 }
 
-fn member<'a>(members: &'a mut Members, name: &str) -> &'a mut Vec<u8> {
+fn member<'a>(members: &'a mut BundleMembers, name: &str) -> &'a mut Vec<u8> {
     &mut members.iter_mut().find(|(found, _)| found == name).unwrap().1
 }
 
 /// Writes a bundle of these members. A forger makes the manifest fit.
-fn written(mut members: Members, is_forged: bool, path: &Path) {
+fn written(mut members: BundleMembers, is_forged: bool, path: &Path) {
     if is_forged {
         let mut manifest: Value = serde_json::from_slice(member(&mut members, "manifest.json")).unwrap();
         let others = members.iter().filter(|(name, _)| name != "manifest.json");
@@ -95,7 +95,7 @@ impl Sample {
         Self { service, vkey, last: last + 1 }
     }
 
-    fn bundle(&self, query: &str) -> Members {
+    fn bundle(&self, query: &str) -> BundleMembers {
         let answer = self.service.get(&format!("{LEDGER}/evidence{query}")).expect(200);
         assert_eq!(answer.header("content-type"), Some("application/x-tar"));
         assert_eq!(answer.header("cache-control"), Some("no-store"));
@@ -103,7 +103,7 @@ impl Sample {
     }
 
     /// Checks a bundle of these members, with the ledger's key at hand.
-    fn verify(&self, python: &OsString, members: Members, is_forged: bool) -> Output {
+    fn verify(&self, python: &OsString, members: BundleMembers, is_forged: bool) -> Output {
         let path = self.service.folder.path().join("bundle.tar");
         written(members, is_forged, &path);
         let mut command = Command::new(python);

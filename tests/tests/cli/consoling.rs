@@ -18,13 +18,13 @@ use crate::sample::{code, command, told, why};
 const CODE: &str = "code=";
 
 /// A closed service, and a person beside it.
-struct Desk {
+struct ConsoleTest {
     folder: tempfile::TempDir,
     place: ServiceFolder,
     service: ServiceProcess,
 }
 
-impl Desk {
+impl ConsoleTest {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = ServiceFolder::new(PROGRAM, folder.path());
@@ -84,7 +84,7 @@ fn impostor(status: &'static str, body: &'static str) -> String {
 
 #[test]
 fn a_link_is_printed_to_whoever_asks_for_it_and_says_whose_it_is() {
-    let desk = Desk::new();
+    let desk = ConsoleTest::new();
     let printed = desk.console(&["--print"]).output().unwrap();
     assert_eq!(code(&printed), 0, "{}", why(&printed));
     let line = String::from_utf8(printed.stdout.clone()).unwrap();
@@ -103,7 +103,7 @@ fn a_link_is_printed_to_whoever_asks_for_it_and_says_whose_it_is() {
 
 #[test]
 fn without_a_display_nothing_is_printed_that_nobody_asked_for() {
-    let desk = Desk::new();
+    let desk = ConsoleTest::new();
     for more in [&[][..], &["--json"]] {
         let refused = desk.console(more).output().unwrap();
         assert_eq!((code(&refused), refused.stdout.len()), (1, 0), "{}", why(&refused));
@@ -113,7 +113,7 @@ fn without_a_display_nothing_is_printed_that_nobody_asked_for() {
 
 #[test]
 fn a_browser_gets_the_link_in_a_file_of_its_users_and_not_on_its_command_line() {
-    let desk = Desk::new();
+    let desk = ConsoleTest::new();
     let keep = "echo \"$@\" > $NOTES/words; cat \"$1\" > $NOTES/page; stat -c %a \"$1\" > $NOTES/mode";
     let opened = desk.at_a_display(keep, &[]);
     assert_eq!(code(&opened), 0, "{}", why(&opened));
@@ -134,7 +134,7 @@ fn a_browser_gets_the_link_in_a_file_of_its_users_and_not_on_its_command_line() 
 
 #[test]
 fn whoever_may_not_or_cannot_is_told_why() {
-    let desk = Desk::new();
+    let desk = ConsoleTest::new();
     let unknown =
         desk.console(&["--print"]).env("BITACORA_TOKEN", format!("bt_{}", "A".repeat(43))).output().unwrap();
     assert_eq!((code(&unknown), why(&unknown).contains("--token-file")), (3, true), "{}", why(&unknown));
@@ -165,7 +165,7 @@ fn an_old_service_is_named_so_and_an_impostor_leads_nowhere() {
 
 #[test]
 fn no_link_stands_in_what_a_service_writes_into_a_file() {
-    let desk = Desk::new();
+    let desk = ConsoleTest::new();
     let log = fs::read_to_string(desk.folder.path().join("log")).unwrap();
     assert!(!log.contains(CODE), "{log}");
     let printed = desk.console(&["--print"]).output().unwrap();

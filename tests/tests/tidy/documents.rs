@@ -42,7 +42,8 @@ const CHECKED_FOR_PATHS: [&str; 6] = [
 ];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
-const EXAMPLE_IN_TEXT: [(&str, &str); 9] = [
+const EXAMPLE_IN_TEXT: [(&str, &str); 10] = [
+    ("bundle.md", "shows names of members"),
     ("folder.md", "shows names of files"),
     ("tree_head.md", "shows a note"),
     ("evidence.md", "shows JSON"),

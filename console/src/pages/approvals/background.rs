@@ -14,7 +14,7 @@ const DECISION: &str = "decision.made";
 const CALLS_BEFORE: &str = "4";
 
 /// A part that is known, or the reason for which it is not.
-pub(super) type Known<T> = Result<T, String>;
+pub(super) type BackgroundPart<T> = Result<T, String>;
 
 /// All that stands behind an approval. What cannot be had is told, and keeps nobody from answering.
 pub(super) struct Background {
@@ -22,14 +22,14 @@ pub(super) struct Background {
     pub(super) run: Option<String>,
     /// The position of the event that has the arguments.
     pub(super) request: Option<String>,
-    pub(super) decision: Known<DecisionAnswer>,
-    pub(super) trust: Known<TrustRecordAnswer>,
-    pub(super) before: Known<Vec<CallAnswer>>,
+    pub(super) decision: BackgroundPart<DecisionAnswer>,
+    pub(super) trust: BackgroundPart<TrustRecordAnswer>,
+    pub(super) before: BackgroundPart<Vec<CallAnswer>>,
 }
 
 /// The attributes of the event that asked.
 #[derive(Default, Deserialize)]
-struct Asked {
+struct AskingAttributes {
     session: Option<String>,
     run: Option<String>,
     causationid: Option<String>,
@@ -53,11 +53,11 @@ impl Background {
     }
 }
 
-fn told<T>(asked: Result<T, PageError>) -> Known<T> {
+fn told<T>(asked: Result<T, PageError>) -> BackgroundPart<T> {
     asked.map_err(|error| error.to_string())
 }
 
-async fn asked(visit: &Visit, approval: &ApprovalAnswer) -> Result<Asked, PageError> {
+async fn asked(visit: &Visit, approval: &ApprovalAnswer) -> Result<AskingAttributes, PageError> {
     let stored = visit.get::<StoredEvent>(paths::EVENT, &[&approval.position], "").await?.value;
     serde_json::from_str(stored.event.get()).map_err(|error| PageError::Field(error.to_string()))
 }

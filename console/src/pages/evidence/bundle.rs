@@ -5,9 +5,9 @@ use http::{HeaderValue, Response, header};
 use maud::{Markup, html};
 
 use crate::components::filter_field;
-use crate::console::ConsoleBody;
 use crate::form::query;
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::visit::Visit;
 
 /// The media type of a bundle.

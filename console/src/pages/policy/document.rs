@@ -4,7 +4,7 @@ use bitacora_api::{PolicyDocumentAnswer, paths};
 use serde_json::Value;
 
 use super::indented::indented_object;
-use super::places::Members;
+use super::places::ObjectMembers;
 use crate::interface::Answered;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -24,7 +24,7 @@ pub(super) fn value(json: &str) -> Value {
 
 /// Returns a document as a person edits it: without what the service sets, indented.
 pub(super) fn to_edit(document: &str) -> String {
-    let Ok(Members(mut members)) = serde_json::from_str::<Members<'_>>(document) else {
+    let Ok(ObjectMembers(mut members)) = serde_json::from_str::<ObjectMembers<'_>>(document) else {
         return document.to_owned();
     };
     members.retain(|(name, _)| !SET_BY_THE_SERVICE.contains(&name.as_str()));

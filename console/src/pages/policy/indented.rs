@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::places::Members;
+use super::places::ObjectMembers;
 
 /// The longest list of plain values that stays in one line, in bytes.
 const LINE_BYTES: usize = 96;
@@ -27,7 +27,7 @@ pub(super) fn indented_object(members: &[(String, &RawValue)]) -> String {
 }
 
 fn write(value: &RawValue, depth: usize, out: &mut String) {
-    if let Ok(Members(members)) = serde_json::from_str::<Members<'_>>(value.get()) {
+    if let Ok(ObjectMembers(members)) = serde_json::from_str::<ObjectMembers<'_>>(value.get()) {
         return write_object(&members, depth, out);
     }
     let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value.get()) else {

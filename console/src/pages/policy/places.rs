@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 pub(super) struct WrittenPolicy<'a> {
     text: &'a str,
     members: Vec<(String, &'a RawValue)>,
-    /// Members that the form adds.
+    /// ObjectMembers that the form adds.
     added: Vec<(&'static str, String)>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct WrittenFault {
 impl<'a> WrittenPolicy<'a> {
     /// Reads the text of a policy. Rules are not looked at: the interface does that.
     pub(super) fn read(text: &'a str) -> Result<Self, WrittenFault> {
-        let members: Members<'a> = serde_json::from_str(text).map_err(|error| WrittenFault {
+        let members: ObjectMembers<'a> = serde_json::from_str(text).map_err(|error| WrittenFault {
             line: Some(error.line().max(1)),
             detail: format!("this is no JSON object: {error}"),
         })?;
@@ -97,7 +97,7 @@ fn inner<'a>(value: &'a RawValue, step: &str) -> Option<&'a RawValue> {
         let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
         return items.into_iter().nth(step.parse().ok()?);
     }
-    let members: Members<'_> = serde_json::from_str(value.get()).ok()?;
+    let members: ObjectMembers<'_> = serde_json::from_str(value.get()).ok()?;
     members.0.into_iter().find(|(name, _)| name == step).map(|(_, value)| value)
 }
 
@@ -115,12 +115,12 @@ impl Serialize for WrittenPolicy<'_> {
 }
 
 /// The members of an object in their order, each as it is written. One that is there twice stays so, and the interface refuses it.
-pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
+pub(super) struct ObjectMembers<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> serde::Deserialize<'de> for ObjectMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Found;
-        impl<'de> Visitor<'de> for Found {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Vec<(String, &'de RawValue)>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
                 Ok(members)
             }
         }
-        deserializer.deserialize_map(Found).map(Self)
+        deserializer.deserialize_map(MembersVisitor).map(Self)
     }
 }
 

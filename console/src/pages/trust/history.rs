@@ -12,7 +12,7 @@ use crate::visit::Visit;
 
 /// The members of `trust.observed` and `trust.set` that are shown.
 #[derive(Deserialize, Default)]
-struct Shown {
+struct OutcomeMembers {
     outcome: Option<String>,
     post_check_passed: Option<bool>,
     call: Option<String>,
@@ -43,7 +43,7 @@ pub(super) async fn table(visit: &Visit, of: &DimensionAnswer) -> Result<(Table,
 }
 
 fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<TableCell> {
-    let shown: Shown = serde_json::from_str(record.data.get()).unwrap_or_default();
+    let shown: OutcomeMembers = serde_json::from_str(record.data.get()).unwrap_or_default();
     let then = format!("{}&at={}", dimension::address(visit, of), paths::percent_encoded(&record.position));
     let outcome = if record.r#type == "trust.set" { "set" } else { shown.outcome.as_deref().unwrap_or("-") };
     let remarks = remarks(record, &shown);
@@ -76,7 +76,7 @@ fn outcome_badge(outcome: &str) -> Markup {
     }
 }
 
-fn remarks(record: &OutcomeRecord, shown: &Shown) -> String {
+fn remarks(record: &OutcomeRecord, shown: &OutcomeMembers) -> String {
     let by = record.actor.as_deref().map(|actor| format!("by {actor}"));
     let check =
         shown.post_check_passed.map(|passed| if passed { "check passed" } else { "check failed" }.to_owned());

@@ -65,12 +65,12 @@ fn principals(
 }
 
 /// The end of a principal: its time, and the reason.
-type End = (Micros, Option<String>);
+type PrincipalEnd = (Micros, Option<String>);
 
 fn take(
     stored: &StoredEvent<'_>,
     now: Micros,
-    ended: &mut BTreeMap<Name, End>,
+    ended: &mut BTreeMap<Name, PrincipalEnd>,
     found: &mut BTreeMap<Name, PrincipalAnswer>,
 ) {
     if stored.event.kind == PrincipalCreated::KIND {
@@ -91,7 +91,7 @@ fn data<T: DeserializeOwned>(stored: &StoredEvent<'_>) -> Option<T> {
 fn answer(
     stored: &StoredEvent<'_>,
     created: &PrincipalCreated,
-    end: Option<End>,
+    end: Option<PrincipalEnd>,
     now: Micros,
 ) -> PrincipalAnswer {
     let expires = created.expires.map(Micros);
