@@ -122,8 +122,8 @@ mod tests {
         assert_eq!(registered.len(), starter.len() + own.len());
         let called = crate::hour::called_tools();
         let missing: Vec<_> = called.iter().filter(|tool| !registered.contains(tool)).collect();
-        assert_eq!(missing, [const { &String::new() }; 0]);
+        assert!(missing.is_empty(), "{missing:?}");
         let idle: Vec<_> = own.iter().filter(|tool| !called.contains(*tool)).collect();
-        assert_eq!(idle, [const { &String::new() }; 0]);
+        assert!(idle.is_empty(), "{idle:?}");
     }
 }
