@@ -96,6 +96,7 @@ mod tests {
     #[test]
     fn a_folder_that_others_may_enter_is_not_taken() {
         let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         assert!(is_own(folder.path()));
         for mode in [0o755, 0o710, 0o701, 0o777] {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
