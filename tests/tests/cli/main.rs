@@ -8,7 +8,6 @@ mod appending;
 mod archiving;
 mod asking;
 mod benching;
-mod bundling;
 mod connecting;
 mod consoling;
 mod documented;
