@@ -17,7 +17,7 @@ const OFFERED_HOURS: [(&str, i64); 3] = [("Last hour", 1), ("24 hours", 24), ("7
 
 /// One end of a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum SpanEnd {
     /// It begins here.
     Since,
     /// It ends before this time.
@@ -33,7 +33,7 @@ pub(crate) struct TimeSpan {
     notes: Vec<String>,
 }
 
-impl End {
+impl SpanEnd {
     const fn name(self) -> &'static str {
         match self {
             Self::Since => "since",
@@ -50,13 +50,13 @@ impl TimeSpan {
             || Ok(visit.zone.clone()),
             |name| Zone::named(name).ok_or_else(|| PageError::Field(format!("`{name}` is no time zone"))),
         )?;
-        Self::read(&zone, visit.query.get(End::Since.name()), visit.query.get(End::Before.name()))
+        Self::read(&zone, visit.query.get(SpanEnd::Since.name()), visit.query.get(SpanEnd::Before.name()))
     }
 
     fn read(zone: &Zone, since: Option<&str>, before: Option<&str>) -> Result<Self, PageError> {
         let mut span = Self::default();
-        span.since = since.map(|text| span.instant(zone, End::Since, text)).transpose()?;
-        span.before = before.map(|text| span.instant(zone, End::Before, text)).transpose()?;
+        span.since = since.map(|text| span.instant(zone, SpanEnd::Since, text)).transpose()?;
+        span.before = before.map(|text| span.instant(zone, SpanEnd::Before, text)).transpose()?;
         if span.since.zip(span.before).is_some_and(|(since, before)| before <= since) {
             let text = "no time lies between the two: `before` is not later than `since`".to_owned();
             return Err(PageError::Field(text));
@@ -66,7 +66,7 @@ impl TimeSpan {
 
     /// Reads a time: with an offset it is meant as it stands, else in the zone. A time that comes twice gives the wider span, and one
     /// that never comes gives the moment of the change.
-    fn instant(&mut self, zone: &Zone, end: End, text: &str) -> Result<Timestamp, PageError> {
+    fn instant(&mut self, zone: &Zone, end: SpanEnd, text: &str) -> Result<Timestamp, PageError> {
         if let Ok(instant) = text.parse::<Timestamp>() {
             return Ok(instant);
         }
@@ -82,10 +82,10 @@ impl TimeSpan {
         match ambiguous.offset() {
             AmbiguousOffset::Unambiguous { .. } => {}
             AmbiguousOffset::Fold { .. } => self.notes.push(match end {
-                End::Since => {
+                SpanEnd::Since => {
                     format!("{text} comes twice in {name}. The span begins with the first of them.")
                 }
-                End::Before => {
+                SpanEnd::Before => {
                     format!("{text} comes twice in {name}. The span ends before the second of them.")
                 }
             }),
@@ -99,13 +99,13 @@ impl TimeSpan {
                 return Ok(change);
             }
         }
-        let chosen = if end == End::Since { ambiguous.earlier() } else { ambiguous.later() };
+        let chosen = if end == SpanEnd::Since { ambiguous.earlier() } else { ambiguous.later() };
         chosen.map_err(|_| not_read())
     }
 
     /// Returns the ends as parameters of the interface.
     pub(crate) fn parameters(&self) -> Vec<(&'static str, String)> {
-        let both = [(End::Since, self.since), (End::Before, self.before)];
+        let both = [(SpanEnd::Since, self.since), (SpanEnd::Before, self.before)];
         both.into_iter().filter_map(|(end, at)| Some((end.name(), at?.to_string()))).collect()
     }
 
@@ -116,14 +116,14 @@ impl TimeSpan {
 
     /// Returns the fields of a filter form.
     pub(crate) fn fields(&self, visit: &Visit) -> Markup {
-        let field = |end: End, label: &str, at: Option<Timestamp>| {
+        let field = |end: SpanEnd, label: &str, at: Option<Timestamp>| {
             let (kind, value) =
                 at.map_or(("datetime-local", String::new()), |at| field_value(&visit.zone, at));
             html! { label { (label) " " input name=(end.name()) type=(kind) step="1" value=(value); } }
         };
         html! {
-            (field(End::Since, "Since", self.since))
-            (field(End::Before, "Before", self.before))
+            (field(SpanEnd::Since, "Since", self.since))
+            (field(SpanEnd::Before, "Before", self.before))
             input type="hidden" name=(ZONE_FIELD) value=(visit.zone.name);
         }
     }
