@@ -84,7 +84,7 @@ impl ServiceInterface {
     }
 }
 
-/// What stands before the pages.
+/// The gate before the pages.
 struct PagesGate {
     api: Arc<Api>,
     pages: Arc<dyn Pages>,

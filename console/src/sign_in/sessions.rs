@@ -35,7 +35,7 @@ pub(crate) struct Session {
     pub(crate) viewer: Option<CallerAnswer>,
     /// The secret that every form of this session carries.
     pub(crate) form_secret: String,
-    /// What its forms did.
+    /// The acts that its forms did.
     pub(crate) acts: Acts,
     began: Instant,
     until: Instant,

@@ -276,7 +276,7 @@ impl Story<'_> {
         }
     }
 
-    /// What the ledger made of it: trust, breakers, checks, budgets, gaps.
+    /// Effects on the ledger's state: trust, breakers, checks, budgets, gaps.
     fn consequences(&self) -> Markup {
         const KINDS: [&str; 10] = [
             "trust.observed",

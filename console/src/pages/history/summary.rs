@@ -1,4 +1,4 @@
-//! What an event says, in a line.
+//! The line that tells an event.
 
 use maud::{Markup, html};
 use serde_json::Value;

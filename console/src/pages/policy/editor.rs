@@ -49,7 +49,7 @@ async fn newest(visit: &Visit) -> Result<Newest, PageError> {
     }
 }
 
-/// What a form holds.
+/// The contents of a form.
 struct Written<'a> {
     policy: &'a str,
     /// The newest version when the form was made: nobody publishes over another's work.

@@ -20,7 +20,7 @@ const FIRST_MEMBERS: [&str; 2] = ["tool", "context"];
 /// The unit of scores in policies.
 const SCORE_UNIT: f64 = 10_000.0;
 
-/// How often each rule decided, of the newest calls.
+/// The number of decisions of each rule, of the newest calls.
 pub(super) struct RuleCounts {
     of_rules: HashMap<String, u64>,
     without: u64,

@@ -1,4 +1,4 @@
-//! What if: another policy, tried on the newest recorded calls. Nothing is recorded.
+//! A trial of another policy on the newest recorded calls. Nothing is recorded.
 
 use bitacora_api::{PolicyAnswer, WhatIfAnswer, paths};
 use http::{Method, StatusCode};

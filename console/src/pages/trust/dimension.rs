@@ -11,7 +11,7 @@ use crate::visit::Visit;
 pub(crate) const PARTS: [&str; 5] = ["tool", "context", "model", "task_type", "workspace"];
 /// A part that is not known.
 const UNKNOWN: &str = "-";
-/// What stands for every value of a part.
+/// The mark for every value of a part.
 const EVERY: &str = "*";
 
 /// Returns the parts of a dimension with their names.
