@@ -163,8 +163,13 @@ def begin(service: Service, token: str, program: str) -> subprocess.Popen[str]:
     head = f"from bitacora_ledger import *\nclient = Client({service.url!r}, token_file='coder.token')\n"
     return subprocess.Popen(
         [sys.executable, "-c", head + program], cwd=service.folder, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.PIPE, preexec_fn=hear_interrupts,
     )  # fmt: skip
+
+
+def hear_interrupts() -> None:
+    # A shell's background job ignores the signal, and so would the program that this suite starts there.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_an_interrupt_ends_the_wait_for_a_person(service: Service, token: str) -> None:
