@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
-use bitacora_formats::{TreeHash, VerifierKey};
+use bitacora_formats::{SignedTreeHead, TreeHash, VerifierKey};
 
 use crate::host::lock_order::{OrderedMutex, OrderedMutexGuard};
 
@@ -16,6 +16,12 @@ pub struct PublishedHead {
     pub root: TreeHash,
     /// The signed note.
     pub note: String,
+}
+
+impl From<&SignedTreeHead> for PublishedHead {
+    fn from(head: &SignedTreeHead) -> Self {
+        Self { size: head.head().size, root: head.head().root, note: head.note().to_string() }
+    }
 }
 
 /// The state of a ledger's tree heads.
@@ -64,6 +70,13 @@ impl HeadSignerHandle {
         state.status.size = latest.as_ref().map_or(0, |head| head.size);
         state.status.anchored = anchored;
         state.latest = latest.map(Arc::new);
+    }
+
+    /// Tells the last head of a ledger that is read alone.
+    pub(crate) fn stands_at(&self, latest: PublishedHead) {
+        let mut state = self.lock();
+        state.status.size = latest.size;
+        state.latest = Some(Arc::new(latest));
     }
 
     /// The last published head.

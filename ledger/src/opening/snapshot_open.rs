@@ -7,11 +7,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd};
+use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd, SignedTreeHead};
 use bitacora_governance::Reactor;
 
 use crate::derived_key;
 use crate::heads::anchor::AnchorError;
+use crate::heads::cosigned;
 use crate::heads::head_files;
 use crate::heads::rollback::Rollback;
 use crate::host::disk::Disk;
@@ -142,17 +143,27 @@ impl SnapshotLog<'_> {
         let Some((head, file)) = kept(Some(self.generation)).filter(|_| !shared.write.is_corrupt()) else {
             return Ok(());
         };
-        if let Err(rollback) = history.check_head(&head, holding) {
-            let first_position = size_of(&head.note().to_string()).saturating_add(1);
-            self.is_damaged(LogFault {
+        match history.check_head(&head, holding) {
+            Ok(()) => shared.heads.signer.stands_at((&self.with_cosignatures(head)).into()),
+            Err(rollback) => self.is_damaged(LogFault {
                 file,
                 offset: 0,
-                first_position,
+                first_position: size_of(&head.note().to_string()).saturating_add(1),
                 last_position: None,
                 what: rollback.to_string(),
-            });
+            }),
         }
         Ok(())
+    }
+
+    /// Returns the same head with what witnesses added to it, if they cosigned this one.
+    fn with_cosignatures(&self, signed: SignedTreeHead) -> SignedTreeHead {
+        let shared = self.shared;
+        let of = (shared.id, self.generation);
+        let cosigned = cosigned::kept(self.disk(), &shared.folder, of, shared.keyring.signing_chain());
+        let same =
+            cosigned.into_iter().map(|cosigned| cosigned.head).find(|head| head.head() == signed.head());
+        same.unwrap_or(signed)
     }
 
     /// Brings the state that decides to the head: what a snapshot or an archive holds, then what came after it.

@@ -282,8 +282,7 @@ impl KnownHeads {
     /// The last head that still is the ledger's.
     pub(crate) fn latest(&self) -> Option<PublishedHead> {
         let (head, _) = self.kept.as_ref().filter(|_| self.kept_differs.is_none())?;
-        let (size, root) = (head.head().size, head.head().root);
-        Some(PublishedHead { size, root, note: head.note().to_string() })
+        Some(head.into())
     }
 }
 

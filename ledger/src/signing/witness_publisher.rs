@@ -86,7 +86,7 @@ impl WitnessPublisher {
         let (is_met, cosigned) = (self.is_met(&head), cosignatures.len());
         self.kept = Some(CosignedExtent { segment: kept.segment, size, cosigned, is_met });
         if is_met {
-            shared.heads.witnesses.publish(published(&head));
+            shared.heads.witnesses.publish((&head).into());
         }
         self.carried = Some(PendingHead { head, cosigned });
     }
@@ -249,7 +249,7 @@ impl WitnessPublisher {
             Ok(()) => {
                 self.kept = Some(new);
                 if is_met {
-                    shared.heads.witnesses.publish(published(&carried.head));
+                    shared.heads.witnesses.publish((&carried.head).into());
                 }
             }
             Err(error) => report_unstored(&error),
@@ -337,10 +337,6 @@ fn of_the_signed(proof: ConsistencyProof, latest: &PublishedHead) -> Result<Vec<
 fn cosigned_by(head: &SignedTreeHead, keys: &[WitnessKey]) -> Vec<WitnessKey> {
     let cosignatures = head.note().cosigned_by(keys).unwrap_or_default();
     cosignatures.into_iter().map(|cosignature| cosignature.key).collect()
-}
-
-fn published(head: &SignedTreeHead) -> PublishedHead {
-    PublishedHead { size: head.head().size, root: head.head().root, note: head.note().to_string() }
 }
 
 #[cfg(test)]

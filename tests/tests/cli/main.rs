@@ -8,6 +8,7 @@ mod appending;
 mod archiving;
 mod asking;
 mod benching;
+mod bundling;
 mod connecting;
 mod consoling;
 mod documented;
