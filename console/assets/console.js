@@ -79,9 +79,9 @@ function withSameFolds(fresh, shown) {
     return fresh;
 }
 
-// Each form has a number of its own whenever it is made: by that alone a part is not new.
+// Each form has a number and a mask of its own whenever it is made: by those alone a part is not new.
 function withoutActs(part) {
-    return part.outerHTML.replace(/name="act" value="[^"]*"/g, "");
+    return part.outerHTML.replace(/name="(act|form_secret)" value="[^"]*"/g, "");
 }
 
 function addNewCards(fresh) {

@@ -43,6 +43,11 @@ pub(crate) const WAITING_MESSAGES: usize = 4;
 /// The time between two looks at whether a browser's viewer may still read; each is a sign of life too.
 pub(crate) const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(5);
 
+/// The fewest bytes of a page or a file that is compressed: shorter ones fit into a packet or two.
+pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1_024;
+/// The most bytes of one: longer ones would keep a thread of the service for too long.
+pub(crate) const MAX_COMPRESSED_BYTES: u64 = 1024 * 1024;
+
 /// Rows of a page.
 pub(crate) const PAGE_ROWS: usize = 100;
 /// Rows of a file of comma-separated values.

@@ -196,6 +196,7 @@ async fn visit(
         None => signing::begin_open(console, parts, address)?,
     };
     let visit = Visit {
+        form_secret: session.form_secret()?,
         session,
         ledger: ledger.to_owned(),
         caller,
