@@ -36,6 +36,10 @@ pub(crate) const SECRET_BYTES: usize = 32;
 pub(crate) const CHANGES_EVERY: Duration = Duration::from_millis(250);
 /// The most types of events that one message names.
 pub(crate) const TYPES_OF_A_CHANGE: usize = 32;
+/// The time after which an open page asks again on a busy ledger: the shortest one, one more for each browser that follows, the longest.
+pub(crate) const SHORTEST_PACE: Duration = Duration::from_secs(5);
+pub(crate) const PACE_PER_BROWSER: Duration = Duration::from_millis(100);
+pub(crate) const LONGEST_PACE: Duration = Duration::from_secs(60);
 /// Messages that wait for the slowest browser; one that is slower is told that it missed some.
 pub(crate) const WAITING_CHANGES: usize = 64;
 /// Messages on their way to one browser.
