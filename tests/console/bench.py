@@ -40,7 +40,7 @@ PROMISED_MS = 50.0
 GZIP = b"\x1f\x8b"
 PAGES = (
     "now", "approvals", "sessions", "sessions/demo-coder", "runs", "calls", "calls?verdict=deny", "calls?agent=coder-9&outcome=error",
-    "calls/demo-coder-edit", "events?type=tool.failed", "trust", "policy", "policy/1", "costs", "evidence", "admin",
+    "calls/demo-coder-edit", "events?type=tool.failed", "trust", "policy", "policy/versions/1", "costs", "evidence", "admin",
 )
 
 
