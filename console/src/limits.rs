@@ -40,6 +40,10 @@ pub(crate) const TYPES_OF_A_CHANGE: usize = 32;
 pub(crate) const SHORTEST_PACE: Duration = Duration::from_secs(5);
 pub(crate) const PACE_PER_BROWSER: Duration = Duration::from_millis(100);
 pub(crate) const LONGEST_PACE: Duration = Duration::from_secs(60);
+/// Open pages that are made anew at once.
+pub(crate) const REFRESHES_AT_ONCE: usize = 1;
+/// The longest wait for a turn: after it a page is made all the same, so that a slow one keeps nobody's from being made.
+pub(crate) const REFRESH_WAIT: Duration = Duration::from_secs(2);
 /// Messages that wait for the slowest browser; one that is slower is told that it missed some.
 pub(crate) const WAITING_CHANGES: usize = 64;
 /// Messages on their way to one browser.

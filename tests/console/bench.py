@@ -260,7 +260,7 @@ class OpenPage:
         self.waiting, self.asked = None, time.monotonic()
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-            writer.write(f"GET {self.page} HTTP/1.1\r\n{self.head}Accept-Encoding: gzip\r\nConnection: close\r\n\r\n".encode())
+            writer.write(f"GET {self.page} HTTP/1.1\r\n{self.head}Accept-Encoding: gzip\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Dest: empty\r\nConnection: close\r\n\r\n".encode())
             answer = await asyncio.wait_for(reader.read(), self.slowest_s)
             writer.close()
             self.failures += b" 200 " not in answer[:20]
