@@ -16,6 +16,7 @@ mod clock;
 mod contract_history;
 mod contracts;
 mod costs;
+mod decision_minutes;
 mod decisions;
 mod events;
 mod gaps;
@@ -80,6 +81,7 @@ pub use contract_history::{
 };
 pub use contracts::{ContractAnswer, ContractList};
 pub use costs::{CostAnswer, CostList, SpendingAnswer, TokensAnswer};
+pub use decision_minutes::{DecisionMinuteAnswer, DecisionMinuteList};
 pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
     LadderStepAnswer, ObligationsAnswer, RetryAnswer,

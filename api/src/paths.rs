@@ -63,6 +63,7 @@ templates! {
         OUTCOME = "/outcome";
         APPROVALS = "/approvals";
         APPROVAL = "/approvals/{approval}";
+        DECISIONS = "/decisions";
         DECISION = "/decisions/{position}";
         TOOLS = "/tools";
         TOOL = "/tools/{tool}";

@@ -22,7 +22,10 @@ const URGENT = {
 
 function changed(change) {
     const isUrgent = change.types.some((type) => URGENT[main.dataset.section]?.test(type));
-    const pause = isUrgent ? QUIET_MS : Math.max(QUIET_MS, asked + PACE_MS - Date.now());
+    // Where many pages are open, the service names a longer pace, and they do not all ask at once.
+    const pace = change.pace ?? PACE_MS;
+    const spread = Math.random() * (pace - PACE_MS);
+    const pause = isUrgent ? QUIET_MS + spread / 10 : Math.max(QUIET_MS + spread, asked + pace + spread / 4 - Date.now());
     if (waiting && isUrgent) {
         clearTimeout(waiting);
         waiting = null;
@@ -79,9 +82,9 @@ function withSameFolds(fresh, shown) {
     return fresh;
 }
 
-// Each form has a number of its own whenever it is made: by that alone a part is not new.
+// Each form has a number and a mask of its own whenever it is made: by those alone a part is not new.
 function withoutActs(part) {
-    return part.outerHTML.replace(/name="act" value="[^"]*"/g, "");
+    return part.outerHTML.replace(/name="(act|form_secret)" value="[^"]*"/g, "");
 }
 
 function addNewCards(fresh) {
@@ -213,5 +216,5 @@ if (live) {
     addEventListener("visibilitychange", () => document.hidden || refresh());
     follow();
     // Ages are told in words, which go out of date by themselves.
-    setInterval(() => document.querySelector("[data-age]") && refresh(), AGES_MS);
+    setInterval(() => Date.now() >= asked + AGES_MS / 2 && document.querySelector("[data-age]") && refresh(), AGES_MS);
 }

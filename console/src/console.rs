@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use bitacora_api::SignInLink;
 use http::Extensions;
+use tokio::sync::Semaphore;
 
 use crate::interface::PublicInterface;
+use crate::limits::REFRESHES_AT_ONCE;
 use crate::live::ChangeHubs;
 use crate::sign_in::{Sessions, SignInLinks};
 
@@ -26,6 +28,9 @@ pub struct Console {
     pub(crate) sessions: Sessions,
     pub(crate) links: SignInLinks,
     pub(crate) changes: ChangeHubs,
+    /// The turns of open pages that ask for themselves again. A change that all of them follow takes no more of the processor than that,
+    /// and what a viewer opens does not wait for it.
+    pub(crate) refreshes: Semaphore,
 }
 
 impl Console {
@@ -37,6 +42,7 @@ impl Console {
             sessions: Sessions::default(),
             links: SignInLinks::default(),
             changes: ChangeHubs::default(),
+            refreshes: Semaphore::new(REFRESHES_AT_ONCE),
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             form.who method="post" action="/console/sign-out" {
                 span title="The identity that your acts are recorded under" { (text(&visit.caller.actor)) " · " (visit.caller.role) }
                 @if visit.session.token.is_some() {
-                    input type="hidden" name="form_secret" value=(visit.session.form_secret);
+                    input type="hidden" name="form_secret" value=(visit.form_secret);
                     button.quiet { "Sign out" }
                 }
             }
@@ -68,7 +68,7 @@ fn same_data(visit: &Visit, page: &Page) -> Markup {
 fn zone_form(visit: &Visit) -> Markup {
     html! {
         form.zone method="post" action="/console/zone" {
-            input type="hidden" name="form_secret" value=(visit.session.form_secret);
+            input type="hidden" name="form_secret" value=(visit.form_secret);
             input type="hidden" name="next" value=(format!("{}{}", visit.path, visit.query.with("done", None)));
             label { "Times in " input name="zone" value=(visit.zone.name) autocomplete="off" spellcheck="false"; }
             button.quiet { "Set" }

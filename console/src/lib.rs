@@ -5,6 +5,7 @@
 
 mod assets;
 mod components;
+mod compressed;
 mod console;
 mod csv_file;
 mod form;

@@ -36,12 +36,25 @@ pub(crate) const SECRET_BYTES: usize = 32;
 pub(crate) const CHANGES_EVERY: Duration = Duration::from_millis(250);
 /// The most types of events that one message names.
 pub(crate) const TYPES_OF_A_CHANGE: usize = 32;
+/// The time after which an open page asks again on a busy ledger: the shortest one, one more for each browser that follows, the longest.
+pub(crate) const SHORTEST_PACE: Duration = Duration::from_secs(5);
+pub(crate) const PACE_PER_BROWSER: Duration = Duration::from_millis(100);
+pub(crate) const LONGEST_PACE: Duration = Duration::from_secs(60);
+/// Open pages that are made anew at once.
+pub(crate) const REFRESHES_AT_ONCE: usize = 1;
+/// The longest wait for a turn: after it a page is made all the same, so that a slow one keeps nobody's from being made.
+pub(crate) const REFRESH_WAIT: Duration = Duration::from_secs(2);
 /// Messages that wait for the slowest browser; one that is slower is told that it missed some.
 pub(crate) const WAITING_CHANGES: usize = 64;
 /// Messages on their way to one browser.
 pub(crate) const WAITING_MESSAGES: usize = 4;
 /// The time between two looks at whether a browser's viewer may still read; each is a sign of life too.
 pub(crate) const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// The fewest bytes of a page or a file that is compressed: shorter ones fit into a packet or two.
+pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1_024;
+/// The most bytes of one: longer ones would keep a thread of the service for too long.
+pub(crate) const MAX_COMPRESSED_BYTES: u64 = 1024 * 1024;
 
 /// Rows of a page.
 pub(crate) const PAGE_ROWS: usize = 100;

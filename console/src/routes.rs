@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use maud::{Markup, html};
+use tokio::time::timeout;
 
 use crate::assets::{ASSETS, Asset};
 use crate::components::{SECRET_FIELD, text};
@@ -19,7 +20,7 @@ use crate::console::{Console, FormSender};
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
-use crate::limits::{MAX_FORM_BYTES, MAX_UNKNOWN_FORM_BYTES};
+use crate::limits::{MAX_FORM_BYTES, MAX_UNKNOWN_FORM_BYTES, REFRESH_WAIT};
 use crate::live;
 use crate::page::Page;
 use crate::page_error::PageError;
@@ -75,6 +76,11 @@ async fn answer(console: &Console, request: Request<Bytes>, address: &Arc<str>) 
         PageError::TwoSessions => signing::two_sessions(&parts),
         error => refused(&error),
     })
+}
+
+/// Returns `true` for what the script of an open page asks for, rather than a viewer.
+fn is_refresh(parts: &Parts) -> bool {
+    parts.headers.get("sec-fetch-dest").is_some_and(|destination| destination == "empty")
 }
 
 /// Returns `true` for the stream of what changes.
@@ -141,7 +147,13 @@ async fn of_ledger(
     };
     let mut response = match parts.method {
         Method::GET | Method::HEAD if rest == ["live"] => live::changes(&console.changes, &visit),
-        Method::GET | Method::HEAD => page(&visit, rest).await,
+        Method::GET | Method::HEAD => {
+            let _turn = match is_refresh(parts) {
+                true => timeout(REFRESH_WAIT, console.refreshes.acquire()).await.ok(),
+                false => None,
+            };
+            page(&visit, rest).await
+        }
         Method::POST => acting::act(&visit, rest, FormFields::read(form)?).await,
         _ => return Err(PageError::Method(parts.method.clone())),
     };
@@ -196,6 +208,7 @@ async fn visit(
         None => signing::begin_open(console, parts, address)?,
     };
     let visit = Visit {
+        form_secret: session.form_secret()?,
         session,
         ledger: ledger.to_owned(),
         caller,

@@ -37,6 +37,11 @@ impl TableColumn {
     pub(crate) const fn number(name: &'static str) -> Self {
         Self { name, is_number: true }
     }
+
+    /// Returns the class of its cells. Most have none, and a row of a page repeats nothing for that.
+    fn class(self) -> Option<&'static str> {
+        self.is_number.then_some("number")
+    }
 }
 
 impl TableCell {
@@ -68,11 +73,11 @@ impl Table {
                 table {
                     caption.unseen-caption { (self.caption) }
                     thead { tr { @for column in &self.columns {
-                        th scope="col" .number[column.is_number] { (column.name) }
+                        th scope="col" class=[column.class()] { (column.name) }
                     } } }
                     tbody { @for row in &self.rows {
                         tr { @for (cell, column) in row.iter().zip(&self.columns) {
-                            td .number[column.is_number] { (cell.markup) }
+                            td class=[column.class()] { (cell.markup) }
                         } }
                     } }
                 }

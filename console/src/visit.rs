@@ -20,6 +20,8 @@ pub(crate) const GOVERNORS: [&str; 2] = ["operator", "admin"];
 #[derive(Clone)]
 pub(crate) struct Visit {
     pub(crate) session: Arc<Session>,
+    /// The session's secret, as the forms of the page that answers carry it.
+    pub(crate) form_secret: String,
     pub(crate) ledger: String,
     pub(crate) caller: CallerAnswer,
     pub(crate) interface: InterfaceClient,

@@ -77,5 +77,7 @@ pub use sessions::{
 };
 pub use spending::{SpendingSums, TokenSums};
 pub use status::{IndexState, IndexStatus};
-pub use tools::{ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolUsage, ToolsBy};
+pub use tools::{
+    DecisionMinute, DecisionMinuteQuery, ToolAnswer, ToolCounts, ToolQuery, ToolSum, ToolUsage, ToolsBy,
+};
 pub use trust::{BreakerStood, ImportShowed, TrustAt, TrustAtError, TrustMonth};

@@ -3,6 +3,7 @@
 //! One row for each of these that came together, so that any of them can be summed up, and any picked out.
 
 mod fold;
+mod minutes;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use crate::durations::Durations;
 use crate::models::{Model as _, ModelError, ReadModels, View};
 pub(crate) use fold::ToolsModel;
 use fold::{BROUGHT, BROUGHT_ON, CELLS, Cell, IMPORTS};
+pub use minutes::{DecisionMinute, DecisionMinuteQuery};
 
 /// Digits behind the point of a rate, as a factor.
 const RATE_STEPS: f64 = 10_000.0;

@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 use bitacora_formats::{Event, Keyring, Micros, Position};
 use bitacora_ledger::{AppendRequest, Entropy, Environment, Ledger, Options, SystemEntropy};
 use bitacora_projector::{
-    AnsweredApprovalQuery, CallQuery, CallSummary, CostQuery, CostsBy, GapQuery, IndexOptions, IndexedLedger,
-    ModelState, ModelStatus, ReadModels, RunQuery, RunState, RunSummary, ToolQuery, ToolsBy,
+    AnsweredApprovalQuery, CallQuery, CallSummary, CostQuery, CostsBy, DecisionMinuteQuery, GapQuery,
+    IndexOptions, IndexedLedger, ModelState, ModelStatus, ReadModels, RunQuery, RunState, RunSummary,
+    ToolQuery, ToolsBy,
 };
 use bitacora_vocabulary::Dimension;
 
@@ -214,6 +215,8 @@ fn answers(models: &ReadModels) -> String {
     let (calls, gaps) = (models.calls(&calls).unwrap().calls, models.gaps(&gaps).unwrap().items);
     let by = vec![ToolsBy::Tool, ToolsBy::Context, ToolsBy::Role, ToolsBy::Agent, ToolsBy::Day];
     let tools = models.tools(&ToolQuery { by, ..ToolQuery::default() }).unwrap();
+    let minutes =
+        models.decision_minutes(&DecisionMinuteQuery { limit: 10_000, ..Default::default() }).unwrap().items;
     let count = |is: &dyn Fn(&&CallSummary) -> bool| calls.iter().filter(is).count() as u64;
     let ended = |status: &str| count(&|call| call.outcome.as_ref().is_some_and(|end| end.status == status));
     let (counts, timed) = (tools.total.counts, tools.total.took.total());
@@ -228,7 +231,7 @@ fn answers(models: &ReadModels) -> String {
     let answerers = models.answerers(0, 100).unwrap().items;
     let (learned, worked) = (remembered::answers(models), worked::answers(models));
     format!(
-        "{saved} {learned} {worked} {:?} {:?} {:?} {answered:?} {answerers:?} {calls:?} {gaps:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
+        "{saved} {learned} {worked} {:?} {:?} {:?} {answered:?} {answerers:?} {calls:?} {gaps:?} {minutes:?} {runs:?} {steps:?} {months:?} {:?} {:?}",
         tools.sums, tools.total, of_work.costs, costs.costs, costs.total
     )
 }

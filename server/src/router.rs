@@ -24,8 +24,8 @@ use crate::resources::operate::{
     admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, verifications,
 };
 use crate::resources::read::{
-    archives, calls, checkpoints, contract_history, costs, events, evidence, gaps, head, proofs, receipts,
-    resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
+    archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
+    proofs, receipts, resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 
@@ -104,6 +104,7 @@ fn read_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::CALL, get(calls::show))
         .route(paths::COSTS, get(costs::list))
         .route(paths::TOOL_USAGE, get(tool_usage::list))
+        .route(paths::DECISIONS, get(decision_minutes::list))
         .route(paths::RESOLUTIONS, get(resolutions::list))
         .route(paths::ANSWERERS, get(resolutions::answerers))
         .route(paths::RUNS, get(runs::list))

@@ -53,7 +53,7 @@ const MAX_EVENTS: u64 = 500_000;
 /// Retries of one request: few, so that a fault is reported soon to the person who waits.
 const MAX_RETRIES: u32 = 2;
 /// Events a request.
-const BATCH_EVENTS: usize = 250;
+const BATCH_EVENTS: usize = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct QuickstartArguments {

@@ -15,7 +15,7 @@ pub(crate) const ACT_FIELD: &str = "act";
 pub(crate) fn act_fields(visit: &Visit) -> Result<Markup, PageError> {
     let act = random_secret()?;
     Ok(html! {
-        input type="hidden" name=(SECRET_FIELD) value=(visit.session.form_secret);
+        input type="hidden" name=(SECRET_FIELD) value=(visit.form_secret);
         input type="hidden" name=(ACT_FIELD) value=(act);
     })
 }

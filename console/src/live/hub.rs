@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bitacora_api::{HeadAnswer, paths};
 use bytes::Bytes;
@@ -15,7 +16,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::CLOSING;
 use super::messages::{Messages, StreamMessage};
 use crate::interface::{InterfaceBody, InterfaceClient, InterfaceError};
-use crate::limits::{CHANGES_EVERY, TYPES_OF_A_CHANGE, WAITING_CHANGES};
+use crate::limits::{
+    CHANGES_EVERY, LONGEST_PACE, PACE_PER_BROWSER, SHORTEST_PACE, TYPES_OF_A_CHANGE, WAITING_CHANGES,
+};
 
 /// The streams of all ledgers, by name.
 #[derive(Clone, Default)]
@@ -81,7 +84,7 @@ impl Hub {
                     }
                 }
                 _ = pace.tick() => {
-                    if let Some(message) = change.take() {
+                    if let Some(message) = change.take(self.sender.receiver_count()) {
                         let _nobody = self.sender.send(message);
                     }
                     if self.is_left() {
@@ -127,13 +130,38 @@ impl Change {
         }
     }
 
-    /// Returns the message, if anything changed.
-    fn take(&mut self) -> Option<Bytes> {
+    /// Returns the message to this many browsers, if anything changed.
+    fn take(&mut self, browsers: usize) -> Option<Bytes> {
         if self.position == 0 {
             return None;
         }
         let Self { position, types } = std::mem::take(self);
-        let message = serde_json::json!({ "position": position.to_string(), "types": types });
+        let pace = u64::try_from(pace(browsers).as_millis()).unwrap_or(u64::MAX);
+        let message = serde_json::json!({ "position": position.to_string(), "types": types, "pace": pace });
         Some(format!("data: {message}\n\n").into())
+    }
+}
+
+/// Returns the time after which an open page asks again while there are changes all the time. All pages together ask for so many a second
+/// that appending does not feel it.
+fn pace(browsers: usize) -> Duration {
+    let shared = PACE_PER_BROWSER.saturating_mul(u32::try_from(browsers).unwrap_or(u32::MAX));
+    shared.clamp(SHORTEST_PACE, LONGEST_PACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_ask_more_seldom_the_more_of_them_are_open() {
+        let seconds = [0, 1, 50, 51, 200, usize::MAX].map(|browsers| pace(browsers).as_secs_f64());
+        assert_eq!(seconds, [5.0, 5.0, 5.0, 5.1, 20.0, 60.0]);
+        let mut change = Change::default();
+        assert_eq!(change.take(1), None);
+        change.add(7, Some("approval.requested".to_owned()));
+        let told = r#"data: {"pace":20000,"position":"7","types":["approval.requested"]}"#;
+        assert_eq!(change.take(200).unwrap(), format!("{told}\n\n"));
+        assert_eq!(change.take(1), None, "it is told once");
     }
 }

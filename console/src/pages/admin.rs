@@ -24,13 +24,17 @@ const LISTED: &str = "?limit=100";
 /// Makes the page.
 pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let query = visit.query.query_of(&["after"]);
-    let principals = visit.get::<PrincipalList>(paths::PRINCIPALS, &[], &query).await?;
-    let ledger = visit.get::<LedgerAnswer>(paths::LEDGER, &[], "").await?.value;
-    let keys = visit.get::<KeysAnswer>(paths::KEYS, &[], "").await?.value;
-    let mode = visit.get::<ModeAnswer>(paths::MODE, &[], LISTED).await?.value;
-    let rates = visit.get::<RateList>(paths::RATES, &[], LISTED).await?.value;
-    let seen = visit.get::<UnregisteredToolList>(paths::UNREGISTERED_TOOLS, &[], LISTED).await?.value;
-    let registered = visit.get::<ToolList>(paths::TOOLS, &[], LISTED).await?.value;
+    let (principals, ledger, keys, mode, rates, seen, registered) = tokio::try_join!(
+        visit.get::<PrincipalList>(paths::PRINCIPALS, &[], &query),
+        visit.get::<LedgerAnswer>(paths::LEDGER, &[], ""),
+        visit.get::<KeysAnswer>(paths::KEYS, &[], ""),
+        visit.get::<ModeAnswer>(paths::MODE, &[], LISTED),
+        visit.get::<RateList>(paths::RATES, &[], LISTED),
+        visit.get::<UnregisteredToolList>(paths::UNREGISTERED_TOOLS, &[], LISTED),
+        visit.get::<ToolList>(paths::TOOLS, &[], LISTED),
+    )?;
+    let (ledger, keys, mode) = (ledger.value, keys.value, mode.value);
+    let (rates, seen, registered) = (rates.value, seen.value, registered.value);
     let content = html! {
         nav.within aria-label="On this page" {
             a href="#tokens" { "Tokens" } a href="#roles" { "Roles" } a href="#mode" { "Mode" } a href="#tools" { "Tools" }

@@ -42,9 +42,13 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     let (by, name) = GROUPS.into_iter().find(|(by, _)| *by == asked).unwrap_or(("agent", "Agent"));
     let filters = visit.query.query_of(&FILTERS);
     let query = with_group(by, &filters);
-    let answered = visit.get::<CostList>(paths::COSTS, &[], &query).await?;
-    let of_days = visit.get::<CostList>(paths::COSTS, &[], &with_group("day,model", &filters)).await?.value;
-    let near = budgets::near_their_end(visit).await?;
+    let by_days = with_group("day,model", &filters);
+    let (answered, of_days, near) = tokio::try_join!(
+        visit.get::<CostList>(paths::COSTS, &[], &query),
+        visit.get::<CostList>(paths::COSTS, &[], &by_days),
+        budgets::near_their_end(visit),
+    )?;
+    let of_days = of_days.value;
     let table = sums::table(visit, by, name, &answered.value);
     let content = html! {
         section #cost-totals data-fresh {

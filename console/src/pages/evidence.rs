@@ -25,15 +25,19 @@ const ERASURES: &str = "?type=subject.erased&dir=backward&limit=50";
 
 /// Makes the page.
 pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
-    let head = visit.get::<HeadAnswer>(paths::HEAD, &[], "").await?;
-    let ledger = visit.get::<LedgerAnswer>(paths::LEDGER, &[], "").await?.value;
-    let keys = visit.get::<KeysAnswer>(paths::KEYS, &[], "").await?.value;
-    let runs = visit.get::<VerificationList>(paths::VERIFICATIONS, &[], "").await?.value;
     let query = visit.query.query_of(&["after"]);
-    let archives = visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query).await?.value;
-    let erased = visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES).await?.value;
-    let signed = HeadNote::of(visit, paths::TREE_HEAD).await?;
-    let cosigned = HeadNote::of(visit, paths::TREE_CHECKPOINT).await?;
+    let (head, ledger, keys, runs, archives, erased, signed, cosigned) = tokio::try_join!(
+        visit.get::<HeadAnswer>(paths::HEAD, &[], ""),
+        visit.get::<LedgerAnswer>(paths::LEDGER, &[], ""),
+        visit.get::<KeysAnswer>(paths::KEYS, &[], ""),
+        visit.get::<VerificationList>(paths::VERIFICATIONS, &[], ""),
+        visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query),
+        visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES),
+        HeadNote::of(visit, paths::TREE_HEAD),
+        HeadNote::of(visit, paths::TREE_CHECKPOINT),
+    )?;
+    let (ledger, keys, runs) = (ledger.value, keys.value, runs.value);
+    let (archives, erased) = (archives.value, erased.value);
 
     let content = html! {
         section #whole data-fresh { (standing(visit, &head.value, &ledger, signed.as_ref())) }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, header};
 
+use crate::compressed::{compressed, may_be_compressed};
 use crate::console::{Console, FormSender};
 use crate::response::ConsoleBody;
 
@@ -24,7 +25,9 @@ impl Console {
     /// Answers a browser at this address. The service has checked the host and the origin of the request, and its body has no more
     /// bytes than [`Self::form_sender`] tells.
     pub async fn answer(&self, request: Request<Bytes>, address: Arc<str>) -> Response<ConsoleBody> {
-        let mut response = super::answer(self, request, &address).await;
+        let is_taken = may_be_compressed(request.method(), request.headers());
+        let response = super::answer(self, request, &address).await;
+        let mut response = compressed(response, is_taken).await;
         let headers = response.headers_mut();
         let fixed = [
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

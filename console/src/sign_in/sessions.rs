@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use super::acts::Acts;
-use super::secret::{equal, random_secret};
+use super::secret::{FormSecret, random_secret};
 use crate::limits::{MAX_OPEN_SESSIONS, MAX_SESSIONS, MAX_SESSIONS_OF_A_TOKEN, SESSION_LIFE};
 use crate::page_error::PageError;
 
@@ -34,7 +34,7 @@ pub(crate) struct Session {
     /// The viewer as they signed in; none where the service is open.
     pub(crate) viewer: Option<CallerAnswer>,
     /// The secret that every form of this session carries.
-    pub(crate) form_secret: String,
+    form_secret: FormSecret,
     /// The acts that its forms did.
     pub(crate) acts: Acts,
     began: Instant,
@@ -144,7 +144,7 @@ impl Session {
         Ok(Self {
             token,
             viewer,
-            form_secret: random_secret()?,
+            form_secret: FormSecret::new()?,
             acts: Acts::default(),
             began: now,
             until: now + SESSION_LIFE,
@@ -169,7 +169,12 @@ impl Session {
 
     /// Returns `true` if a form is one of this session's.
     pub(crate) fn made(&self, sent: &str) -> bool {
-        equal(&self.form_secret, sent)
+        self.form_secret.is(sent)
+    }
+
+    /// Returns the secret as the forms of one page carry it.
+    pub(crate) fn form_secret(&self) -> Result<String, PageError> {
+        Ok(self.form_secret.masked()?)
     }
 
     /// Keeps a notice for the page after the act.

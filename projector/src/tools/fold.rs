@@ -9,7 +9,7 @@ use bitacora_vocabulary::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ToolCounts, ToolSum};
+use super::{ToolCounts, ToolSum, minutes};
 use crate::day::DAY;
 use crate::import_times::{IMPORT_KINDS, ImportOrigin, ImportTables};
 use crate::models::{AssuranceMarker, FoldError, FoldEvent, Live, Model, RowKey, Rows, ToolRequestView};
@@ -27,6 +27,9 @@ pub(super) const BROUGHT_ON: u8 = 3;
 const CALLS: u8 = 4;
 /// The imports that brought calls, and those of them that are accepted.
 pub(super) const IMPORTS: ImportTables = ImportTables { under_way: 5, imports: 6, numbers: 7 };
+
+/// Decisions, by the minute of their recording.
+pub(super) const MINUTES: u8 = 8;
 
 /// Stands for what is not known.
 const UNKNOWN: &str = "-";
@@ -87,7 +90,7 @@ impl Model for ToolsModel {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn kinds(&self) -> &'static [&'static str] {
@@ -151,6 +154,9 @@ fn begun(
 
 fn decided(event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
     let Some(payload) = event.decided()? else { return Ok(()) };
+    if !payload.inputs.imported {
+        minutes::count(rows, event.time.0, payload.verdict)?;
+    }
     let key = rows.key(CALLS, &event.call_values(&payload.call, payload.inputs.imported));
     let Some(before) = rows.row::<CallProgress>(&key)? else { return Ok(()) };
     let mut known = before.clone();

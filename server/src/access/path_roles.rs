@@ -139,6 +139,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::CALL, READ),
     ("GET", paths::COSTS, READ),
     ("GET", paths::TOOL_USAGE, READ),
+    ("GET", paths::DECISIONS, READ),
     ("GET", paths::GAPS, READ),
     ("GET", paths::RESOLUTIONS, READ),
     ("GET", paths::ANSWERERS, READ),

@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod checkpoints;
 pub(crate) mod contract_history;
 pub(crate) mod costs;
+pub(crate) mod decision_minutes;
 pub(crate) mod events;
 pub(crate) mod evidence;
 pub(crate) mod gaps;

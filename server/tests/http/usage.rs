@@ -74,6 +74,46 @@ fn calls_are_summed_up_by_what_was_said_of_them_how_they_ended_and_how_long_they
 }
 
 #[test]
+fn decisions_are_counted_by_minute_however_many_there_are() {
+    let service = governed("allow");
+    earn(&service, "fs.write", "src");
+    let sum = |page: &Value| -> [u64; 3] {
+        let of = |verdict: &str| {
+            page["minutes"].as_array().unwrap().iter().map(|minute| minute[verdict].as_u64().unwrap()).sum()
+        };
+        ["allow", "review", "deny"].map(of)
+    };
+    let [allowed, reviewed, denied] = sum(&get(&service, "decisions"));
+    for number in 1..=7 {
+        assert_eq!(ask(&service, asked(&format!("c{number}"), number))["verdict"], "allow");
+    }
+    for call in ["denied", "denied-too"] {
+        let mut outside = asked(call, 0);
+        outside["args"] = json!({"path": "../outside"});
+        assert_eq!(ask(&service, outside)["verdict"], "deny");
+    }
+    let page = get(&service, "decisions");
+    let events = get(&service, "events?type=decision.made&limit=1000");
+    assert_eq!(sum(&page).iter().sum::<u64>(), events["events"].as_array().unwrap().len() as u64);
+    assert_eq!(sum(&page), [allowed + 7, reviewed, denied + 2], "{page}");
+    let newest = page["minutes"][0]["minute"].as_str().unwrap();
+    assert!(newest.ends_with(":00.000000Z"), "{newest}");
+    assert_eq!(get(&service, &format!("decisions?since={newest}"))["minutes"][0], page["minutes"][0]);
+    assert_eq!(get(&service, "decisions?before=2021-01-01T00:00:00Z")["minutes"], json!([]));
+    assert_eq!(get(&service, "decisions?since=2999-01-01T00:00:00Z")["minutes"], json!([]));
+    let wrong = [
+        "since=yesterday",
+        "since=2021-01-02T00:00:00Z&before=2021-01-02T00:00:00Z",
+        "limit=0",
+        "after=x",
+        "tool=x",
+    ];
+    for wrong in wrong {
+        service.get(&format!("/v1/ledgers/main/decisions?{wrong}")).expect_problem(400, "bad-query");
+    }
+}
+
+#[test]
 fn costs_are_summed_up_by_tool_role_run_session_and_case() {
     let service = governed("allow");
     earn(&service, "fs.write", "src");

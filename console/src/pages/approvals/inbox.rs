@@ -1,7 +1,8 @@
 //! The inbox: the calls that wait, as cards, the oldest first.
 
 use bitacora_api::{ApprovalAnswer, ApprovalList, PENDING, paths};
-use maud::{Markup, html};
+use maud::html;
+use tokio::task::JoinSet;
 
 use super::answers::Typed;
 use super::background::Background;
@@ -37,11 +38,13 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let table = table(visit, &all);
     all.extend(over(visit, &all).await);
     all.sort_by_key(|approval| approval.position.parse::<u64>().unwrap_or(u64::MAX));
-    let policy = ActivePolicy::load(visit).await;
     let mut cards = Vec::new();
     if !is_file {
-        for approval in &all {
-            cards.push(one_card(visit, approval, &policy).await?);
+        let (policy, behind) = tokio::join!(ActivePolicy::load(visit), backgrounds(visit, &all));
+        for (approval, behind) in all.iter().zip(&behind) {
+            let state = State { approval, policy: &policy, is_alone: false };
+            let behind = behind.as_ref().filter(|_| state.is_open());
+            cards.push(card(visit, &state, behind, Typed::default())?);
         }
     }
     let content = html! {
@@ -63,17 +66,22 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     Ok(page)
 }
 
-async fn one_card(
-    visit: &Visit,
-    approval: &ApprovalAnswer,
-    policy: &ActivePolicy,
-) -> Result<Markup, PageError> {
-    let state = State { approval, policy, is_alone: false };
-    let behind = match state.is_open() {
-        true => Some(Background::load(visit, approval).await),
-        false => None,
-    };
-    card(visit, &state, behind.as_ref(), Typed::default())
+/// Returns what stands behind each of those that wait, asked for side by side.
+async fn backgrounds(visit: &Visit, all: &[ApprovalAnswer]) -> Vec<Option<Background>> {
+    let mut loading = JoinSet::new();
+    for (at, approval) in all.iter().enumerate().filter(|(_, approval)| approval.status == PENDING) {
+        let (visit, approval) = (visit.clone(), approval.clone());
+        loading.spawn(async move { (at, Background::load(&visit, &approval).await) });
+    }
+    let mut found: Vec<Option<Background>> = all.iter().map(|_| None).collect();
+    while let Some(loaded) = loading.join_next().await {
+        if let Ok((at, behind)) = loaded
+            && let Some(place) = found.get_mut(at)
+        {
+            *place = Some(behind);
+        }
+    }
+    found
 }
 
 /// Returns those that an open page shows, and that wait no more.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use bitacora_api::{CallList, paths};
-use jiff::{SignedDuration, Timestamp};
+use bitacora_api::{DecisionMinuteAnswer, DecisionMinuteList, paths};
+use jiff::Timestamp;
 use maud::{Markup, html};
 
 use crate::components::{Chart, ChartKind, Series, SeriesColour, whole};
@@ -14,13 +14,8 @@ use crate::visit::Visit;
 
 /// The minutes that are shown.
 const MINUTES: i64 = 60;
-/// The most calls that are counted.
-const MOST_CALLS: usize = 500;
 const SECONDS: i64 = 60;
-/// The verdicts with their colours.
-const VERDICTS: [&str; 3] = ["allow", "review", "deny"];
-
-/// The same in words.
+/// The verdicts `allow`, `review` and `deny` in words, with their colours.
 const NAMES: [(&str, SeriesColour); 3] = [
     ("allowed", SeriesColour::Green),
     ("for a person", SeriesColour::Orange),
@@ -29,51 +24,38 @@ const NAMES: [(&str, SeriesColour); 3] = [
 /// The place of hour and minute in a time that is shown.
 const HOUR_AND_MINUTE: std::ops::Range<usize> = 11..16;
 
-/// Decisions by verdict of each minute, the oldest first.
+/// Decisions by verdict of each minute.
 #[derive(Debug, Default)]
 struct Counts {
-    by_minute: BTreeMap<i64, [u32; 3]>,
-    sums: [u32; 3],
+    by_minute: BTreeMap<i64, [u64; 3]>,
+    sums: [u64; 3],
 }
 
 impl Counts {
-    fn add(&mut self, minute: i64, verdict: &str) {
-        let Some(place) = VERDICTS.iter().position(|known| *known == verdict) else { return };
-        let minute = self.by_minute.entry(minute).or_default();
-        for counts in [minute, &mut self.sums] {
-            if let Some(count) = counts.get_mut(place) {
-                *count += 1;
-            }
+    fn of(list: &DecisionMinuteList) -> Self {
+        let mut counts = Self::default();
+        for DecisionMinuteAnswer { minute, allow, review, deny } in &list.minutes {
+            let Ok(minute) = minute.parse::<Timestamp>() else { continue };
+            let of_minute = [*allow, *review, *deny];
+            counts.by_minute.insert(minute.as_second().div_euclid(SECONDS), of_minute);
+            counts.sums.iter_mut().zip(of_minute).for_each(|(sum, count)| *sum += count);
         }
+        counts
     }
 }
 
 pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
-    let now = Timestamp::now();
-    let from = now.checked_sub(SignedDuration::from_mins(MINUTES));
-    let from = from.map_err(|error| PageError::Field(error.to_string()))?.to_string();
-    let limit = MOST_CALLS.to_string();
-    let fields = [("recorded_since", from.as_str()), ("limit", limit.as_str())];
-    let list = visit.get::<CallList>(paths::CALLS, &[], &query(fields.into_iter())).await?.value;
-    let mut counts = Counts::default();
-    for call in &list.calls {
-        let minute = call.recorded.parse::<Timestamp>().map(|time| time.as_second().div_euclid(SECONDS));
-        if let (Ok(minute), Some(decision)) = (minute, &call.decision) {
-            counts.add(minute, &decision.verdict);
-        }
-    }
+    let last = Timestamp::now().as_second().div_euclid(SECONDS);
+    let first = last - MINUTES + 1;
+    let since = Timestamp::from_second(first * SECONDS);
+    let since = since.map_err(|error| PageError::Field(error.to_string()))?.to_string();
+    let asked = query([("since", since.as_str())].into_iter());
+    let counts = Counts::of(&visit.get::<DecisionMinuteList>(paths::DECISIONS, &[], &asked).await?.value);
     let [allowed, reviewed, denied] = counts.sums;
-    let last = now.as_second().div_euclid(SECONDS);
-    // Where older calls were not counted, the minute of the oldest one is known in part.
-    let first = match (&list.next, counts.by_minute.keys().next()) {
-        (Some(_), Some(oldest)) => (oldest + 1).min(last),
-        _ => last - MINUTES + 1,
-    };
     let chart = chart(visit, &counts, first..=last);
     Ok(html! {
-        h2 { a href=(visit.page(&["calls"])) { @if list.next.is_some() { "The newest decisions" } @else { "Decisions of the last hour" } } }
-        p.note { (allowed) " allowed · " (reviewed) " for a person · " (denied) " denied"
-            @if list.next.is_some() { ", of the newest " (list.calls.len()) " calls; there are more in the last hour" } }
+        h2 { a href=(visit.page(&["calls"])) { "Decisions of the last hour" } }
+        p.note { (allowed) " allowed · " (reviewed) " for a person · " (denied) " denied" }
         @if counts.sums != [0; 3] { (chart.markup()) }
     })
 }
@@ -85,7 +67,7 @@ fn chart(visit: &Visit, counts: &Counts, minutes: RangeInclusive<i64>) -> Chart 
         visit.zone.show(&time).get(HOUR_AND_MINUTE).unwrap_or_default().to_owned()
     };
     let count = |minute: &i64, place: usize| {
-        counts.by_minute.get(minute).and_then(|counts| counts.get(place)).copied().map_or(0.0, f64::from)
+        counts.by_minute.get(minute).and_then(|counts| counts.get(place)).map_or(0.0, |count| *count as f64)
     };
     let series = NAMES.iter().enumerate().map(|(place, (name, colour))| Series {
         name: (*name).to_owned(),

@@ -12,7 +12,7 @@ use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The newest calls that are looked through for the rules that decided them.
-const COUNTED_CALLS: u32 = 1_000;
+const COUNTED_CALLS: u32 = 200;
 /// The most values of one member that a cell shows before it is folded.
 const SHOWN_VALUES: usize = 3;
 /// The members of a match that are shown first.

@@ -20,9 +20,12 @@ const NOT_CLOSED: [&str; 2] = ["open", "half_open"];
 pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let names = [PARTS.as_slice(), &["order", "after", "limit"]].concat();
     let query = visit.query.query_of(&names);
-    let answered = visit.get::<TrustList>(paths::TRUST, &[], &query).await?;
-    let stops = visit.get::<StopsAnswer>(paths::PANIC, &[], "").await?.value;
-    let breakers = breakers(visit).await?;
+    let (answered, stops, breakers) = tokio::try_join!(
+        visit.get::<TrustList>(paths::TRUST, &[], &query),
+        visit.get::<StopsAnswer>(paths::PANIC, &[], ""),
+        breakers(visit),
+    )?;
+    let stops = stops.value;
     let mut dimensions = answered.value.dimensions;
     if visit.query.get("format") == Some("csv") {
         add_following(visit, &mut dimensions, answered.value.next.clone()).await?;

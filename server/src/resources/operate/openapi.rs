@@ -25,8 +25,8 @@ use crate::resources::operate::{
     admin, caller, health, keys, ledgers, metrics, principals, projections, sign_in, verifications,
 };
 use crate::resources::read::{
-    archives, calls, checkpoints, contract_history, costs, events, evidence, gaps, head, proofs, receipts,
-    resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
+    archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
+    proofs, receipts, resolutions, runs, schemas, sessions, tiles, tool_usage, tree_head,
 };
 use crate::resources::write::{annotations, append, checkpoint_acts, contents, exports, ingest};
 use bitacora_api::{
@@ -147,6 +147,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         calls::show,
         costs::list,
         tool_usage::list,
+        decision_minutes::list,
         gaps::list,
         resolutions::list,
         resolutions::answerers,

@@ -147,6 +147,7 @@ const SUMMARIES: &[(&str, &str)] = &[
     ("listContractChecks", "List checks of a contract"),
     ("listCosts", "Sum costs"),
     ("listToolUsage", "Sum the use of tools"),
+    ("countDecisions", "Count decisions by minute"),
     ("decide", "Decide about a call"),
     ("decideBatch", "Decide about several calls"),
     ("runHook", "Answer the hook of a coding agent"),
