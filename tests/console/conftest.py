@@ -52,7 +52,7 @@ def viewers(request, browser):
         made.append(viewer)
         if role:
             token = service.admin if role == "admin" and not name else service.kept_token(role, name)
-            viewer.sign_in(token)
+            viewer.start_session(token)
         return viewer
 
     yield make

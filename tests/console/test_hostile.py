@@ -34,7 +34,6 @@ def test_contents_act_in_no_way_on_any_page(viewers, service):
     addresses = [*pages.values(), *(f"{service.url}/console/main/approvals/{one}" for one in waiting)]
     for address in addresses:
         viewer.page.goto(address)
-        viewer.page.wait_for_timeout(50)
         assert viewer.page.title() != "taken", address
         assert viewer.page.locator("img, iframe, object, embed, b").count() == 0, f"markup of an agent's at {address}"
         links = viewer.page.locator("a").evaluate_all("links => links.map(link => link.href)")
