@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use bitacora_api::{CostList, SpendingAnswer, paths};
 use maud::{Markup, html};
 
-use crate::components::{Fact, facts, filter_field, whole};
+use crate::components::{Fact, facts, filter_field, not_told, whole};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -42,7 +42,10 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     let (by, name) = GROUPS.into_iter().find(|(by, _)| *by == asked).unwrap_or(("agent", "Agent"));
     let filters = visit.query.query_of(&FILTERS);
     let query = with_group(by, &filters);
-    let answered = visit.get::<CostList>(paths::COSTS, &[], &query).await?;
+    let answered = match visit.get::<CostList>(paths::COSTS, &[], &query).await {
+        Err(error) if error.is_told_on(visit) => return budgets_alone(visit, &error).await,
+        answered => answered?,
+    };
     let of_days = visit.get::<CostList>(paths::COSTS, &[], &with_group("day,model", &filters)).await?.value;
     let near = budgets::near_their_end(visit).await?;
     let table = sums::table(visit, by, name, &answered.value);
@@ -70,6 +73,13 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     page.command = Some(format!("bitacora --ledger {} costs --by {by}", visit.ledger));
     page.table = Some(table);
     Ok(page)
+}
+
+/// Makes the page where it is not known what was spent: budgets count for themselves.
+async fn budgets_alone(visit: &Visit, error: &PageError) -> Result<Page, PageError> {
+    let near = budgets::near_their_end(visit).await?;
+    let content = html! { section #not-known data-fresh data-poll { (not_told(error)) } (near) };
+    Ok(Page::new(Section::Costs, "Costs", content))
 }
 
 fn with_group(by: &str, filters: &str) -> String {

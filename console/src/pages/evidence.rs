@@ -12,7 +12,7 @@ use bitacora_api::{
 use maud::{Markup, html};
 
 use self::heads::HeadNote;
-use crate::components::{Fact, Tone, badge, facts, moment, text};
+use crate::components::{Fact, Tone, badge, facts, moment, part_or_reason, text};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -31,7 +31,8 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let runs = visit.get::<VerificationList>(paths::VERIFICATIONS, &[], "").await?.value;
     let query = visit.query.query_of(&["after"]);
     let archives = visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query).await?.value;
-    let erased = visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES).await?.value;
+    let erased = visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES).await;
+    let erased = part_or_reason(visit, erased.map(|erased| lists::erasures(visit, &erased.value)))?;
     let signed = HeadNote::of(visit, paths::TREE_HEAD).await?;
     let cosigned = HeadNote::of(visit, paths::TREE_CHECKPOINT).await?;
 
@@ -42,7 +43,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
         section #heads data-fresh { (heads::section(visit, signed.as_ref(), cosigned.as_ref())) }
         (keys_section(visit, &keys, &ledger))
         (lists::archives(visit, &archives))
-        (lists::erasures(visit, &erased))
+        (erased)
         (offline::section(visit, &keys))
     };
     let mut page = Page::new(Section::Evidence, "Evidence", content);

@@ -7,7 +7,9 @@ use super::history::{
     Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
     looked_at, outside, timeline, timeline_path, usd, usd_short,
 };
-use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link, text, verdict_badge};
+use crate::components::{
+    Fact, Tone, badge, facts, moment, moment_cell, next_link, not_told, text, verdict_badge,
+};
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -92,7 +94,14 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let answered = visit.get::<RunAnswer>(paths::RUN, &[id], "").await?;
     let run = &answered.value;
     let is_steps = visit.query.get("part") == Some("table");
-    let shown = if is_steps { steps(visit, id).await? } else { events(visit, id).await? };
+    let shown = if is_steps { steps(visit, id).await } else { events(visit, id).await };
+    let shown = match shown {
+        Err(error) if error.is_told_on(visit) => {
+            let path = visit.api(paths::RUN, &[id], "");
+            Part { content: not_told(&error), table: None, next: None, path }
+        }
+        shown => shown?,
+    };
     let content = html! {
         section #run data-fresh { (head(visit, run)) }
         h2 { "What happened" }
