@@ -17,5 +17,5 @@ pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};
 pub(crate) use self::not_told::{not_told, part_or_reason};
 pub(crate) use self::paging::{filter_field, next_link};
-pub(crate) use self::text::{code_lines, code_text, long_code, long_text, name, text};
+pub(crate) use self::text::{code_lines, code_text, long_code, long_text, name, plain_text, text};
 pub(crate) use self::time::{moment, moment_cell};

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::components::text;
+use crate::components::{plain_text, text};
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
 use crate::visit::{NoEvents, Visit};
@@ -50,7 +50,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             (zone_form(visit))
         }
     };
-    document(&format!("{} · {}", page.title, visit.ledger), &body)
+    document(&format!("{} · {}", plain_text(&page.title), visit.ledger), &body)
 }
 
 /// Says that nothing is recorded now, before somebody asks for it.

@@ -43,6 +43,14 @@ def service():
 
 
 @pytest.fixture
+def bare():
+    """A service of the test's own, in whose ledger nobody has done anything."""
+    own = Service()
+    yield own
+    own.close()
+
+
+@pytest.fixture
 def viewers(request, browser):
     """Makes people at browsers: `viewers(service)`, or `viewers(service, "operator")` who has signed in."""
     made = []

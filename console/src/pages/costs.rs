@@ -43,7 +43,7 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     let filters = visit.query.query_of(&FILTERS);
     let query = with_group(by, &filters);
     let answered = match visit.get::<CostList>(paths::COSTS, &[], &query).await {
-        Err(error) if error.is_told_on(visit) => return budgets_alone(visit, &error).await,
+        Err(error) if error.is_told_on(visit) => return budgets_alone(visit, &not_told(&error)).await,
         answered => answered?,
     };
     let of_days = visit.get::<CostList>(paths::COSTS, &[], &with_group("day,model", &filters)).await?.value;
@@ -76,9 +76,9 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
 }
 
 /// Makes the page where it is not known what was spent: budgets count for themselves.
-async fn budgets_alone(visit: &Visit, error: &PageError) -> Result<Page, PageError> {
+async fn budgets_alone(visit: &Visit, reason: &Markup) -> Result<Page, PageError> {
     let near = budgets::near_their_end(visit).await?;
-    let content = html! { section #not-known data-fresh data-poll { (not_told(error)) } (near) };
+    let content = html! { section #not-known data-fresh data-poll { (reason) } (near) };
     Ok(Page::new(Section::Costs, "Costs", content))
 }
 
