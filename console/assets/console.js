@@ -44,6 +44,11 @@ async function refresh() {
         return;
     }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    // What was not known is known now.
+    if (document.getElementById("not-known") && !page.getElementById("not-known")) {
+        location.reload();
+        return;
+    }
     for (const fresh of page.querySelectorAll("[data-fresh], #position")) {
         const shown = fresh.id && document.getElementById(fresh.id);
         if (shown) {

@@ -3,10 +3,10 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::components::text;
+use crate::components::{plain_text, text};
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
-use crate::visit::Visit;
+use crate::visit::{NoEvents, Visit};
 
 /// Returns a whole page of a ledger.
 pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -> Markup {
@@ -38,6 +38,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             @if let Some(notice) = notice {
                 div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (text(&notice.text)) }
             }
+            div #no-events data-fresh { @if let Some(no_events) = &visit.no_events { (no_events_notice(no_events)) } }
             div.title {
                 h1 { (text(&page.title)) }
                 @if page.position.is_some() { p.position #position data-position=(position) { "as of position " (position) } }
@@ -49,7 +50,17 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             (zone_form(visit))
         }
     };
-    document(&format!("{} · {}", page.title, visit.ledger), &body)
+    document(&format!("{} · {}", plain_text(&page.title), visit.ledger), &body)
+}
+
+/// Says that nothing is recorded now, before somebody asks for it.
+fn no_events_notice(of: &NoEvents) -> Markup {
+    html! {
+        p.notice.refusal {
+            "This ledger takes no events (" (of.state) ")" @if let Some(why) = &of.why { ": " (text(why)) }
+            ". What stands here is there to be read; no act is recorded."
+        }
+    }
 }
 
 /// Returns the ways to the same data: JSON, a file of values, the command line.

@@ -6,9 +6,15 @@ use crate::interface::InterfaceError;
 use crate::limits::MAX_FORM_FIELDS;
 use crate::page::Page;
 use crate::sign_in::NoRandomness;
+use crate::visit::Visit;
 
 /// The statuses of a viewer whom the interface does not take.
 const NOT_KNOWN: [u16; 2] = [401, 403];
+
+/// The statuses from this one on tell of the service, not of what was asked.
+const SERVER_FAULTS: u16 = 500;
+/// The code of a defect.
+const DEFECT: &str = "internal";
 
 /// A page that is not shown, or an act that is not done.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +72,14 @@ impl PageError {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns `true` where the page has this error in the place of what is not known: the service is there, and cannot tell it now, as a read
+    /// model stands still, an archive is away, or the disk fails. A defect of the service is another thing, and so is a file for programs.
+    pub(crate) fn is_told_on(&self, visit: &Visit) -> bool {
+        let is_page = visit.query.get("format").is_none();
+        let may_pass = matches!(self, Self::Interface(InterfaceError::Refused(problem)) if problem.status >= SERVER_FAULTS && problem.code != DEFECT);
+        is_page && may_pass
     }
 
     pub(crate) fn status(&self) -> StatusCode {

@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use tokio::time::timeout;
 
 use crate::assets::{ASSETS, Asset};
-use crate::components::{SECRET_FIELD, text};
+use crate::components::{SECRET_FIELD, not_told, text};
 use crate::console::{Console, FormSender};
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
@@ -26,7 +26,7 @@ use crate::page::Page;
 use crate::page_error::PageError;
 use crate::pages;
 use crate::response::{ConsoleBody, body, html_response, redirect, text_response};
-use crate::visit::{GOVERNORS, Visit, name_of_segment};
+use crate::visit::{GOVERNORS, NoEvents, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
 
 /// The caching of files whose address changes with their contents.
@@ -189,8 +189,10 @@ async fn visit(
     let query = FormFields::read(parts.uri.query().unwrap_or_default().as_bytes())?;
     let found = signing::session_of(console, parts)?;
     let interface = client(console, parts, found.as_ref().and_then(|session| session.token()));
-    let path = paths::path(paths::CALLER, &[ledger]);
-    let caller = match interface.get::<CallerAnswer>(&path).await {
+    let [caller, state] = [paths::CALLER, paths::LEDGER].map(|template| paths::path(template, &[ledger]));
+    let (caller, state) =
+        tokio::join!(interface.get::<CallerAnswer>(&caller), interface.get::<LedgerAnswer>(&state));
+    let caller = match caller {
         Ok(answered) => answered.value,
         Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
             let page = match found {
@@ -212,6 +214,8 @@ async fn visit(
         session,
         ledger: ledger.to_owned(),
         caller,
+        // Where even that is not told, the parts of the page say so.
+        no_events: state.ok().and_then(|answered| NoEvents::of(answered.value)),
         interface,
         path: parts.uri.path().to_owned(),
         query,
@@ -257,8 +261,22 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
                 html_response(StatusCode::OK, ledger_page(visit, &page, notice.as_ref()))
             }
         },
+        Err(error) if error.is_told_on(visit) => html_response(StatusCode::OK, not_known(visit, &error)),
         Err(error) => not_shown(visit, &error),
     }
+}
+
+/// Returns the page of what cannot be told now. It is a page as any other: it is asked for again while it stands open.
+fn not_known(visit: &Visit, error: &PageError) -> Markup {
+    let section = pages::section_of(&visit.path);
+    let address = format!("{}{}", visit.path, visit.query.with("done", None));
+    let content = html! {
+        section #not-known data-fresh data-poll aria-label="What is not known" {
+            (not_told(error))
+            p { a href=(address) { "Try again" } }
+        }
+    };
+    ledger_page(visit, &Page::new(section, section.names().1, content), None)
 }
 
 /// Returns the interface's own answer.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitacora_api::{CallerAnswer, paths};
+use bitacora_api::{CallerAnswer, LedgerAnswer, paths};
 use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,20 @@ use crate::zone::Zone;
 /// Roles that govern agents.
 pub(crate) const GOVERNORS: [&str; 2] = ["operator", "admin"];
 
+/// The state of a ledger that takes no events.
+#[derive(Debug, Clone)]
+pub(crate) struct NoEvents {
+    pub(crate) state: String,
+    pub(crate) why: Option<String>,
+}
+
+impl NoEvents {
+    /// Returns the state, if this ledger takes no events.
+    pub(crate) fn of(ledger: LedgerAnswer) -> Option<Self> {
+        (ledger.state != "ready").then_some(Self { state: ledger.state, why: ledger.why })
+    }
+}
+
 /// A request of a viewer who is known, to one ledger.
 #[derive(Clone)]
 pub(crate) struct Visit {
@@ -24,6 +38,8 @@ pub(crate) struct Visit {
     pub(crate) form_secret: String,
     pub(crate) ledger: String,
     pub(crate) caller: CallerAnswer,
+    /// The state of the ledger that takes no events now, and the reason.
+    pub(crate) no_events: Option<NoEvents>,
     pub(crate) interface: InterfaceClient,
     /// The path, percent-encoded as it came.
     pub(crate) path: String,

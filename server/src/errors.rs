@@ -131,7 +131,9 @@ impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         let problem = Self::new(Code::ProjectionBehind, error.to_string());
         match error {
-            ModelError::Rebuilding { .. } => problem.with_retry_after(RETRY_AFTER_S),
+            ModelError::Rebuilding { .. } | ModelError::Failing { .. } => {
+                problem.with_retry_after(RETRY_AFTER_S)
+            }
             ModelError::Stopped { .. } => Self::new(Code::ProjectionStopped, error.to_string()),
         }
     }

@@ -43,6 +43,14 @@ def service():
 
 
 @pytest.fixture
+def bare():
+    """A service of the test's own, in whose ledger nobody has done anything."""
+    own = Service()
+    yield own
+    own.close()
+
+
+@pytest.fixture
 def viewers(request, browser):
     """Makes people at browsers: `viewers(service)`, or `viewers(service, "operator")` who has signed in."""
     made = []
@@ -52,7 +60,7 @@ def viewers(request, browser):
         made.append(viewer)
         if role:
             token = service.admin if role == "admin" and not name else service.kept_token(role, name)
-            viewer.sign_in(token)
+            viewer.start_session(token)
         return viewer
 
     yield make

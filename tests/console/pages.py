@@ -1,21 +1,31 @@
 """Every kind of page that can be reached from the menu, one of each."""
 
-from urllib.parse import urlsplit
+import re
+from html import unescape
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 # Pages of which one is enough, however many there are.
 MOST_PAGES = 60
+LINK = re.compile(r'<a\b[^>]*?\shref="([^"]*)"')
+
+
+# Sections whose addresses are words of the console, and not names of what is shown.
+OF_WORDS = ("policy", "trust", "costs", "evidence", "admin")
+# Parts of a query that make another page.
+OTHER_PAGES = {"at", "part"}
 
 
 def kind_of(address):
-    """What an address has in common with others of its kind: the section, the depth, and the names of its filters."""
+    """What an address has in common with others of its kind: the section, the depth, and what makes another page of it."""
     parts = urlsplit(address)
-    segments = parts.path.split("/")[3:]
-    fixed = [segment if place == 0 or segment.isalpha() and len(segment) < 12 else "*" for place, segment in enumerate(segments)]
-    return "/".join(fixed)
+    section, *names = parts.path.split("/")[3:]
+    shown = [name if section in OF_WORDS and not name.isdigit() else "*" for name in names]
+    others = sorted({name for name, _ in parse_qsl(parts.query)} & OTHER_PAGES)
+    return "/".join([section, *shown]) + "".join(f"?{name}" for name in others)
 
 
 def every_page(viewer):
-    """Opens pages by their links, one of each kind, and returns their addresses. `viewer` has signed in."""
+    """Asks for pages by their links, one of each kind, and returns their addresses. `viewer` has signed in."""
     origin = viewer.service.url
     found = {}
     waiting = [f"{origin}/console/main/now"]
@@ -27,10 +37,12 @@ def every_page(viewer):
         answer = viewer.page.request.get(address)
         found[kind] = address
         assert answer.status == 200, f"{address} answers {answer.status}"
-        if "text/html" not in answer.headers["content-type"]:
-            continue
-        viewer.page.goto(address)
-        links = viewer.page.locator("a[href]").evaluate_all("links => links.map(link => link.href)")
-        fresh = (link.split("#")[0] for link in links if link.startswith(f"{origin}/console/main/"))
-        waiting += [link for link in fresh if "format=" not in link and kind_of(link) not in found]
+        if "text/html" in answer.headers["content-type"]:
+            waiting += [link for link in links_of(answer, origin) if kind_of(link) not in found]
     return found
+
+
+def links_of(answer, origin):
+    """The addresses of other pages of the ledger that a page links to."""
+    links = (urljoin(answer.url, unescape(link)).split("#")[0] for link in LINK.findall(answer.text()))
+    return [link for link in links if link.startswith(f"{origin}/console/main/") and "format=" not in link]

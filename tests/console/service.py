@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 START_PATIENCE_S = 120
 COMMAND_PATIENCE_S = 60
 REQUEST_PATIENCE_S = 30
+CHANGE_PATIENCE_S = 20
 
 # Rules before those of the starter's policy, so that a test gets the verdict that it asks for.
 RULES = [
@@ -102,6 +103,13 @@ class Service:
 
     def _is_fed(self):
         return any("verified" in log.read_text() or "listening" in log.read_text() for log in self.folder.glob("*.log"))
+
+    def until(self, holds, what):
+        """Waits until something holds."""
+        end = time.monotonic() + CHANGE_PATIENCE_S
+        while not holds():
+            assert time.monotonic() < end, f"it does not come to pass: {what}"
+            time.sleep(0.05)
 
     def log(self):
         """Everything that the service has written to its terminal."""

@@ -1,39 +1,36 @@
 """Pages that are open: they follow what changes, say when the service is away, and do nothing twice."""
 
-import time
-
 TABS = 10
+
+
+def followers(service):
+    """The streams of changes that browsers have open."""
+    return service.metric("bitacora_http_followers")
 
 
 def test_ten_tabs_share_one_stream(viewers, service):
     viewer = viewers(service, "operator")
     for _ in range(TABS - 1):
         viewer.tab("approvals")
-    deadline = time.monotonic() + 5
-    while service.metric("bitacora_http_followers") < 1 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(0.5)
-    assert service.metric("bitacora_http_followers") == 1
+    service.until(lambda: followers(service), "a tab follows")
     service.ask_for("deploy", {"to": "all tabs"})
     for tab in viewer.context.pages:
         if tab.url.endswith("/approvals"):
             tab.bring_to_front()
             tab.get_by_text("all tabs").first.wait_for()
+    assert followers(service) == 1
     for tab in viewer.context.pages:
         tab.goto("about:blank")
     # The service notices when it next has something to tell.
     service.decide("lookup", {"q": 1})
-    deadline = time.monotonic() + 20
-    while service.metric("bitacora_http_followers") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert service.metric("bitacora_http_followers") == 0, "a stream that nobody follows ends"
+    service.until(lambda: not followers(service), "a stream that nobody follows ends")
 
 
 def test_the_service_goes_away_and_comes_back(viewers, service):
     viewer = viewers(service, "operator")
     viewer.errors_are_expected = True
     viewer.open("approvals")
-    viewer.page.wait_for_timeout(500)
+    service.until(lambda: followers(service), "the page follows")
     service.kill()
     viewer.page.locator("#connection").wait_for(state="visible")
     service.start()
@@ -77,11 +74,7 @@ def test_the_stream_of_a_token_that_is_revoked_ends(viewers, service):
     viewer = viewers(service, "operator", "Leaver")
     viewer.errors_are_expected = True
     viewer.open("approvals")
-    viewer.page.wait_for_timeout(500)
-    assert service.metric("bitacora_http_followers") >= 1
+    service.until(lambda: followers(service), "the page follows")
     service.revoke(viewer.actor)
     viewer.page.get_by_role("link", name="Sign in again").wait_for()
-    deadline = time.monotonic() + 20
-    while service.metric("bitacora_http_followers") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert service.metric("bitacora_http_followers") == 0
+    service.until(lambda: not followers(service), "the stream ends")

@@ -92,7 +92,6 @@ def test_nobody_frames_or_reads_a_page(viewers, governed, other_site):
     other_site.page = f"""<iframe src="{governed.url}/console/main/approvals"></iframe><img src="{governed.url}/console/main/now?format=json">
         <script src="{governed.url}/console/main/approvals?format=json"></script>"""
     viewer.page.goto(f"http://127.0.0.1:{other_site.port}/")
-    viewer.page.wait_for_timeout(500)
     framed = [frame for frame in viewer.page.frames if frame != viewer.page.main_frame]
     assert framed and all("Approvals" not in frame.content() for frame in framed)
     can_read = viewer.page.evaluate(

@@ -2,11 +2,16 @@
 
 import csv
 import io
+import json
 
 from pages import every_page
 
 MARKUP = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script></pre></textarea>&lt;b&gt;'\"`${1}"
 HIDDEN = "rm\u202egnp.exe\u200b\u2066x\u0000\u001b[31mred\u00ad\ufeffp\u0430ypal"
+# The rows of a file, and of a page.
+ROWS, PAGE_ROWS = 100_000, 100
+PAGE_BYTES = 250_000
+FILE_PATIENCE_MS = 120_000
 FORMULA = "=HYPERLINK(\"http://evil.example\",\"click\")"
 
 
@@ -34,7 +39,6 @@ def test_contents_act_in_no_way_on_any_page(viewers, service):
     addresses = [*pages.values(), *(f"{service.url}/console/main/approvals/{one}" for one in waiting)]
     for address in addresses:
         viewer.page.goto(address)
-        viewer.page.wait_for_timeout(50)
         assert viewer.page.title() != "taken", address
         assert viewer.page.locator("img, iframe, object, embed, b").count() == 0, f"markup of an agent's at {address}"
         links = viewer.page.locator("a").evaluate_all("links => links.map(link => link.href)")
@@ -79,3 +83,27 @@ def test_a_megabyte_of_arguments_is_folded(viewers, service):
     viewer.open("approvals")
     assert len(viewer.page.content()) < 1_500_000
     assert viewer.page.get_by_role("button", name="Approve").count() == 0, "nobody can read it here"
+
+
+def test_a_hundred_thousand_rows_come_in_pages(viewers, bare):
+    lines = (
+        json.dumps({"specversion": "1.0", "id": f"n-{n}", "source": "notes", "type": "x.noted", "subject": "notes", "session": f"s-{n}", "data": {"n": n}})
+        for n in range(ROWS)
+    )
+    bare.command("append", given="\n".join(lines) + "\n")
+    viewer = viewers(bare, "auditor", "Lin")
+    for page in ("now", "sessions", "events", "events?type=x.noted&dir=backward", "calls", "costs", "trust", "evidence"):
+        answer = viewer.page.request.get(f"{bare.url}/console/main/{page}")
+        assert answer.status == 200 and len(answer.body()) < PAGE_BYTES, (page, answer.status, len(answer.body()))
+    viewer.open("sessions")
+    assert viewer.page.locator("#sessions tbody tr").count() == PAGE_ROWS
+    viewer.page.get_by_role("link", name="Next page").click()
+    assert viewer.page.locator("#sessions tbody tr").count() == PAGE_ROWS
+    # The file has them all; were there more, its last line would say so.
+    file = viewer.page.request.get(f"{bare.url}/console/main/sessions?format=csv", timeout=FILE_PATIENCE_MS).text()
+    rows = list(csv.reader(io.StringIO(file)))
+    assert len(rows) - 1 == ROWS
+    tell_one_more = {"specversion": "1.0", "id": "more", "source": "notes", "type": "x.noted", "subject": "notes", "session": "s-more", "data": {"n": -1}}
+    bare.command("append", given=json.dumps(tell_one_more) + "\n")
+    file = viewer.page.request.get(f"{bare.url}/console/main/sessions?format=csv", timeout=FILE_PATIENCE_MS).text()
+    assert file.rstrip().endswith("(more rows match: narrow the filters or the time span)")

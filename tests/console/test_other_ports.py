@@ -135,7 +135,6 @@ def test_a_page_at_another_port_signs_nobody_out(viewers, service, other_site):
     other_site.page = f"""<img src="{service.url}/console/other/now"><img src="{service.url}/console/main/now">"""
     viewer.errors_are_expected = True
     viewer.page.goto(f"http://127.0.0.1:{other_site.port}/")
-    viewer.page.wait_for_timeout(300)
     assert viewer.cookie()["value"] == kept
     viewer.page.goto("/console/other/now")
     assert "of no use in the ledger other" in viewer.text("[role=alert]")

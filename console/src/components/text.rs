@@ -19,6 +19,18 @@ pub(crate) fn text(of: &str) -> Markup {
     PreEscaped(escaped)
 }
 
+/// Returns a text for a place that takes no markup, as a page's title. What is not seen stands there by its number.
+pub(crate) fn plain_text(of: &str) -> String {
+    of.chars().fold(String::with_capacity(of.len()), |mut plain, letter| {
+        if is_unseen(letter) {
+            plain.push_str(&number(letter))
+        } else {
+            plain.push(letter)
+        }
+        plain
+    })
+}
+
 /// Returns a word that decides what runs, as a command, a path, a host or a tool: each character outside ASCII is marked, and so are lines.
 pub(crate) fn code_text(of: &str) -> Markup {
     code(of, false)
@@ -197,6 +209,11 @@ mod tests {
             let shown = text(&format!("rm{letter}x")).into_string();
             assert_eq!(shown, format!("rm<span class=\"unseen\">U+{number}</span>x"));
         }
+    }
+
+    #[test]
+    fn a_title_turns_nothing_around() {
+        assert_eq!(plain_text("Call \u{202e}gnp.exe <b>\0"), "Call U+202Egnp.exe <b>U+0000");
     }
 
     #[test]

@@ -8,11 +8,10 @@ use maud::html;
 
 pub(crate) use self::story::one;
 use super::history::{
-    Choice, Command, ID_CHARS, asked, clipped, duration, filter_form, grouped, looked_at, outside,
+    Choice, Command, ID_CHARS, asked, clipped, duration, file_path, filter_form, grouped, looked_at, outside,
 };
 use crate::components::{moment_cell, next_link, text, verdict_badge};
 use crate::csv_file::CsvFile;
-use crate::form::query;
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -79,10 +78,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
 
 /// Returns every call that matches as a file.
 fn file(visit: &Visit, span: &TimeSpan) -> ConsoleBody {
-    let times = span.parameters();
-    let times = times.iter().map(|(name, time)| (*name, time.as_str()));
-    let set = FILTERS.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
-    let path = visit.api(paths::CALLS, &[], &query(set.chain(times)));
+    let path = file_path(visit, paths::CALLS, &FILTERS, span);
     let rows = |visit: &Visit, list: &CallList| list.calls.iter().map(|call| row(visit, call)).collect();
     CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use bitacora_api::{CostList, SpendingAnswer, paths};
 use maud::{Markup, html};
 
-use crate::components::{Fact, facts, filter_field, whole};
+use crate::components::{Fact, facts, filter_field, not_told, whole};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -43,11 +43,15 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     let filters = visit.query.query_of(&FILTERS);
     let query = with_group(by, &filters);
     let by_days = with_group("day,model", &filters);
-    let (answered, of_days, near) = tokio::try_join!(
+    let asked = tokio::try_join!(
         visit.get::<CostList>(paths::COSTS, &[], &query),
         visit.get::<CostList>(paths::COSTS, &[], &by_days),
         budgets::near_their_end(visit),
-    )?;
+    );
+    let (answered, of_days, near) = match asked {
+        Err(error) if error.is_told_on(visit) => return budgets_alone(visit, &not_told(&error)).await,
+        asked => asked?,
+    };
     let of_days = of_days.value;
     let table = sums::table(visit, by, name, &answered.value);
     let content = html! {
@@ -74,6 +78,13 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     page.command = Some(format!("bitacora --ledger {} costs --by {by}", visit.ledger));
     page.table = Some(table);
     Ok(page)
+}
+
+/// Makes the page where it is not known what was spent: budgets count for themselves.
+async fn budgets_alone(visit: &Visit, reason: &Markup) -> Result<Page, PageError> {
+    let near = budgets::near_their_end(visit).await?;
+    let content = html! { section #not-known data-fresh data-poll { (reason) } (near) };
+    Ok(Page::new(Section::Costs, "Costs", content))
 }
 
 fn with_group(by: &str, filters: &str) -> String {

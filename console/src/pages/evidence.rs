@@ -12,7 +12,7 @@ use bitacora_api::{
 use maud::{Markup, html};
 
 use self::heads::HeadNote;
-use crate::components::{Fact, Tone, badge, facts, moment, text};
+use crate::components::{Fact, Tone, badge, facts, moment, part_or_reason, text};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -26,18 +26,21 @@ const ERASURES: &str = "?type=subject.erased&dir=backward&limit=50";
 /// Makes the page.
 pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let query = visit.query.query_of(&["after"]);
+    let erased = async {
+        let erased = visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES).await;
+        part_or_reason(visit, erased.map(|erased| lists::erasures(visit, &erased.value)))
+    };
     let (head, ledger, keys, runs, archives, erased, signed, cosigned) = tokio::try_join!(
         visit.get::<HeadAnswer>(paths::HEAD, &[], ""),
         visit.get::<LedgerAnswer>(paths::LEDGER, &[], ""),
         visit.get::<KeysAnswer>(paths::KEYS, &[], ""),
         visit.get::<VerificationList>(paths::VERIFICATIONS, &[], ""),
         visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query),
-        visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES),
+        erased,
         HeadNote::of(visit, paths::TREE_HEAD),
         HeadNote::of(visit, paths::TREE_CHECKPOINT),
     )?;
-    let (ledger, keys, runs) = (ledger.value, keys.value, runs.value);
-    let (archives, erased) = (archives.value, erased.value);
+    let (ledger, keys, runs, archives) = (ledger.value, keys.value, runs.value, archives.value);
 
     let content = html! {
         section #whole data-fresh { (standing(visit, &head.value, &ledger, signed.as_ref())) }
@@ -46,7 +49,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
         section #heads data-fresh { (heads::section(visit, signed.as_ref(), cosigned.as_ref())) }
         (keys_section(visit, &keys, &ledger))
         (lists::archives(visit, &archives))
-        (lists::erasures(visit, &erased))
+        (erased)
         (offline::section(visit, &keys))
     };
     let mut page = Page::new(Section::Evidence, "Evidence", content);

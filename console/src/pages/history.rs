@@ -12,7 +12,7 @@ mod timeline;
 
 pub(crate) use self::amounts::{duration, grouped, micro_usd, time_between, usd, usd_short};
 pub(crate) use self::event::{Event, clipped};
-pub(crate) use self::filters::{Choice, Command, asked, filter_form, looked_at, outside};
+pub(crate) use self::filters::{Choice, Command, asked, file_path, filter_form, looked_at, outside};
 pub(crate) use self::kinds::kind_links;
 pub(crate) use self::summary::summary;
 pub(crate) use self::timeline::{Clock, Order, timeline, timeline_path};

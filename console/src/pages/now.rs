@@ -10,7 +10,7 @@ use bitacora_api::{HeadAnswer, paths};
 use maud::{Markup, html};
 
 pub(crate) use self::stops::act;
-use crate::components::text;
+use crate::components::not_told;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -42,7 +42,5 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
 
 /// Returns a part, or why it cannot be shown.
 fn or_reason(part: Result<Markup, PageError>) -> Markup {
-    part.unwrap_or_else(
-        |error| html! { p.notice.refusal { "This part cannot be shown: " (text(&error.to_string())) } },
-    )
+    part.unwrap_or_else(|error| not_told(&error))
 }

@@ -4,13 +4,17 @@ use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPa
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
-    looked_at, outside, timeline, timeline_path, usd, usd_short,
+    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, file_path, filter_form, grouped,
+    kind_links, looked_at, outside, timeline, timeline_path, usd, usd_short,
 };
-use crate::components::{Fact, Tone, badge, facts, moment, moment_cell, next_link, text, verdict_badge};
+use crate::components::{
+    Fact, Tone, badge, facts, moment, moment_cell, next_link, not_told, text, verdict_badge,
+};
+use crate::csv_file::CsvFile;
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
@@ -28,19 +32,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let list = &answered.value;
     let table = Table {
         caption: "Runs, the newest first".to_owned(),
-        columns: vec![
-            TableColumn::text("Run"),
-            TableColumn::text("State"),
-            TableColumn::text("Agent"),
-            TableColumn::text("Graph"),
-            TableColumn::text("Began"),
-            TableColumn::text("Last event"),
-            TableColumn::text("Node"),
-            TableColumn::number("Steps"),
-            TableColumn::number("Failed"),
-            TableColumn::number("Calls"),
-            TableColumn::number("USD"),
-        ],
+        columns: columns(),
         rows: list.runs.iter().map(|run| row(visit, run)).collect(),
         empty: "",
     };
@@ -58,7 +50,31 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(path);
     page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
+    page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
     Ok(page)
+}
+
+/// Returns every run that matches as a file.
+fn file(visit: &Visit, span: &TimeSpan) -> ConsoleBody {
+    let path = file_path(visit, paths::RUNS, &FILTERS, span);
+    let rows = |visit: &Visit, list: &RunList| list.runs.iter().map(|run| row(visit, run)).collect();
+    CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
+}
+
+fn columns() -> Vec<TableColumn> {
+    vec![
+        TableColumn::text("Run"),
+        TableColumn::text("State"),
+        TableColumn::text("Agent"),
+        TableColumn::text("Graph"),
+        TableColumn::text("Began"),
+        TableColumn::text("Last event"),
+        TableColumn::text("Node"),
+        TableColumn::number("Steps"),
+        TableColumn::number("Failed"),
+        TableColumn::number("Calls"),
+        TableColumn::number("USD"),
+    ]
 }
 
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<TableCell> {
@@ -92,7 +108,14 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let answered = visit.get::<RunAnswer>(paths::RUN, &[id], "").await?;
     let run = &answered.value;
     let is_steps = visit.query.get("part") == Some("table");
-    let shown = if is_steps { steps(visit, id).await? } else { events(visit, id).await? };
+    let shown = if is_steps { steps(visit, id).await } else { events(visit, id).await };
+    let shown = match shown {
+        Err(error) if error.is_told_on(visit) => {
+            let path = visit.api(paths::RUN, &[id], "");
+            Part { content: not_told(&error), table: None, next: None, path }
+        }
+        shown => shown?,
+    };
     let content = html! {
         section #run data-fresh { (head(visit, run)) }
         h2 { "What happened" }

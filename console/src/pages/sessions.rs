@@ -4,13 +4,15 @@ use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEven
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, filter_form, grouped, kind_links,
-    looked_at, outside, time_between, timeline, timeline_path, usd, usd_short,
+    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, file_path, filter_form, grouped,
+    kind_links, looked_at, outside, time_between, timeline, timeline_path, usd, usd_short,
 };
-use crate::components::{Fact, facts, moment, moment_cell, next_link, text, verdict_badge};
+use crate::components::{Fact, facts, moment, moment_cell, next_link, part_or_reason, text, verdict_badge};
+use crate::csv_file::CsvFile;
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
@@ -26,20 +28,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let list = &answered.value;
     let table = Table {
         caption: "Sessions, the newest first".to_owned(),
-        columns: vec![
-            TableColumn::text("Session"),
-            TableColumn::text("State"),
-            TableColumn::text("Agent"),
-            TableColumn::text("Began"),
-            TableColumn::text("Last event"),
-            TableColumn::number("Calls"),
-            TableColumn::number("Denied"),
-            TableColumn::number("Failed"),
-            TableColumn::number("Gaps"),
-            TableColumn::number("USD"),
-            TableColumn::text("Harness"),
-            TableColumn::text("Model"),
-        ],
+        columns: columns(),
         rows: list.sessions.iter().map(|session| row(visit, session)).collect(),
         empty: "",
     };
@@ -58,7 +47,33 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(path);
     page.command = Some(Command::new(visit, "sessions").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
+    page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
     Ok(page)
+}
+
+/// Returns every session that matches as a file.
+fn file(visit: &Visit, span: &TimeSpan) -> ConsoleBody {
+    let path = file_path(visit, paths::SESSIONS, &FILTERS, span);
+    let rows =
+        |visit: &Visit, list: &SessionList| list.sessions.iter().map(|session| row(visit, session)).collect();
+    CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
+}
+
+fn columns() -> Vec<TableColumn> {
+    vec![
+        TableColumn::text("Session"),
+        TableColumn::text("State"),
+        TableColumn::text("Agent"),
+        TableColumn::text("Began"),
+        TableColumn::text("Last event"),
+        TableColumn::number("Calls"),
+        TableColumn::number("Denied"),
+        TableColumn::number("Failed"),
+        TableColumn::number("Gaps"),
+        TableColumn::number("USD"),
+        TableColumn::text("Harness"),
+        TableColumn::text("Model"),
+    ]
 }
 
 fn row(visit: &Visit, session: &SessionAnswer) -> Vec<TableCell> {
@@ -89,25 +104,30 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let shown = &answered.value;
     let order = Order::of(visit, Order::Oldest);
     let path = timeline_path(visit, "session", id, order);
-    let events = visit.interface.get::<StoredEventPage>(&path).await?.value;
     let clock = if shown.session.imported { Clock::Own } else { Clock::Ledger };
-    let gaps = gaps(visit, &shown.session).await?;
+    let gaps = part_or_reason(visit, gaps(visit, &shown.session).await)?;
+    let events = part_or_reason(visit, events(visit, &path, clock).await)?;
     let content = html! {
         section #session data-fresh { (head(visit, &shown.session)) (runs(visit, shown)) (gaps) }
         h2 { "What happened" }
         nav.pills aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
-        section #events data-fresh {
-            @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
-            @if clock == Clock::Own { p.note { "This session was recorded elsewhere and imported. Each line has the time that its recording tells." } }
-            (timeline(visit, &events.events, clock))
-            (next_link(visit, events.next.as_deref()))
-        }
+        section #events data-fresh { (events) }
     };
     let mut page = Page::new(Section::Sessions, format!("Session {id}"), content);
     page.position = answered.position;
     page.json = Some(path);
     page.command = Some(Command::new(visit, "sessions show").argument(id).line());
     Ok(page)
+}
+
+async fn events(visit: &Visit, path: &str, clock: Clock) -> Result<Markup, PageError> {
+    let events = visit.interface.get::<StoredEventPage>(path).await.map_err(PageError::from)?.value;
+    Ok(html! {
+        @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
+        @if clock == Clock::Own { p.note { "This session was recorded elsewhere and imported. Each line has the time that its recording tells." } }
+        (timeline(visit, &events.events, clock))
+        (next_link(visit, events.next.as_deref()))
+    })
 }
 
 fn head(visit: &Visit, session: &SessionAnswer) -> Markup {

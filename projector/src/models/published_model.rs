@@ -67,8 +67,11 @@ impl PublishedModel {
             return Err(ModelError::Stopped { model: self.model.name(), why: why.clone() });
         }
         let position = Position::new(*self.position.borrow());
-        match (&shown.build, position) {
-            (Some(build), Some(position)) => Ok((Arc::clone(build), position)),
+        match (&shown.build, position, &shown.state) {
+            (Some(build), Some(position), _) => Ok((Arc::clone(build), position)),
+            (_, _, ModelState::Degraded(why)) => {
+                Err(ModelError::Failing { model: self.model.name(), why: why.clone() })
+            }
             _ => Err(self.rebuilding()),
         }
     }

@@ -58,6 +58,14 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
     },
+    /// It has nothing to answer from, and what it is folded from or kept in fails. It is tried again.
+    #[error("{model} cannot be folded from the log now: {why}")]
+    Failing {
+        /// The model.
+        model: &'static str,
+        /// The failure.
+        why: String,
+    },
     /// It stopped at an event.
     #[error("{model} has stopped: {why}")]
     Stopped {

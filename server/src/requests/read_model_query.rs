@@ -84,8 +84,10 @@ async fn wait_for_requested(
         if waits(asked, began + MIN_POSITION_WAIT).await.is_err() {
             return Err(behind(models, model, asked));
         }
-    } else if waits(request.ledger.head().position, began + MODEL_WAIT).await.is_err() {
-        // It may well answer from where it stands; only one that answers nothing at all is waited for.
+    } else if waits(request.ledger.head().position, began + MODEL_WAIT).await.is_err()
+        && failure_of(models, model).is_none()
+    {
+        // It may well answer from where it stands; only one that answers nothing at all, and will soon, is waited for.
         let _answers = waits(Position::FIRST, began + MIN_POSITION_WAIT).await;
     }
     Ok(())
@@ -107,10 +109,17 @@ pub(crate) async fn ask_model_of_now<T: Send + 'static>(
     api.read(move || Ok(ask(read_models(&ledger)?)?)).await
 }
 
+/// Returns the failure that keeps a model from going on.
+fn failure_of(models: &ReadModels, model: &'static str) -> Option<String> {
+    match models.status().into_iter().find(|status| status.name == model)?.state {
+        ModelState::Degraded(why) => Some(why),
+        _ => None,
+    }
+}
+
 /// Returns the reason for which a model has not come to a position: it needs more time, or something that it needs fails.
 fn behind(models: &ReadModels, model: &'static str, asked: Position) -> Problem {
-    let state = models.status().into_iter().find(|status| status.name == model).map(|status| status.state);
-    if let Some(ModelState::Degraded(why)) = state {
+    if let Some(why) = failure_of(models, model) {
         let detail = format!("{model} does not come to position {asked}: {why}");
         return Problem::new(Code::ProjectionStopped, detail);
     }

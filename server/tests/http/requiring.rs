@@ -52,7 +52,12 @@ fn a_service_whose_store_of_models_cannot_be_opened_is_not_ready() {
     let problem = service.get("/readyz").expect_problem(503, "not-ready");
     let why = problem["errors"][0]["detail"].as_str().unwrap();
     assert!(why.contains("calls") && why.contains("nothing to answer from"), "{problem}");
-    service.get("/v1/ledgers/main/calls").expect_problem(503, "projection-behind");
+    // A question is not held up by it, and is told what fails.
+    let began = Instant::now();
+    let problem = service.get("/v1/ledgers/main/calls").expect_problem(503, "projection-behind");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    let why = problem["detail"].as_str().unwrap();
+    assert!(why.contains("calls cannot be folded") && why.contains("store"), "{problem}");
     // Appends are taken all the same, and once nothing is in the way it is ready.
     service.append(event("1", "s")).expect(201);
     std::fs::remove_file(&projections).unwrap();

@@ -59,6 +59,14 @@ pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan) -> String {
     query(filters.chain(times).chain([("limit", rows.as_str())]))
 }
 
+/// Returns the path of a list with its filters and its time span, without a page, for a file of all that match.
+pub(crate) fn file_path(visit: &Visit, template: &str, names: &[&str], span: &TimeSpan) -> String {
+    let times = span.parameters();
+    let times = times.iter().map(|(name, time)| (*name, time.as_str()));
+    let set = names.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
+    visit.api(template, &[], &query(set.chain(times)))
+}
+
 /// Returns the sentence about a page without rows that has another one behind it.
 pub(crate) fn looked_at(things: &str) -> Markup {
     html! { p.empty { "None of the " (things) " that were looked at for this page matches. The next page looks further back." } }

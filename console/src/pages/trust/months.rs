@@ -13,7 +13,12 @@ const MAX_MONTHS: usize = 36;
 /// Returns the chart of a dimension; nothing without the read model of trust.
 pub(super) async fn chart(visit: &Visit, query: &str) -> Result<Markup, PageError> {
     let asked = visit.get::<TrustMonthList>(paths::TRUST_MONTHS, &[], query).await;
-    let Some(answered) = PageError::if_told(asked)? else { return Ok(Markup::default()) };
+    let asked = match asked {
+        // It is there, and will tell it again.
+        Err(error) if error.is_told_on(visit) => return Err(error),
+        asked => PageError::if_told(asked)?,
+    };
+    let Some(answered) = asked else { return Ok(Markup::default()) };
     let mut months = answered.value.months;
     months.truncate(MAX_MONTHS);
     months.reverse();

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::acts::PROBE_HOURS;
 use super::{dimension, history, list, months};
-use crate::components::{Fact, act_fields, facts, moment, text, verdict_badge};
+use crate::components::{Fact, act_fields, facts, moment, not_told, part_or_reason, text, verdict_badge};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -19,14 +19,17 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         format!("{named}{}", at.map(|at| format!("&at={}", paths::percent_encoded(at))).unwrap_or_default());
     let answered = visit.get::<TrustRecordAnswer>(paths::TRUST_RECORD, &[], &query).await?;
     let record = &answered.value;
-    let chart = months::chart(visit, &named).await?;
-    let (table, next) = history::table(visit, &of).await?;
+    let chart = part_or_reason(visit, months::chart(visit, &named).await)?;
+    let (table, next) = match history::table(visit, &of).await {
+        Err(error) if error.is_told_on(visit) => (Err(not_told(&error)), None),
+        told => told.map(|(table, next)| (Ok(table), next))?,
+    };
     let content = html! {
         section #record data-fresh { (standing(visit, record, at)) }
         (past_form(visit, &of, at))
         (chart)
         h2 { "History" }
-        (table.markup())
+        @match &table { Ok(table) => (table.markup()), Err(reason) => (reason) }
         @if let Some(next) = next {
             nav.paging aria-label="Pages" { a rel="next" href=(format!("{}{}", visit.path, visit.query.with("until", Some(&next)))) { "Older outcomes" } }
         }
@@ -36,7 +39,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = answered.position;
     page.json = Some(visit.api(paths::TRUST_RECORD, &[], &query));
     page.command = Some(command(visit, &of));
-    page.table = Some(table);
+    page.table = table.ok();
     Ok(page)
 }
 
