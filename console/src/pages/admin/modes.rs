@@ -5,7 +5,7 @@ use http::Method;
 use maud::{Markup, html};
 
 use super::at;
-use crate::components::{Tone, act_fields, badge, text};
+use crate::components::{Tone, act_fields, badge};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -69,17 +69,11 @@ pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageEr
     let mode = mode.ok_or_else(|| PageError::Field("choose enforce or observe".to_owned()))?;
     let part = |name: &str| form.get(name).map(str::to_owned);
     let scope = ModeScopeAnswer { tool: part("tool"), agent: part("agent"), role: part("role") };
-    let parts = [("tool", &scope.tool), ("agent", &scope.agent), ("role", &scope.role)];
-    let named: Vec<_> =
-        parts.iter().filter_map(|(what, name)| Some(format!("{what} {}", name.as_ref()?))).collect();
-    let scope = (!named.is_empty()).then_some(scope);
+    let is_scoped = scope.tool.is_some() || scope.agent.is_some() || scope.role.is_some();
+    let of = if is_scoped { format!("calls of {scope}") } else { "all other calls".to_owned() };
+    let scope = is_scoped.then_some(scope);
     let request = ModeRequest { mode: mode.to_owned(), scope, note: part("note") };
     visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::MODE, &[], ""), &request).await?;
-    let of = if named.is_empty() {
-        "all other calls".to_owned()
-    } else {
-        format!("calls of {}", named.join(", "))
-    };
     Ok(Done { to: at(visit, "mode"), notice: format!("The mode of {of} is {mode}.") })
 }
 
@@ -127,9 +121,5 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
 }
 
 fn scope_cell(scope: &RateScopeAnswer) -> TableCell {
-    let words = match &scope.name {
-        Some(name) => format!("{} {name}", scope.by),
-        None => format!("each {}", scope.by),
-    };
-    TableCell::new(words.clone(), text(&words))
+    TableCell::text(scope.to_string())
 }

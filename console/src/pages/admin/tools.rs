@@ -1,10 +1,12 @@
 //! Tools: those that are registered, and those that calls named and nobody registered.
 
-use bitacora_api::{ActAnswer, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList, paths};
+use bitacora_api::{
+    ActAnswer, Risk, SeenToolRegistration, ToolAnswer, ToolList, UnregisteredToolAnswer,
+    UnregisteredToolList, paths,
+};
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::at;
 use crate::components::{act_fields, moment_cell, text};
@@ -14,15 +16,11 @@ use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
-/// The time that a call of a tool registered here may take.
-const TIMEOUT_MS: u32 = 60_000;
-/// The roles that may use it: the same as of the starter's tools.
-const ROLES: [&str; 3] = ["agent", "operator", "admin"];
-/// The effects of a call on the world, each with the damage that it may do.
-const RISKS: [(&str, &str, &str); 3] = [
-    ("read", "medium", "it only reads"),
-    ("write", "high", "what it changes can be changed back"),
-    ("destructive", "critical", "what it changes cannot be changed back"),
+/// The effects of a call on the world, as a form names them, with their words.
+const RISKS: [(&str, Risk, &str); 3] = [
+    ("read", Risk::Read, "it only reads"),
+    ("write", Risk::Write, "it changes what can be changed back"),
+    ("destructive", Risk::Destructive, "it changes what cannot be changed back"),
 ];
 
 /// The members of a registration that the page shows.
@@ -144,29 +142,15 @@ pub(super) async fn register(visit: &Visit, form: &FormFields) -> Result<Done, P
     visit.must_govern()?;
     let tool = form.raw("tool").filter(|tool| !tool.is_empty());
     let tool = tool.ok_or_else(|| PageError::Field("the form names no tool".to_owned()))?;
-    let risk = RISKS.iter().find(|(risk, ..)| form.get("risk") == Some(risk));
-    let (risk, blast_radius, _) =
-        risk.ok_or_else(|| PageError::Field("say what a call of it does".to_owned()))?;
-    let mut document = json!({
-        "tool": tool,
-        "version": "1",
-        "description": "Registered as calls named it.",
-        "input_schema": {"type": "object"},
-        "risk": risk,
-        "blast_radius": blast_radius,
-        "requires_review": false,
-        "allowed_roles": ROLES,
-        "timeout_ms": TIMEOUT_MS,
-        "retry": {"max": 0, "backoff_ms": 0},
-        "idempotency": "none",
-        "binding_fields": [],
-    });
-    if let (Some(server), Some(members)) = (form.raw("server"), document.as_object_mut()) {
-        members.insert("server".to_owned(), server.into());
-    }
-    must_be_seen(visit, tool, form.raw("server")).await?;
-    visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::TOOL, &[tool], ""), &document).await?;
-    Ok(Done { to: at(visit, "tools"), notice: format!("The tool {tool} is registered; its risk is {risk}.") })
+    let server = form.raw("server");
+    let risk = RISKS.iter().find(|(name, ..)| form.get("risk") == Some(name));
+    let (name, risk, _) =
+        *risk.ok_or_else(|| PageError::Field("choose what a call of the tool does".to_owned()))?;
+    must_be_seen(visit, tool, server).await?;
+    let seen = SeenToolRegistration { tool, server, version: None, risk, blast_radius: None };
+    let path = visit.api(paths::TOOL, &[tool], "");
+    visit.send::<ActAnswer>(Method::PUT, &path, &seen.document()).await?;
+    Ok(Done { to: at(visit, "tools"), notice: format!("The tool {tool} is registered; its risk is {name}.") })
 }
 
 /// Refuses a tool that is registered meanwhile: what a colleague wrote of it would be replaced.

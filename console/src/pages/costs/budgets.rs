@@ -126,7 +126,7 @@ fn row(visit: &Visit, budget: &BudgetAnswer) -> Vec<TableCell> {
     };
     vec![
         TableCell::new(&budget.budget, name_of(budget)),
-        TableCell::text(scope(budget)),
+        TableCell::text(budget.scope.to_string()),
         TableCell::text(budget.period.replace('_', " ")),
         TableCell::new(if budget.exhausted { "exhausted" } else { "open" }, state(budget)),
         TableCell::new(words.join("; "), html! { @for used in &used { (bar(used)) } }),
@@ -154,23 +154,6 @@ fn state(budget: &BudgetAnswer) -> Markup {
     } else {
         badge("open", Tone::Good)
     }
-}
-
-fn scope(budget: &BudgetAnswer) -> String {
-    let scope = &budget.scope;
-    let parts = [
-        ("agent", &scope.agent),
-        ("role", &scope.role),
-        ("tool", &scope.tool),
-        ("model", &scope.model),
-        ("task", &scope.task_type),
-        ("session", &scope.session),
-        ("run", &scope.run),
-        ("project", &scope.workspace),
-    ];
-    let named = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_deref()?)));
-    let words: Vec<_> = named.collect();
-    if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
 }
 
 fn sentence(used: &Used) -> String {
