@@ -5,7 +5,8 @@ use http::Method;
 use maud::{Markup, html};
 
 use super::at;
-use crate::components::{Tone, act_fields, badge};
+use crate::command_line::CommandLine;
+use crate::components::{act_fields, mode_badge, mode_words};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -40,8 +41,7 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
         section #mode data-fresh {
             h2 { "Mode" }
             p { "All calls: " (mode_badge(&mode.mode)) " "
-                @if mode.mode == "enforce" { "Decisions hold: what is not allowed does not run." }
-                @else { "Decisions are recorded, and every call runs. Panic and suspensions hold all the same." } }
+                (mode_words(&mode.mode)) }
             (table.markup())
             @if visit.may_govern() {
                 form.sheet.fields method="post" action=(visit.page(&["admin", "mode"])) {
@@ -58,15 +58,11 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
     })
 }
 
-fn mode_badge(mode: &str) -> Markup {
-    badge(mode, if mode == "enforce" { Tone::Good } else { Tone::Waits })
-}
-
 /// Sets the mode of all calls, or of a scope.
 pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
     let mode = form.get("mode").filter(|mode| MODES.contains(mode));
-    let mode = mode.ok_or_else(|| PageError::Field("choose enforce or observe".to_owned()))?;
+    let mode = mode.ok_or_else(|| PageError::Field("Choose enforce or observe.".to_owned()))?;
     let part = |name: &str| form.get(name).map(str::to_owned);
     let scope = ModeScopeAnswer { tool: part("tool"), agent: part("agent"), role: part("role") };
     let is_scoped = scope.tool.is_some() || scope.agent.is_some() || scope.role.is_some();
@@ -103,8 +99,8 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
             .map(|bucket| {
                 vec![
                     scope_cell(&bucket.scope),
-                    TableCell::text(bucket.left.to_string()),
-                    TableCell::text(bucket.burst.to_string()),
+                    TableCell::count(bucket.left.into()),
+                    TableCell::count(bucket.burst.into()),
                 ]
             })
             .collect(),
@@ -115,7 +111,7 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
             h2 { "Rates" }
             (table.markup())
             @if !rates.buckets.is_empty() { h3 { "Taken from now" } (taken.markup()) }
-            p.note { code { "bitacora rates set --ledger " (visit.ledger) } " sets one." }
+            p.note { code { (CommandLine::new(visit, "rates set").line()) } " sets one." }
         }
     }
 }

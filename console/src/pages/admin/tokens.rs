@@ -45,7 +45,7 @@ pub(super) fn table(visit: &Visit, list: &PrincipalList) -> Result<Table, PageEr
         caption: "Tokens by their holders".to_owned(),
         columns,
         rows,
-        empty: "Nobody has a token: the ledger is open to callers on this machine.",
+        empty: "No token exists: every caller on this machine may do everything.",
     })
 }
 
@@ -118,12 +118,10 @@ pub(super) fn section(visit: &Visit, list: &PrincipalList) -> Result<Markup, Pag
 pub(crate) async fn create(visit: &Visit, form: &FormFields) -> Result<Page, PageError> {
     visit.must_administer()?;
     let role = form.get("role").filter(|role| ROLES.contains(role));
-    let role = role.ok_or_else(|| PageError::Field("choose one of the roles".to_owned()))?;
+    let role = role.ok_or_else(|| PageError::Field("Choose one of the roles.".to_owned()))?;
     let agent = form.get("agent");
     if agent.is_some() != (role == "agent") {
-        return Err(PageError::Field(
-            "an agent's name belongs to the role agent, and that role needs one".to_owned(),
-        ));
+        return Err(PageError::Field("Name an agent for the role agent, and for no other role.".to_owned()));
     }
     let expires = form.get("days").map(end_after).transpose()?;
     let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random_bits()?));
@@ -152,7 +150,7 @@ pub(crate) async fn create(visit: &Visit, form: &FormFields) -> Result<Page, Pag
 
 fn shown_once(visit: &Visit, token: &str, principal: &str, role: &str, agent: Option<&str>) -> Markup {
     html! {
-        p.notice role="status" { "This is shown once. The ledger keeps a hash alone, so nobody can show it again." }
+        p.notice role="status" { "Copy it now: it is shown once. The ledger keeps only its hash." }
         p.copied { code #token { (token) } " " button.quiet type="button" data-copy="token" { "Copy" } }
         (facts([
             Fact::text("Holder", Some(principal)),

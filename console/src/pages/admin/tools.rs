@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::at;
-use crate::components::{act_fields, moment_cell, text};
+use crate::components::{act_fields, moment_cell, name};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -53,7 +53,7 @@ pub(super) fn section(
             TableColumn::text("Description"),
         ],
         rows: registered.tools.iter().filter_map(registered_row).collect(),
-        empty: "No tool is registered: every call of one waits for a person, or is denied.",
+        empty: "No tool is registered, so every call waits for a person or is denied.",
     };
     Ok(html! {
         section #tools {
@@ -61,7 +61,7 @@ pub(super) fn section(
             h3 { "Seen, and not registered" }
             (seen_table(visit, seen)?.markup())
             @if visit.may_govern() && !seen.tools.is_empty() {
-                p.note { "Registering takes a tool as its calls named it: any arguments, approvals bound to all of them. What it may do stays the policy's to say." }
+                p.note { "A registered tool takes any arguments, and an approval holds for exactly those that were asked for. The policy still decides each call." }
             }
             @if seen.next.is_some() { p.note { "There are more: " code { "bitacora tools seen" } " lists all." } }
             details open[registered.tools.len() < 20] {
@@ -101,7 +101,7 @@ fn seen_table(visit: &Visit, seen: &UnregisteredToolList) -> Result<Table, PageE
             TableCell::text(&tool.tool),
             TableCell::maybe(tool.server.as_deref()),
             TableCell::maybe(tool.agent.as_deref()),
-            TableCell::text(tool.calls.to_string()),
+            TableCell::count(tool.calls),
             moment_cell(&visit.zone, &tool.last_time),
         ];
         if visit.may_govern() {
@@ -126,7 +126,7 @@ fn registration(visit: &Visit, tool: &UnregisteredToolAnswer) -> Result<Markup, 
                 input type="hidden" name="tool" value=(tool.tool);
                 @if let Some(server) = &tool.server { input type="hidden" name="server" value=(server); }
                 fieldset {
-                    legend { "What a call of " (text(&tool.tool)) " does" }
+                    legend { "What a call of " (name(&tool.tool)) " does" }
                     @for (risk, _, words) in RISKS {
                         label { input type="radio" name="risk" value=(risk) required; " " (risk) ": " (words) }
                     }
@@ -162,7 +162,9 @@ async fn must_be_seen(visit: &Visit, tool: &str, server: Option<&str>) -> Result
             return Ok(());
         }
         let Some(next) = page.next else {
-            return Err(PageError::Field(format!("`{tool}` is registered meanwhile, or no call named it")));
+            return Err(PageError::Field(format!(
+                "`{tool}` was registered meanwhile, or no call named it; open the page again"
+            )));
         };
         query = format!("{}&after={next}", super::LISTED);
     }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::tabs;
+use crate::command_line::CommandLine;
 use crate::components::{act_fields, moment_cell, next_link, text};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
@@ -41,7 +42,7 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Policy, "Standing consents", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::GRANTS, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} grants", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "grants").line());
     page.table = Some(table);
     Ok(page)
 }

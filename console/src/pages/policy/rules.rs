@@ -6,7 +6,7 @@ use bitacora_api::{CallList, paths};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::components::{text, verdict_badge, whole};
+use crate::components::{grouped, text, verdict_badge};
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -51,11 +51,11 @@ impl RuleCounts {
     /// Returns what was counted, in a sentence.
     pub(super) fn note(counts: Option<&Self>) -> Markup {
         let Some(Self { without, calls, .. }) = counts else {
-            return html! { p.note { "How often each rule decided cannot be told now: the read model of calls is not there." } };
+            return html! { p.note { "The number of decisions of each rule is not known now: the read model of calls does not answer." } };
         };
         html! { p.note {
-            "Of the newest " (COUNTED_CALLS) " calls this version decided " (calls) "; of " (without)
-            " no rule matched, so that other steps alone decided."
+            "This version decided " (grouped(calls)) " of the newest " (grouped(COUNTED_CALLS)) " calls. No rule matched "
+            (grouped(without)) " of them: other checks decided."
         } }
     }
 }
@@ -97,7 +97,7 @@ fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<TableCell
     ];
     if let Some(counts) = counts {
         let count = counts.of_rules.get(id).copied().unwrap_or(0);
-        cells.insert(3, TableCell::new(count.to_string(), html! { (whole(count as f64)) }));
+        cells.insert(3, TableCell::count(count));
     }
     cells
 }

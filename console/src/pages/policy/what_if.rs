@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::changed_calls;
 use super::places::{WrittenFault, WrittenPolicy};
 use super::{editor, tabs, version};
+use crate::command_line::CommandLine;
 use crate::components::{act_fields, filter_field};
 use crate::form::{FormFields, query};
 use crate::interface::InterfaceError;
@@ -45,7 +46,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = position;
     if let (Some(asked), Some(tried)) = (asked, &tried) {
         page.json = Some(visit.api(paths::REPLAY, &[], &names));
-        page.command = Some(format!("bitacora --ledger {} policy what-if {asked}", visit.ledger));
+        page.command = Some(CommandLine::new(visit, "policy what-if").argument(asked).line());
         page.table = Some(changed_calls::examples(visit, &tried.value));
     }
     Ok(page)

@@ -5,7 +5,8 @@ use http::Method;
 use maud::{Markup, html};
 
 use super::acts::reason_of;
-use crate::components::{act_fields, next_link, text};
+use crate::command_line::CommandLine;
+use crate::components::{act_fields, name, next_link};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -31,11 +32,11 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         @if visit.may_govern() {
             div.cards {
                 section.card { h2.first { "Suspend an agent" }
-                    p.note { "Its calls are denied from the next one on, in every mode, until it is let go on." }
+                    p.note { "Its calls are denied from now on, in every mode, until somebody lets it go on." }
                     (form(visit, "suspend", "Suspend", true, None)?)
                 }
                 @for agent in suspended { section.card {
-                    h2.first { "Let " (text(&agent.agent)) " go on" }
+                    h2.first { "Let agent " (name(&agent.agent)) " go on" }
                     (form(visit, "resume", "Let it go on", false, Some(&agent.agent))?)
                 } }
             }
@@ -44,7 +45,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Trust, "Suspended agents", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::PANIC, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} agents", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "agents").line());
     page.table = Some(table);
     Ok(page)
 }
@@ -80,7 +81,7 @@ pub(super) async fn resume(visit: &Visit, form: &FormFields) -> Result<Done, Pag
 }
 
 async fn change(visit: &Visit, form: &FormFields, verb: &str, words: &str) -> Result<Done, PageError> {
-    let agent = form.get("agent").ok_or_else(|| PageError::Field("name the agent".to_owned()))?;
+    let agent = form.get("agent").ok_or_else(|| PageError::Field("Name the agent.".to_owned()))?;
     let path = paths::act(paths::AGENT, &[&visit.ledger, agent], verb);
     let request = StopRequest { reason: reason_of(form)? };
     visit.send::<ActAnswer>(Method::POST, &path, &request).await?;
