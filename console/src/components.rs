@@ -35,5 +35,5 @@ pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};
 pub(crate) use self::links::{approval_link, call_link, event_link, policy_link, run_link, session_link};
 pub(crate) use self::paging::{filter_field, next_link};
-pub(crate) use self::text::{code_text, long_text, name, text};
+pub(crate) use self::text::{code_text, long_text, name, quoted, sentence, text};
 pub(crate) use self::time::{moment, moment_cell};

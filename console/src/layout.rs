@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::components::text;
+use crate::components::{name, sentence, text};
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
 use crate::visit::Visit;
@@ -33,10 +33,16 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" }
         }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
-        main #content tabindex="-1" data-live=(visit.page(&["live"]))
+        @if visit.session.token.is_some() {
+            div #strange role="alert" hidden {
+                "This browser did not sign in to this session: another program on this machine may have set its cookie. What you do here is recorded as "
+                (name(&visit.caller.actor)) ". " a href="/console/sign-in" { "Sign in again" }
+            }
+        }
+        main #content tabindex="-1" data-live=(visit.page(&["live"])) data-session=[visit.session.token.is_some().then_some(&visit.session.mark)]
             data-worker=(assets::WORKER.address()) data-section=(page.section.names().0) {
             @if let Some(notice) = notice {
-                div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (text(&notice.text)) }
+                div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (sentence(&notice.text)) }
             }
             div.title {
                 h1 { (text(&page.title)) }

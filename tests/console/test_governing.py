@@ -86,8 +86,8 @@ def test_two_versions_are_compared_rule_by_rule(service, viewers):
     viewer = viewers(service, "auditor", "Eve")
     viewer.open("policy", "diff", query="?to=2")
     assert "Changed rules" in viewer.text() and "lookup" in viewer.text("dl.facts")
-    assert '"action": "allow"' in viewer.text("pre.lines del")
-    assert '"action": "review"' in viewer.text("pre.lines ins")
+    assert '"action": "allow"' in viewer.text("pre.diff .out")
+    assert '"action": "review"' in viewer.text("pre.diff .put")
 
 
 def test_a_dimension_is_followed_to_a_past_position_and_its_counts_are_set(service, viewers):

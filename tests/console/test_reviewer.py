@@ -64,7 +64,7 @@ def test_a_reviewer_s_morning(service, viewers):
     shown.wait_for()
 
     # All that it takes is on the card: what, by whom, where, why, what it has shown, what came before, and what happens without her.
-    for word in ["Edit", "coder", "morning", EDIT["file_path"], "score", "Rule writing", "0 went well", "Breaker closed", "lapses in 2"]:
+    for word in ["Edit", "coder", "morning", EDIT["file_path"], "score", "Rule writing", "0 went well", "Breaker closed", "expires in 2"]:
         assert word in shown.inner_text(), word
     assert any("rate" in word for word in shown.locator("pre.diff ins").all_inner_texts()), "the words that differ are marked"
     before = shown.locator("ul.before").inner_text()
@@ -256,7 +256,7 @@ def test_what_is_not_shown_whole_is_not_approved(governed, ada):
         for verb, fields in (("approve", {}), ("edit", {"args": "{}"}), ("consent", {"hours": "1"})):
             sent = {"form_secret": ada.form_secret()} | fields
             status, page = ada.send(f"/console/main/approvals/{approval}/{verb}", **sent)
-            assert status == 422 and "too long to be shown here whole" in page, (verb, status)
+            assert status == 422 and "too long to be shown whole" in page, (verb, status)
         assert governed.approval(approval)["status"] == "pending"
 
     # The page of the other one shows every character, and takes an answer.

@@ -63,6 +63,22 @@ pub(crate) fn name(of: &str) -> Markup {
     html! { bdi { code.name { (text(of)) } } }
 }
 
+/// Returns a sentence of the console or of the interface, in which names stand between backticks, with each name in its box.
+pub(crate) fn sentence(of: &str) -> Markup {
+    let parts: Vec<&str> = of.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text(of);
+    }
+    html! { @for (at, part) in parts.iter().enumerate() {
+        @if at.is_multiple_of(2) { (text(part)) } @else { (name(part)) }
+    } }
+}
+
+/// Returns a name for a sentence: between backticks, with none in it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "'"))
+}
+
 /// The most characters that one mark tells the numbers of.
 const MARKED_TOGETHER: usize = 16;
 
@@ -229,6 +245,15 @@ mod tests {
         for whole in ["привет мир", "naïve café", "日本語 text", "α = 1"] {
             assert!(!text(whole).into_string().contains("lookalike"), "{whole}");
         }
+    }
+
+    #[test]
+    fn a_name_in_a_sentence_does_not_leave_its_box() {
+        let shown =
+            sentence(&format!("Agent {} may go on.", quoted("x`. Everything is fine. `"))).into_string();
+        let boxed = "<bdi><code class=\"name\">x&#39;. Everything is fine. &#39;</code></bdi>";
+        assert_eq!(shown, format!("Agent {boxed} may go on."));
+        assert_eq!(sentence("one ` alone").into_string(), "one ` alone");
     }
 
     #[test]

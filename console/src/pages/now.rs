@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 pub(crate) use self::stops::act;
 use crate::command_line::CommandLine;
-use crate::components::text;
+use crate::components::sentence;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -44,6 +44,6 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
 /// Returns a part, or why it cannot be shown.
 fn or_reason(part: Result<Markup, PageError>) -> Markup {
     part.unwrap_or_else(
-        |error| html! { p.notice.refusal { "This part cannot be shown: " (text(&error.to_string())) } },
+        |error| html! { p.notice.refusal { "This part cannot be shown: " (sentence(&error.to_string())) } },
     )
 }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::at;
 use crate::command_line::CommandLine;
-use crate::components::{act_fields, mode_badge, mode_words};
+use crate::components::{act_fields, mode_badge, mode_words, quoted};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -66,7 +66,11 @@ pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageEr
     let part = |name: &str| form.get(name).map(str::to_owned);
     let scope = ModeScopeAnswer { tool: part("tool"), agent: part("agent"), role: part("role") };
     let is_scoped = scope.tool.is_some() || scope.agent.is_some() || scope.role.is_some();
-    let of = if is_scoped { format!("calls of {scope}") } else { "all other calls".to_owned() };
+    let of = if is_scoped {
+        format!("calls of {}", quoted(&scope.to_string()))
+    } else {
+        "all other calls".to_owned()
+    };
     let scope = is_scoped.then_some(scope);
     let request = ModeRequest { mode: mode.to_owned(), scope, note: part("note") };
     visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::MODE, &[], ""), &request).await?;

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::at;
-use crate::components::{act_fields, moment_cell, name};
+use crate::components::{act_fields, moment_cell, name, quoted};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -144,13 +144,16 @@ pub(super) async fn register(visit: &Visit, form: &FormFields) -> Result<Done, P
     let tool = tool.ok_or_else(|| PageError::Field("the form names no tool".to_owned()))?;
     let server = form.raw("server");
     let risk = RISKS.iter().find(|(name, ..)| form.get("risk") == Some(name));
-    let (name, risk, _) =
+    let (risk_name, risk, _) =
         *risk.ok_or_else(|| PageError::Field("choose what a call of the tool does".to_owned()))?;
     must_be_seen(visit, tool, server).await?;
     let seen = SeenToolRegistration { tool, server, version: None, risk, blast_radius: None };
     let path = visit.api(paths::TOOL, &[tool], "");
     visit.send::<ActAnswer>(Method::PUT, &path, &seen.document()).await?;
-    Ok(Done { to: at(visit, "tools"), notice: format!("The tool {tool} is registered; its risk is {name}.") })
+    Ok(Done {
+        to: at(visit, "tools"),
+        notice: format!("The tool {} is registered; its risk is {risk_name}.", quoted(tool)),
+    })
 }
 
 /// Refuses a tool that is registered meanwhile: what a colleague wrote of it would be replaced.
@@ -163,7 +166,8 @@ async fn must_be_seen(visit: &Visit, tool: &str, server: Option<&str>) -> Result
         }
         let Some(next) = page.next else {
             return Err(PageError::Field(format!(
-                "`{tool}` was registered meanwhile, or no call named it; open the page again"
+                "{} was registered meanwhile, or no call named it; open the page again",
+                quoted(tool)
             )));
         };
         query = format!("{}&after={next}", super::LISTED);

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use super::background::Background;
 use super::policy::ActivePolicy;
 use crate::components::{
-    Tone, badge, code_text, dimension_address, event_link, from_now, policy_link, text, verdict_badge,
+    Tone, badge, code_text, dimension_address, event_link, from_now, policy_link, sentence, text,
+    verdict_badge,
 };
 use crate::visit::Visit;
 
@@ -22,7 +23,7 @@ pub(super) fn why(visit: &Visit, approval: &ApprovalAnswer, behind: &Background)
         p.codes { @for code in approval.reason_codes.iter().flatten() { (badge(code, Tone::Waits)) " " } }
         @match &behind.decision {
             Ok(decision) => {
-                p { (text(for_people(&decision.reason, &approval.id))) }
+                p { (sentence(for_people(&decision.reason, &approval.id))) }
                 (rule(visit, decision))
                 @if let Some(steps) = &decision.ladder { (ladder(steps)) }
             },

@@ -4,7 +4,7 @@ use bitacora_api::{InclusionAnswer, StoredEvent, paths};
 use maud::{Markup, html};
 
 use crate::command_line::CommandLine;
-use crate::components::{grouped, moment, text};
+use crate::components::{grouped, moment, sentence, text};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -14,7 +14,9 @@ pub(super) async fn proof(visit: &Visit, stored: &StoredEvent) -> Result<Markup,
     let asked = query([("position", stored.position.as_str())].into_iter());
     let proof = match visit.get::<InclusionAnswer>(paths::INCLUSION, &[], &asked).await {
         Ok(answered) => answered.value,
-        Err(error) => return Ok(html! { h2 { "Proof" } p.notice.refusal { (text(&error.to_string())) } }),
+        Err(error) => {
+            return Ok(html! { h2 { "Proof" } p.notice.refusal { (sentence(&error.to_string())) } });
+        }
     };
     Ok(html! {
         h2 { "Proof that it is in the log" }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Event, clipped};
 use crate::components::{
-    Tone, approval_link, badge, duration, grouped, micro_usd, name, text, verdict_badge,
+    Tone, approval_link, badge, duration, grouped, micro_usd, name, sentence, text, verdict_badge,
 };
 use crate::visit::Visit;
 
@@ -110,7 +110,7 @@ fn decision(event: &Event<'_>) -> Markup {
     html! {
         @if is_observed { "would be " }
         (verdict_badge(event.word("verdict").unwrap_or("-")))
-        " " (named(event, "reason"))
+        " " (sentence(&clipped(event.word("reason").unwrap_or("-"), LINE_CHARS)))
     }
 }
 

@@ -4,7 +4,8 @@ use bitacora_api::{GapList, HeadAnswer, LedgerAnswer, ProjectionAnswer, Projecti
 use maud::{Markup, html};
 
 use crate::components::{
-    Fact, Tone, badge, call_link, event_link, facts, from_now, grouped, ledger_badge, text, verdict_badge,
+    Fact, Tone, badge, call_link, event_link, facts, from_now, grouped, ledger_badge, sentence, text,
+    verdict_badge,
 };
 use crate::form::query;
 use crate::head_note::HeadNote;
@@ -36,7 +37,7 @@ pub(super) async fn part(visit: &Visit, head: &HeadAnswer) -> Markup {
 }
 
 fn or_reason(part: Result<Markup, PageError>) -> Markup {
-    part.unwrap_or_else(|error| html! { (badge("not known", Tone::Bad)) " " (text(&error.to_string())) })
+    part.unwrap_or_else(|error| html! { (badge("not known", Tone::Bad)) " " (sentence(&error.to_string())) })
 }
 
 async fn state(visit: &Visit) -> Result<Markup, PageError> {

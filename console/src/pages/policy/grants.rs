@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::tabs;
 use crate::command_line::CommandLine;
-use crate::components::{act_fields, moment_cell, next_link, text};
+use crate::components::{act_fields, moment_cell, next_link, quoted, text};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -98,6 +98,6 @@ pub(super) async fn revoke(visit: &Visit, grant: &str, form: &FormFields) -> Res
     visit.send::<ActAnswer>(Method::DELETE, &path, &body).await?;
     Ok(Done {
         to: visit.page(&["policy", "grants"]),
-        notice: format!("The consent {grant} is revoked. Its calls are reviewed again."),
+        notice: format!("The consent {} is revoked. Its calls are reviewed again.", quoted(grant)),
     })
 }

@@ -6,7 +6,7 @@ use bitacora_api::{CallList, paths};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::components::{grouped, text, verdict_badge};
+use crate::components::{grouped, sentence, text, verdict_badge};
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -92,7 +92,7 @@ fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<TableCell
         TableCell::new(conditions.to_string(), matches(conditions)),
         TableCell::new(
             member("reason"),
-            html! { (text(member("reason"))) @if !member("comment").is_empty() { br; span.quiet-text { (text(member("comment"))) } } },
+            html! { (sentence(member("reason"))) @if !member("comment").is_empty() { br; span.quiet-text { (sentence(member("comment"))) } } },
         ),
     ];
     if let Some(counts) = counts {

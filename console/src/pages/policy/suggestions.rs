@@ -12,7 +12,7 @@ use super::{rules, tabs};
 use crate::command_line::CommandLine;
 use crate::components::{
     Fact, Tone, act_fields, badge, dimension_address, dimension_words, event_link, facts, moment, name,
-    next_link, text, verdict_badge,
+    next_link, sentence, text, verdict_badge,
 };
 use crate::form::FormFields;
 use crate::json::pretty;
@@ -66,10 +66,10 @@ fn card(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageErro
     let rule = |name: &str| suggestion.rule.get(name).and_then(Value::as_str).unwrap_or_default();
     Ok(html! {
         article.card #(suggestion.suggestion) data-item tabindex="0" {
-            h2.first { (kind_badge(kind)) " "
+            h2 { (kind_badge(kind)) " "
                 @if let Some(of) = &suggestion.dimension { a href=(dimension_address(visit, of)) { (name(&dimension_words(of))) } }
                 @else { (text(&suggestion.suggestion)) } }
-            p { (text(&suggestion.reason)) }
+            p { (sentence(&suggestion.reason)) }
             (facts([
                 Fact::new("The rule would", html! { (verdict_badge(rule("action"))) @if rule("reason") != suggestion.reason { " " (text(rule("reason"))) } }),
                 Fact::new("It matches", rules::matches(suggestion.rule.get("match").unwrap_or(&Value::Null))),

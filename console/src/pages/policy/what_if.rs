@@ -138,7 +138,7 @@ fn refused_page(visit: &Visit, policy: &str, parent: &str, fault: &WrittenFault)
 fn publish_form(visit: &Visit, form: &FormFields, policy: &str) -> Result<Markup, PageError> {
     Ok(html! {
         section.card {
-            h2.first { "Publish what was tried" }
+            h2 { "Publish what was tried" }
             form.stacked method="post" action=(visit.page(&["policy", "edit"])) {
                 (act_fields(visit)?)
                 input type="hidden" name="policy" value=(policy);

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::acts::reason_of;
 use crate::command_line::CommandLine;
-use crate::components::{act_fields, name, next_link};
+use crate::components::{act_fields, name, next_link, quoted};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -31,12 +31,12 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         section #suspended data-fresh { (table.markup()) (next_link(visit, answered.value.next.as_deref())) }
         @if visit.may_govern() {
             div.cards {
-                section.card { h2.first { "Suspend an agent" }
+                section.card { h2 { "Suspend an agent" }
                     p.note { "Its calls are denied from now on, in every mode, until somebody lets it go on." }
                     (form(visit, "suspend", "Suspend", true, None)?)
                 }
                 @for agent in suspended { section.card {
-                    h2.first { "Let agent " (name(&agent.agent)) " go on" }
+                    h2 { "Let agent " (name(&agent.agent)) " go on" }
                     (form(visit, "resume", "Let it go on", false, Some(&agent.agent))?)
                 } }
             }
@@ -85,5 +85,5 @@ async fn change(visit: &Visit, form: &FormFields, verb: &str, words: &str) -> Re
     let path = paths::act(paths::AGENT, &[&visit.ledger, agent], verb);
     let request = StopRequest { reason: reason_of(form)? };
     visit.send::<ActAnswer>(Method::POST, &path, &request).await?;
-    Ok(Done { to: visit.page(&["trust", "agents"]), notice: format!("{agent} {words}.") })
+    Ok(Done { to: visit.page(&["trust", "agents"]), notice: format!("Agent {} {words}.", quoted(agent)) })
 }

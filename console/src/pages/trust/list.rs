@@ -93,7 +93,7 @@ fn summary(visit: &Visit, breakers: &Breakers, stops: &StopsAnswer) -> Markup {
     html! {
         section #trust-summary.cards data-fresh {
             div.card {
-                h2.first { "Breakers that are not closed: " (breakers.all.len()) @if breakers.more { " and more" } }
+                h2 { "Breakers that are not closed: " (breakers.all.len()) @if breakers.more { " and more" } }
                 @if breakers.all.is_empty() { p.empty { "No tool fails too often." } }
                 ul.plain { @for (of, state) in breakers.all.iter().take(NAMED_BREAKERS) {
                     li { (verdict_badge(state)) " " a href=(dimension_address(visit, of)) { (name(&dimension_words(of))) } }
@@ -101,7 +101,7 @@ fn summary(visit: &Visit, breakers: &Breakers, stops: &StopsAnswer) -> Markup {
                 @if breakers.all.len() > NAMED_BREAKERS { p.note { "and " (breakers.all.len() - NAMED_BREAKERS) " more" } }
             }
             div.card {
-                h2.first { "Suspended agents: " (stops.suspended.len()) @if stops.next.is_some() { " and more" } }
+                h2 { "Suspended agents: " (stops.suspended.len()) @if stops.next.is_some() { " and more" } }
                 @if stops.panic { p { (badge("everything is stopped", Tone::Bad)) } }
                 @if stops.suspended.is_empty() { p.empty { "No agent is suspended." } }
                 ul.plain { @for agent in stops.suspended.iter().take(NAMED_BREAKERS) { li { (name(&agent.agent)) } } }

@@ -131,14 +131,14 @@ fn acts(visit: &Visit, record: &TrustRecordAnswer) -> Result<Markup, PageError> 
     Ok(html! {
         h2 { "Act on this dimension" }
         div.cards {
-            section.card { h3.first { "Set its counts" }
+            section.card { h3 { "Set its counts" }
                 p.note { "The score follows from the counts. These replace what was observed." }
                 (form("set", counts, "Set the counts")?) }
-            section.card { h3.first { "Probe it" }
+            section.card { h3 { "Probe it" }
                 p.note { "Calls that its trust would deny are reviewed for a while, so that it can recover." }
                 (form("probe", times, "Have it reviewed")?) }
             @if record.breaker.state != "closed" {
-                section.card { h3.first { "Close its breaker" }
+                section.card { h3 { "Close its breaker" }
                     p.note { "Calls run again at once, as far as the other checks let them." }
                     (form("close", Markup::default(), "Close the breaker")?) }
             }
