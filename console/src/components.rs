@@ -20,7 +20,7 @@ pub(crate) use self::age::from_now;
 pub(crate) use self::amounts::{
     dollars, duration, exact_usd, grouped, mebibytes, micro_usd, short_usd, time_between, whole,
 };
-pub(crate) use self::arguments::{arguments, command_parts};
+pub(crate) use self::arguments::{OPAQUE, arguments, command_parts};
 pub(crate) use self::badge::{
     Tone, badge, ledger_badge, mode_badge, mode_words, standing_badge, verdict_badge,
 };

@@ -29,7 +29,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             }
         }
         div #ended role="status" hidden {
-            "Your session has ended: the service was started anew, or your token is not taken any more. "
+            "Your session has ended: the service restarted, or your token is not valid any more. "
             a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" }
         }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }

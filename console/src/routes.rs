@@ -222,7 +222,7 @@ async fn not_taken(
         Err(error) => return Err(error.into()),
     };
     let content = html! {
-        p.notice.refusal role="alert" { "Your token is of no use in the ledger " (name(ledger)) ". Nothing was done." }
+        p.notice.refusal role="alert" { "The ledger " (name(ledger)) " does not take your token. Nothing was done." }
         (ledger_links(&list))
         p { a href=(signing::sign_in_address(parts)) { "Sign in with another token" } }
     };

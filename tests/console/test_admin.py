@@ -44,7 +44,7 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(service, viewers):
     row.get_by_text("Revoke", exact=True).first.click()
     row.locator("[name=note]").fill("the machine is gone")
     row.get_by_role("button", name="Revoke the build machine").click()
-    page.wait_for_selector("[role=status]:has-text('taken no longer')")
+    page.wait_for_selector("[role=status]:has-text('is revoked')")
     assert works(service, token) is None
     assert "revoked" in page.locator("#tokens tr", has_text="the build machine").inner_text()
 

@@ -153,7 +153,7 @@ def test_a_page_at_another_port_signs_nobody_out(viewers, service, other_site):
     viewer.page.wait_for_timeout(300)
     assert viewer.cookie()["value"] == kept
     viewer.page.goto("/console/other/now")
-    assert "of no use in the ledger other" in viewer.text("[role=alert]")
+    assert "does not take your token" in viewer.text("[role=alert]")
     viewer.open("now")
     assert "operator" in viewer.text("header .who")
 

@@ -9,8 +9,8 @@ use super::diff::{all_new, difference};
 use super::text::{code_lines, code_text, long_code, long_text, text};
 use crate::json::{Members, readable, text_of};
 
-/// The word for commands that cannot be read.
-const OPAQUE: &str = "opaque";
+/// The part of a command that cannot be read: no rule and no consent covers it.
+pub(crate) const OPAQUE: &str = "opaque";
 /// Members that name the file of a call.
 const FILE_MEMBERS: [&str; 4] = ["file_path", "path", "notebook_path", "filePath"];
 /// Members that hold a new text.

@@ -114,7 +114,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::{dollars, whole};
+    use crate::components::dollars;
 
     fn chart(kind: ChartKind, labels: usize) -> Chart {
         let series = |name: &str, step: f64| Series {

@@ -169,10 +169,7 @@ pub(super) async fn revoke(visit: &Visit, principal: &str, form: &FormFields) ->
         members.insert("note".to_owned(), note.into());
     }
     append(visit, "principal.revoked", data).await?;
-    Ok(Done {
-        to: at(visit, "tokens"),
-        notice: format!("The token of {} is taken no longer.", quoted(principal)),
-    })
+    Ok(Done { to: at(visit, "tokens"), notice: format!("The token of {} is revoked.", quoted(principal)) })
 }
 
 async fn append(visit: &Visit, kind: &str, data: Value) -> Result<AppendAnswer, PageError> {

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::background::Background;
-use crate::components::{act_fields, code_text, name};
+use crate::components::{OPAQUE, act_fields, code_text, name};
 use crate::form::FormFields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -29,8 +29,6 @@ const LIVES: [(&str, i64, &str); 5] = [
 ];
 /// The life that is set at first.
 const FIRST_LIFE: &str = "8";
-/// The word for what no consent covers.
-const OPAQUE: &str = "opaque";
 
 /// Returns the scope of a consent to calls like this one; nothing where none could cover them.
 pub(super) fn scope(approval: &ApprovalAnswer, behind: &Background) -> Option<GrantScopeAnswer> {

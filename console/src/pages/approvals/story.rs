@@ -94,7 +94,7 @@ fn story(visit: &Visit, approval: &ApprovalAnswer, call: Option<&CallAnswer>) ->
             }
             @if let Some(end) = end {
                 li { (moment(&visit.zone, &end.time)) " It ended " (verdict_badge(&end.status))
-                    @if let Some(words) = &end.summary { " " span.quiet-text { (text(words)) } }
+                    @if let Some(words) = &end.summary { ": " q { (name(words)) } }
                     " " (event_link(visit, &end.position)) }
             }
         }

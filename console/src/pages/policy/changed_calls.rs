@@ -18,7 +18,7 @@ const STRICTNESS: [&str; 3] = ["allow", "review", "deny"];
 pub(super) fn result(visit: &Visit, policy: &str, tried: &WhatIfAnswer) -> Markup {
     html! {
         section #what-if {
-            h2 { "Under " (text(policy)) ", " strong { (grouped(tried.changed)) " of " (grouped(tried.calls)) " calls" } " would be decided otherwise" }
+            h2 { "Under " (text(policy)) ", " strong { (grouped(tried.changed)) " of " (grouped(tried.calls)) " calls" } " would be decided differently" }
             (remarks(tried))
             (verdicts(visit, tried).markup())
             (days(&tried.by_day))
@@ -107,7 +107,7 @@ fn days(days: &[ChangedGroup]) -> Markup {
     Chart {
         id: "changed-by-day",
         title: "Calls by day, UTC".to_owned(),
-        description: format!("{changed} calls of {} days would be decided otherwise.", days.len()),
+        description: format!("{changed} calls of {} days would be decided differently.", days.len()),
         kind: ChartKind::StackedBars,
         label_name: "Day",
         labels: days.iter().map(|day| day.name.clone()).collect(),
@@ -148,7 +148,7 @@ fn groups(name: &'static str, groups: &[ChangedGroup]) -> Table {
 /// Returns the newest calls with another verdict.
 pub(super) fn examples(visit: &Visit, tried: &WhatIfAnswer) -> Table {
     Table {
-        caption: "Calls that would be decided otherwise, the newest first".to_owned(),
+        caption: "Calls that would be decided differently, the newest first".to_owned(),
         columns: vec![
             TableColumn::number("Decision"),
             TableColumn::text("Call"),

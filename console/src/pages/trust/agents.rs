@@ -1,4 +1,4 @@
-//! Suspended agents: stop one, let one go on.
+//! Suspended agents: suspend one, resume one.
 
 use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, paths};
 use http::Method;
@@ -32,12 +32,12 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         @if visit.may_govern() {
             div.cards {
                 section.card { h2 { "Suspend an agent" }
-                    p.note { "Its calls are denied from now on, in every mode, until somebody lets it go on." }
+                    p.note { "Its calls are denied from now on, in every mode, until somebody resumes it." }
                     (form(visit, "suspend", "Suspend", true, None)?)
                 }
                 @for agent in suspended { section.card {
-                    h2 { "Let agent " (name(&agent.agent)) " go on" }
-                    (form(visit, "resume", "Let it go on", false, Some(&agent.agent))?)
+                    h2 { "Resume agent " (name(&agent.agent)) }
+                    (form(visit, "resume", "Resume", false, Some(&agent.agent))?)
                 } }
             }
         }
@@ -70,14 +70,14 @@ fn form(
     })
 }
 
-/// Stops an agent.
+/// Suspends an agent.
 pub(super) async fn suspend(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     change(visit, form, "suspend", "is suspended").await
 }
 
-/// Lets an agent go on.
+/// Resumes an agent.
 pub(super) async fn resume(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    change(visit, form, "resume", "may go on").await
+    change(visit, form, "resume", "is resumed: its calls are decided again").await
 }
 
 async fn change(visit: &Visit, form: &FormFields, verb: &str, words: &str) -> Result<Done, PageError> {

@@ -106,7 +106,7 @@ fn summary(visit: &Visit, breakers: &Breakers, stops: &StopsAnswer) -> Markup {
                 @if stops.suspended.is_empty() { p.empty { "No agent is suspended." } }
                 ul.plain { @for agent in stops.suspended.iter().take(NAMED_BREAKERS) { li { (name(&agent.agent)) } } }
                 p { a href=(visit.page(&["trust", "agents"])) {
-                    @if visit.may_govern() { "Suspend an agent, or let one go on" } @else { "Suspended agents" }
+                    @if visit.may_govern() { "Suspend or resume an agent" } @else { "Suspended agents" }
                 } }
             }
         }
