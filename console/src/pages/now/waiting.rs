@@ -47,7 +47,7 @@ fn of_approvals(visit: &Visit, list: &ApprovalList) -> Markup {
                         @if let Some(context) = &approval.context { " " (name(context)) }
                         @if let Some(agent) = &approval.agent { " for agent " (name(agent)) } }
                 } }
-            } @else { p.empty { "No call waits." } }
+            } @else { p.empty { "Nothing waits." } }
         }
     }
 }
