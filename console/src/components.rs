@@ -11,6 +11,7 @@ mod diff;
 mod dimension;
 mod facts;
 mod hidden_fields;
+mod hours;
 mod links;
 mod paging;
 mod text;
@@ -33,6 +34,7 @@ pub(crate) use self::dimension::{
 };
 pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};
+pub(crate) use self::hours::{chosen_hours, hours_field};
 pub(crate) use self::links::{approval_link, call_link, event_link, policy_link, run_link, session_link};
 pub(crate) use self::paging::{filter_field, next_link};
 pub(crate) use self::text::{code_text, long_text, name, quoted, sentence, text};

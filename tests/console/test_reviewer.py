@@ -160,7 +160,7 @@ def test_standing_consent_lets_later_calls_run(service, viewers):
     ada.page.get_by_text("Standing consent").click()
     consent = ada.page.locator("details.consent")
     assert "coder" in consent.inner_text() and "cargo build" in consent.inner_text()
-    consent.get_by_label("It holds").select_option("for an hour")
+    consent.get_by_label("It holds").select_option("an hour")
     press(ada, "Approve, and consent to later ones")
     ada.page.get_by_role("status").filter(has_text="standing consent").wait_for()
     assert service.approval(approval)["status"] == "approved"

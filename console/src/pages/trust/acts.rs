@@ -9,14 +9,14 @@ use bitacora_api::{
 use http::Method;
 use jiff::Timestamp;
 
-use crate::components::{dimension_address, dimension_of};
+use crate::components::{chosen_hours, dimension_address, dimension_of};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
-/// The hours that a probe may last, with their words; the interface takes up to seven days.
-pub(super) const PROBE_HOURS: [(u64, &str); 4] =
+/// The times for which a probe may last; the interface takes up to seven days.
+pub(super) const PROBE_HOURS: [(u32, &str); 4] =
     [(1, "an hour"), (8, "8 hours"), (24, "a day"), (167, "a week")];
 
 /// Puts counts in the place of a dimension's own.
@@ -36,14 +36,11 @@ pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageEr
 /// Has a blocked dimension reviewed for a while.
 pub(super) async fn probe(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     let dimension = dimension_of(form)?;
-    let hours = count(form, "hours")?;
-    if !PROBE_HOURS.iter().any(|(offered, _)| *offered == hours) {
-        return Err(PageError::Field(format!("{hours} hours are not offered: choose a time of the list")));
-    }
+    let hours = chosen_hours(form, &PROBE_HOURS)?;
     let from = form.get("from").and_then(|time| time.parse::<Timestamp>().ok());
     let from =
         from.ok_or_else(|| PageError::Field("the form has no time; open the page again".to_owned()))?;
-    let expires = from.checked_add(Duration::from_secs(hours * 60 * 60));
+    let expires = from.checked_add(Duration::from_secs(u64::from(hours) * 60 * 60));
     let expires = expires.map_err(|error| PageError::Field(error.to_string()))?;
     let request = TrustProbeRequest {
         dimension: dimension.clone(),

@@ -8,7 +8,7 @@ use super::{history, months};
 use crate::command_line::CommandLine;
 use crate::components::{
     Fact, act_fields, dimension_fields, dimension_of, dimension_parts, dimension_query, dimension_words,
-    facts, moment, standing_badge, text, verdict_badge,
+    facts, hours_field, moment, standing_badge, text, verdict_badge,
 };
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -126,7 +126,7 @@ fn acts(visit: &Visit, record: &TrustRecordAnswer) -> Result<Markup, PageError> 
     } };
     let times = html! {
         input type="hidden" name="from" value=(record.evaluated_at);
-        label { "For " select name="hours" { @for (hours, words) in PROBE_HOURS { option value=(hours) { (words) } } } }
+        (hours_field("For", &PROBE_HOURS, 1))
     };
     Ok(html! {
         h2 { "Act on this dimension" }
