@@ -34,7 +34,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
         }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
         @if visit.session.token.is_some() {
-            div #strange role="alert" hidden {
+            div #strange role="status" hidden {
                 "This browser did not sign in to this session: another program on this machine may have set its cookie. What you do here is recorded as "
                 (name(&visit.caller.actor)) ". " a href="/console/sign-in" { "Sign in again" }
             }

@@ -52,9 +52,9 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(service, viewers):
 def test_the_first_end_of_a_mistake_is_a_clear_word(service, viewers):
     admin = viewers(service, "admin")
     for fields, words in [
-        ({"role": "agent"}, "needs one"),
-        ({"role": "auditor", "agent": "x"}, "belongs to the role agent"),
-        ({"role": "root"}, "choose one of the roles"),
+        ({"role": "agent"}, "Name an agent"),
+        ({"role": "auditor", "agent": "x"}, "for no other role"),
+        ({"role": "root"}, "Choose one of the roles"),
         ({"role": "auditor", "days": "x"}, "number of days"),
     ]:
         admin.open("admin")

@@ -115,7 +115,7 @@ def test_a_reviewer_s_morning(service, viewers):
 
     # It is approved once, and the page tells its whole story.
     ada.open("approvals", both)
-    for word in ["Approved", actor(ben), "The story", "asked for", "Bound to"]:
+    for word in ["Approved", actor(ben), "The story", "asked for", "What an answer holds for"]:
         assert word in text(ada), word
 
 
@@ -183,8 +183,8 @@ def test_a_call_whose_policy_changed_says_so(service, viewers):
     assert card(ada, approval).get_by_label("Reason").input_value() == "half a rea"
     ada.page.reload()
     assert card(ada, approval).get_by_role("button", name="Approve", exact=True).count() == 0
-    press(ada, "Take it off the list", within=f"#card-{approval}")
-    ada.page.get_by_role("status").filter(has_text="taken off").wait_for()
+    press(ada, "Withdraw", within=f"#card-{approval}")
+    ada.page.get_by_role("status").filter(has_text="withdrawn").wait_for()
     assert service.approval(approval)["status"] == "withdrawn"
 
 
@@ -208,7 +208,7 @@ def test_a_call_that_is_taken_back_says_so(governed, viewers, ada):
     governed.command("approvals", "withdraw", approval, "--note", "asked by mistake")
     said = card(ada, approval).locator("[data-over]")
     said.wait_for()
-    assert "Taken off the list" in said.inner_text() and "asked by mistake" in said.inner_text()
+    assert "Withdrawn" in said.inner_text() and "asked by mistake" in said.inner_text()
     assert card(ada, approval).get_by_role("button", name="Approve", exact=True).count() == 0
 
 
@@ -216,7 +216,7 @@ def test_nobody_approves_a_call_of_their_own_or_of_another_role(governed, viewer
     approval = governed.ask_for("deploy", {"to": "production"}, agent="coder")
     auditor = viewers(governed, "auditor", "Eve")
     auditor.open("approvals", approval)
-    assert "may look at it" in text(auditor) and auditor.page.locator("main form[method=post]").count() == 0
+    assert "may read approvals" in text(auditor) and auditor.page.locator("main form[method=post]").count() == 0
 
 
 def test_arguments_of_any_size_and_kind_are_shown_as_text(governed, viewers, ada):

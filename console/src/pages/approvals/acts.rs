@@ -45,9 +45,7 @@ pub(crate) async fn resolve(
                 Err(PageError::Field("Say why: the agent reads the reason, and can do better.".to_owned()))
             }
         },
-        "withdraw" => {
-            answer(visit, id, verb, &request(form, None)).await.map(|()| "taken off the list".to_owned())
-        }
+        "withdraw" => answer(visit, id, verb, &request(form, None)).await.map(|()| "withdrawn".to_owned()),
         "edit" => edit(visit, id, form).await.map(|()| "approved with other arguments".to_owned()),
         "consent" => consent(visit, id, form).await,
         _ => return Err(PageError::NoSuchPage),

@@ -108,7 +108,7 @@ fn withdraw(visit: &Visit, approval: &ApprovalAnswer) -> Result<Markup, PageErro
     Ok(html! {
         form.inline method="post" action=(address(visit, approval, "withdraw")) {
             (act_fields(visit)?)
-            button.quiet { "Take it off the list" }
+            button.quiet { "Withdraw" }
         }
     })
 }
