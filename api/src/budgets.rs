@@ -1,5 +1,7 @@
 //! Budgets: limits, and the amounts spent against them.
 
+use std::fmt;
+
 use bitacora_vocabulary::{BudgetScope, Name};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -102,6 +104,35 @@ impl From<&BudgetScope> for BudgetScopeAnswer {
     }
 }
 
+/// The scope in a line: `agent ci, tool fs.write`.
+impl fmt::Display for BudgetScopeAnswer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agent, role, tool, model, task_type, session, run, workspace } = self;
+        let members = [
+            ("agent", agent),
+            ("role", role),
+            ("tool", tool),
+            ("model", model),
+            ("task", task_type),
+            ("session", session),
+            ("run", run),
+            ("workspace", workspace),
+        ];
+        write_members(out, &members, "everything")
+    }
+}
+
+/// Writes the members that are set, each with its name; other words where none is.
+pub(crate) fn write_members(
+    out: &mut fmt::Formatter<'_>,
+    members: &[(&str, &Option<String>)],
+    none: &str,
+) -> fmt::Result {
+    let set = members.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_deref()?)));
+    let set: Vec<_> = set.collect();
+    out.write_str(if set.is_empty() { none.to_owned() } else { set.join(", ") }.as_str())
+}
+
 /// Amounts; one that is not there is none, or of limits not limited.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -164,4 +195,16 @@ pub struct BudgetSetAnswer {
     /// `true` if the amount spent before counts no more: the budget had another scope or period.
     #[serde(default)]
     pub begun_anew: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_names_what_it_is_limited_to() {
+        let scope = |json| serde_json::from_str::<BudgetScopeAnswer>(json).unwrap().to_string();
+        assert_eq!(scope(r#"{"tool":"fs.write","agent":"ci"}"#), "agent ci, tool fs.write");
+        assert_eq!(scope("{}"), "everything");
+    }
 }

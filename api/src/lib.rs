@@ -53,6 +53,8 @@ mod trust_months;
 mod verifications;
 mod what_if;
 
+pub use bitacora_vocabulary::{BlastRadius, Risk};
+
 pub use acts::{ActAnswer, NoteRequest};
 pub use annotations::{AnnotationAnswer, AnnotationList, AnnotationRequest, TagAnswer};
 pub use appends::{AppendAnswer, AppendReceipt, DerivedReceipt, ReceiptState};
@@ -129,7 +131,7 @@ pub use suggestions::{
     SuggestionsMade,
 };
 pub use tool_usage::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
-pub use tools::{ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
+pub use tools::{SeenToolRegistration, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
 pub use trust::{
     DimensionAnswer, TrustAnswer, TrustCountsRequest, TrustDimension, TrustList, TrustProbeRequest,
     TrustRecordAnswer, TrustRecordOrSum, TrustSetRequest, TrustSumAnswer,

@@ -1,8 +1,12 @@
 //! The enforcement mode.
 
+use std::fmt;
+
 use bitacora_vocabulary::ModeScope;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::budgets::write_members;
 
 /// The enforcement mode.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -47,6 +51,14 @@ impl From<&ModeScope> for ModeScopeAnswer {
             agent: agent.as_ref().map(ToString::to_string),
             role: role.as_ref().map(ToString::to_string),
         }
+    }
+}
+
+/// The scope in a line: `tool fs.write, agent ci`.
+impl fmt::Display for ModeScopeAnswer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tool, agent, role } = self;
+        write_members(out, &[("tool", tool), ("agent", agent), ("role", role)], "all calls")
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rate limits for calls.
 
+use std::fmt;
+
 use bitacora_vocabulary::{RateBy, RateLimit, RateScope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,6 +69,16 @@ impl From<&RateScope> for RateScopeAnswer {
             RateBy::Role => "role",
         };
         Self { by: by.to_owned(), name: scope.name.as_ref().map(ToString::to_string) }
+    }
+}
+
+/// The calls in words: `agent ci`, `each tool`.
+impl fmt::Display for RateScopeAnswer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(out, "{} {name}", self.by),
+            None => write!(out, "each {}", self.by),
+        }
     }
 }
 

@@ -217,6 +217,24 @@ addEventListener("click", async (event) => {
 
 setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
 
+// --- Sessions: pages at other ports of this host can set cookies, and cannot write what a browser keeps for this port. ---
+
+const SIGNING_IN = "bitacora-signing-in";
+const SESSION = "bitacora-session";
+
+addEventListener("submit", (event) => event.target.matches("form.sign-in") && sessionStorage.setItem(SIGNING_IN, "yes"));
+
+function tellStrangeSession(mark) {
+    if (sessionStorage.getItem(SIGNING_IN)) {
+        sessionStorage.removeItem(SIGNING_IN);
+        localStorage.setItem(SESSION, mark);
+    }
+    document.getElementById("strange").hidden = localStorage.getItem(SESSION) === mark;
+}
+
+if (main?.dataset.session) {
+    tellStrangeSession(main.dataset.session);
+}
 if (live) {
     addEventListener("visibilitychange", () => document.hidden || refresh());
     follow();

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::components::{plain_text, text};
+use crate::components::{name, plain_text, sentence, text};
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
 use crate::visit::{NoEvents, Visit};
@@ -29,14 +29,20 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             }
         }
         div #ended role="status" hidden {
-            "Your session has ended: the service was started anew, or your token is not taken any more. "
+            "Your session has ended: the service restarted, or your token is not valid any more. "
             a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" }
         }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
-        main #content tabindex="-1" data-live=(visit.page(&["live"]))
+        @if visit.session.token.is_some() {
+            div #strange role="status" hidden {
+                "This browser did not sign in to this session: another program on this machine may have set its cookie. What you do here is recorded as "
+                (name(&visit.caller.actor)) ". " a href="/console/sign-in" { "Sign in again" }
+            }
+        }
+        main #content tabindex="-1" data-live=(visit.page(&["live"])) data-session=[visit.session.token.is_some().then_some(&visit.session.mark)]
             data-worker=(assets::WORKER.address()) data-section=(page.section.names().0) {
             @if let Some(notice) = notice {
-                div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (text(&notice.text)) }
+                div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (sentence(&notice.text)) }
             }
             div #no-events data-fresh { @if let Some(no_events) = &visit.no_events { (no_events_notice(no_events)) } }
             div.title {

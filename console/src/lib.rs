@@ -4,12 +4,15 @@
 //! could not ask for, and no right exists twice. It knows no ledger, no socket and no web framework: a request comes in, a response goes out.
 
 mod assets;
+mod command_line;
 mod components;
 mod compressed;
 mod console;
 mod csv_file;
 mod form;
+mod head_note;
 mod interface;
+mod json;
 mod layout;
 mod limits;
 mod live;

@@ -23,35 +23,35 @@ pub(crate) enum PageError {
     Interface(#[from] InterfaceError),
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    #[error("there is no such page")]
+    #[error("There is no such page.")]
     NoSuchPage,
     /// The page is of a thing that is not recorded.
     #[error("{0}")]
     Nothing(String),
     /// The viewer's role may not do it.
-    #[error("this takes the role {0}")]
+    #[error("This takes the role {0}: ask somebody who has it.")]
     Role(&'static str),
     /// A field of the form is not what the page asks for.
     #[error("{0}")]
     Field(String),
     /// The form is another session's, or of no session.
-    #[error("this form is of another session; open the page again")]
+    #[error("This form is of another session. Open the page again, and send it from there.")]
     OtherSession,
-    #[error("a form or a query has at most {MAX_FORM_FIELDS} fields")]
+    #[error("A form or a query has at most {MAX_FORM_FIELDS} fields.")]
     TooManyFields,
     /// The browser sent cookies of several sessions that live.
-    #[error("this browser sent two sessions of this console, and it is not known which one is yours")]
+    #[error("This browser sent two sessions of this console, and it is not known which one is yours")]
     TwoSessions,
     /// Another site's page asks for something that is for the console's own pages alone.
-    #[error("only the console's own pages ask for this")]
+    #[error("Only the console's own pages may ask for this.")]
     FromElsewhere,
     /// There is no room for another session, or another act of this one.
-    #[error("too much is being done at once; try again in a moment")]
+    #[error("Too much is being done at once. Try again in a moment.")]
     Busy,
-    #[error("this page takes no {0}")]
+    #[error("This page takes no {0}.")]
     Method(http::Method),
     /// Nothing was done. The page has the form as it was sent, and says why, or what would have been.
-    #[error("nothing was done")]
+    #[error("Nothing was done.")]
     Shown(Box<(StatusCode, Page)>),
 }
 

@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use tokio::time::timeout;
 
 use crate::assets::{ASSETS, Asset};
-use crate::components::{SECRET_FIELD, not_told, text};
+use crate::components::{SECRET_FIELD, name, not_told, quoted, sentence, text};
 use crate::console::{Console, FormSender};
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
@@ -99,7 +99,7 @@ fn asset_response(asset: &'static Asset) -> Response<ConsoleBody> {
 
 /// Returns the page of a refusal to somebody of whom nothing is known.
 fn refused(error: &PageError) -> Response<ConsoleBody> {
-    html_response(error.status(), bare_page("Not shown", &html! { p { (text(&error.to_string())) } }))
+    html_response(error.status(), bare_page("Not shown", &html! { p { (sentence(&error.to_string())) } }))
 }
 
 /// Shows the ledgers that the viewer may see; the only one at once.
@@ -239,7 +239,7 @@ async fn not_taken(
         Err(error) => return Err(error.into()),
     };
     let content = html! {
-        p.notice.refusal role="alert" { "Your token is of no use in the ledger " code { (text(ledger)) } ". Nothing was done." }
+        p.notice.refusal role="alert" { "The ledger " (name(ledger)) " does not take your token. Nothing was done." }
         (ledger_links(&list))
         p { a href=(signing::sign_in_address(parts)) { "Sign in with another token" } }
     };
@@ -314,7 +314,7 @@ fn refusal(visit: &Visit, error: &PageError) -> (StatusCode, Markup) {
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
     let content = html! {
-        p.notice.refusal role="alert" { (text(&error.to_string())) }
+        p.notice.refusal role="alert" { (sentence(&error.to_string())) }
         @if let PageError::Interface(InterfaceError::Refused(problem)) = error {
             p { "Code: " code { (text(&problem.code)) }
                 @if problem.retryable { ". The same request may succeed later." } }
@@ -333,7 +333,7 @@ fn set_zone(console: &Console, parts: &Parts, form: &Bytes) -> Result<Response<C
     }
     let name = form.get("zone").unwrap_or("UTC");
     let zone = Zone::named(name).ok_or_else(|| {
-        PageError::Field(format!("`{name}` is no time zone; name one as Europe/Berlin, or UTC"))
+        PageError::Field(format!("{} is no time zone; write one as Europe/Berlin, or UTC", quoted(name)))
     })?;
     let mut response = redirect(signing::own_address(form.get("next")));
     let cookie =

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::text;
+use crate::components::{exact_usd, grouped, short_usd, text};
 
 /// A table of a page.
 #[derive(Debug)]
@@ -56,7 +56,18 @@ impl TableCell {
         Self { markup: text(&of), text: of }
     }
 
-    /// The same, empty where there is none.
+    /// A cell with a count.
+    pub(crate) fn count(of: u64) -> Self {
+        Self { markup: html! { (grouped(of)) }, text: of.to_string() }
+    }
+
+    /// A cell with an amount in US dollars, as the interface writes it.
+    pub(crate) fn usd(amount: &str) -> Self {
+        let markup = html! { span title=(exact_usd(amount)) { (short_usd(amount)) } };
+        Self { markup, text: amount.to_owned() }
+    }
+
+    /// A cell with a text that anybody may have written, empty where there is none.
     pub(crate) fn maybe(of: Option<&str>) -> Self {
         Self::text(of.unwrap_or_default())
     }

@@ -5,6 +5,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp};
 use maud::{Markup, html};
 
+use crate::components::{quoted, text};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -48,7 +49,14 @@ impl TimeSpan {
         let named = visit.query.get(ZONE_FIELD);
         let zone = named.map_or_else(
             || Ok(visit.zone.clone()),
-            |name| Zone::named(name).ok_or_else(|| PageError::Field(format!("`{name}` is no time zone"))),
+            |name| {
+                Zone::named(name).ok_or_else(|| {
+                    PageError::Field(format!(
+                        "{} is no time zone; write one as Europe/Berlin, or UTC",
+                        quoted(name)
+                    ))
+                })
+            },
         )?;
         Self::read(&zone, visit.query.get(SpanEnd::Since.name()), visit.query.get(SpanEnd::Before.name()))
     }
@@ -58,7 +66,7 @@ impl TimeSpan {
         span.since = since.map(|text| span.instant(zone, SpanEnd::Since, text)).transpose()?;
         span.before = before.map(|text| span.instant(zone, SpanEnd::Before, text)).transpose()?;
         if span.since.zip(span.before).is_some_and(|(since, before)| before <= since) {
-            let text = "no time lies between the two: `before` is not later than `since`".to_owned();
+            let text = "The time span is empty: let `before` be later than `since`.".to_owned();
             return Err(PageError::Field(text));
         }
         Ok(span)
@@ -73,7 +81,8 @@ impl TimeSpan {
         let not_read = || {
             let name = end.name();
             PageError::Field(format!(
-                "`{text}` is no time for `{name}`; write it as 2026-11-27 08:00, or as 2026-11-27T08:00:00Z"
+                "{} is no time for `{name}`; write it as 2026-11-27 08:00, or as 2026-11-27T08:00:00Z",
+                quoted(text)
             ))
         };
         let local: DateTime = text.parse().map_err(|_| not_read())?;
@@ -148,7 +157,7 @@ impl TimeSpan {
                 }
                 span.note { "times in " (visit.zone.name) }
             }
-            @for note in &self.notes { p.notice role="status" { (crate::components::text(note)) } }
+            @for note in &self.notes { p.notice role="status" { (text(note)) } }
         }
     }
 }

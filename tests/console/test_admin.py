@@ -44,7 +44,7 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(service, viewers):
     row.get_by_text("Revoke", exact=True).first.click()
     row.locator("[name=note]").fill("the machine is gone")
     row.get_by_role("button", name="Revoke the build machine").click()
-    page.wait_for_selector("[role=status]:has-text('taken no longer')")
+    page.wait_for_selector("[role=status]:has-text('is revoked')")
     assert works(service, token) is None
     assert "revoked" in page.locator("#tokens tr", has_text="the build machine").inner_text()
 
@@ -52,9 +52,9 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(service, viewers):
 def test_the_first_end_of_a_mistake_is_a_clear_word(service, viewers):
     admin = viewers(service, "admin")
     for fields, words in [
-        ({"role": "agent"}, "needs one"),
-        ({"role": "auditor", "agent": "x"}, "belongs to the role agent"),
-        ({"role": "root"}, "choose one of the roles"),
+        ({"role": "agent"}, "Name an agent"),
+        ({"role": "auditor", "agent": "x"}, "for no other role"),
+        ({"role": "root"}, "Choose one of the roles"),
         ({"role": "auditor", "days": "x"}, "number of days"),
     ]:
         admin.open("admin")

@@ -108,6 +108,21 @@ def test_a_cookie_that_another_port_set_for_a_page_is_gone_after_signing_in(view
     assert [cookie["path"] for cookie in viewer.context.cookies() if cookie["name"] == other[0]] == ["/console"]
 
 
+def test_a_session_that_another_port_put_in_the_place_of_ours_is_told(viewers, governed):
+    """Its cookie replaces ours, so the service cannot know. What the browser keeps for our port alone shows it."""
+    viewer = viewers(governed, "operator")
+    viewer.open("now")
+    assert viewer.page.locator("#strange").is_hidden()
+    name, other = sign_in(governed, governed.kept_token("auditor")).split("=")
+    viewer.context.add_cookies([{"name": name, "value": other, "domain": "127.0.0.1", "path": "/console"}])
+    viewer.open("approvals")
+    assert viewer.actor.startswith("auditor"), "the other session is the browser's now"
+    assert viewer.page.locator("#strange").is_visible() and viewer.actor in viewer.text("#strange")
+    viewer.sign_in(governed.kept_token("operator"), to="/console/sign-in")
+    viewer.open("approvals")
+    assert viewer.page.locator("#strange").is_hidden() and viewer.actor.startswith("operator")
+
+
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])
 def test_what_a_page_of_another_origin_asks_for_is_not_answered_with_a_session(governed, site):
     headers = {"cookie": sign_in(governed, governed.kept_token("operator")), "sec-fetch-site": site}
@@ -137,7 +152,7 @@ def test_a_page_at_another_port_signs_nobody_out(viewers, service, other_site):
     viewer.page.goto(f"http://127.0.0.1:{other_site.port}/")
     assert viewer.cookie()["value"] == kept
     viewer.page.goto("/console/other/now")
-    assert "of no use in the ledger other" in viewer.text("[role=alert]")
+    assert "does not take your token" in viewer.text("[role=alert]")
     viewer.open("now")
     assert "operator" in viewer.text("header .who")
 

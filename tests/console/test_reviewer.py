@@ -64,7 +64,7 @@ def test_a_reviewer_s_morning(service, viewers):
     shown.wait_for()
 
     # All that it takes is on the card: what, by whom, where, why, what it has shown, what came before, and what happens without her.
-    for word in ["Edit", "coder", "morning", EDIT["file_path"], "score", "Rule writing", "0 went well", "Breaker closed", "lapses in 2"]:
+    for word in ["Edit", "coder", "morning", EDIT["file_path"], "score", "Rule writing", "0 went well", "Breaker closed", "expires in 2"]:
         assert word in shown.inner_text(), word
     assert any("rate" in word for word in shown.locator("pre.diff ins").all_inner_texts()), "the words that differ are marked"
     before = shown.locator("ul.before").inner_text()
@@ -115,7 +115,7 @@ def test_a_reviewer_s_morning(service, viewers):
 
     # It is approved once, and the page tells its whole story.
     ada.open("approvals", both)
-    for word in ["Approved", actor(ben), "The story", "asked for", "Bound to"]:
+    for word in ["Approved", actor(ben), "The story", "asked for", "What an answer holds for"]:
         assert word in text(ada), word
 
 
@@ -160,7 +160,7 @@ def test_standing_consent_lets_later_calls_run(service, viewers):
     ada.page.get_by_text("Standing consent").click()
     consent = ada.page.locator("details.consent")
     assert "coder" in consent.inner_text() and "cargo build" in consent.inner_text()
-    consent.get_by_label("It holds").select_option("for an hour")
+    consent.get_by_label("It holds").select_option("an hour")
     press(ada, "Approve, and consent to later ones")
     ada.page.get_by_role("status").filter(has_text="standing consent").wait_for()
     assert service.approval(approval)["status"] == "approved"
@@ -183,8 +183,8 @@ def test_a_call_whose_policy_changed_says_so(service, viewers):
     assert card(ada, approval).get_by_label("Reason").input_value() == "half a rea"
     ada.page.reload()
     assert card(ada, approval).get_by_role("button", name="Approve", exact=True).count() == 0
-    press(ada, "Take it off the list", within=f"#card-{approval}")
-    ada.page.get_by_role("status").filter(has_text="taken off").wait_for()
+    press(ada, "Withdraw", within=f"#card-{approval}")
+    ada.page.get_by_role("status").filter(has_text="withdrawn").wait_for()
     assert service.approval(approval)["status"] == "withdrawn"
 
 
@@ -208,7 +208,7 @@ def test_a_call_that_is_taken_back_says_so(governed, viewers, ada):
     governed.command("approvals", "withdraw", approval, "--note", "asked by mistake")
     said = card(ada, approval).locator("[data-over]")
     said.wait_for()
-    assert "Taken off the list" in said.inner_text() and "asked by mistake" in said.inner_text()
+    assert "Withdrawn" in said.inner_text() and "asked by mistake" in said.inner_text()
     assert card(ada, approval).get_by_role("button", name="Approve", exact=True).count() == 0
 
 
@@ -216,7 +216,7 @@ def test_nobody_approves_a_call_of_their_own_or_of_another_role(governed, viewer
     approval = governed.ask_for("deploy", {"to": "production"}, agent="coder")
     auditor = viewers(governed, "auditor", "Eve")
     auditor.open("approvals", approval)
-    assert "may look at it" in text(auditor) and auditor.page.locator("main form[method=post]").count() == 0
+    assert "may read approvals" in text(auditor) and auditor.page.locator("main form[method=post]").count() == 0
 
 
 def test_arguments_of_any_size_and_kind_are_shown_as_text(governed, viewers, ada):
@@ -256,7 +256,7 @@ def test_what_is_not_shown_whole_is_not_approved(governed, ada):
         for verb, fields in (("approve", {}), ("edit", {"args": "{}"}), ("consent", {"hours": "1"})):
             sent = {"form_secret": ada.form_secret()} | fields
             status, page = ada.send(f"/console/main/approvals/{approval}/{verb}", **sent)
-            assert status == 422 and "too long to be shown here whole" in page, (verb, status)
+            assert status == 422 and "too long to be shown whole" in page, (verb, status)
         assert governed.approval(approval)["status"] == "pending"
 
     # The page of the other one shows every character, and takes an answer.

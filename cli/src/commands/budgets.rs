@@ -229,7 +229,7 @@ fn show(budget: &str, context: &mut CommandContext) -> Result<Exit, CommandError
 fn write_one(one: &BudgetAnswer, output: &mut Output) -> Result<(), OutputError> {
     FieldLines::new()
         .with("budget", &one.budget)
-        .with("of what", scope_words(&one.scope))
+        .with("of what", one.scope.to_string())
         .with("in", &one.period)
         .maybe("of", one.window.as_ref())
         .with("counted", one.counted.replace('_', " "))
@@ -254,7 +254,7 @@ impl Row for BudgetAnswer {
             window_words(self),
             Cell::maybe_time(self.resets_at.as_ref()),
             Cell::id(&self.on_exceed),
-            scope_words(&self.scope),
+            self.scope.to_string(),
         ]
     }
 }
@@ -282,21 +282,4 @@ fn spend_words(spend: &SpendAnswer) -> String {
     ];
     let words: Vec<_> = parts.into_iter().flatten().collect();
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
-}
-
-/// Formats a scope: `agent ci, tool fs.write`.
-fn scope_words(scope: &BudgetScopeAnswer) -> String {
-    let parts = [
-        ("agent", &scope.agent),
-        ("role", &scope.role),
-        ("tool", &scope.tool),
-        ("model", &scope.model),
-        ("task", &scope.task_type),
-        ("session", &scope.session),
-        ("run", &scope.run),
-        ("workspace", &scope.workspace),
-    ];
-    let named = parts.into_iter().filter_map(|(part, name)| Some(format!("{part} {}", name.as_deref()?)));
-    let words: Vec<_> = named.collect();
-    if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
 }

@@ -58,16 +58,10 @@ fn show(context: &mut CommandContext) -> Result<Exit, CommandError> {
     let Some(pages) = context.pages::<ModeAnswer>("mode")? else { return Ok(Exit::Done) };
     let mut table = TextTable::new(&["mode", "calls"]);
     for scoped in pages.iter().flat_map(|page| &page.scopes) {
-        table.add(cells![&scoped.mode, scope_words(&scoped.scope)]);
+        table.add(cells![&scoped.mode, scoped.scope.to_string()]);
     }
     let others = if table.is_empty() { "all" } else { "all others" };
     pages.first().into_iter().for_each(|page| table.add(cells![&page.mode, others]));
     table.write("", &mut context.output)?;
     Ok(Exit::Done)
-}
-
-fn scope_words(scope: &ModeScopeAnswer) -> String {
-    let part = |name, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
-    let parts = [part("tool", &scope.tool), part("agent", &scope.agent), part("role", &scope.role)];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

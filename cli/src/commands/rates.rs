@@ -184,7 +184,7 @@ fn list(query: &Value, context: &mut CommandContext) -> Result<Exit, CommandErro
         limits.write("no limit is set: calls are taken as they come", output)?;
     }
     for one in rolling {
-        output.line(format!("calls {}: {}", scope_words(&one.scope), one.rolling))?;
+        output.line(format!("calls {}: {}", of(&one.scope), one.rolling))?;
     }
     let buckets = TextTable::of(pages.iter().flat_map(|page| &page.buckets));
     if !buckets.is_empty() {
@@ -200,7 +200,7 @@ impl Row for RateRequest {
     fn cells(&self) -> Vec<Cell> {
         let limit = self.limit.as_ref();
         let [burst, refill] = [limit.map(|limit| limit.burst), limit.map(|limit| limit.refill)];
-        cells![burst, refill, limit.map(|limit| limit.period_ms), scope_words(&self.scope)]
+        cells![burst, refill, limit.map(|limit| limit.period_ms), of(&self.scope)]
     }
 }
 
@@ -209,14 +209,10 @@ impl Row for RateBucketAnswer {
 
     fn cells(&self) -> Vec<Cell> {
         let full_at = Cell::maybe_time(self.full_at.as_ref());
-        cells![self.left, self.burst, self.retry_after_ms, full_at, scope_words(&self.scope)]
+        cells![self.left, self.burst, self.retry_after_ms, full_at, of(&self.scope)]
     }
 }
 
-/// Formats a scope: `of agent ci`, `of each tool`.
-fn scope_words(scope: &RateScopeAnswer) -> String {
-    match &scope.name {
-        Some(name) => format!("of {} {name}", scope.by),
-        None => format!("of each {}", scope.by),
-    }
+fn of(scope: &RateScopeAnswer) -> String {
+    format!("of {scope}")
 }

@@ -34,3 +34,39 @@ pub(crate) fn verdict_badge(word: &str) -> Markup {
     };
     badge(word, tone)
 }
+
+/// Returns the standing of a dimension in words.
+pub(crate) fn standing_badge(standing: &str) -> Markup {
+    match standing {
+        "auto_approve" => badge("runs alone", Tone::Good),
+        "require_review" => badge("reviewed", Tone::Waits),
+        "blocked" => badge("blocked", Tone::Bad),
+        other => badge(other, Tone::Plain),
+    }
+}
+
+/// Returns the enforcement mode.
+pub(crate) fn mode_badge(mode: &str) -> Markup {
+    badge(mode, if mode == "enforce" { Tone::Good } else { Tone::Waits })
+}
+
+/// Returns the effect of a mode on calls, in a sentence.
+pub(crate) fn mode_words(mode: &str) -> &'static str {
+    match mode {
+        "enforce" => "Decisions hold: a call that is not allowed does not run.",
+        "observe" => {
+            "The gate records its decisions and stops no call. A stop of everything and suspensions still hold."
+        }
+        _ => "",
+    }
+}
+
+/// Returns the state of a ledger.
+pub(crate) fn ledger_badge(state: &str) -> Markup {
+    let tone = match state {
+        "ready" => Tone::Good,
+        "read-only" | "waiting" | "closing" => Tone::Waits,
+        _ => Tone::Bad,
+    };
+    badge(state, tone)
+}

@@ -111,31 +111,10 @@ impl Series {
     }
 }
 
-/// Shows a whole number, with its thousands apart.
-pub(crate) fn whole(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// The amount from which on cents are told alone.
-const SMALL_USD: f64 = 0.1;
-
-/// Shows US dollars: in cents, with more digits where there are few.
-pub(crate) fn dollars(value: f64) -> String {
-    let digits = if value == 0.0 || value >= SMALL_USD { 2 } else { 4 };
-    format!("${value:.digits$}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::components::dollars;
 
     fn chart(kind: ChartKind, labels: usize) -> Chart {
         let series = |name: &str, step: f64| Series {
@@ -177,14 +156,5 @@ mod tests {
             assert!(any.markup().into_string().contains("</svg>"), "{labels}");
         }
         assert_eq!(chart(ChartKind::Lines, 0).markup().into_string(), "");
-    }
-
-    #[test]
-    fn numbers_are_shown_with_their_thousands_apart() {
-        assert_eq!(
-            [whole(0.0), whole(999.0), whole(1_000.0), whole(1_234_567.4)],
-            ["0", "999", "1,000", "1,234,567"]
-        );
-        assert_eq!([dollars(0.0), dollars(0.0315), dollars(12.0)], ["$0.00", "$0.0315", "$12.00"]);
     }
 }

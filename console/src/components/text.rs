@@ -9,11 +9,21 @@ use crate::limits::{MAX_SHOWN_CHARS, SHOWN_CHARS};
 /// Returns a text on which a browser acts in no way. Characters that are not seen, or that turn others around, are shown by their number.
 /// In a word of Latin letters, letters of another script are marked.
 pub(crate) fn text(of: &str) -> Markup {
+    words(of, mixes_scripts)
+}
+
+/// Returns a line of a source or a document. Besides, words of another script are marked all of whose letters look like Latin ones: in a
+/// name that a program compares, nobody sees the difference.
+pub(crate) fn source_text(of: &str) -> Markup {
+    words(of, |word| mixes_scripts(word) || imitates_latin(word))
+}
+
+fn words(of: &str, is_marked: fn(&str) -> bool) -> Markup {
     let mut escaped = String::with_capacity(of.len());
     for word in of.split_inclusive(|letter: char| !letter.is_alphanumeric()) {
-        let is_mixed = mixes_scripts(word);
+        let is_marked = is_marked(word);
         for letter in word.chars() {
-            push_visible(&mut escaped, letter, is_mixed);
+            push_visible(&mut escaped, letter, is_marked);
         }
     }
     PreEscaped(escaped)
@@ -65,6 +75,22 @@ pub(crate) fn name(of: &str) -> Markup {
     html! { bdi { code.name { (text(of)) } } }
 }
 
+/// Returns a sentence of the console or of the interface, in which names stand between backticks, with each name in its box.
+pub(crate) fn sentence(of: &str) -> Markup {
+    let parts: Vec<&str> = of.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text(of);
+    }
+    html! { @for (at, part) in parts.iter().enumerate() {
+        @if at.is_multiple_of(2) { (text(part)) } @else { (name(part)) }
+    } }
+}
+
+/// Returns a name for a sentence: between backticks, with none in it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "'"))
+}
+
 /// The most characters that one mark tells the numbers of.
 const MARKED_TOGETHER: usize = 16;
 
@@ -88,6 +114,11 @@ pub(crate) fn long_text(of: &str) -> Markup {
 /// Returns the same of a text that decides what runs.
 pub(crate) fn long_code(of: &str) -> Markup {
     long(of, code_lines)
+}
+
+/// Returns the same of a source or a document.
+pub(crate) fn long_source(of: &str) -> Markup {
+    long(of, source_text)
 }
 
 fn long(of: &str, show: fn(&str) -> Markup) -> Markup {
@@ -183,6 +214,15 @@ fn mixes_scripts(word: &str) -> bool {
         && word.chars().any(|letter| !is_latin_or_common(letter))
 }
 
+/// Letters of Cyrillic, Greek and Armenian that look like a Latin one in most fonts (Unicode's `confusables.txt`).
+const LATIN_TWINS: &str = "аԁеһіјӏորսօоԛрсѕтухѵԝүзꙮАВЕЗНІЈКМОРСЅТХУԌԚԜҮνορυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺ";
+
+/// Returns `true` for a word of letters that all look like Latin ones, and none of them is.
+fn imitates_latin(word: &str) -> bool {
+    let mut letters = word.chars().filter(|letter| letter.is_alphabetic()).peekable();
+    letters.peek().is_some() && letters.all(|letter| LATIN_TWINS.contains(letter))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +262,26 @@ mod tests {
         for whole in ["привет мир", "naïve café", "日本語 text", "α = 1"] {
             assert!(!text(whole).into_string().contains("lookalike"), "{whole}");
         }
+    }
+
+    #[test]
+    fn a_name_in_a_sentence_does_not_leave_its_box() {
+        let shown =
+            sentence(&format!("Agent {} may go on.", quoted("x`. Everything is fine. `"))).into_string();
+        let boxed = "<bdi><code class=\"name\">x&#39;. Everything is fine. &#39;</code></bdi>";
+        assert_eq!(shown, format!("Agent {boxed} may go on."));
+        assert_eq!(sentence("one ` alone").into_string(), "one ` alone");
+    }
+
+    #[test]
+    fn in_a_source_words_that_imitate_latin_ones_are_marked() {
+        for imitation in ["сору", "= ехес(", "Ν", "аdmin", "х1"] {
+            assert!(source_text(imitation).into_string().contains("lookalike"), "{imitation}");
+        }
+        for other in ["привет, мир", "日本語", "naïve café", "λ. x", "copy", ""] {
+            assert!(!source_text(other).into_string().contains("lookalike"), "{other}");
+        }
+        assert!(!text("а сору").into_string().contains("lookalike"), "prose is read, not compared");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use bitacora_api::{
 };
 use maud::html;
 
+use crate::command_line::CommandLine;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -50,7 +51,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Admin, "Admin", content);
     page.position = principals.position;
     page.json = Some(visit.api(paths::PRINCIPALS, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} token list", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "token list").line());
     page.table = Some(tokens::table(visit, &principals.value)?);
     Ok(page)
 }

@@ -1,17 +1,12 @@
 //! Approvals: the calls that wait for a person.
 
 mod acts;
-mod address;
 mod answers;
-pub(super) mod arguments;
 mod background;
 mod card;
 mod consent;
-mod diff;
 mod inbox;
-mod members;
 mod policy;
-pub(super) mod pretty;
 mod reasons;
 mod sight;
 mod story;

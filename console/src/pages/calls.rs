@@ -7,10 +7,9 @@ use bitacora_api::{CallAnswer, CallList, paths};
 use maud::html;
 
 pub(crate) use self::story::one;
-use super::history::{
-    Choice, Command, ID_CHARS, asked, clipped, duration, file_path, filter_form, grouped, looked_at, outside,
-};
-use crate::components::{moment_cell, next_link, text, verdict_badge};
+use super::history::{Choice, HistoryList, ID_CHARS, asked, clipped, file_path};
+use crate::command_line::CommandLine;
+use crate::components::{duration, event_link, grouped, moment_cell, text, verdict_badge};
 use crate::csv_file::CsvFile;
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
@@ -52,25 +51,27 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         rows: list.calls.iter().map(|call| row(visit, call)).collect(),
         empty: "",
     };
-    let texts = [("agent", "Agent"), ("tool", "Tool"), ("reason", "Reason"), ("session", "Session")];
-    let choices = [
-        Choice { name: "verdict", label: "Verdict", words: &VERDICTS },
-        Choice { name: "outcome", label: "Outcome", words: &OUTCOMES },
-    ];
+    let table_and_filters = HistoryList {
+        things: "calls",
+        filters: &FILTERS,
+        texts: &[("agent", "Agent"), ("tool", "Tool"), ("reason", "Reason"), ("session", "Session")],
+        choices: &[
+            Choice { name: "verdict", label: "Verdict", words: &VERDICTS },
+            Choice { name: "outcome", label: "Outcome", words: &OUTCOMES },
+        ],
+        span: &span,
+        table: &table,
+        next: list.next.as_deref(),
+        outside: list.outside.as_ref(),
+    };
     let content = html! {
-        (filter_form(visit, &texts, &choices, Some(&span)))
-        section #calls data-fresh {
-            @if !list.calls.is_empty() { (table.markup()) }
-            @else if list.next.is_some() { (looked_at("calls")) }
-            @else { (outside("calls", &FILTERS, visit, &span, list.outside.as_ref())) }
-            (next_link(visit, list.next.as_deref()))
-        }
+        (table_and_filters.markup(visit))
         p.note { "The CSV file has all calls that match, " (grouped(CSV_ROWS)) " at most." }
     };
     let mut page = Page::new(Section::Calls, "Calls", content);
     page.position = answered.position;
     page.json = Some(path);
-    page.command = Some(Command::new(visit, "calls").filters(visit, &FILTERS).span(&span).line());
+    page.command = Some(CommandLine::new(visit, "calls").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
     page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
     Ok(page)
@@ -111,6 +112,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
     } };
     let outcome = call.outcome.as_ref();
     let took = outcome.and_then(|outcome| outcome.duration_ms);
+    let cost = outcome.and_then(|outcome| outcome.cost_usd.as_deref());
     let session = call.session.as_deref();
     let session_link = html! { @if let Some(session) = session {
         a href=(visit.page(&["sessions", session])) { (text(&clipped(session, ID_CHARS))) }
@@ -132,12 +134,9 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
             took.map(|took| took.to_string()).unwrap_or_default(),
             html! { @if let Some(took) = took { (duration(took)) } },
         ),
-        TableCell::maybe(outcome.and_then(|outcome| outcome.cost_usd.as_deref())),
+        cost.map_or_else(|| TableCell::text(""), TableCell::usd),
         TableCell::maybe(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
         TableCell::new(session.unwrap_or_default(), session_link),
-        TableCell::new(
-            &call.position,
-            html! { a href=(visit.page(&["events", &call.position])) { "#" (call.position) } },
-        ),
+        TableCell::new(&call.position, event_link(visit, &call.position)),
     ]
 }

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use bitacora_api::{CostList, SpendingAnswer, paths};
 use maud::{Markup, html};
 
-use crate::components::{Fact, facts, filter_field, not_told, whole};
+use crate::command_line::CommandLine;
+use crate::components::{Fact, facts, filter_field, grouped, not_told, short_usd};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -55,14 +56,14 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     let of_days = of_days.value;
     let table = sums::table(visit, by, name, &answered.value);
     let content = html! {
+        (filter_form(visit))
         section #cost-totals data-fresh {
             (totals(&answered.value.total))
             @if let Some(outside) = answered.value.outside.filter(|outside| *outside > 0) {
-                p.note { "Nothing was spent on these days; " (outside) " answers and calls count on others." }
+                p.note { "Nothing was spent on these days; " (grouped(outside)) " calls count on others." }
             }
         }
         (near)
-        (filter_form(visit))
         section #cost-days data-fresh { (days::chart(&of_days)) (days::tokens_chart(&of_days)) }
         section #cost-sums data-fresh {
             nav.tabs aria-label="Summed up by" { @for (part, words) in GROUPS {
@@ -75,7 +76,7 @@ async fn costs(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Costs, "Costs", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::COSTS, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} costs --by {by}", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "costs").option("by", Some(by)).line());
     page.table = Some(table);
     Ok(page)
 }
@@ -97,18 +98,14 @@ fn with_group(by: &str, filters: &str) -> String {
 }
 
 fn totals(total: &SpendingAnswer) -> Markup {
-    let number = |text: &str| whole(text.parse().unwrap_or_default());
     facts([
-        Fact::new("Spent", html! { strong.figure { (sums::usd(&total.cost_usd)) } }),
-        Fact::new("Answers of models", html! { (whole(total.model_calls as f64)) }),
-        Fact::new("Calls of tools that told what they took", html! { (whole(total.tool_calls as f64)) }),
+        Fact::new("Spent", html! { strong.figure { (short_usd(&total.cost_usd)) } }),
+        Fact::new("Model calls", html! { (grouped(total.model_calls)) }),
+        Fact::new("Tool calls with usage", html! { (grouped(total.tool_calls)) }),
+        Fact::new("Tokens in, out", html! { (grouped(&total.tokens_in)) ", " (grouped(&total.tokens_out)) }),
         Fact::new(
-            "Tokens read and written",
-            html! { (number(&total.tokens_in)) " and " (number(&total.tokens_out)) },
-        ),
-        Fact::new(
-            "Tokens from caches and to them",
-            html! { (number(&total.cache_read)) " and " (number(&total.cache_write)) },
+            "Cache tokens read, written",
+            html! { (grouped(&total.cache_read)) ", " (grouped(&total.cache_write)) },
         ),
         Fact::new("Without a price", unpriced(total)),
     ])
@@ -116,12 +113,11 @@ fn totals(total: &SpendingAnswer) -> Markup {
 
 /// Returns what the sum is without.
 fn unpriced(total: &SpendingAnswer) -> Markup {
-    let number = |text: &str| whole(text.parse().unwrap_or_default());
     html! {
-        @if total.without_cost == 0 { "nothing" } @else {
-            (whole(total.without_cost as f64)) " did not tell what they cost"
+        @if total.without_cost == 0 { "none" } @else {
+            (grouped(total.without_cost)) " calls of unknown cost"
             @if let Some(tokens) = &total.unpriced_tokens {
-                br; span.quiet-text { (number(&tokens.tokens_in)) " tokens read, " (number(&tokens.tokens_out)) " written" }
+                br; span.quiet-text { (grouped(&tokens.tokens_in)) " tokens in, " (grouped(&tokens.tokens_out)) " out" }
             }
         }
     }
@@ -140,7 +136,7 @@ fn filter_form(visit: &Visit) -> Markup {
             (filter_field(visit, "agent", "Agent")) (filter_field(visit, "model", "Model"))
             (filter_field(visit, "task", "Task")) (filter_field(visit, "tool", "Tool"))
             (filter_field(visit, "session", "Session"))
-            button { "Filter" }
+            button { "Show" }
         }
     }
 }

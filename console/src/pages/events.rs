@@ -6,13 +6,14 @@ use bitacora_api::{StoredEvent, StoredEventPage, paths};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::history::{Clock, Command, Event, Order, filter_form, grouped, outside, summary, timeline};
+use super::history::{Clock, Event, Order, filter_form, outside, summary, timeline};
+use crate::command_line::CommandLine;
 use crate::components::{Fact, Tone, badge, facts, long_text, moment, next_link, text};
 use crate::form::query;
+use crate::json::pretty;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::pages::approvals::pretty::pretty;
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
@@ -51,7 +52,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Evidence, "Events", content);
     page.position = answered.position;
     page.json = Some(path);
-    let command = Command::new(visit, if order == Order::Newest { "read --backward" } else { "read" });
+    let command = CommandLine::new(visit, if order == Order::Newest { "read --backward" } else { "read" });
     page.command = Some(command.filters(visit, &FILTERS).span(&span).line());
     Ok(page)
 }
@@ -75,7 +76,7 @@ pub(crate) async fn one(visit: &Visit, position: &str) -> Result<Page, PageError
     page.json = Some(visit.api(paths::EVENT, &[position], ""));
     let before = position.parse::<u64>().unwrap_or(1).saturating_sub(1);
     page.command =
-        Some(Command::new(visit, &format!("read --after {before} --until {position} --json")).line());
+        Some(CommandLine::new(visit, &format!("read --after {before} --until {position} --json")).line());
     Ok(page)
 }
 
@@ -85,8 +86,8 @@ fn neighbours(visit: &Visit, stored: &StoredEvent, head: Option<u64>) -> Markup 
         html! { a href=(visit.page(&["events", &at.to_string()])) data-key=(key) { (word) } " " }
     };
     html! { nav.paging aria-label="Neighbours" {
-        @if at > 1 { (link(at - 1, "← Before it", "p")) }
-        @if head.is_none_or(|head| at < head) { (link(at + 1, "Behind it →", "n")) }
+        @if at > 1 { (link(at - 1, "← Previous", "p")) }
+        @if head.is_none_or(|head| at < head) { (link(at + 1, "Next →", "n")) }
         a href=(visit.page(&["events"])) { "All events" }
     } }
 }
@@ -108,10 +109,10 @@ fn head(visit: &Visit, event: &Event<'_>) -> Markup {
         (facts([
             Fact::text("Type", Some(event.kind())),
             Fact::new("Recorded", moment(&visit.zone, &stored.recorded_at)),
-            Fact::new("Position", html! { (grouped(&stored.position)) }),
-            Fact::new("Version in its stream", html! { (grouped(&stored.stream_version)) }),
+            Fact::text("Position", Some(&stored.position)),
+            Fact::text("Version in its stream", Some(&stored.stream_version)),
             stored.derived.then(|| Fact::new("Origin", html! { "added by the reactor, in the same frame as its cause" })).flatten(),
-            (stored.redactions > 0).then(|| Fact::new("Redacted", html! { (stored.redactions) " secrets were replaced before it was recorded" })).flatten(),
+            (stored.redactions > 0).then(|| Fact::new("Redacted", html! { (stored.redactions) " secrets were removed before it was recorded" })).flatten(),
             stored.erased.then(|| Fact::new("Contents", badge("erased", Tone::Plain))).flatten(),
             stored.unreadable.then(|| Fact::new("Contents", badge("unreadable", Tone::Bad))).flatten(),
         ]))
@@ -131,7 +132,7 @@ fn plain(value: &Value) -> String {
 
 fn data(event: &Event<'_>) -> Markup {
     if event.stored.erased {
-        return html! { p.empty { "The contents were erased with their data subject: the key is destroyed. The event stays in the log and in the tree, and its commitment below still proves that it was there." } };
+        return html! { p.empty { "The contents were erased with their data subject: its key is destroyed. The event stays in the log, and its commitment below still proves that it was there." } };
     }
     if event.stored.unreadable {
         return html! { p.empty { "The contents cannot be opened: the file of their data subject's key is damaged." } };

@@ -11,8 +11,8 @@ use bitacora_api::{
 };
 use maud::{Markup, html};
 
-use self::heads::HeadNote;
-use crate::components::{Fact, Tone, badge, facts, moment, part_or_reason, text};
+use crate::components::{Fact, facts, grouped, ledger_badge, moment, part_or_reason, text};
+use crate::head_note::HeadNote;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -69,9 +69,9 @@ fn standing(visit: &Visit, head: &HeadAnswer, ledger: &LedgerAnswer, signed: Opt
     let unsigned = behind(signed.map(|head| head.size.as_str()));
     html! {
         (facts([
-            Fact::new("State", badge(&ledger.state, if ledger.state == "ready" { Tone::Good } else { Tone::Waits })),
+            Fact::new("State", ledger_badge(&ledger.state)),
             Fact::text("Why", ledger.why.as_deref()),
-            Fact::new("Events", html! { (head.position) }),
+            Fact::new("Events", html! { (grouped(&head.position)) }),
             Fact::new("Not signed yet", window(unsigned, "no head is signed yet")),
             ledger.anchored.as_deref().and_then(|size| Fact::new("Not anchored yet", window(behind(Some(size)), ""))),
             ledger.witnessed.as_deref().and_then(|size| Fact::new("Not cosigned yet", window(behind(Some(size)), ""))),
@@ -88,7 +88,7 @@ fn window(events: Option<u64>, none: &str) -> Markup {
         None => html! { (none) },
         Some(0) => html! { "nothing" },
         Some(1) => html! { "1 event" },
-        Some(events) => html! { (events) " events" },
+        Some(events) => html! { (grouped(events)) " events" },
     }
 }
 

@@ -10,6 +10,7 @@ use bitacora_api::{HeadAnswer, paths};
 use maud::{Markup, html};
 
 pub(crate) use self::stops::act;
+use crate::command_line::CommandLine;
 use crate::components::not_told;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -36,7 +37,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     };
     let mut page = Page::new(Section::Now, "Now", content);
     page.position = head.position;
-    page.command = Some(format!("bitacora --ledger {} status", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "status").line());
     Ok(page)
 }
 

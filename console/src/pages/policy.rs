@@ -5,7 +5,6 @@ mod diff;
 mod document;
 mod editor;
 mod grants;
-mod indented;
 mod overview;
 mod places;
 mod rules;

@@ -4,11 +4,13 @@ use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPa
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, file_path, filter_form, grouped,
-    kind_links, looked_at, outside, timeline, timeline_path, usd, usd_short,
+    Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links, timeline,
+    timeline_path,
 };
+use crate::command_line::CommandLine;
 use crate::components::{
-    Fact, Tone, badge, facts, moment, moment_cell, next_link, not_told, text, verdict_badge,
+    Fact, Tone, badge, duration, event_link, exact_usd, facts, grouped, moment, moment_cell, next_link,
+    not_told, text, verdict_badge,
 };
 use crate::csv_file::CsvFile;
 use crate::form::query;
@@ -24,7 +26,7 @@ const FILTERS: [&str; 3] = ["agent", "state", "case"];
 /// The states of a run.
 const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"];
 
-/// Lists runs, those that began last first.
+/// Lists runs, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let span = TimeSpan::of(visit)?;
     let path = visit.api(paths::RUNS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
@@ -36,19 +38,20 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         rows: list.runs.iter().map(|run| row(visit, run)).collect(),
         empty: "",
     };
-    let states = Choice { name: "state", label: "State", words: &STATES };
-    let content = html! {
-        (filter_form(visit, &[("agent", "Agent"), ("case", "Case")], &[states], Some(&span)))
-        section #runs data-fresh {
-            @if list.runs.is_empty() && list.next.is_some() { (looked_at("runs")) }
-            @else if list.runs.is_empty() { (outside("runs", &FILTERS, visit, &span, None)) } @else { (table.markup()) }
-            (next_link(visit, list.next.as_deref()))
-        }
+    let content = HistoryList {
+        things: "runs",
+        filters: &FILTERS,
+        texts: &[("agent", "Agent"), ("case", "Case")],
+        choices: &[Choice { name: "state", label: "State", words: &STATES }],
+        span: &span,
+        table: &table,
+        next: list.next.as_deref(),
+        outside: None,
     };
-    let mut page = Page::new(Section::Runs, "Runs", content);
+    let mut page = Page::new(Section::Runs, "Runs", content.markup(visit));
     page.position = answered.position;
     page.json = Some(path);
-    page.command = Some(Command::new(visit, "runs").filters(visit, &FILTERS).span(&span).line());
+    page.command = Some(CommandLine::new(visit, "runs").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
     page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
     Ok(page)
@@ -80,7 +83,6 @@ fn columns() -> Vec<TableColumn> {
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<TableCell> {
     let link =
         html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&clipped(&run.run, ID_CHARS))) } };
-    let count = |count: u64| TableCell::new(count.to_string(), html! { (grouped(count)) });
     vec![
         TableCell::new(&run.run, link),
         TableCell::new(&run.state, state(run)),
@@ -89,13 +91,10 @@ fn row(visit: &Visit, run: &RunAnswer) -> Vec<TableCell> {
         moment_cell(&visit.zone, &run.time),
         moment_cell(&visit.zone, &run.last_time),
         TableCell::maybe(run.node.as_deref()),
-        count(run.steps),
-        count(run.failed_steps),
-        count(run.calls),
-        TableCell::new(
-            &run.cost_usd,
-            html! { span title=(usd(&run.cost_usd)) { (usd_short(&run.cost_usd)) } },
-        ),
+        TableCell::count(run.steps),
+        TableCell::count(run.failed_steps),
+        TableCell::count(run.calls),
+        TableCell::usd(&run.cost_usd),
     ]
 }
 
@@ -130,7 +129,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     page.position = answered.position;
     page.json = Some(shown.path);
     page.table = shown.table;
-    page.command = Some(Command::new(visit, "runs").argument(id).line());
+    page.command = Some(CommandLine::new(visit, "runs").argument(id).line());
     Ok(page)
 }
 
@@ -146,7 +145,7 @@ async fn events(visit: &Visit, id: &str) -> Result<Part, PageError> {
     let path = timeline_path(visit, "run", id, Order::of(visit, Order::Oldest));
     let events = visit.interface.get::<StoredEventPage>(&path).await?.value;
     let content = html! {
-        @if events.events.is_empty() { p.empty { "No event of this run is of this kind." } }
+        @if events.events.is_empty() { p.empty { "This run has no events of this kind." } }
         (timeline(visit, &events.events, Clock::Ledger))
     };
     Ok(Part { content, table: None, next: events.next, path })
@@ -179,7 +178,6 @@ fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<TableCell> {
         html! { (verdict_badge(&step.status)) @if let Some(error) = &step.error_type { " " (text(error)) } };
     let took = step.duration_ms.map(|took| took.to_string()).unwrap_or_default();
     let output = step.output.as_ref().and_then(|output| output.summary.as_deref());
-    let link = html! { a href=(visit.page(&["events", &step.position])) { "#" (step.position) } };
     vec![
         TableCell::text(&step.node),
         TableCell::new(&step.status, status),
@@ -187,9 +185,9 @@ fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<TableCell> {
         TableCell::maybe(step.action.as_deref()),
         moment_cell(&visit.zone, &step.time),
         TableCell::new(took, html! { @if let Some(took) = step.duration_ms { (duration(took)) } }),
-        TableCell::maybe(step.cost_usd.as_deref()),
+        step.cost_usd.as_deref().map_or_else(|| TableCell::text(""), TableCell::usd),
         TableCell::maybe(output),
-        TableCell::new(&step.position, link),
+        TableCell::new(&step.position, event_link(visit, &step.position)),
     ]
 }
 
@@ -203,7 +201,7 @@ fn head(visit: &Visit, run: &RunAnswer) -> Markup {
         Fact::new("Last event", moment(&visit.zone, &run.last_time)),
         Fact::new(
             "Took",
-            html! { @match run.duration_ms { Some(took) => (duration(took)), None => "no end is told" } },
+            html! { @match run.duration_ms { Some(took) => (duration(took)), None => "not ended" } },
         ),
         Fact::new(
             "Steps",
@@ -216,10 +214,10 @@ fn head(visit: &Visit, run: &RunAnswer) -> Markup {
         Fact::new("Calls", html! { a href=(calls) { (grouped(run.calls)) } }),
         Fact::new(
             "Cost",
-            html! { strong { (usd(&run.cost_usd)) } " · " (grouped(&run.tokens_in)) " tokens in, " (grouped(&run.tokens_out)) " out" },
+            html! { strong { (exact_usd(&run.cost_usd)) } " · " (grouped(&run.tokens_in)) " tokens in, " (grouped(&run.tokens_out)) " out" },
         ),
-        Fact::text("Stands at", run.node.as_deref()),
+        Fact::text("At node", run.node.as_deref()),
         Fact::text("Case", run.case.as_deref()),
-        Fact::text("Part of the case", run.subtask.as_deref()),
+        Fact::text("Subtask", run.subtask.as_deref()),
     ])
 }

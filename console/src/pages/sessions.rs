@@ -4,10 +4,14 @@ use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEven
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, Command, ID_CHARS, Order, asked, clipped, duration, file_path, filter_form, grouped,
-    kind_links, looked_at, outside, time_between, timeline, timeline_path, usd, usd_short,
+    Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links, timeline,
+    timeline_path,
 };
-use crate::components::{Fact, facts, moment, moment_cell, next_link, part_or_reason, text, verdict_badge};
+use crate::command_line::CommandLine;
+use crate::components::{
+    Fact, call_link, duration, event_link, exact_usd, facts, grouped, moment, moment_cell, next_link,
+    part_or_reason, run_link, text, time_between, verdict_badge,
+};
 use crate::csv_file::CsvFile;
 use crate::form::query;
 use crate::page::{Page, Section};
@@ -20,7 +24,7 @@ use crate::visit::Visit;
 /// The filters of the list, but for its time span.
 const FILTERS: [&str; 3] = ["agent", "harness", "state"];
 
-/// Lists sessions, those that were named first last first.
+/// Lists sessions, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let span = TimeSpan::of(visit)?;
     let path = visit.api(paths::SESSIONS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
@@ -32,20 +36,20 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
         rows: list.sessions.iter().map(|session| row(visit, session)).collect(),
         empty: "",
     };
-    let states = Choice { name: "state", label: "State", words: &["open", "ended"] };
-    let content = html! {
-        (filter_form(visit, &[("agent", "Agent"), ("harness", "Harness")], &[states], Some(&span)))
-        section #sessions data-fresh {
-            @if list.sessions.is_empty() && list.next.is_some() { (looked_at("sessions")) }
-            @else if list.sessions.is_empty() { (outside("sessions", &FILTERS, visit, &span, list.outside.as_ref())) }
-            @else { (table.markup()) }
-            (next_link(visit, list.next.as_deref()))
-        }
+    let content = HistoryList {
+        things: "sessions",
+        filters: &FILTERS,
+        texts: &[("agent", "Agent"), ("harness", "Harness")],
+        choices: &[Choice { name: "state", label: "State", words: &["open", "ended"] }],
+        span: &span,
+        table: &table,
+        next: list.next.as_deref(),
+        outside: list.outside.as_ref(),
     };
-    let mut page = Page::new(Section::Sessions, "Sessions", content);
+    let mut page = Page::new(Section::Sessions, "Sessions", content.markup(visit));
     page.position = answered.position;
     page.json = Some(path);
-    page.command = Some(Command::new(visit, "sessions").filters(visit, &FILTERS).span(&span).line());
+    page.command = Some(CommandLine::new(visit, "sessions").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
     page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
     Ok(page)
@@ -80,19 +84,17 @@ fn row(visit: &Visit, session: &SessionAnswer) -> Vec<TableCell> {
     let address = visit.page(&["sessions", &session.session]);
     let link = html! { a href=(address) data-item { (text(&clipped(&session.session, ID_CHARS))) } };
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
-    let count = |count: u64| TableCell::new(count.to_string(), html! { (grouped(count)) });
-    let spent = &session.spending.cost_usd;
     vec![
         TableCell::new(&session.session, link),
         TableCell::new(&session.state, verdict_badge(&session.state)),
         TableCell::maybe(session.agent.as_deref()),
         moment_cell(&visit.zone, &session.time),
         moment_cell(&visit.zone, &session.last_time),
-        count(session.calls.all),
-        count(session.calls.denied),
-        count(failed),
-        count(session.gaps),
-        TableCell::new(spent, html! { span title=(usd(spent)) { (usd_short(spent)) } }),
+        TableCell::count(session.calls.all),
+        TableCell::count(session.calls.denied),
+        TableCell::count(failed),
+        TableCell::count(session.gaps),
+        TableCell::usd(&session.spending.cost_usd),
         TableCell::maybe(session.harness.as_deref()),
         TableCell::maybe(session.model.as_deref()),
     ]
@@ -116,15 +118,15 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Sessions, format!("Session {id}"), content);
     page.position = answered.position;
     page.json = Some(path);
-    page.command = Some(Command::new(visit, "sessions show").argument(id).line());
+    page.command = Some(CommandLine::new(visit, "sessions show").argument(id).line());
     Ok(page)
 }
 
 async fn events(visit: &Visit, path: &str, clock: Clock) -> Result<Markup, PageError> {
     let events = visit.interface.get::<StoredEventPage>(path).await.map_err(PageError::from)?.value;
     Ok(html! {
-        @if events.events.is_empty() { p.empty { "No event of this session is of this kind." } }
-        @if clock == Clock::Own { p.note { "This session was recorded elsewhere and imported. Each line has the time that its recording tells." } }
+        @if events.events.is_empty() { p.empty { "This session has no events of this kind." } }
+        @if clock == Clock::Own { p.note { "This session was imported. Times are those of its own recording." } }
         (timeline(visit, &events.events, clock))
         (next_link(visit, events.next.as_deref()))
     })
@@ -162,7 +164,7 @@ fn head(visit: &Visit, session: &SessionAnswer) -> Markup {
                 (count(calls.open, "open", "outcome", "open"))
             }),
             Fact::new("Cost", html! {
-                strong { (usd(&spending.cost_usd)) }
+                strong { (exact_usd(&spending.cost_usd)) }
                 @if spending.without_cost > 0 { " · " (grouped(spending.without_cost)) " without a price" }
             }),
             Fact::new("Models", html! { (grouped(spending.model_calls)) " calls · " (grouped(&spending.tokens_in)) " tokens in, " (grouped(&spending.tokens_out)) " out" }),
@@ -186,11 +188,11 @@ fn harness(session: &SessionAnswer) -> Option<String> {
 
 fn runs(visit: &Visit, shown: &SessionShown) -> Markup {
     html! { @if !shown.newest_runs.is_empty() {
-        p { "Runs: " @for run in &shown.newest_runs { a href=(visit.page(&["runs", &run.run])) { (text(&run.run)) } " " } }
+        p { "Runs: " @for run in &shown.newest_runs { (run_link(visit, &run.run)) " " } }
     } }
 }
 
-/// Returns the calls of which half of the record is missing, where there are some.
+/// Returns the calls whose record is incomplete, where there are some.
 async fn gaps(visit: &Visit, session: &SessionAnswer) -> Result<Markup, PageError> {
     if session.gaps == 0 {
         return Ok(html! {});
@@ -199,11 +201,10 @@ async fn gaps(visit: &Visit, session: &SessionAnswer) -> Result<Markup, PageErro
     let gaps = visit.get::<GapList>(paths::GAPS, &[], &asked).await?.value;
     Ok(html! {
         details.gaps open {
-            summary { (grouped(session.gaps)) " calls of which half of the record is missing" }
+            summary { (grouped(session.gaps)) " calls whose record is incomplete" }
             ul { @for gap in &gaps.gaps {
-                li { a href=(visit.page(&["calls", &gap.call])) { (text(&gap.call)) }
-                    " has no " (text(&gap.missing)) " · " (text(&gap.evidence)) " · "
-                    a href=(visit.page(&["events", &gap.position])) { "#" (gap.position) } }
+                li { (call_link(visit, &gap.call)) " has no " (text(&gap.missing)) " · " (text(&gap.evidence)) " · "
+                    (event_link(visit, &gap.position)) }
             } }
             @if gaps.next.is_some() { p.note { "These are the newest hundred." } }
         }

@@ -2,7 +2,6 @@
 
 mod acts;
 mod agents;
-pub(crate) mod dimension;
 mod history;
 mod list;
 mod months;

@@ -11,7 +11,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use maud::html;
 
 use super::client;
-use crate::components::{SECRET_FIELD, text};
+use crate::components::{SECRET_FIELD, name, sentence, text};
 use crate::console::Console;
 use crate::form::{FormFields, query};
 use crate::interface::InterfaceClient;
@@ -81,7 +81,7 @@ pub(super) fn come_again(parts: &Parts) -> Response<ConsoleBody> {
 
 /// The words for a form of somebody who is not signed in.
 pub(super) const NOT_SIGNED_IN: &str =
-    "Nothing was done: your session has ended, or your token was revoked, or its time is over. Sign in.";
+    "Nothing was done: your session has ended, or your token was revoked or has expired. Sign in.";
 
 /// Returns the page that asks who is there, with a word about what came before.
 pub(super) fn ask(parts: &Parts, words: Option<&str>) -> Response<ConsoleBody> {
@@ -93,7 +93,7 @@ pub(super) fn ask_again(console: &Console, parts: &Parts, had_session: bool) -> 
     if !had_session {
         return ask(parts, None);
     }
-    let words = "Your token is not taken any more: it was revoked, or its time is over. Nothing was done. Sign in with another one.";
+    let words = "Your token is not valid any more: it was revoked, or it has expired. Nothing was done. Sign in with another one.";
     let mut response = ask(parts, Some(words));
     end_session(console, parts, &mut response);
     response
@@ -127,7 +127,7 @@ fn end_session(console: &Console, parts: &Parts, response: &mut Response<Console
 
 fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
     let content = html! {
-        @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (refusal) } }
+        @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (sentence(refusal)) } }
         form.sign-in method="post" action="/console/sign-in" {
             input type="hidden" name="next" value=(next);
             label for="token" { "Token" }
@@ -135,7 +135,7 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
             input #token name="token" type="password" autocomplete="current-password" required placeholder="bt_…" autofocus;
             button { "Sign in" }
         }
-        p.note { "The token stays with the service; this browser gets a session of 12 hours. "
+        p.note { "The token stays in the service; this browser gets a session of 12 hours. "
             code { "bitacora console" } " opens this page signed in, and " code { "bitacora token create" } " makes a token." }
     };
     html_response(status, bare_page("Sign in", &content))
@@ -155,9 +155,9 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
         form.sign-in method="post" action="/console/sign-in" {
             input type="hidden" name="next" value=(next);
             input type="hidden" name="code" value=(code);
-            p { "This link signs you in as " strong { (text(&identity.actor)) } ", " (identity.role) ", once. What you do is recorded under that name." }
+            p { "This link signs you in as " strong { (name(&identity.actor)) } ", " (identity.role) ", once. What you do is recorded under that name." }
             @if let Some(present) = present {
-                p.notice { "You are signed in as " strong { (text(&present.actor)) } ", " (present.role)
+                p.notice { "You are signed in as " strong { (name(&present.actor)) } ", " (present.role)
                     ". Signing in ends that session: what you do from then on is recorded under the other name." }
             }
             button { "Sign in" }
@@ -167,12 +167,11 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
 }
 
 /// The words for a link that signs nobody in.
-const USED_LINK: &str =
-    "This link was used already, or its time is over. Open another one with `bitacora console`.";
+const USED_LINK: &str = "This link was used already, or has expired. `bitacora console` opens another one.";
 
 /// The words for a text that cannot be a token.
 const NO_TOKEN: &str =
-    "This is no whole token. A token begins with `bt_`, and 43 letters, digits, `-` and `_` follow.";
+    "This is not a whole token. A token is `bt_` and 43 letters, digits, `-` or `_`: copy all of it.";
 /// The beginning of every token.
 const TOKEN_PREFIX: &str = "bt_";
 /// The length of the rest.

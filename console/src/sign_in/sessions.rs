@@ -33,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) token: Option<Zeroizing<String>>,
     /// The viewer as they signed in; none where the service is open.
     pub(crate) viewer: Option<CallerAnswer>,
+    /// The mark by which a browser knows the session that it began. It is no secret.
+    pub(crate) mark: String,
     /// The secret that every form of this session carries.
     form_secret: FormSecret,
     /// The acts that its forms did.
@@ -144,6 +146,7 @@ impl Session {
         Ok(Self {
             token,
             viewer,
+            mark: random_secret()?,
             form_secret: FormSecret::new()?,
             acts: Acts::default(),
             began: now,

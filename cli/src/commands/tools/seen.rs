@@ -3,11 +3,13 @@
 //! A tool of an MCP server may also be taken by its definition: the registration's version then names the newest recorded one, and
 //! the proxy holds the calls of any other.
 
-use bitacora_api::{StoredEventPage, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};
+use bitacora_api::{
+    BlastRadius, Risk, SeenToolRegistration, StoredEventPage, ToolAnswer, ToolList, UnregisteredToolAnswer,
+    UnregisteredToolList,
+};
 use bitacora_mcp::{definition_version, stream_of_tool};
 use bitacora_vocabulary::{EventData, ToolDescribed, ToolDocument, ToolDrifted};
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{CommandError, CommandFailure};
@@ -16,14 +18,9 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::terminal::table::{Cell, Row, TextTable, cells};
 
-/// The timeout of calls of a tool about which nothing else is known.
-const TIMEOUT_MS: u32 = 60_000;
 /// Pages of recorded definitions that are looked through, and events on each.
 const MAX_PAGES: usize = 100;
 const PAGE_EVENTS: usize = 1_000;
-/// The roles that may use the tool: the same as in the starter tools.
-const ROLES: [&str; 3] = ["agent", "operator", "admin"];
-
 /// The registration of a seen tool.
 #[derive(Debug, Args)]
 pub(crate) struct SeenArguments {
@@ -35,15 +32,14 @@ pub(crate) struct SeenArguments {
     server: Option<String>,
     /// The effect that its calls have on the world.
     #[arg(long, value_enum, requires = "seen")]
-    risk: Option<Risk>,
+    risk: Option<RiskArgument>,
     /// The damage that a call may do. [default: medium for read, high for write, critical for destructive]
     #[arg(long, value_enum, requires = "seen")]
-    blast_radius: Option<BlastRadius>,
+    blast_radius: Option<BlastRadiusArgument>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Risk {
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RiskArgument {
     /// It only reads.
     Read,
     /// It changes things that can be changed back.
@@ -52,9 +48,8 @@ enum Risk {
     Destructive,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum BlastRadius {
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BlastRadiusArgument {
     /// Damage to the agent's own work.
     Low,
     /// Damage to work shared with others.
@@ -63,6 +58,27 @@ enum BlastRadius {
     High,
     /// Damage that cannot be repaired; never without a person.
     Critical,
+}
+
+impl From<RiskArgument> for Risk {
+    fn from(risk: RiskArgument) -> Self {
+        match risk {
+            RiskArgument::Read => Self::Read,
+            RiskArgument::Write => Self::Write,
+            RiskArgument::Destructive => Self::Destructive,
+        }
+    }
+}
+
+impl From<BlastRadiusArgument> for BlastRadius {
+    fn from(radius: BlastRadiusArgument) -> Self {
+        match radius {
+            BlastRadiusArgument::Low => Self::Low,
+            BlastRadiusArgument::Medium => Self::Medium,
+            BlastRadiusArgument::High => Self::High,
+            BlastRadiusArgument::Critical => Self::Critical,
+        }
+    }
 }
 
 /// The reason why a seen tool is not registered.
@@ -96,7 +112,8 @@ impl SeenArguments {
     pub(super) fn tool(&self) -> Option<SeenTool<'_>> {
         let Self { seen, server, risk, blast_radius } = self;
         let (name, risk) = (seen.as_deref()?, (*risk)?);
-        Some(SeenTool { name, server: server.as_deref(), risk, blast_radius: *blast_radius })
+        let blast_radius = blast_radius.map(BlastRadius::from);
+        Some(SeenTool { name, server: server.as_deref(), risk: risk.into(), blast_radius })
     }
 }
 
@@ -113,33 +130,12 @@ impl SeenTool<'_> {
         if !is_described && !servers.iter().any(|server| server.as_deref() == self.server) {
             return Err(self.not_seen(context, servers)?.into());
         }
-        let mut document = json!({
-            "tool": self.name,
-            "version": definition.unwrap_or_else(|| "1".to_owned()),
-            "description": "Registered as calls named it.",
-            "input_schema": {"type": "object"},
-            "risk": self.risk,
-            "blast_radius": self.radius(),
-            "requires_review": false,
-            "allowed_roles": ROLES,
-            "timeout_ms": TIMEOUT_MS,
-            "retry": {"max": 0, "backoff_ms": 0},
-            "idempotency": "none",
-            "binding_fields": [],
-        });
-        if let (Some(server), Some(members)) = (self.server, document.as_object_mut()) {
-            members.insert("server".to_owned(), server.into());
-        }
-        Ok(document.to_string())
+        Ok(self.registration(definition.as_deref()).document().to_string())
     }
 
-    /// Returns the damage that a call may do: as the operator says, or the usual one of the risk.
-    fn radius(self) -> BlastRadius {
-        self.blast_radius.unwrap_or(match self.risk {
-            Risk::Read => BlastRadius::Medium,
-            Risk::Write => BlastRadius::High,
-            Risk::Destructive => BlastRadius::Critical,
-        })
+    fn registration<'a>(&'a self, version: Option<&'a str>) -> SeenToolRegistration<'a> {
+        let Self { name, server, risk, blast_radius } = *self;
+        SeenToolRegistration { tool: name, server, version, risk, blast_radius }
     }
 
     /// Returns the version that names the newest recorded definition of a tool of an MCP server.
@@ -194,7 +190,7 @@ impl SeenTool<'_> {
         if let Some(members) = document.as_object_mut() {
             members.insert("version".to_owned(), definition.into());
             members.insert("risk".to_owned(), json!(self.risk));
-            members.insert("blast_radius".to_owned(), json!(self.radius()));
+            members.insert("blast_radius".to_owned(), json!(self.registration(None).blast_radius()));
         }
         Ok(Some(document.to_string()))
     }

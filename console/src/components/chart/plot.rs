@@ -92,7 +92,7 @@ fn shapes(
         .y_label_area_size(size.margin)
         .build_cartesian_2d(-0.5..last + 0.5, 0.0..highest(chart))?;
     let label = |at: &f64| label_at(chart, *at);
-    let number = |value: &f64| (chart.show)(*value);
+    let number = |value: &f64| mark(chart, *value);
     plot.configure_mesh()
         .disable_x_mesh()
         .light_line_style(TRANSPARENT)
@@ -125,6 +125,12 @@ fn label_at(chart: &Chart, at: f64) -> String {
     let mut labels = chart.labels.iter().enumerate();
     let found = labels.find(|(place, _)| (*place as f64 - at).abs() < SAME_PLACE);
     found.map(|(_, label)| label.clone()).unwrap_or_default()
+}
+
+/// Returns the number at a mark of the vertical axis; nothing at a part of a whole that the chart shows no parts of.
+fn mark(chart: &Chart, value: f64) -> String {
+    let shown = (chart.show)(value);
+    if value.fract() == 0.0 || shown.contains('.') { shown } else { String::new() }
 }
 
 fn highest(chart: &Chart) -> f64 {

@@ -5,7 +5,8 @@ use http::Method;
 use maud::{Markup, html};
 
 use super::at;
-use crate::components::{Tone, act_fields, badge, text};
+use crate::command_line::CommandLine;
+use crate::components::{act_fields, mode_badge, mode_words, quoted};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -40,8 +41,7 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
         section #mode data-fresh {
             h2 { "Mode" }
             p { "All calls: " (mode_badge(&mode.mode)) " "
-                @if mode.mode == "enforce" { "Decisions hold: what is not allowed does not run." }
-                @else { "Decisions are recorded, and every call runs. Panic and suspensions hold all the same." } }
+                (mode_words(&mode.mode)) }
             (table.markup())
             @if visit.may_govern() {
                 form.sheet.fields method="post" action=(visit.page(&["admin", "mode"])) {
@@ -58,28 +58,22 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
     })
 }
 
-fn mode_badge(mode: &str) -> Markup {
-    badge(mode, if mode == "enforce" { Tone::Good } else { Tone::Waits })
-}
-
 /// Sets the mode of all calls, or of a scope.
 pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
     let mode = form.get("mode").filter(|mode| MODES.contains(mode));
-    let mode = mode.ok_or_else(|| PageError::Field("choose enforce or observe".to_owned()))?;
+    let mode = mode.ok_or_else(|| PageError::Field("Choose enforce or observe.".to_owned()))?;
     let part = |name: &str| form.get(name).map(str::to_owned);
     let scope = ModeScopeAnswer { tool: part("tool"), agent: part("agent"), role: part("role") };
-    let parts = [("tool", &scope.tool), ("agent", &scope.agent), ("role", &scope.role)];
-    let named: Vec<_> =
-        parts.iter().filter_map(|(what, name)| Some(format!("{what} {}", name.as_ref()?))).collect();
-    let scope = (!named.is_empty()).then_some(scope);
+    let is_scoped = scope.tool.is_some() || scope.agent.is_some() || scope.role.is_some();
+    let of = if is_scoped {
+        format!("calls of {}", quoted(&scope.to_string()))
+    } else {
+        "all other calls".to_owned()
+    };
+    let scope = is_scoped.then_some(scope);
     let request = ModeRequest { mode: mode.to_owned(), scope, note: part("note") };
     visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::MODE, &[], ""), &request).await?;
-    let of = if named.is_empty() {
-        "all other calls".to_owned()
-    } else {
-        format!("calls of {}", named.join(", "))
-    };
     Ok(Done { to: at(visit, "mode"), notice: format!("The mode of {of} is {mode}.") })
 }
 
@@ -109,8 +103,8 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
             .map(|bucket| {
                 vec![
                     scope_cell(&bucket.scope),
-                    TableCell::text(bucket.left.to_string()),
-                    TableCell::text(bucket.burst.to_string()),
+                    TableCell::count(bucket.left.into()),
+                    TableCell::count(bucket.burst.into()),
                 ]
             })
             .collect(),
@@ -121,15 +115,11 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
             h2 { "Rates" }
             (table.markup())
             @if !rates.buckets.is_empty() { h3 { "Taken from now" } (taken.markup()) }
-            p.note { code { "bitacora rates set --ledger " (visit.ledger) } " sets one." }
+            p.note { code { (CommandLine::new(visit, "rates set").line()) } " sets one." }
         }
     }
 }
 
 fn scope_cell(scope: &RateScopeAnswer) -> TableCell {
-    let words = match &scope.name {
-        Some(name) => format!("{} {name}", scope.by),
-        None => format!("each {}", scope.by),
-    };
-    TableCell::new(words.clone(), text(&words))
+    TableCell::text(scope.to_string())
 }

@@ -25,7 +25,7 @@ pub(super) fn section() -> Markup {
                     } }
                 }
             }
-            p.note { "An agent that asks before its calls, and may do nothing else, is all that a token of role agent is." }
+            p.note { "A token of role agent asks before its calls and reports them. It governs nothing." }
         }
     }
 }

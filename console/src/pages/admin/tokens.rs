@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::at;
-use crate::components::{Fact, Tone, act_fields, badge, facts, moment_cell, next_link, text};
+use crate::components::{Fact, Tone, act_fields, badge, facts, moment_cell, name, next_link, quoted, text};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -45,7 +45,7 @@ pub(super) fn table(visit: &Visit, list: &PrincipalList) -> Result<Table, PageEr
         caption: "Tokens by their holders".to_owned(),
         columns,
         rows,
-        empty: "Nobody has a token: the ledger is open to callers on this machine.",
+        empty: "No token exists: every caller on this machine may do everything.",
     })
 }
 
@@ -79,15 +79,15 @@ fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<TableCell>, Pag
 
 fn revocation(visit: &Visit, principal: &PrincipalAnswer) -> Result<Markup, PageError> {
     let is_own = principal.actor == visit.caller.actor;
-    let name = principal.name.as_deref().unwrap_or(&principal.principal);
+    let holder = principal.name.as_deref().unwrap_or(&principal.principal);
     Ok(html! {
         details.row-act {
             summary { "Revoke" }
             form method="post" action=(visit.page(&["admin", "tokens", &principal.principal, "revoke"])) {
                 (act_fields(visit)?)
                 @if is_own { p.note { "This is the token that you are signed in with." } }
-                label { "Reason " input name="note" maxlength="1000" aria-label=(format!("Reason to revoke {name}")); }
-                button.bad { "Revoke " (text(name)) }
+                label { "Reason " input name="note" maxlength="1000" aria-label=(format!("Reason to revoke {holder}")); }
+                button.bad { "Revoke " (name(holder)) }
             }
         }
     })
@@ -118,12 +118,10 @@ pub(super) fn section(visit: &Visit, list: &PrincipalList) -> Result<Markup, Pag
 pub(crate) async fn create(visit: &Visit, form: &FormFields) -> Result<Page, PageError> {
     visit.must_administer()?;
     let role = form.get("role").filter(|role| ROLES.contains(role));
-    let role = role.ok_or_else(|| PageError::Field("choose one of the roles".to_owned()))?;
+    let role = role.ok_or_else(|| PageError::Field("Choose one of the roles.".to_owned()))?;
     let agent = form.get("agent");
     if agent.is_some() != (role == "agent") {
-        return Err(PageError::Field(
-            "an agent's name belongs to the role agent, and that role needs one".to_owned(),
-        ));
+        return Err(PageError::Field("Name an agent for the role agent, and for no other role.".to_owned()));
     }
     let expires = form.get("days").map(end_after).transpose()?;
     let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random_bits()?));
@@ -152,7 +150,7 @@ pub(crate) async fn create(visit: &Visit, form: &FormFields) -> Result<Page, Pag
 
 fn shown_once(visit: &Visit, token: &str, principal: &str, role: &str, agent: Option<&str>) -> Markup {
     html! {
-        p.notice role="status" { "This is shown once. The ledger keeps a hash alone, so nobody can show it again." }
+        p.notice role="status" { "Copy it now: it is shown once. The ledger keeps only its hash." }
         p.copied { code #token { (token) } " " button.quiet type="button" data-copy="token" { "Copy" } }
         (facts([
             Fact::text("Holder", Some(principal)),
@@ -171,7 +169,7 @@ pub(super) async fn revoke(visit: &Visit, principal: &str, form: &FormFields) ->
         members.insert("note".to_owned(), note.into());
     }
     append(visit, "principal.revoked", data).await?;
-    Ok(Done { to: at(visit, "tokens"), notice: format!("The token of {principal} is taken no longer.") })
+    Ok(Done { to: at(visit, "tokens"), notice: format!("The token of {} is revoked.", quoted(principal)) })
 }
 
 async fn append(visit: &Visit, kind: &str, data: Value) -> Result<AppendAnswer, PageError> {
@@ -193,7 +191,8 @@ fn principal_id() -> Result<String, PageError> {
 
 /// Returns the end of a token's life so many days from now, in microseconds since 1970.
 fn end_after(days: &str) -> Result<u64, PageError> {
-    let refused = || PageError::Field(format!("`{days}` is no number of days from 1 to 9999"));
+    let refused =
+        || PageError::Field(format!("{} is no number of days; write one from 1 to 9999", quoted(days)));
     let days: i64 = days.parse().ok().filter(|days| (1..=9999).contains(days)).ok_or_else(refused)?;
     let end = jiff::Timestamp::now().as_microsecond() + days * 24 * 60 * 60 * 1_000_000;
     u64::try_from(end).map_err(|_| refused())

@@ -1,28 +1,26 @@
 //! Tools: those that are registered, and those that calls named and nobody registered.
 
-use bitacora_api::{ActAnswer, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList, paths};
+use bitacora_api::{
+    ActAnswer, Risk, SeenToolRegistration, ToolAnswer, ToolList, UnregisteredToolAnswer,
+    UnregisteredToolList, paths,
+};
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::at;
-use crate::components::{act_fields, moment_cell, text};
+use crate::components::{act_fields, moment_cell, name, quoted};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
-/// The time that a call of a tool registered here may take.
-const TIMEOUT_MS: u32 = 60_000;
-/// The roles that may use it: the same as of the starter's tools.
-const ROLES: [&str; 3] = ["agent", "operator", "admin"];
-/// The effects of a call on the world, each with the damage that it may do.
-const RISKS: [(&str, &str, &str); 3] = [
-    ("read", "medium", "it only reads"),
-    ("write", "high", "what it changes can be changed back"),
-    ("destructive", "critical", "what it changes cannot be changed back"),
+/// The effects of a call on the world, as a form names them, with their words.
+const RISKS: [(&str, Risk, &str); 3] = [
+    ("read", Risk::Read, "it only reads"),
+    ("write", Risk::Write, "it changes what can be changed back"),
+    ("destructive", Risk::Destructive, "it changes what cannot be changed back"),
 ];
 
 /// The members of a registration that the page shows.
@@ -55,7 +53,7 @@ pub(super) fn section(
             TableColumn::text("Description"),
         ],
         rows: registered.tools.iter().filter_map(registered_row).collect(),
-        empty: "No tool is registered: every call of one waits for a person, or is denied.",
+        empty: "No tool is registered, so every call waits for a person or is denied.",
     };
     Ok(html! {
         section #tools {
@@ -63,7 +61,7 @@ pub(super) fn section(
             h3 { "Seen, and not registered" }
             (seen_table(visit, seen)?.markup())
             @if visit.may_govern() && !seen.tools.is_empty() {
-                p.note { "Registering takes a tool as its calls named it: any arguments, approvals bound to all of them. What it may do stays the policy's to say." }
+                p.note { "A registered tool takes any arguments, and an approval holds for exactly those that were asked for. The policy still decides each call." }
             }
             @if seen.next.is_some() { p.note { "There are more: " code { "bitacora tools seen" } " lists all." } }
             details open[registered.tools.len() < 20] {
@@ -103,7 +101,7 @@ fn seen_table(visit: &Visit, seen: &UnregisteredToolList) -> Result<Table, PageE
             TableCell::text(&tool.tool),
             TableCell::maybe(tool.server.as_deref()),
             TableCell::maybe(tool.agent.as_deref()),
-            TableCell::text(tool.calls.to_string()),
+            TableCell::count(tool.calls),
             moment_cell(&visit.zone, &tool.last_time),
         ];
         if visit.may_govern() {
@@ -128,7 +126,7 @@ fn registration(visit: &Visit, tool: &UnregisteredToolAnswer) -> Result<Markup, 
                 input type="hidden" name="tool" value=(tool.tool);
                 @if let Some(server) = &tool.server { input type="hidden" name="server" value=(server); }
                 fieldset {
-                    legend { "What a call of " (text(&tool.tool)) " does" }
+                    legend { "What a call of " (name(&tool.tool)) " does" }
                     @for (risk, _, words) in RISKS {
                         label { input type="radio" name="risk" value=(risk) required; " " (risk) ": " (words) }
                     }
@@ -144,29 +142,18 @@ pub(super) async fn register(visit: &Visit, form: &FormFields) -> Result<Done, P
     visit.must_govern()?;
     let tool = form.raw("tool").filter(|tool| !tool.is_empty());
     let tool = tool.ok_or_else(|| PageError::Field("the form names no tool".to_owned()))?;
-    let risk = RISKS.iter().find(|(risk, ..)| form.get("risk") == Some(risk));
-    let (risk, blast_radius, _) =
-        risk.ok_or_else(|| PageError::Field("say what a call of it does".to_owned()))?;
-    let mut document = json!({
-        "tool": tool,
-        "version": "1",
-        "description": "Registered as calls named it.",
-        "input_schema": {"type": "object"},
-        "risk": risk,
-        "blast_radius": blast_radius,
-        "requires_review": false,
-        "allowed_roles": ROLES,
-        "timeout_ms": TIMEOUT_MS,
-        "retry": {"max": 0, "backoff_ms": 0},
-        "idempotency": "none",
-        "binding_fields": [],
-    });
-    if let (Some(server), Some(members)) = (form.raw("server"), document.as_object_mut()) {
-        members.insert("server".to_owned(), server.into());
-    }
-    must_be_seen(visit, tool, form.raw("server")).await?;
-    visit.send::<ActAnswer>(Method::PUT, &visit.api(paths::TOOL, &[tool], ""), &document).await?;
-    Ok(Done { to: at(visit, "tools"), notice: format!("The tool {tool} is registered; its risk is {risk}.") })
+    let server = form.raw("server");
+    let risk = RISKS.iter().find(|(name, ..)| form.get("risk") == Some(name));
+    let (risk_name, risk, _) =
+        *risk.ok_or_else(|| PageError::Field("choose what a call of the tool does".to_owned()))?;
+    must_be_seen(visit, tool, server).await?;
+    let seen = SeenToolRegistration { tool, server, version: None, risk, blast_radius: None };
+    let path = visit.api(paths::TOOL, &[tool], "");
+    visit.send::<ActAnswer>(Method::PUT, &path, &seen.document()).await?;
+    Ok(Done {
+        to: at(visit, "tools"),
+        notice: format!("The tool {} is registered; its risk is {risk_name}.", quoted(tool)),
+    })
 }
 
 /// Refuses a tool that is registered meanwhile: what a colleague wrote of it would be replaced.
@@ -178,7 +165,10 @@ async fn must_be_seen(visit: &Visit, tool: &str, server: Option<&str>) -> Result
             return Ok(());
         }
         let Some(next) = page.next else {
-            return Err(PageError::Field(format!("`{tool}` is registered meanwhile, or no call named it")));
+            return Err(PageError::Field(format!(
+                "{} was registered meanwhile, or no call named it; open the page again",
+                quoted(tool)
+            )));
         };
         query = format!("{}&after={next}", super::LISTED);
     }

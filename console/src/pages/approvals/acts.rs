@@ -11,7 +11,7 @@ use super::consent;
 use super::sight::Unseen;
 use super::story;
 use super::verdicts::outcome;
-use crate::components::text;
+use crate::components::{name, quoted, sentence, text};
 use crate::form::FormFields;
 use crate::interface::InterfaceError;
 use crate::page::Done;
@@ -42,18 +42,18 @@ pub(crate) async fn resolve(
         "reject" => match form.get("note") {
             Some(_) => answer(visit, id, verb, &request(form, None)).await.map(|()| "rejected".to_owned()),
             None => {
-                Err(PageError::Field("A rejection says why, so that the agent can do better.".to_owned()))
+                Err(PageError::Field("Say why: the agent reads the reason, and can do better.".to_owned()))
             }
         },
-        "withdraw" => {
-            answer(visit, id, verb, &request(form, None)).await.map(|()| "taken off the list".to_owned())
-        }
+        "withdraw" => answer(visit, id, verb, &request(form, None)).await.map(|()| "withdrawn".to_owned()),
         "edit" => edit(visit, id, form).await.map(|()| "approved with other arguments".to_owned()),
         "consent" => consent(visit, id, form).await,
         _ => return Err(PageError::NoSuchPage),
     };
     match said {
-        Ok(said) => Ok(Done { to: visit.page(&["approvals"]), notice: format!("Approval {id}: {said}.") }),
+        Ok(said) => {
+            Ok(Done { to: visit.page(&["approvals"]), notice: format!("Approval {}: {said}.", quoted(id)) })
+        }
         Err(error) => Err(again(visit, id, verb, form, error).await),
     }
 }
@@ -93,7 +93,7 @@ async fn consent(visit: &Visit, id: &str, form: &FormFields) -> Result<String, P
     match visit.send::<GrantGivenAnswer>(Method::POST, &path, &grant).await {
         Ok(given) => {
             let until = visit.zone.show_with_offset(&grant.expires);
-            Ok(format!("approved, and standing consent {} holds until {until}", given.grant))
+            Ok(format!("approved, and standing consent {} holds until {until}", quoted(&given.grant)))
         }
         Err(error) => Ok(format!("approved, but the standing consent is not given: {error}")),
     }
@@ -114,7 +114,7 @@ async fn again(visit: &Visit, id: &str, verb: &str, form: &FormFields, error: Pa
 }
 
 fn not_done(error: &PageError) -> Markup {
-    html! { p.notice.refusal role="alert" { "Not done. " (text(&error.to_string())) } }
+    html! { p.notice.refusal role="alert" { "Not done. " (sentence(&error.to_string())) } }
 }
 
 /// Returns who was first, and what was typed in vain.
@@ -127,7 +127,7 @@ async fn too_late(visit: &Visit, id: &str, typed: Typed<'_>) -> Markup {
         }
         @if typed.note.is_some() || typed.args.is_some() {
             details.sheet open { summary { "What you typed" }
-                @if let Some(note) = typed.note { p { (text(note)) } }
+                @if let Some(note) = typed.note { p { q { (name(note)) } } }
                 @if let Some(args) = typed.args { pre { (text(args)) } }
             }
         }

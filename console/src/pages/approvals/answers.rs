@@ -5,9 +5,9 @@ use maud::{Markup, html};
 
 use super::background::Background;
 use super::consent;
-use super::pretty::pretty;
 use super::sight::{Unseen, way_to_read, way_without_page};
 use crate::components::act_fields;
+use crate::json::pretty;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -38,10 +38,10 @@ impl May {
             return Self::Nothing("");
         }
         if !visit.may_govern() || !approval.approvers.contains(&visit.caller.role) {
-            return Self::Nothing("Your role may look at it, and not answer.");
+            return Self::Nothing("Your role may read approvals and answer none.");
         }
         if approval.requested_by.as_deref() == Some(visit.caller.actor.as_str()) {
-            return Self::Nothing("You asked for this call; somebody else has to answer.");
+            return Self::Nothing("You asked for this call yourself: somebody else has to answer.");
         }
         if is_stale || approval.call_ended == Some(true) {
             return Self::Refuse;
@@ -108,7 +108,7 @@ fn withdraw(visit: &Visit, approval: &ApprovalAnswer) -> Result<Markup, PageErro
     Ok(html! {
         form.inline method="post" action=(address(visit, approval, "withdraw")) {
             (act_fields(visit)?)
-            button.quiet { "Take it off the list" }
+            button.quiet { "Withdraw" }
         }
     })
 }
@@ -128,7 +128,7 @@ fn edit(visit: &Visit, approval: &ApprovalAnswer, typed: Typed<'_>) -> Result<Ma
                 (act_fields(visit)?)
                 label { "Arguments, as JSON" textarea name="args" rows=(rows) spellcheck="false" required { "\n" (args) } }
                 label { "Note" input name="note" maxlength="2048" autocomplete="off" value=[typed.note.filter(|_| is_again)]; }
-                p.note { "The agent is told to make this call in the place of its own. It may run once." }
+                p.note { "The agent is told to make this call instead of its own. It may run once." }
                 button.good { "Approve the edited call" }
             }
         }

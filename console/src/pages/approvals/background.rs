@@ -4,6 +4,7 @@ use bitacora_api::{ApprovalAnswer, CallAnswer, CallList, DecisionAnswer, Dimensi
 use bitacora_api::{StoredEvent, StoredEventPage, TrustRecordAnswer, paths};
 use serde::Deserialize;
 
+use crate::components::dimension_query;
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -81,18 +82,6 @@ async fn trust(visit: &Visit, dimension: Option<&DimensionAnswer>) -> Result<Tru
     let missing = || PageError::Field("the decision names no dimension".to_owned());
     let fields = dimension_query(dimension.ok_or_else(missing)?);
     Ok(visit.get(paths::TRUST_RECORD, &[], &fields).await?.value)
-}
-
-/// Returns the query that names a dimension.
-pub(super) fn dimension_query(of: &DimensionAnswer) -> String {
-    let fields = [
-        ("tool", Some(of.tool.as_str())),
-        ("context", Some(&of.context)),
-        ("model", Some(&of.model)),
-        ("task_type", Some(&of.task_type)),
-        ("workspace", of.workspace.as_deref()),
-    ];
-    query(fields.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
 
 /// Returns the calls that were asked for just before, of the session, else of the agent: the newest first.

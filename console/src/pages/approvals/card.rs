@@ -4,11 +4,10 @@ use bitacora_api::ApprovalAnswer;
 use maud::{Markup, html};
 
 use super::answers::{May, Typed, answers};
-use super::arguments::arguments;
 use super::background::Background;
 use super::reasons::{just_before, record, why};
 use super::verdicts::{State, unanswered};
-use crate::components::{code_text, from_now, name};
+use crate::components::{arguments, code_text, command_parts, from_now, name, run_link, session_link, text};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -31,7 +30,7 @@ pub(super) fn card(
                 div.facing id=(format!("facts-{id}")) data-fresh {
                     div.what {
                         (what_for(approval))
-                        (arguments(approval))
+                        (arguments_of(approval))
                         (places(approval))
                     }
                     div.about {
@@ -61,8 +60,8 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
             }
             p.note {
                 @if let Some(agent) = &approval.agent { "for agent " strong { (name(agent)) } }
-                @if let Some(session) = session { " · session " a href=(visit.page(&["sessions", session])) { (name(session)) } }
-                @if let Some(run) = run { " · run " a href=(visit.page(&["runs", run])) { (name(run)) } }
+                @if let Some(session) = session { " · session " (session_link(visit, session)) }
+                @if let Some(run) = run { " · run " (run_link(visit, run)) }
                 " · asked " (from_now(&visit.zone, &approval.asked))
             }
         }
@@ -78,13 +77,31 @@ fn what_for(approval: &ApprovalAnswer) -> Markup {
     } }
 }
 
+/// Returns the arguments of the call that an approval is about.
+fn arguments_of(approval: &ApprovalAnswer) -> Markup {
+    if let Some(reason) = &approval.unread {
+        return html! { p.notice.refusal { "The record of the call cannot be read: " (text(reason)) } };
+    }
+    if let Some(bytes) = approval.args_bytes {
+        return html! {
+            @if let Some(parts) = &approval.parts { (command_parts(parts, approval.more_parts)) }
+            p.note { "The arguments have " (bytes) " bytes, too many to show here." }
+        };
+    }
+    match &approval.args {
+        Some(args) => arguments(args.get(), approval.parts.as_deref(), approval.more_parts),
+        None => html! { p.note { "The arguments are not recorded; their digest is "
+        code { (text(approval.action_digest.as_deref().unwrap_or("not recorded either"))) } "." } },
+    }
+}
+
 /// Returns where the call would work, and what it would reach.
 fn places(approval: &ApprovalAnswer) -> Markup {
     let reached = approval.destinations.as_deref().unwrap_or_default();
     html! {
         dl.places {
             @if let Some(cwd) = &approval.cwd { div { dt { "In folder" } dd { code { (code_text(cwd)) } } } }
-            @if !reached.is_empty() { div { dt { "Reaches" } dd { @for place in reached { code { (code_text(place)) } " " } } } }
+            @if !reached.is_empty() { div { dt { "Reaches" } dd { ul.plain { @for place in reached { li { code { (code_text(place)) } } } } } } }
         }
     }
 }

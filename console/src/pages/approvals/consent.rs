@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::background::Background;
-use crate::components::{act_fields, code_text, name};
+use crate::components::{OPAQUE, act_fields, chosen_hours, code_text, hours_field, name};
 use crate::form::FormFields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -19,18 +19,11 @@ const MAY_BE_LIFTED: [&str; 6] = [
     "score-too-low",
     "tool-requires-review",
 ];
-/// The lives that a consent may have, in hours, with their words.
-const LIVES: [(&str, i64, &str); 5] = [
-    ("1", 1, "for an hour"),
-    ("8", 8, "for 8 hours"),
-    ("24", 24, "for a day"),
-    ("168", 168, "for a week"),
-    ("720", 720, "for 30 days"),
-];
-/// The life that is set at first.
-const FIRST_LIFE: &str = "8";
-/// The word for what no consent covers.
-const OPAQUE: &str = "opaque";
+/// The times for which a consent may hold.
+const LIVES: [(u32, &str); 5] =
+    [(1, "an hour"), (8, "8 hours"), (24, "a day"), (7 * 24, "a week"), (30 * 24, "30 days")];
+/// The time that is chosen at first, hours.
+const FIRST_LIFE: u32 = 8;
 
 /// Returns the scope of a consent to calls like this one; nothing where none could cover them.
 pub(super) fn scope(approval: &ApprovalAnswer, behind: &Background) -> Option<GrantScopeAnswer> {
@@ -73,9 +66,7 @@ pub(super) fn form(
                     @if scope.parts.is_some() { ", as long as a command has no other parts" }
                     ". A rule that denies still denies." }
                 div.inline {
-                    label { "It holds " select name="hours" { @for (hours, _, words) in LIVES {
-                        option value=(hours) selected[hours == FIRST_LIFE] { (words) }
-                    } } }
+                    (hours_field("It holds for", &LIVES, FIRST_LIFE))
                     @if let Some(session) = &behind.session {
                         label { input type="checkbox" name="session" value="yes" checked; " only in session " (name(session)) }
                     }
@@ -99,13 +90,9 @@ pub(super) fn request(
     if form.get("session").is_some() {
         scope.session = Some(behind.session.clone().ok_or_else(|| field("the call is of no session"))?);
     }
-    let hours = form.get("hours").unwrap_or_default();
-    let (_, hours, _) = LIVES
-        .into_iter()
-        .find(|(value, ..)| *value == hours)
-        .ok_or_else(|| field("a standing consent holds for one of the times in its list"))?;
+    let hours = chosen_hours(form, &LIVES)?;
     let expires = Timestamp::now()
-        .checked_add(SignedDuration::from_hours(hours))
+        .checked_add(SignedDuration::from_hours(hours.into()))
         .map_err(|error| PageError::Field(error.to_string()))?;
     Ok(GrantRequest {
         grant: None,

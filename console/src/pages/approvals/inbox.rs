@@ -9,6 +9,7 @@ use super::background::Background;
 use super::card::card;
 use super::policy::ActivePolicy;
 use super::verdicts::State;
+use crate::command_line::CommandLine;
 use crate::components::{code_text, moment_cell, next_link, text};
 use crate::form::query;
 use crate::page::{Page, Section};
@@ -61,7 +62,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Approvals, "Approvals", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::APPROVALS, &[], &asked));
-    page.command = Some(format!("bitacora --ledger {} approvals", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "approvals").line());
     page.table = Some(table);
     Ok(page)
 }

@@ -3,9 +3,12 @@
 use bitacora_api::{ApprovalAnswer, CallAnswer, DecisionAnswer, LadderStepAnswer, TrustRecordAnswer};
 use maud::{Markup, html};
 
-use super::background::{Background, dimension_query};
+use super::background::Background;
 use super::policy::ActivePolicy;
-use crate::components::{Tone, badge, code_text, from_now, text, verdict_badge};
+use crate::components::{
+    Tone, badge, code_text, dimension_address, event_link, from_now, policy_link, sentence, text,
+    verdict_badge,
+};
 use crate::visit::Visit;
 
 /// The reason of calls whose rule asks for more trust.
@@ -16,11 +19,11 @@ const TRUST_REASONS: [&str; 2] = [SCORE_TOO_LOW, "trust-require-review"];
 /// Returns why the call is reviewed.
 pub(super) fn why(visit: &Visit, approval: &ApprovalAnswer, behind: &Background) -> Markup {
     html! {
-        h3 { "Why a person looks" }
+        h3 { "Why it is reviewed" }
         p.codes { @for code in approval.reason_codes.iter().flatten() { (badge(code, Tone::Waits)) " " } }
         @match &behind.decision {
             Ok(decision) => {
-                p { (text(for_people(&decision.reason, &approval.id))) }
+                p { (sentence(for_people(&decision.reason, &approval.id))) }
                 (rule(visit, decision))
                 @if let Some(steps) = &decision.ladder { (ladder(steps)) }
             },
@@ -36,11 +39,9 @@ fn for_people<'a>(reason: &'a str, approval: &str) -> &'a str {
 
 fn rule(visit: &Visit, decision: &DecisionAnswer) -> Markup {
     let Some(version) = decision.policy_version.as_deref() else { return html! {} };
-    let address = visit.page(&["policy", "versions", version]);
     html! { p.note {
         @if let Some(rule) = &decision.rule { "Rule " code { (text(rule)) } " of " }
-        a href=(address) { "policy " (text(version)) }
-        ", decided at position " (text(&decision.position))
+        (policy_link(visit, version)) ", decided at " (event_link(visit, &decision.position))
     } }
 }
 
@@ -49,7 +50,7 @@ pub(super) fn ladder(steps: &[LadderStepAnswer]) -> Markup {
     let passed = steps.iter().filter(|step| step.verdict == "allow").count();
     html! {
         details.ladder {
-            summary { (passed) " of " (steps.len()) " steps let it pass" }
+            summary { (passed) " of " (steps.len()) " checks let it pass" }
             ol { @for step in steps {
                 li { span.step { (text(&step.step)) } " " (verdict_badge(&step.verdict))
                     @if let Some(code) = &step.code { " " code { (text(code)) } } }
@@ -61,10 +62,10 @@ pub(super) fn ladder(steps: &[LadderStepAnswer]) -> Markup {
 /// Returns what the dimension of the call has shown.
 pub(super) fn record(visit: &Visit, policy: &ActivePolicy, behind: &Background) -> Markup {
     html! {
-        h3 { "What it has shown so far" }
+        h3 { "Track record" }
         @match (&behind.trust, &behind.decision) {
             (Ok(now), decision) => (standing(visit, now, decision.as_ref().ok(), policy)),
-            (Err(reason), _) => (missing("What it has shown is not known", reason)),
+            (Err(reason), _) => (missing("The track record is not known", reason)),
         }
     }
 }
@@ -81,12 +82,12 @@ fn standing(
         decision.is_some_and(|decision| TRUST_REASONS.contains(&decision.reason_code.as_str()));
     let trust = &now.record.trust;
     let dimension = &now.record.dimension;
-    let address = format!("{}{}", visit.page(&["trust", "record"]), dimension_query(dimension));
+    let address = dimension_address(visit, dimension);
     let is_open = now.breaker.state != "closed";
     html! {
         p.score {
-            strong { (text(&trust.score)) }
-            @if let Some(floor) = &floor { " of " (text(floor)) @if is_about_trust { ", which it takes" } }
+            "Score " strong { (text(&trust.score)) }
+            @if let Some(floor) = &floor { " of " (text(floor)) @if is_about_trust { ", which is needed" } }
             " · " a href=(address) { code { (code_text(&dimension.tool)) } " on " code { (code_text(&dimension.context)) } }
         }
         @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {

@@ -4,8 +4,9 @@ use bitacora_api::ApprovalAnswer;
 use maud::{Markup, html};
 
 use super::background::Background;
-use super::pretty::pretty;
-use crate::components::{code_text, text};
+use crate::command_line::CommandLine;
+use crate::components::code_text;
+use crate::json::pretty;
 use crate::limits::MAX_SHOWN_CHARS;
 use crate::visit::Visit;
 
@@ -41,12 +42,12 @@ impl Unseen {
     /// Returns why there is no approving here.
     pub(super) const fn reason(self) -> &'static str {
         match self {
-            Self::Unread => "The record of this call cannot be read, so it is not approved in the console.",
+            Self::Unread => "The record of this call cannot be read, so the console does not approve it.",
             Self::TooLong => {
-                "The arguments are too long to be shown here whole, so the call is not approved in the console."
+                "The arguments are too long to be shown whole, so the console does not approve the call."
             }
             Self::NotRecorded => {
-                "The arguments are not recorded, so nobody can read here what would run, and the call is not approved in the console."
+                "The arguments are not recorded, so nobody sees here what would run, and the console does not approve the call."
             }
         }
     }
@@ -73,16 +74,20 @@ pub(super) fn way_without_page(
         div.unread {
             p { (unseen.reason()) " Read it, then approve it on the command line:" }
             pre {
-                @if let (Some(request), Some(before)) = (request, before) {
-                    "bitacora --ledger " (text(&visit.ledger)) " read --after " (before) " --until " (text(request)) " --json\n"
-                }
-                "bitacora --ledger " (text(&visit.ledger)) " approvals approve " (code_text(&approval.id))
+                @if let (Some(request), Some(before)) = (request, before) { (code_text(&read_line(visit, before, request))) "\n" }
+                (code_text(&CommandLine::new(visit, "approvals approve").argument(&approval.id).line()))
             }
             @if let Some(request) = request {
                 p { a href=(visit.page(&["events", request])) { "The event that asked for it" } }
             }
         }
     }
+}
+
+/// Returns the command line that prints one event.
+fn read_line(visit: &Visit, before: u64, position: &str) -> String {
+    let line = CommandLine::new(visit, "read").option("after", Some(&before.to_string()));
+    line.option("until", Some(position)).line() + " --json"
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@ use bitacora_api::{ApprovalAnswer, CallAnswer, PENDING, paths};
 use maud::{Markup, html};
 
 use super::answers::Typed;
-use super::arguments::shown;
 use super::background::Background;
 use super::card::card;
 use super::policy::ActivePolicy;
 use super::verdicts::{State, outcome, who};
-use crate::components::{Fact, code_text, facts, from_now, moment, name, text, verdict_badge};
+use crate::command_line::CommandLine;
+use crate::components::{
+    Fact, arguments, call_link, code_text, event_link, facts, from_now, moment, name, text, verdict_badge,
+};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -40,13 +42,13 @@ pub(super) async fn page(
             h2 { "The story" }
             (story(visit, approval, call.as_ref().map(|call| &call.value)))
         }
-        section.sheet #facts data-fresh { h2 { "Bound to" } (bound(visit, approval)) }
+        section.sheet #facts data-fresh { h2 { "What an answer holds for" } (bound(visit, approval)) }
         p { a href=(visit.page(&["approvals"])) { "All approvals that wait" } }
     };
     let mut page = Page::new(Section::Approvals, format!("Approval {id}"), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::APPROVAL, &[id], ""));
-    page.command = Some(format!("bitacora --ledger {} approvals show {id}", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "approvals show").argument(id).line());
     Ok(page)
 }
 
@@ -59,17 +61,13 @@ fn edited(approval: &ApprovalAnswer) -> Markup {
         section.sheet {
             h2 { "The call that was approved in its place" }
             @match &resolution.args {
-                Some(args) => (shown(args.get(), None, None)),
+                Some(args) => (arguments(args.get(), None, None)),
                 None => p.note { "Its arguments are not recorded; their digest is "
                     code { (text(resolution.action_digest.as_deref().unwrap_or_default())) } "." },
             }
             @if let Some(cwd) = &resolution.cwd { p { "In folder " code { (code_text(cwd)) } } }
         }
     }
-}
-
-fn event(visit: &Visit, position: &str) -> Markup {
-    html! { " " a.note href=(visit.page(&["events", position])) { "position " (text(position)) } }
 }
 
 /// Returns what happened, in the order in which it did.
@@ -79,25 +77,25 @@ fn story(visit: &Visit, approval: &ApprovalAnswer, call: Option<&CallAnswer>) ->
     html! {
         ol.timeline {
             @if let Some(call) = call {
-                li { (moment(&visit.zone, &call.time)) " Call " a href=(visit.page(&["calls", &call.call])) { (text(&call.call)) } " asked for" (event(visit, &call.position)) }
+                li { (moment(&visit.zone, &call.time)) " Call " (call_link(visit, &call.call)) " was requested " (event_link(visit, &call.position)) }
             }
-            li { (moment(&visit.zone, &approval.asked)) " It was to be looked at"
-                @if let Some(by) = &approval.requested_by { ", asked by " (who(visit, by)) }
-                (event(visit, &approval.position)) }
+            li { (moment(&visit.zone, &approval.asked)) " A review was asked for"
+                @if let Some(by) = &approval.requested_by { " by " (who(visit, by)) }
+                " " (event_link(visit, &approval.position)) }
             @if approval.status == PENDING {
-                li { "It waits, and lapses " (from_now(&visit.zone, &approval.expires)) "." }
+                li { "It waits for a person, and expires " (from_now(&visit.zone, &approval.expires)) "." }
             } @else {
                 li { @if let Some(at) = resolution.and_then(|found| found.at.as_deref()) { (moment(&visit.zone, at)) " " }
                     (outcome(visit, approval))
-                    @if let Some(position) = call.and_then(|call| call.approval.as_ref()).and_then(|found| found.resolved_position.as_deref()) { (event(visit, position)) } }
+                    @if let Some(position) = call.and_then(|call| call.approval.as_ref()).and_then(|found| found.resolved_position.as_deref()) { " " (event_link(visit, position)) } }
             }
             @if let Some(used) = &approval.consumed {
-                li { (moment(&visit.zone, &used.at)) " Call " a href=(visit.page(&["calls", &used.call])) { (text(&used.call)) } " was let run under it" }
+                li { (moment(&visit.zone, &used.at)) " Call " (call_link(visit, &used.call)) " used the approval" }
             }
             @if let Some(end) = end {
                 li { (moment(&visit.zone, &end.time)) " It ended " (verdict_badge(&end.status))
-                    @if let Some(words) = &end.summary { " " span.quiet-text { (text(words)) } }
-                    (event(visit, &end.position)) }
+                    @if let Some(words) = &end.summary { ": " q { (name(words)) } }
+                    " " (event_link(visit, &end.position)) }
             }
         }
     }
@@ -110,7 +108,7 @@ fn bound(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
         Fact::new("State", verdict_badge(&approval.status)),
         Fact::text("Approval", Some(&approval.id)),
         Fact::new("Asked", moment(&visit.zone, &approval.asked)),
-        Fact::new("Until", moment(&visit.zone, &approval.expires)),
+        Fact::new("Expires", moment(&visit.zone, &approval.expires)),
         approval.requested_by.as_deref().and_then(|by| Fact::new("Asked by", name(by))),
         Fact::text("May answer", Some(&approval.approvers.join(", "))),
         Fact::text("Policy", approval.policy_version.as_deref()),

@@ -35,10 +35,10 @@ impl State<'_> {
             } @else if self.is_stale() {
                 p.notice.refusal role="status" {
                     "The policy changed: version " (text(approval.policy_version.as_deref().unwrap_or("none"))) " asked for this, version "
-                    (text(policy.version.as_deref().unwrap_or("none"))) " is active. An approval does not help any more; the same call is decided anew when the agent asks again."
+                    (text(policy.version.as_deref().unwrap_or("none"))) " is active. An approval has no effect now: the call is decided anew when the agent asks again."
                 }
             } @else if approval.call_ended == Some(true) {
-                p.notice.refusal role="status" { "The outcome of this call is told already. Whatever the answer, it has run, or will not." }
+                p.notice.refusal role="status" { "The agent has reported the outcome of this call already: an answer changes nothing." }
             }
         }
     }
@@ -52,8 +52,8 @@ pub(super) fn outcome(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
         "approved" => "Approved",
         "edited" => "Approved with other arguments",
         "rejected" => "Rejected",
-        "withdrawn" => "Taken off the list",
-        "expired" => "Nobody answered in time: it expired",
+        "withdrawn" => "Withdrawn",
+        "expired" => "Expired: nobody answered in time",
         other => other,
     };
     html! {
@@ -63,7 +63,7 @@ pub(super) fn outcome(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
             @if let Some(at) = &resolution.at { ", " (from_now(&visit.zone, at)) }
             @if let Some(note) = &resolution.note { ": " q { (name(note)) } }
         }
-        @if let Some(used) = &approval.consumed { ". The call was let run under it " (from_now(&visit.zone, &used.at)) }
+        @if let Some(used) = &approval.consumed { ". The call used it " (from_now(&visit.zone, &used.at)) }
         "."
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn who(visit: &Visit, actor: &str) -> Markup {
 
 /// Returns what happens if nobody answers, and when.
 pub(super) fn unanswered(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
-    html! { p.unanswered { "Without an answer it lapses " (from_now(&visit.zone, &approval.expires)) ": "
+    html! { p.unanswered { "Without an answer it expires " (from_now(&visit.zone, &approval.expires)) ": "
     @if approval.at_end.as_deref() == Some("deny") { "the same call is then denied for as long again." }
-    @else { "the call does not run, and asks anew if the agent makes it again." } } }
+    @else { "the call does not run. If the agent makes it again, it is reviewed again." } } }
 }

@@ -4,14 +4,17 @@ use bitacora_api::{CallAnswer, CallList, DecisionAnswer, StoredEvent, StoredEven
 use maud::{Markup, html};
 
 use super::ladder::ladder;
-use crate::components::{Fact, facts, long_text, moment, text, verdict_badge};
+use crate::command_line::CommandLine;
+use crate::components::{
+    Fact, approval_link, arguments, duration, event_link, exact_usd, facts, long_text, micro_usd, moment,
+    name, run_link, sentence, session_link, standing_badge, text, verdict_badge,
+};
 use crate::form::query;
 use crate::interface::Answered;
 use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
-use crate::pages::approvals::arguments;
-use crate::pages::history::{Clock, Command, Event, duration, micro_usd, summary, timeline, usd};
+use crate::pages::history::{Clock, Event, summary, timeline};
 use crate::visit::Visit;
 
 /// All that a story is told from.
@@ -56,7 +59,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Calls, format!("Call {id}"), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::CALL, &[id], ""));
-    page.command = Some(Command::new(visit, "calls").argument(id).line());
+    page.command = Some(CommandLine::new(visit, "calls").argument(id).line());
     Ok(page)
 }
 
@@ -126,9 +129,14 @@ fn also_named_so(visit: &Visit, call: &CallAnswer, others: &[u64]) -> Markup {
     } }
 }
 
-/// Returns a link to an event by its position.
-fn place(visit: &Visit, position: &str) -> Markup {
-    html! { a.place href=(visit.page(&["events", position])) title="This event and its proof" { "#" (position) } }
+/// Returns why a call in this state has no outcome.
+fn no_outcome(state: &str) -> &'static str {
+    match state {
+        "denied" | "rejected" => "None: the call was not allowed to run.",
+        "pending" => "None yet: the call waits for a person.",
+        "expired" | "withdrawn" => "None: nobody allowed the call in time.",
+        _ => "None is recorded yet.",
+    }
 }
 
 impl Story<'_> {
@@ -138,23 +146,20 @@ impl Story<'_> {
 
     fn head(&self) -> Markup {
         let (visit, call) = (self.visit, self.call);
-        let link = |section: &str, name: Option<&str>| {
-            html! { @match name { Some(name) => a href=(visit.page(&[section, name])) { (text(name)) }, None => "-" } }
-        };
         facts([
-            Fact::new("State", html! { (verdict_badge(&call.state)) @if call.late { " told late" } }),
+            Fact::new("State", html! { (verdict_badge(&call.state)) @if call.late { " reported late" } }),
             Fact::new(
                 "Tool",
-                html! { strong { (text(&call.tool)) } @if let Some(server) = &call.server { " of " (text(server)) } },
+                html! { strong { (text(&call.tool)) } @if let Some(server) = &call.server { " of server " (name(server)) } },
             ),
             Fact::text("Agent", call.agent.as_deref()),
             Fact::new(
                 "Asked",
-                html! { (moment(&visit.zone, &call.time)) " " (place(visit, &call.position)) },
+                html! { (moment(&visit.zone, &call.time)) " " (event_link(visit, &call.position)) },
             ),
-            self.own_time().and_then(|time| Fact::new("Asked, as it tells", moment(&visit.zone, time))),
-            Fact::new("Session", link("sessions", call.session.as_deref())),
-            call.run.as_deref().and_then(|run| Fact::new("Run", link("runs", Some(run)))),
+            self.own_time().and_then(|time| Fact::new("Asked, by its own clock", moment(&visit.zone, time))),
+            call.session.as_deref().and_then(|session| Fact::new("Session", session_link(visit, session))),
+            call.run.as_deref().and_then(|run| Fact::new("Run", run_link(visit, run))),
             Fact::text("Model", call.model.as_deref()),
             Fact::text("Task", call.task_type.as_deref()),
             Fact::text("Recorded by", call.actor.as_deref()),
@@ -177,21 +182,21 @@ impl Story<'_> {
     /// The decision in a sentence.
     fn verdict(&self) -> Markup {
         let Some(made) = &self.call.decision else {
-            return html! { p.notice.refusal { "Nothing decided about this call: it was seen elsewhere, or its request is not recorded." } };
+            return html! { p.notice.refusal { "No decision is recorded: the call did not pass the gate, or its request is missing." } };
         };
         let is_observed = made.mode == "observe";
         let tone = if made.verdict == "deny" { "refusal" } else { "" };
         html! {
             div.ruling class=(tone) {
                 p.sentence {
-                    @if is_observed { "Would be " } (verdict_badge(&made.verdict)) " " (text(&made.reason)) " " (place(self.visit, &made.position))
+                    @if is_observed { "Would be " } (verdict_badge(&made.verdict)) " " (sentence(&made.reason)) " " (event_link(self.visit, &made.position))
                 }
                 p.note {
                     "Reason " code { (text(&made.reason_code)) }
                     @if let Some(rule) = &made.rule { " · rule " code { (text(rule)) } }
                     @if let Some(version) = &made.policy_version { " · policy version " (version) }
                     @if let Some(context) = &made.context { " · context " code { (text(context)) } }
-                    @if is_observed { " · the ledger only observes, so the call might run all the same" }
+                    @if is_observed { " · in observe mode, so the call could run" }
                 }
             }
         }
@@ -200,10 +205,10 @@ impl Story<'_> {
     fn request(&self) -> Markup {
         let Some(event) = self.event("tool.requested") else { return html! {} };
         html! {
-            h2 { "Request " (place(self.visit, &event.stored.position)) }
+            h2 { "Request " (event_link(self.visit, &event.stored.position)) }
             @if event.stored.erased { p.empty { "Its contents were erased with its data subject." } }
             @else if event.stored.unreadable { p.empty { "Its contents cannot be read: the file of its data subject's key is damaged." } }
-            @else if let Some(args) = event.written_arguments() { (arguments::shown(args, None, None)) }
+            @else if let Some(args) = event.written_arguments() { (arguments(args, None, None)) }
             @else if let Some(digest) = event.word("args_digest") { p { "Arguments not recorded; their SHA-256 is " code { (text(digest)) } } }
             @else { p.empty { "No arguments are recorded." } }
             (facts([
@@ -219,12 +224,12 @@ impl Story<'_> {
         let Some(decision) = &self.decision else { return html! {} };
         let trust = &decision.trust;
         html! {
-            h2 { "Decision, step by step " (place(self.visit, &decision.position)) }
+            h2 { "Decision, step by step " (event_link(self.visit, &decision.position)) }
             (ladder(decision))
             (facts([
-                Fact::new("Trust at that time", html! {
+                Fact::new("Trust then", html! {
                     (text(&trust.score)) @if let Some(threshold) = &trust.threshold { " of " (text(threshold)) " needed" }
-                    " · " (text(&trust.standing))
+                    " · " (standing_badge(&trust.standing))
                 }),
                 Fact::new("Breaker", verdict_badge(&decision.breaker)),
                 Fact::text("Grant", decision.grant.as_deref()),
@@ -239,13 +244,13 @@ impl Story<'_> {
         let visit = self.visit;
         let note = answer.map(Event::read).and_then(|event| event.word("note").map(str::to_owned));
         html! {
-            h2 { "Approval " (place(visit, &approval.position)) }
+            h2 { "Approval " (event_link(visit, &approval.position)) }
             (facts([
-                Fact::new("Approval", html! { a href=(visit.page(&["approvals", &approval.id])) { (text(&approval.id)) } }),
+                Fact::new("Approval", approval_link(visit, &approval.id)),
                 Fact::new("Asked", moment(&visit.zone, &approval.time)),
                 Fact::new("Answer", html! {
                     @match &approval.resolution { Some(answer) => (verdict_badge(answer)), None => (verdict_badge("pending")) }
-                    @if let Some(position) = &approval.resolved_position { " " (place(visit, position)) }
+                    @if let Some(position) = &approval.resolved_position { " " (event_link(visit, position)) }
                 }),
                 Fact::text("By", approval.by.as_deref()),
                 approval.waited_ms.and_then(|waited| Fact::new("Waited", html! { (duration(waited)) })),
@@ -256,17 +261,17 @@ impl Story<'_> {
 
     fn outcome(&self) -> Markup {
         let Some(outcome) = &self.call.outcome else {
-            return html! { h2 { "Outcome" } p.empty { "No outcome is recorded. The state is “" (text(&self.call.state)) "”." } };
+            return html! { h2 { "Outcome" } p.empty { (no_outcome(&self.call.state)) } };
         };
         html! {
-            h2 { "Outcome " (place(self.visit, &outcome.position)) }
+            h2 { "Outcome " (event_link(self.visit, &outcome.position)) }
             (facts([
                 Fact::new("Status", verdict_badge(&outcome.status)),
                 Fact::text("Error", outcome.error_type.as_deref()),
                 outcome.exit_code.and_then(|code| Fact::new("Exit code", html! { (code) })),
                 Fact::new("Ended", moment(&self.visit.zone, &outcome.time)),
                 outcome.duration_ms.and_then(|took| Fact::new("Took", html! { (duration(took)) })),
-                outcome.cost_usd.as_deref().and_then(|cost| Fact::new("Cost", html! { (usd(cost)) })),
+                outcome.cost_usd.as_deref().and_then(|cost| Fact::new("Cost", html! { (exact_usd(cost)) })),
                 Fact::text("Input", outcome.input_summary.as_deref()),
             ]))
             @if let Some(summary) = &outcome.summary { (long_text(summary)) }
@@ -293,9 +298,9 @@ impl Story<'_> {
         let followed: Vec<_> = self.events.iter().filter(|event| KINDS.contains(&event.kind())).collect();
         html! {
             h2 { "What followed" }
-            @if followed.is_empty() { p.empty { "No trust, breaker, budget or contract was touched by it." } }
+            @if followed.is_empty() { p.empty { "It changed no trust, breaker, budget or contract." } }
             @else { ul.followed { @for event in followed {
-                li { span.kind { (text(event.kind())) } " " (summary(self.visit, event)) " " (place(self.visit, &event.stored.position)) }
+                li { span.kind { (text(event.kind())) } " " (summary(self.visit, event)) " " (event_link(self.visit, &event.stored.position)) }
             } } }
         }
     }

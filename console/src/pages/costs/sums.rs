@@ -3,7 +3,7 @@
 use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use maud::{Markup, html};
 
-use crate::components::{dollars, text, whole};
+use crate::components::{grouped, run_link, session_link, text};
 use crate::limits::{CSV_ROWS, PAGE_ROWS};
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -25,7 +25,7 @@ pub(super) fn table(visit: &Visit, by: &str, name: &'static str, list: &CostList
             TableColumn::text(name),
             TableColumn::number("US dollars"),
             TableColumn::number("Share"),
-            TableColumn::number("Answers"),
+            TableColumn::number("Model calls"),
             TableColumn::number("Tool calls"),
             TableColumn::number("Tokens in"),
             TableColumn::number("Tokens out"),
@@ -40,7 +40,7 @@ pub(super) fn table(visit: &Visit, by: &str, name: &'static str, list: &CostList
 /// Returns how many sums are not shown.
 pub(super) fn more_note(list: &CostList) -> Markup {
     let hidden = list.costs.len().saturating_sub(PAGE_ROWS);
-    html! { @if hidden > 0 { p.note { "and " (hidden) " more; the file of values has all" } } }
+    html! { @if hidden > 0 { p.note { (grouped(hidden)) " more are in the CSV file." } } }
 }
 
 fn row(visit: &Visit, by: &str, sum: &CostAnswer, all: f64) -> Vec<TableCell> {
@@ -49,19 +49,19 @@ fn row(visit: &Visit, by: &str, sum: &CostAnswer, all: f64) -> Vec<TableCell> {
     let share = if all > 0.0 { amount(spending) / all } else { 0.0 };
     vec![
         TableCell::new(value, name_of(visit, by, value)),
-        TableCell::new(&spending.cost_usd, html! { (usd(&spending.cost_usd)) }),
+        TableCell::usd(&spending.cost_usd),
         TableCell::new(
             format!("{share:.4}"),
             html! {
                 meter min="0" max="1" value=(format!("{share:.3}")) {} " " (format!("{:.1} %", share * 100.0))
             },
         ),
-        count(spending.model_calls),
-        count(spending.tool_calls),
+        TableCell::count(spending.model_calls),
+        TableCell::count(spending.tool_calls),
         digits(&spending.tokens_in),
         digits(&spending.tokens_out),
         digits(&spending.cache_read),
-        count(spending.without_cost),
+        TableCell::count(spending.without_cost),
     ]
 }
 
@@ -72,8 +72,8 @@ fn name_of(visit: &Visit, by: &str, value: &str) -> Markup {
     }
     let filtered = |field| format!("{}{}", visit.page(&["costs"]), visit.query.with(field, Some(value)));
     match by {
-        "session" => html! { a href=(visit.page(&["sessions", value])) { (text(value)) } },
-        "run" => html! { a href=(visit.page(&["runs", value])) { (text(value)) } },
+        "session" => session_link(visit, value),
+        "run" => run_link(visit, value),
         "agent" | "model" | "task" | "tool" => html! { a href=(filtered(by)) { (text(value)) } },
         _ => text(value),
     }
@@ -97,16 +97,6 @@ fn amount(of: &SpendingAnswer) -> f64 {
     of.cost_usd.parse().unwrap_or_default()
 }
 
-fn count(of: u64) -> TableCell {
-    // Counts of calls are far below the largest whole number that `f64` holds.
-    TableCell::new(of.to_string(), html! { (whole(of as f64)) })
-}
-
 fn digits(of: &str) -> TableCell {
-    TableCell::new(of, html! { (whole(of.parse().unwrap_or_default())) })
-}
-
-/// Shows an amount of the interface.
-pub(super) fn usd(of: &str) -> String {
-    of.parse().map_or_else(|_| of.to_owned(), dollars)
+    TableCell::new(of, html! { (grouped(of)) })
 }

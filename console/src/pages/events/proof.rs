@@ -3,10 +3,10 @@
 use bitacora_api::{InclusionAnswer, StoredEvent, paths};
 use maud::{Markup, html};
 
-use crate::components::{moment, text};
+use crate::command_line::CommandLine;
+use crate::components::{grouped, moment, sentence, text};
 use crate::form::query;
 use crate::page_error::PageError;
-use crate::pages::history::{Command, grouped};
 use crate::visit::Visit;
 
 /// Returns the part of the page about the proof.
@@ -14,7 +14,9 @@ pub(super) async fn proof(visit: &Visit, stored: &StoredEvent) -> Result<Markup,
     let asked = query([("position", stored.position.as_str())].into_iter());
     let proof = match visit.get::<InclusionAnswer>(paths::INCLUSION, &[], &asked).await {
         Ok(answered) => answered.value,
-        Err(error) => return Ok(html! { h2 { "Proof" } p.notice.refusal { (text(&error.to_string())) } }),
+        Err(error) => {
+            return Ok(html! { h2 { "Proof" } p.notice.refusal { (sentence(&error.to_string())) } });
+        }
     };
     Ok(html! {
         h2 { "Proof that it is in the log" }
@@ -26,7 +28,7 @@ pub(super) async fn proof(visit: &Visit, stored: &StoredEvent) -> Result<Markup,
 fn explained(visit: &Visit, stored: &StoredEvent, proof: &InclusionAnswer) -> Markup {
     html! {
         ol.proof {
-            li { strong { "The leaf. " } "SHA-256 over a zero byte and 48 bytes (position " (grouped(&stored.position)) ", the time "
+            li { strong { "The leaf. " } "SHA-256 over a zero byte and 48 bytes (position " (stored.position) ", the time "
                 (moment(&visit.zone, &stored.recorded_at)) ", and the commitment to the contents, " code { (text(&stored.commitment)) } ") is "
                 code { (text(&proof.leaf_hash)) } "." }
             li { strong { "The path. " } "Hashed with the " (proof.hashes.len()) " hashes below, from the lowest up, the leaf gives the root "
@@ -43,8 +45,9 @@ fn explained(visit: &Visit, stored: &StoredEvent, proof: &InclusionAnswer) -> Ma
 fn commands(visit: &Visit, stored: &StoredEvent) -> Markup {
     let position = &stored.position;
     let name = format!("event-{position}");
-    let receipt = Command::new(visit, &format!("prove {position} --receipt --out {name}.tlog-proof")).line();
-    let evidence = Command::new(
+    let receipt =
+        CommandLine::new(visit, &format!("prove {position} --receipt --out {name}.tlog-proof")).line();
+    let evidence = CommandLine::new(
         visit,
         &format!("prove {position} --data DATA --keyring KEYRING --out {name}.proof.json"),
     )

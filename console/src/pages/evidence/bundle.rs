@@ -4,7 +4,7 @@ use bitacora_api::{HeadAnswer, paths};
 use http::{HeaderValue, Response, header};
 use maud::{Markup, html};
 
-use crate::components::filter_field;
+use crate::components::{filter_field, quoted};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::response::ConsoleBody;
@@ -27,7 +27,8 @@ pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, Pag
         let Some(told) = visit.query.get(name) else { continue };
         let time = visit.zone.instant(told).ok_or_else(|| {
             PageError::Field(format!(
-                "`{told}` is no time; write one as 2026-11-27 14:00, or with its zone as 2026-11-27T14:00:00Z"
+                "{} is no time; write one as 2026-11-27 14:00, or with its zone as 2026-11-27T14:00:00Z",
+                quoted(told)
             ))
         })?;
         asked.push((name, time));
@@ -62,7 +63,7 @@ pub(super) fn section(visit: &Visit, head: &HeadAnswer) -> Markup {
                 label { "Up to position " input name="until" inputmode="numeric" pattern="[0-9]*" placeholder=(head.position); }
                 button { "Download" }
             }
-            p.note { "All fields may be left empty: then it is everything that the last signed head covers. A bundle has at most 50,000 events and 64 MiB. It shows the events in clear, so treat the file as you treat them." }
+            p.note { "Without any field it is everything that the last signed head covers. A bundle has at most 50,000 events and 64 MiB. It has the events in clear, so keep it as carefully as them." }
             p.note { "On a terminal: " code { "bitacora prove --ledger " (visit.ledger) " --range 1-" (head.position) " --out evidence.tar" } }
         }
     }

@@ -4,7 +4,7 @@ use bitacora_api::{ArchiveList, StoredEventPage};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::components::{moment_cell, next_link, text};
+use crate::components::{event_link, moment_cell, next_link, text};
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
@@ -29,7 +29,7 @@ pub(super) fn archive_table(visit: &Visit, list: &ArchiveList) -> Table {
             TableCell::text(&archive.archive),
             TableCell::text(&archive.first),
             TableCell::text(&archive.last),
-            TableCell::text(archive.bytes.to_string()),
+            TableCell::count(archive.bytes),
             TableCell::maybe(archive.store.as_deref()),
             moment_cell(&visit.zone, &archive.sealed),
             TableCell::new(&archive.manifest_sha256, html! { code { (text(&archive.manifest_sha256)) } }),
@@ -66,7 +66,7 @@ pub(super) fn erasures(visit: &Visit, page: &StoredEventPage) -> Markup {
         let event = serde_json::from_str::<ErasureEvent>(stored.event.get()).ok();
         let data = event.as_ref().map(|event| &event.data);
         vec![
-            TableCell::text(&stored.position),
+            TableCell::new(&stored.position, event_link(visit, &stored.position)),
             moment_cell(&visit.zone, &stored.recorded_at),
             TableCell::maybe(data.map(|data| data.subject.as_str())),
             TableCell::maybe(data.and_then(|data| data.by.as_deref())),

@@ -4,7 +4,7 @@ use bitacora_api::{VerificationAnswer, VerificationList, VerificationResult, pat
 use http::Method;
 use maud::{Markup, html};
 
-use crate::components::{Fact, Tone, act_fields, badge, facts, moment, text};
+use crate::components::{Fact, Tone, act_fields, badge, facts, grouped, mebibytes, moment, name, text};
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -25,7 +25,7 @@ pub(super) fn section(visit: &Visit, runs: &VerificationList) -> Result<Markup, 
         section #verification.sheet data-fresh data-poll[is_running] {
             h2 { "Is the record whole?" }
             @match last {
-                None => { p { "Nobody has asked since the service started. A verification reads every byte of the ledger's files again, and compares chain, signatures and tree with the key and the head that the service remembers." } }
+                None => { p { "Not verified since the service started. A verification reads every byte of the ledger's files again. It compares chain, signatures and tree with the key and the head that the service remembers." } }
                 Some(last) => { (run(visit, last)) }
             }
             @if visit.caller.role != "agent" && !is_running {
@@ -34,7 +34,7 @@ pub(super) fn section(visit: &Visit, runs: &VerificationList) -> Result<Markup, 
                     button data-key="v" { @if last.is_some() { "Verify again" } @else { "Verify now" } }
                 }
             }
-            p.note { "The service says this of itself. What it cannot fake is below: a bundle or a copy, checked elsewhere with a key and a head that you keep." }
+            p.note { "This is the service's own word. For proof, check a bundle or a copy elsewhere, with a key and a head that you keep: see below." }
             @if runs.verifications.len() > 1 {
                 details { summary { "Earlier verifications" }
                     @for earlier in runs.verifications.iter().skip(1) { (run(visit, earlier)) } }
@@ -51,11 +51,11 @@ fn run(visit: &Visit, run: &VerificationAnswer) -> Markup {
                 Some(result) => { (outcome(result)) }
                 None if run.state == "failed" => { p { (badge("failed", Tone::Bad)) " It ended without a result; the service's log says why." } }
                 None => {
-                    p { (badge("running", Tone::Waits)) " " (percent) " % of " (mebibytes(run.bytes)) " MiB" }
+                    p { (badge("running", Tone::Waits)) " " (percent) " % of " (mebibytes(run.bytes)) }
                     progress max=(run.bytes.max(1)) value=(run.bytes_checked) aria-label="Checked" { (percent) " %" }
                 }
             }
-            p.note { (text(&run.verification)) ", started by " (text(&run.by)) " at " (moment(&visit.zone, &run.started))
+            p.note { (text(&run.verification)) ", started by " (name(&run.by)) " at " (moment(&visit.zone, &run.started))
                 @if let Some(ended) = &run.ended { ", ended " (moment(&visit.zone, ended)) } "." }
         }
     }
@@ -79,16 +79,12 @@ fn outcome(result: &VerificationResult) -> Markup {
         @for gap in &result.gaps { p.notice.refusal { (text(gap)) } }
         (facts([
             Fact::text("Checked to position", result.position.as_deref()),
-            Fact::new("Events", html! { (result.events) }),
-            Fact::new("Tree leaves", html! { (result.leaves) }),
-            Fact::new("Segments", html! { (result.segments) }),
-            Fact::new("Signatures", html! { (result.signatures) }),
-            Fact::new("Tree heads", html! { (result.heads) }),
+            Fact::new("Events", html! { (grouped(result.events)) }),
+            Fact::new("Tree leaves", html! { (grouped(result.leaves)) }),
+            Fact::new("Segments", html! { (grouped(result.segments)) }),
+            Fact::new("Signatures", html! { (grouped(result.signatures)) }),
+            Fact::new("Tree heads", html! { (grouped(result.heads)) }),
             Fact::new("Exit code", html! { (result.exit_code) }),
         ]))
     }
-}
-
-fn mebibytes(bytes: u64) -> u64 {
-    bytes.div_ceil(1024 * 1024)
 }

@@ -3,8 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{Event, clipped, duration, grouped, micro_usd};
-use crate::components::{Tone, badge, text, verdict_badge};
+use super::{Event, clipped};
+use crate::components::{
+    Tone, approval_link, badge, duration, grouped, micro_usd, name, sentence, text, verdict_badge,
+};
 use crate::visit::Visit;
 
 /// Characters of a text in a line.
@@ -108,20 +110,20 @@ fn decision(event: &Event<'_>) -> Markup {
     html! {
         @if is_observed { "would be " }
         (verdict_badge(event.word("verdict").unwrap_or("-")))
-        " " (named(event, "reason"))
+        " " (sentence(&clipped(event.word("reason").unwrap_or("-"), LINE_CHARS)))
     }
 }
 
 fn approval(visit: &Visit, event: &Event<'_>, words: &str) -> Markup {
     let id = event.word("approval").unwrap_or("-");
-    html! { (words) " · approval " a href=(visit.page(&["approvals", id])) { (text(id)) } }
+    html! { (words) " · approval " (approval_link(visit, id)) }
 }
 
 fn resolution(visit: &Visit, event: &Event<'_>) -> Markup {
     html! {
         (verdict_badge(event.word("resolution").unwrap_or("-")))
-        " by " (named(event, "by")) " "
-        @if event.word("note").is_some() { "“" (named(event, "note")) "” " }
+        " by " (name(event.word("by").unwrap_or("-"))) " "
+        @if event.word("note").is_some() { q { (name(&clipped(event.word("note").unwrap_or_default(), LINE_CHARS))) } " " }
         (approval(visit, event, ""))
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::kinds::kinds_asked;
 use super::{Event, summary};
-use crate::components::{moment, text};
+use crate::components::{event_link, moment, text};
 use crate::form::query;
 use crate::limits::PAGE_ROWS;
 use crate::visit::Visit;
@@ -88,7 +88,7 @@ fn line(visit: &Visit, stored: &StoredEvent, clock: Clock) -> Markup {
                 None => (text(event.kind())),
             } }
             div.said { (summary(visit, &event)) }
-            a.place href=(visit.page(&["events", &stored.position])) title="This event and its proof" { "#" (stored.position) }
+            (event_link(visit, &stored.position))
         }
     }
 }

@@ -3,8 +3,12 @@
 use bitacora_api::{GapList, HeadAnswer, LedgerAnswer, ProjectionAnswer, ProjectionList, StoredEvent, paths};
 use maud::{Markup, html};
 
-use crate::components::{Fact, Tone, badge, facts, from_now, text, verdict_badge};
+use crate::components::{
+    Fact, Tone, badge, call_link, event_link, facts, from_now, grouped, ledger_badge, sentence, text,
+    verdict_badge,
+};
 use crate::form::query;
+use crate::head_note::HeadNote;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -22,31 +26,26 @@ pub(super) async fn part(visit: &Visit, head: &HeadAnswer) -> Markup {
             (facts([
                 Fact::new("State", or_reason(state)),
                 Fact::new("Service", ready),
-                Fact::new("Last event", html! { a href=(visit.page(&["events", &head.position])) { (text(&head.position)) } ", " (from_now(&visit.zone, &head.time)) }),
+                Fact::new("Last event", html! { (event_link(visit, &head.position)) ", " (from_now(&visit.zone, &head.time)) }),
                 Fact::new("Signed tree head", or_reason(signed)),
                 Fact::new("Read models", or_reason(models)),
                 Fact::new("Gaps", or_reason(gaps)),
             ]))
-            details { summary { "Head" } p { "Hash " code { (text(&head.hash)) } } p { "Root of the tree " code { (text(&head.tree_root)) } } }
+            details { summary { "Hashes of the head" } p { "Chain " code { (text(&head.hash)) } } p { "Tree root " code { (text(&head.tree_root)) } } }
         }
     }
 }
 
 fn or_reason(part: Result<Markup, PageError>) -> Markup {
-    part.unwrap_or_else(|error| html! { (badge("not known", Tone::Bad)) " " (text(&error.to_string())) })
+    part.unwrap_or_else(|error| html! { (badge("not known", Tone::Bad)) " " (sentence(&error.to_string())) })
 }
 
 async fn state(visit: &Visit) -> Result<Markup, PageError> {
     let ledger = visit.get::<LedgerAnswer>(paths::LEDGER, &[], "").await?.value;
-    let tone = match ledger.state.as_str() {
-        "ready" => Tone::Good,
-        "read-only" | "waiting" | "closing" => Tone::Waits,
-        _ => Tone::Bad,
-    };
     let waiting = ledger.queue_requests.unwrap_or_default();
-    Ok(html! { (badge(&ledger.state, tone))
+    Ok(html! { (ledger_badge(&ledger.state))
     @if let Some(why) = &ledger.why { " " (text(why)) }
-    @if waiting > 0 { " " (waiting) " requests queue" } })
+    @if waiting > 0 { " " (waiting) " requests wait to be written" } })
 }
 
 /// Returns whether the service is ready, and why not.
@@ -63,9 +62,8 @@ async fn ready(visit: &Visit) -> Markup {
 
 /// Returns how much of the ledger the last signed tree head covers.
 async fn signed(visit: &Visit, head: &HeadAnswer) -> Result<Markup, PageError> {
-    let path = visit.api(paths::TREE_HEAD, &[], "");
-    let note = visit.interface.get_text(&path).await?.value;
-    let size = note.lines().nth(1).and_then(|line| line.parse::<u64>().ok());
+    let Some(note) = HeadNote::of(visit, paths::TREE_HEAD).await? else { return Ok(html! { "none yet" }) };
+    let size = note.size.parse::<u64>().ok();
     let size = size.ok_or_else(|| PageError::Field("the tree head names no size".to_owned()))?;
     let behind = head.position.parse::<u64>().unwrap_or_default().saturating_sub(size);
     let first_unsigned = (size + 1).to_string();
@@ -75,10 +73,9 @@ async fn signed(visit: &Visit, head: &HeadAnswer) -> Result<Markup, PageError> {
     };
     let covered = visit.get::<StoredEvent>(paths::EVENT, &[&size.to_string()], "").await.ok();
     Ok(html! {
-        "over " (size) " events"
-        @if let Some(covered) = covered { ", the last of them " (from_now(&visit.zone, &covered.value.recorded_at)) }
-        @if let Some(unsigned) = unsigned { "; " (behind) " since, from " (from_now(&visit.zone, &unsigned.value.recorded_at)) }
-        @else if behind == 0 { ": all of them" }
+        "covers " @if behind == 0 { "all " } (grouped(size)) " events"
+        @if let Some(covered) = covered { ", the last from " (from_now(&visit.zone, &covered.value.recorded_at)) }
+        @if let Some(unsigned) = unsigned { "; " (grouped(behind)) " more since " (from_now(&visit.zone, &unsigned.value.recorded_at)) }
     })
 }
 
@@ -105,7 +102,7 @@ async fn models(visit: &Visit) -> Result<Markup, PageError> {
     Ok(html! {
         @if own.is_empty() { "none" }
         @else if faulty().next().is_none() { (badge("ok", Tone::Good)) " " (own.len()) ", "
-            @if most == 0 { "all up to date" } @else { "at most " (most) " events behind" } }
+            @if most == 0 { "all up to date" } @else { "at most " (grouped(most)) " events behind" } }
         @else { ul.plain { @for model in faulty() {
             li { (text(&model.name)) " " (verdict_badge(&model.state)) " " (model.lag) " events behind"
                 @if let Some(why) = &model.why { ": " (text(why)) } }
@@ -116,11 +113,10 @@ async fn models(visit: &Visit) -> Result<Markup, PageError> {
 async fn gaps(visit: &Visit) -> Result<Markup, PageError> {
     let list = visit.get::<GapList>(paths::GAPS, &[], GAPS).await?.value;
     let Some(newest) = list.gaps.first() else {
-        return Ok(html! { "none: every call has its whole record" });
+        return Ok(html! { "none: the record of every call is complete" });
     };
     Ok(html! {
         (badge(&format!("{}{}", list.gaps.len(), if list.next.is_some() { "+" } else { "" }), Tone::Waits))
-        " calls lack their " (text(&newest.missing)) " or more; the newest "
-        a href=(visit.page(&["events", &newest.position])) { (text(&newest.call)) } ", " (from_now(&visit.zone, &newest.recorded))
+        " calls whose record is incomplete; the newest, " (call_link(visit, &newest.call)) ", has no " (text(&newest.missing)) ", " (from_now(&visit.zone, &newest.recorded))
     })
 }

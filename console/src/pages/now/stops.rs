@@ -4,7 +4,7 @@ use bitacora_api::{ActAnswer, ModeAnswer, ModeScopeAnswer, StopRequest, StopsAns
 use http::Method;
 use maud::{Markup, html};
 
-use crate::components::{Tone, act_fields, badge, text};
+use crate::components::{act_fields, mode_badge, mode_words, name};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -24,19 +24,19 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
         @if stops.panic {
             div.notice.refusal.stopped role="alert" {
                 p { strong { "Everything is stopped." } " Every call is denied."
-                    @if let Some(reason) = &stops.reason { " Reason: " (text(reason)) } }
+                    @if let Some(reason) = &stops.reason { " Reason: " q { (name(reason)) } } }
                 @if visit.may_govern() { (panic_form(visit, "release", "Let calls run again")?) }
             }
         }
         div.sheet.mode {
             p { (mode_badge(&mode.mode)) " " (mode_words(&mode.mode))
-                @if !mode.scopes.is_empty() { " Otherwise for: " } }
+                @if !mode.scopes.is_empty() { " Except for: " } }
             @if !mode.scopes.is_empty() { ul.scopes { @for scoped in &mode.scopes {
                 li { (scope_words(&scoped.scope)) " " (mode_badge(&scoped.mode)) }
             } } }
             @if !stops.suspended.is_empty() {
                 p { "Suspended: " @for agent in stops.suspended.iter().take(NAMED_AGENTS) {
-                        span.agent { (badge(&agent.agent, Tone::Bad)) " " (text(&agent.reason)) " " } }
+                        span.agent { (name(&agent.agent)) " " q { (name(&agent.reason)) } " " } }
                     @if stops.suspended.len() > NAMED_AGENTS { "and " (stops.suspended.len() - NAMED_AGENTS) " more " }
                     a href=(visit.page(&["trust", "agents"])) { "Agents" } }
             }
@@ -51,21 +51,9 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
     })
 }
 
-fn mode_badge(mode: &str) -> Markup {
-    badge(mode, if mode == "enforce" { Tone::Good } else { Tone::Waits })
-}
-
-fn mode_words(mode: &str) -> &'static str {
-    match mode {
-        "enforce" => "What the gate says holds.",
-        "observe" => "What the gate says is recorded, and stops no call.",
-        _ => "",
-    }
-}
-
 fn scope_words(scope: &ModeScopeAnswer) -> Markup {
     let parts = [("tool", &scope.tool), ("agent", &scope.agent), ("role", &scope.role)];
-    html! { @for (name, value) in parts { @if let Some(value) = value { (name) " " code { (text(value)) } " " } } }
+    html! { @for (what, value) in parts { @if let Some(value) = value { (what) " " (name(value)) " " } } }
 }
 
 fn panic_form(visit: &Visit, verb: &str, label: &str) -> Result<Markup, PageError> {
@@ -81,8 +69,9 @@ fn panic_form(visit: &Visit, verb: &str, label: &str) -> Result<Markup, PageErro
 /// Stops everything, or lets it go on.
 pub(crate) async fn act(visit: &Visit, verb: &str, form: &FormFields) -> Result<Done, PageError> {
     visit.must_govern()?;
-    let reason =
-        form.get("reason").ok_or_else(|| PageError::Field("a stop, and its end, has a reason".to_owned()))?;
+    let reason = form.get("reason").ok_or_else(|| {
+        PageError::Field("Say why: a stop, and its end, is recorded with a reason.".to_owned())
+    })?;
     let (method, notice) = match verb {
         "engage" => (Method::POST, "Everything is stopped."),
         "release" => (Method::DELETE, "Calls may run again."),

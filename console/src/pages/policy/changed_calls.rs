@@ -3,7 +3,9 @@
 use bitacora_api::{ChangedCall, ChangedGroup, StepsAnswer, WhatIfAnswer};
 use maud::{Markup, html};
 
-use crate::components::{Chart, ChartKind, Series, SeriesColour, text, verdict_badge, whole};
+use crate::components::{
+    Chart, ChartKind, Series, SeriesColour, call_link, event_link, grouped, text, verdict_badge, whole,
+};
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
@@ -12,11 +14,11 @@ const SHOWN_POSITIONS: usize = 6;
 /// Verdicts from the mildest to the strictest.
 const STRICTNESS: [&str; 3] = ["allow", "review", "deny"];
 
-/// Returns the result of trying a policy that is called so.
-pub(super) fn result(visit: &Visit, name: &str, tried: &WhatIfAnswer) -> Markup {
+/// Returns the result of trying a policy, which a heading calls so.
+pub(super) fn result(visit: &Visit, policy: &str, tried: &WhatIfAnswer) -> Markup {
     html! {
         section #what-if {
-            h2 { "Under " (text(name)) ", " strong { (count(tried.changed)) " of " (count(tried.calls)) " calls" } " would be decided otherwise" }
+            h2 { "Under " (text(policy)) ", " strong { (grouped(tried.changed)) " of " (grouped(tried.calls)) " calls" } " would be decided differently" }
             (remarks(tried))
             (verdicts(visit, tried).markup())
             (days(&tried.by_day))
@@ -35,21 +37,16 @@ pub(super) fn examples_section(visit: &Visit, tried: &WhatIfAnswer) -> Markup {
     html! { @if !tried.examples.is_empty() { h2 { "The newest of them" } (examples(visit, tried).markup()) } }
 }
 
-fn count(of: u64) -> String {
-    // Counts of calls are far below the largest whole number that `f64` holds.
-    whole(of as f64)
-}
-
 fn remarks(tried: &WhatIfAnswer) -> Markup {
     html! {
         p.note {
-            "Only the rules and the numbers of trust change; all else is as recorded. No other outcomes are assumed, and persons, grants and the mode are left out. "
+            "Each call is decided anew with the other rules and trust parameters, and all else as recorded. What people answered, standing consents and the mode are left out. "
             @if tried.complete { "These are all calls." }
             @else if let Some(oldest) = &tried.oldest { "Older calls than position " (text(oldest)) " were not tried." }
         }
         ul.plain {
-            @if tried.uncertain > 0 { li { (count(tried.uncertain)) " of them rest on something that is not known of the call; the strictest is assumed." } }
-            @if tried.unjudged > 0 { li { (count(tried.unjudged)) " more calls cannot be judged again." } }
+            @if tried.uncertain > 0 { li { (grouped(tried.uncertain)) " of them depend on something that the record does not tell; the strictest is assumed." } }
+            @if tried.unjudged > 0 { li { (grouped(tried.unjudged)) " more calls cannot be decided anew." } }
             @for warning in &tried.warnings { li.warning { "Warning: " (text(&words(warning.get()))) } }
         }
     }
@@ -72,8 +69,8 @@ fn verdicts(visit: &Visit, tried: &WhatIfAnswer) -> Table {
         vec![
             TableCell::new(&pair.before, verdict_badge(&pair.before)),
             TableCell::new(&pair.after, html! { (verdict_badge(&pair.after)) " " (direction(&pair.before, &pair.after)) }),
-            TableCell::new(pair.calls.to_string(), html! { (count(pair.calls)) }),
-            TableCell::new(pair.uncertain.to_string(), html! { (count(pair.uncertain)) }),
+            TableCell::count(pair.calls),
+            TableCell::count(pair.uncertain),
             TableCell::new(pair.examples.join(" "), html! { @if !is_same { @for position in pair.examples.iter().take(SHOWN_POSITIONS) { (event_link(visit, position)) " " } } }),
         ]
     });
@@ -83,16 +80,12 @@ fn verdicts(visit: &Visit, tried: &WhatIfAnswer) -> Table {
             TableColumn::text("Was"),
             TableColumn::text("Would be"),
             TableColumn::number("Calls"),
-            TableColumn::number("Of them assumed"),
+            TableColumn::number("Of these, assumed"),
             TableColumn::text("Decisions"),
         ],
         rows: rows.collect(),
         empty: "No call is recorded that could be judged.",
     }
-}
-
-fn event_link(visit: &Visit, position: &str) -> Markup {
-    html! { a href=(visit.page(&["events", position])) { (text(position)) } }
 }
 
 fn direction(before: &str, after: &str) -> &'static str {
@@ -114,7 +107,7 @@ fn days(days: &[ChangedGroup]) -> Markup {
     Chart {
         id: "changed-by-day",
         title: "Calls by day, UTC".to_owned(),
-        description: format!("{changed} calls of {} days would be decided otherwise.", days.len()),
+        description: format!("{changed} calls of {} days would be decided differently.", days.len()),
         kind: ChartKind::StackedBars,
         label_name: "Day",
         labels: days.iter().map(|day| day.name.clone()).collect(),
@@ -134,9 +127,9 @@ fn groups(name: &'static str, groups: &[ChangedGroup]) -> Table {
     let rows = groups.iter().map(|group| {
         vec![
             TableCell::text(&group.name),
-            TableCell::new(group.stricter.to_string(), html! { (count(group.stricter)) }),
-            TableCell::new(group.milder.to_string(), html! { (count(group.milder)) }),
-            TableCell::new(group.calls.to_string(), html! { (count(group.calls)) }),
+            TableCell::count(group.stricter),
+            TableCell::count(group.milder),
+            TableCell::count(group.calls),
         ]
     });
     Table {
@@ -155,7 +148,7 @@ fn groups(name: &'static str, groups: &[ChangedGroup]) -> Table {
 /// Returns the newest calls with another verdict.
 pub(super) fn examples(visit: &Visit, tried: &WhatIfAnswer) -> Table {
     Table {
-        caption: "Calls that would be decided otherwise, the newest first".to_owned(),
+        caption: "Calls that would be decided differently, the newest first".to_owned(),
         columns: vec![
             TableColumn::number("Decision"),
             TableColumn::text("Call"),
@@ -174,10 +167,7 @@ fn example(visit: &Visit, call: &ChangedCall) -> Vec<TableCell> {
     let assumed = if call.certain { "" } else { "something" };
     vec![
         TableCell::new(&call.position, event_link(visit, &call.position)),
-        TableCell::new(
-            &call.call,
-            html! { a href=(visit.page(&["calls", &call.call])) { code { (text(&call.call)) } } },
-        ),
+        TableCell::new(&call.call, call_link(visit, &call.call)),
         TableCell::text(&call.tool),
         TableCell::maybe(call.agent.as_deref()),
         TableCell::new(in_words(&call.before), steps(&call.before)),

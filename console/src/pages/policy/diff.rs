@@ -2,16 +2,13 @@
 
 use bitacora_api::{PolicyDiffAnswer, PolicyDifferences, paths};
 use maud::{Markup, html};
-use similar::{ChangeTag, TextDiff};
 
 use super::{document, tabs};
-use crate::components::text;
+use crate::command_line::CommandLine;
+use crate::components::{difference, text};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
-
-/// Lines around a change.
-const CONTEXT_LINES: usize = 3;
 
 /// Makes the page.
 pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
@@ -36,14 +33,15 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
             button { "Compare" }
         }
         (sentences(&diff.differences))
-        (lines(&document::to_edit(earlier.document.get()), &document::to_edit(later.document.get())))
+        (difference(&document::to_edit(earlier.document.get()), &document::to_edit(later.document.get())))
         p { a href=(visit.page(&["policy", "versions", &diff.to])) { "Version " (diff.to) } }
     };
     let mut page =
         Page::new(Section::Policy, format!("From version {} to version {}", diff.from, diff.to), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::POLICY_DIFF, &[to], &query));
-    page.command = Some(format!("bitacora --ledger {} policy diff {} {}", visit.ledger, diff.from, diff.to));
+    page.command =
+        Some(CommandLine::new(visit, "policy diff").argument(&diff.from).argument(&diff.to).line());
     Ok(page)
 }
 
@@ -86,22 +84,6 @@ fn sentences(of: &PolicyDifferences) -> Markup {
                 div { dt { (words) } dd { @for (at, id) in ids.iter().enumerate() { @if at > 0 { ", " } code { (text(id)) } } } }
             }
             @if !changed.is_empty() { div { dt { "Changed settings" } dd { (changed.join(", ")) } } }
-        }
-    }
-}
-
-/// Returns the lines of both documents that differ, with some around them.
-fn lines(earlier: &str, later: &str) -> Markup {
-    let diff = TextDiff::from_lines(earlier, later);
-    html! {
-        @for group in diff.grouped_ops(CONTEXT_LINES) {
-            pre.lines { @for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                @match change.tag() {
-                    ChangeTag::Delete => del { "- " (text(change.value())) },
-                    ChangeTag::Insert => ins { "+ " (text(change.value())) },
-                    ChangeTag::Equal => span { "  " (text(change.value())) },
-                }
-            } }
         }
     }
 }

@@ -3,9 +3,8 @@
 use bitacora_api::{PolicyDocumentAnswer, paths};
 use serde_json::Value;
 
-use super::indented::indented_object;
-use super::places::ObjectMembers;
 use crate::interface::Answered;
+use crate::json::{Members, pretty};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -24,9 +23,6 @@ pub(super) fn value(json: &str) -> Value {
 
 /// Returns a document as a person edits it: without what the service sets, indented.
 pub(super) fn to_edit(document: &str) -> String {
-    let Ok(ObjectMembers(mut members)) = serde_json::from_str::<ObjectMembers<'_>>(document) else {
-        return document.to_owned();
-    };
-    members.retain(|(name, _)| !SET_BY_THE_SERVICE.contains(&name.as_str()));
-    indented_object(&members)
+    let Ok(members) = Members::read(document) else { return document.to_owned() };
+    pretty(&members.to_json(|name| !SET_BY_THE_SERVICE.contains(&name)))
 }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::places::{WrittenFault, WrittenPolicy};
 use super::{document, tabs, version};
+use crate::command_line::CommandLine;
 use crate::components::{act_fields, text};
 use crate::form::FormFields;
 use crate::interface::InterfaceError;
@@ -79,7 +80,7 @@ fn page(visit: &Visit, written: &Written<'_>, fault: Option<&WrittenFault>) -> R
         p.note { "A published version never changes again. Calls are judged by it once it is activated." }
     };
     let mut page = Page::new(Section::Policy, "Write a version", content);
-    page.command = Some(format!("bitacora --ledger {} policy publish FILE", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "policy publish FILE").line());
     Ok(page)
 }
 

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::tabs;
-use crate::components::{act_fields, moment_cell, next_link, text};
+use crate::command_line::CommandLine;
+use crate::components::{act_fields, moment_cell, next_link, quoted, text};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -41,7 +42,7 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Policy, "Standing consents", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::GRANTS, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} grants", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "grants").line());
     page.table = Some(table);
     Ok(page)
 }
@@ -97,6 +98,6 @@ pub(super) async fn revoke(visit: &Visit, grant: &str, form: &FormFields) -> Res
     visit.send::<ActAnswer>(Method::DELETE, &path, &body).await?;
     Ok(Done {
         to: visit.page(&["policy", "grants"]),
-        notice: format!("The consent {grant} is revoked. Its calls are reviewed again."),
+        notice: format!("The consent {} is revoked. Its calls are reviewed again.", quoted(grant)),
     })
 }

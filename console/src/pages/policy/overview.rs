@@ -4,8 +4,9 @@ use bitacora_api::{PolicyAnswer, PolicyVersionAnswer, paths};
 use maud::{Markup, html};
 
 use super::rules::{self, RuleCounts};
-use super::{document, tabs};
-use crate::components::{Fact, Tone, badge, facts, next_link, text};
+use super::{document, tabs, version};
+use crate::command_line::CommandLine;
+use crate::components::{Fact, facts, next_link};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
@@ -36,30 +37,30 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
             h2 { "Rules of the active version" }
             @match &table {
                 Some((table, note)) => { (note) (table.markup()) }
-                None => { p.empty { "No version is active: every call of a tool is denied. Write one, or publish the starter with "
-                    code { "bitacora policy publish --starter --activate" } "." } }
+                None => { p.empty { "No version is active, so every call is denied. Write one, or publish the starter policy: "
+                    code { "bitacora policy publish --starter --activate" } } }
             }
         }
     };
     let mut page = Page::new(Section::Policy, "Policy", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::POLICY, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} policy", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "policy").line());
     page.table = table.map(|(table, _)| table);
     Ok(page)
 }
 
 fn about(policy: &PolicyAnswer) -> Markup {
     let starter = match policy.starter.as_str() {
-        "current" => "the starter of this program",
-        "outdated" => "an earlier starter; `bitacora starter upgrade` replaces it",
+        "current" => "the starter policy",
+        "outdated" => "an earlier starter policy; `bitacora starter upgrade` replaces it",
         "own" => "your own",
-        _ => "none is active",
+        _ => "no version is active",
     };
     let active = policy.versions.iter().find(|version| Some(&version.version) == policy.active.as_ref());
     facts([
         policy.active.as_ref().and_then(|active| Fact::new("Active version", html! { strong { (active) } })),
-        Fact::new("It is", html! { (starter) }),
+        Fact::new("Origin", html! { (starter) }),
         active.and_then(|version| Fact::text("Author", Some(&version.author))),
         active.and_then(|version| Fact::text("Note", version.note.as_deref())),
     ])
@@ -78,31 +79,22 @@ fn versions(visit: &Visit, policy: &PolicyAnswer) -> Table {
             TableColumn::text("Compare and try"),
         ],
         rows: rows.collect(),
-        empty: "No version was published.",
+        empty: "No version is published yet.",
     }
 }
 
-fn row(visit: &Visit, active: Option<&str>, version: &PolicyVersionAnswer) -> Vec<TableCell> {
-    let number = version.version.as_str();
+fn row(visit: &Visit, active: Option<&str>, of: &PolicyVersionAnswer) -> Vec<TableCell> {
+    let number = of.version.as_str();
     let is_active = active == Some(number);
-    let state = if is_active {
-        ("active", Tone::Good)
-    } else if version.retired {
-        ("retired", Tone::Bad)
-    } else {
-        ("published", Tone::Plain)
-    };
+    let state = version::state(is_active, of.retired);
     let diff = format!("{}?to={number}", visit.page(&["policy", "diff"]));
     let trial = format!("{}?policy={number}", visit.page(&["policy", "what-if"]));
     vec![
         TableCell::new(number, html! { a href=(visit.page(&["policy", "versions", number])) { (number) } }),
-        TableCell::new(state.0, badge(state.0, state.1)),
-        TableCell::text(&version.author),
-        TableCell::text(version.rules.to_string()),
-        TableCell::new(
-            version.note.as_deref().unwrap_or_default(),
-            html! { @if let Some(note) = &version.note { (text(note)) } },
-        ),
+        TableCell::new(state, version::state_badge(state)),
+        TableCell::text(&of.author),
+        TableCell::count(of.rules),
+        TableCell::maybe(of.note.as_deref()),
         TableCell::new(
             "",
             html! {

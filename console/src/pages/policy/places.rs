@@ -1,18 +1,18 @@
 //! A policy as a person wrote it: its members with their text, and the lines that faults are in.
 
-use std::fmt;
-
 use bitacora_api::ProblemAnswer;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json::Members;
+
 /// A policy that somebody wrote: a JSON object whose members keep their text, so that a fault can be found in it.
 pub(super) struct WrittenPolicy<'a> {
     text: &'a str,
-    members: Vec<(String, &'a RawValue)>,
-    /// ObjectMembers that the form adds.
+    /// A name that comes twice stays so, and the interface refuses it.
+    members: Members<'a>,
+    /// Members that the form adds.
     added: Vec<(&'static str, String)>,
 }
 
@@ -26,17 +26,16 @@ pub(super) struct WrittenFault {
 impl<'a> WrittenPolicy<'a> {
     /// Reads the text of a policy. Rules are not looked at: the interface does that.
     pub(super) fn read(text: &'a str) -> Result<Self, WrittenFault> {
-        let members: ObjectMembers<'a> = serde_json::from_str(text).map_err(|error| WrittenFault {
+        let members = Members::read(text).map_err(|error| WrittenFault {
             line: Some(error.line().max(1)),
             detail: format!("this is no JSON object: {error}"),
         })?;
-        Ok(Self { text, members: members.0, added: Vec::new() })
+        Ok(Self { text, members, added: Vec::new() })
     }
 
     /// Adds a member, unless it is written.
     pub(super) fn add(&mut self, name: &'static str, value: Option<&str>) {
-        let is_written = self.members.iter().any(|(written, _)| written == name);
-        if let Some(value) = value.filter(|_| !is_written) {
+        if let Some(value) = value.filter(|_| !self.members.has(name)) {
             self.added.push((name, value.to_owned()));
         }
     }
@@ -53,7 +52,7 @@ impl<'a> WrittenPolicy<'a> {
     fn line_at(&self, pointer: &str, detail: &str) -> Option<usize> {
         let mut steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
         let first = steps.next()?;
-        let mut value = self.members.iter().find(|(name, _)| *name == first)?.1;
+        let mut value = self.members.get(&first)?;
         for step in steps {
             let Some(inner) = inner(value, &step) else { break };
             value = inner;
@@ -65,8 +64,7 @@ impl<'a> WrittenPolicy<'a> {
 
     /// Returns the line of the rule that a detail names by its id or its number.
     fn line_of_rule(&self, detail: &str) -> Option<usize> {
-        let (_, rules) = self.members.iter().find(|(name, _)| name == "rules")?;
-        let rules: Vec<&RawValue> = serde_json::from_str(rules.get()).ok()?;
+        let rules: Vec<&RawValue> = serde_json::from_str(self.members.get("rules")?.get()).ok()?;
         let (_, named) = detail.split_once("rule ").or_else(|| detail.split_once("rules "))?;
         let rule = if let Some(quoted) = named.strip_prefix('`') {
             let (id, _) = quoted.split_once('`')?;
@@ -97,45 +95,19 @@ fn inner<'a>(value: &'a RawValue, step: &str) -> Option<&'a RawValue> {
         let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
         return items.into_iter().nth(step.parse().ok()?);
     }
-    let members: ObjectMembers<'_> = serde_json::from_str(value.get()).ok()?;
-    members.0.into_iter().find(|(name, _)| name == step).map(|(_, value)| value)
+    Members::read(value.get()).ok()?.get(step)
 }
 
 impl Serialize for WrittenPolicy<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.members.len() + self.added.len()))?;
-        for (name, value) in &self.members {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.members.iter() {
             map.serialize_entry(name, value)?;
         }
         for (name, value) in &self.added {
             map.serialize_entry(name, value)?;
         }
         map.end()
-    }
-}
-
-/// The members of an object in their order, each as it is written. One that is there twice stays so, and the interface refuses it.
-pub(super) struct ObjectMembers<'a>(pub(super) Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> serde::Deserialize<'de> for ObjectMembers<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor).map(Self)
     }
 }
 

@@ -6,7 +6,7 @@ use bitacora_api::{CallList, paths};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::components::{text, verdict_badge, whole};
+use crate::components::{grouped, sentence, text, verdict_badge};
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -51,11 +51,11 @@ impl RuleCounts {
     /// Returns what was counted, in a sentence.
     pub(super) fn note(counts: Option<&Self>) -> Markup {
         let Some(Self { without, calls, .. }) = counts else {
-            return html! { p.note { "How often each rule decided cannot be told now: the read model of calls is not there." } };
+            return html! { p.note { "The number of decisions of each rule is not known now: the read model of calls does not answer." } };
         };
         html! { p.note {
-            "Of the newest " (COUNTED_CALLS) " calls this version decided " (calls) "; of " (without)
-            " no rule matched, so that other steps alone decided."
+            "This version decided " (grouped(calls)) " of the newest " (grouped(COUNTED_CALLS)) " calls. No rule matched "
+            (grouped(without)) " of them: other checks decided."
         } }
     }
 }
@@ -92,12 +92,12 @@ fn row(place: usize, rule: &Value, counts: Option<&RuleCounts>) -> Vec<TableCell
         TableCell::new(conditions.to_string(), matches(conditions)),
         TableCell::new(
             member("reason"),
-            html! { (text(member("reason"))) @if !member("comment").is_empty() { br; span.quiet-text { (text(member("comment"))) } } },
+            html! { (sentence(member("reason"))) @if !member("comment").is_empty() { br; span.quiet-text { (sentence(member("comment"))) } } },
         ),
     ];
     if let Some(counts) = counts {
         let count = counts.of_rules.get(id).copied().unwrap_or(0);
-        cells.insert(3, TableCell::new(count.to_string(), html! { (whole(count as f64)) }));
+        cells.insert(3, TableCell::count(count));
     }
     cells
 }

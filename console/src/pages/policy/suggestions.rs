@@ -8,23 +8,26 @@ use http::Method;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::indented::indented;
 use super::{rules, tabs};
-use crate::components::{Fact, Tone, act_fields, badge, facts, moment, next_link, text, verdict_badge};
+use crate::command_line::CommandLine;
+use crate::components::{
+    Fact, Tone, act_fields, badge, dimension_address, dimension_words, event_link, facts, moment, name,
+    next_link, sentence, text, verdict_badge,
+};
 use crate::form::FormFields;
+use crate::json::pretty;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
-use crate::pages::trust::dimension;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
 /// The states of suggestions, with their words.
 const STATES: [(&str, &str); 5] = [
     ("open", "Waiting for an answer"),
-    ("candidate", "Not made yet"),
+    ("candidate", "Not recorded yet"),
     ("accepted", "Accepted"),
     ("rejected", "Rejected"),
-    ("imported", "If imports counted"),
+    ("imported", "With imported history"),
 ];
 
 /// Makes the page.
@@ -42,10 +45,10 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
             a href=(format!("{}?state={word}", visit.path)) aria-current=[(word == state).then_some("true")] { (words) }
         } }
         @if visit.may_govern() && state == "candidate" && !found.is_empty() {
-            form.inline method="post" action=(visit.page(&["policy", "suggestions"])) { (act_fields(visit)?) button { "Make them now, so that they can be answered" } }
+            form.inline method="post" action=(visit.page(&["policy", "suggestions"])) { (act_fields(visit)?) button { "Record them now, to answer them" } }
         }
         section #suggestions data-fresh {
-        @if found.is_empty() { p.empty { "None. The service looks every hour for rules that the history supports." } }
+        @if found.is_empty() { p.empty { "None. Every hour the service looks for rules that the history supports." } }
         @for card in &cards { (card) }
         (next_link(visit, answered.value.next.as_deref()))
         }
@@ -53,7 +56,7 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Policy, "Suggestions", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::SUGGESTIONS, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} trust suggest --state {state}", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "trust suggest").option("state", Some(state)).line());
     page.table = Some(table(found));
     Ok(page)
 }
@@ -63,22 +66,22 @@ fn card(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageErro
     let rule = |name: &str| suggestion.rule.get(name).and_then(Value::as_str).unwrap_or_default();
     Ok(html! {
         article.card #(suggestion.suggestion) data-item tabindex="0" {
-            h2.first { (kind_badge(kind)) " "
-                @if let Some(of) = &suggestion.dimension { a href=(dimension::address(visit, of)) { (text(&dimension::words(of))) } }
+            h2 { (kind_badge(kind)) " "
+                @if let Some(of) = &suggestion.dimension { a href=(dimension_address(visit, of)) { (name(&dimension_words(of))) } }
                 @else { (text(&suggestion.suggestion)) } }
-            p { (text(&suggestion.reason)) }
+            p { (sentence(&suggestion.reason)) }
             (facts([
-                Fact::new("The rule would", html! { (verdict_badge(rule("action"))) " " (text(rule("reason"))) }),
+                Fact::new("The rule would", html! { (verdict_badge(rule("action"))) @if rule("reason") != suggestion.reason { " " (text(rule("reason"))) } }),
                 Fact::new("It matches", rules::matches(suggestion.rule.get("match").unwrap_or(&Value::Null))),
                 Fact::new("Evidence", evidence(visit, suggestion)),
                 (!suggestion.tags.is_empty()).then(|| suggestion.tags.join(", ")).and_then(|tags| Fact::text("Tags", Some(&tags))),
                 suggestion.time.as_deref().and_then(|time| Fact::new("Made", moment(&visit.zone, time))),
                 suggestion.answer.as_ref().and_then(|answer| Fact::new("Answered", html! {
-                    (moment(&visit.zone, &answer.time)) " by " (text(answer.by.as_deref().unwrap_or("-")))
-                    @if let Some(note) = &answer.note { ": " (text(note)) }
+                    (moment(&visit.zone, &answer.time)) " by " (name(answer.by.as_deref().unwrap_or("-")))
+                    @if let Some(note) = &answer.note { ": " q { (name(note)) } }
                 })),
             ]))
-            details { summary { "As a policy holds it" } pre { (text(&indented(&suggestion.rule.to_string()))) } }
+            details { summary { "The rule, as JSON" } pre { (text(&pretty(&suggestion.rule.to_string()))) } }
             @if suggestion.state == "open" && visit.may_govern() { (answers(visit, suggestion)?) }
         }
     })
@@ -98,7 +101,7 @@ fn kind_badge(kind: &str) -> Markup {
 fn evidence(visit: &Visit, suggestion: &SuggestionAnswer) -> Markup {
     html! {
         @if let Some(number) = &suggestion.observations { (text(number)) " observations: " }
-        @for position in &suggestion.evidence { a href=(visit.page(&["events", position])) { (text(position)) } " " }
+        @for position in &suggestion.evidence { (event_link(visit, position)) " " }
     }
 }
 
@@ -122,7 +125,7 @@ fn table(found: &[SuggestionAnswer]) -> Table {
             TableCell::text(&suggestion.suggestion),
             TableCell::text(&suggestion.state),
             TableCell::maybe(suggestion.kind.as_deref()),
-            TableCell::text(suggestion.dimension.as_ref().map(dimension::words).unwrap_or_default()),
+            TableCell::text(suggestion.dimension.as_ref().map(dimension_words).unwrap_or_default()),
             TableCell::text(&suggestion.reason),
             TableCell::text(suggestion.evidence.join(" ")),
         ]
@@ -181,9 +184,9 @@ pub(super) async fn reject(visit: &Visit, suggestion: &str, form: &FormFields) -
 pub(super) async fn refresh(visit: &Visit) -> Result<Done, PageError> {
     let path = visit.api(paths::SUGGESTIONS_REFRESH, &[], "");
     let made: SuggestionsMade = visit.send(Method::POST, &path, &serde_json::json!({})).await?;
-    let more = if made.more { " There are more to make." } else { "" };
+    let more = if made.more { " There are more." } else { "" };
     Ok(Done {
         to: visit.page(&["policy", "suggestions"]),
-        notice: format!("{} suggestions were made.{more}", made.made.len()),
+        notice: format!("{} suggestions are recorded.{more}", made.made.len()),
     })
 }

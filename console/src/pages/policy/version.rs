@@ -4,11 +4,12 @@ use bitacora_api::{NoteRequest, VersionAnswer, paths};
 use http::Method;
 use maud::{Markup, html};
 
-use super::indented::indented;
 use super::rules::{self, RuleCounts};
 use super::{document, tabs};
+use crate::command_line::CommandLine;
 use crate::components::{Fact, Tone, act_fields, badge, facts, long_text, text};
 use crate::form::FormFields;
+use crate::json::pretty;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -20,20 +21,14 @@ pub(super) async fn show(visit: &Visit, version: &str) -> Result<Page, PageError
     let counts = if is_active { RuleCounts::of(visit, &about.version).await? } else { None };
     let value = document::value(answered.value.document.get());
     let table = rules::table(&value, counts.as_ref());
-    let state = if is_active {
-        ("active", Tone::Good)
-    } else if about.retired {
-        ("retired", Tone::Bad)
-    } else {
-        ("published", Tone::Plain)
-    };
+    let state = state(is_active, about.retired);
     let with_version =
         |part: &str, field: &str| format!("{}?{field}={}", visit.page(&["policy", part]), about.version);
     let content = html! {
         (tabs(visit, ""))
         section #version data-fresh {
             (facts([
-                Fact::new("State", badge(state.0, state.1)),
+                Fact::new("State", state_badge(state)),
                 Fact::text("Author", Some(&about.author)),
                 Fact::text("Made from version", about.parent.as_deref()),
                 Fact::text("Note", about.note.as_deref()),
@@ -46,14 +41,31 @@ pub(super) async fn show(visit: &Visit, version: &str) -> Result<Page, PageError
         @if visit.may_govern() { (acts(visit, &about.version, is_active, about.retired)?) }
         @if is_active { (RuleCounts::note(counts.as_ref())) }
         (table.markup())
-        details { summary { "The document" } (long_text(&indented(answered.value.document.get()))) }
+        details { summary { "The document" } (long_text(&pretty(answered.value.document.get()))) }
     };
     let mut page = Page::new(Section::Policy, format!("Version {}", about.version), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::POLICY_VERSION, &[version], ""));
-    page.command = Some(format!("bitacora --ledger {} policy show {}", visit.ledger, about.version));
+    page.command = Some(CommandLine::new(visit, "policy show").argument(&about.version).line());
     page.table = Some(table);
     Ok(page)
+}
+
+/// Returns the state of a version.
+pub(super) const fn state(is_active: bool, is_retired: bool) -> &'static str {
+    match (is_active, is_retired) {
+        (true, _) => "active",
+        (false, true) => "retired",
+        (false, false) => "published",
+    }
+}
+
+pub(super) fn state_badge(state: &str) -> Markup {
+    match state {
+        "active" => badge(state, Tone::Good),
+        "retired" => badge(state, Tone::Bad),
+        _ => badge(state, Tone::Plain),
+    }
 }
 
 fn acts(visit: &Visit, version: &str, is_active: bool, is_retired: bool) -> Result<Markup, PageError> {

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::changed_calls;
 use super::places::{WrittenFault, WrittenPolicy};
 use super::{editor, tabs, version};
+use crate::command_line::CommandLine;
 use crate::components::{act_fields, filter_field};
 use crate::form::{FormFields, query};
 use crate::interface::InterfaceError;
@@ -45,7 +46,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = position;
     if let (Some(asked), Some(tried)) = (asked, &tried) {
         page.json = Some(visit.api(paths::REPLAY, &[], &names));
-        page.command = Some(format!("bitacora --ledger {} policy what-if {asked}", visit.ledger));
+        page.command = Some(CommandLine::new(visit, "policy what-if").argument(asked).line());
         page.table = Some(changed_calls::examples(visit, &tried.value));
     }
     Ok(page)
@@ -137,7 +138,7 @@ fn refused_page(visit: &Visit, policy: &str, parent: &str, fault: &WrittenFault)
 fn publish_form(visit: &Visit, form: &FormFields, policy: &str) -> Result<Markup, PageError> {
     Ok(html! {
         section.card {
-            h2.first { "Publish what was tried" }
+            h2 { "Publish what was tried" }
             form.stacked method="post" action=(visit.page(&["policy", "edit"])) {
                 (act_fields(visit)?)
                 input type="hidden" name="policy" value=(policy);

@@ -9,19 +9,19 @@ use bitacora_api::{
 use http::Method;
 use jiff::Timestamp;
 
-use super::dimension;
+use crate::components::{chosen_hours, dimension_address, dimension_of};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
-/// The hours that a probe may last, with their words; the interface takes up to seven days.
-pub(super) const PROBE_HOURS: [(u64, &str); 4] =
+/// The times for which a probe may last; the interface takes up to seven days.
+pub(super) const PROBE_HOURS: [(u32, &str); 4] =
     [(1, "an hour"), (8, "8 hours"), (24, "a day"), (167, "a week")];
 
 /// Puts counts in the place of a dimension's own.
 pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    let dimension = dimension::of_fields(form)?;
+    let dimension = dimension_of(form)?;
     let counts = TrustCountsRequest {
         approvals: count(form, "approvals")?,
         rejections: count(form, "rejections")?,
@@ -35,15 +35,12 @@ pub(super) async fn set(visit: &Visit, form: &FormFields) -> Result<Done, PageEr
 
 /// Has a blocked dimension reviewed for a while.
 pub(super) async fn probe(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    let dimension = dimension::of_fields(form)?;
-    let hours = count(form, "hours")?;
-    if !PROBE_HOURS.iter().any(|(offered, _)| *offered == hours) {
-        return Err(PageError::Field(format!("{hours} hours are not offered")));
-    }
+    let dimension = dimension_of(form)?;
+    let hours = chosen_hours(form, &PROBE_HOURS)?;
     let from = form.get("from").and_then(|time| time.parse::<Timestamp>().ok());
     let from =
         from.ok_or_else(|| PageError::Field("the form has no time; open the page again".to_owned()))?;
-    let expires = from.checked_add(Duration::from_secs(hours * 60 * 60));
+    let expires = from.checked_add(Duration::from_secs(u64::from(hours) * 60 * 60));
     let expires = expires.map_err(|error| PageError::Field(error.to_string()))?;
     let request = TrustProbeRequest {
         dimension: dimension.clone(),
@@ -56,22 +53,23 @@ pub(super) async fn probe(visit: &Visit, form: &FormFields) -> Result<Done, Page
 
 /// Closes the breaker of a dimension.
 pub(super) async fn close(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    let dimension = dimension::of_fields(form)?;
+    let dimension = dimension_of(form)?;
     let request = BreakerCloseRequest { dimension: dimension.clone(), reason: Some(reason_of(form)?) };
     visit.send::<ActAnswer>(Method::POST, &visit.api(paths::BREAKER_CLOSE, &[], ""), &request).await?;
     Ok(done(visit, &dimension, "The breaker is closed."))
 }
 
 fn done(visit: &Visit, dimension: &DimensionAnswer, notice: &str) -> Done {
-    Done { to: dimension::address(visit, dimension), notice: notice.to_owned() }
+    Done { to: dimension_address(visit, dimension), notice: notice.to_owned() }
 }
 
 fn count(form: &FormFields, name: &str) -> Result<u64, PageError> {
     let value = form.get(name).and_then(|text| text.parse().ok());
-    value.ok_or_else(|| PageError::Field(format!("`{name}` is no whole number from 0 on")))
+    value.ok_or_else(|| PageError::Field(format!("`{name}` is not a whole number; write one from 0 on")))
 }
 
 /// Returns the reason that a form gives.
 pub(super) fn reason_of(form: &FormFields) -> Result<String, PageError> {
-    form.get("reason").map(str::to_owned).ok_or_else(|| PageError::Field("give a reason".to_owned()))
+    let missing = || PageError::Field("Say why: the act is recorded with a reason.".to_owned());
+    form.get("reason").map(str::to_owned).ok_or_else(missing)
 }

@@ -1,11 +1,12 @@
-//! Suspended agents: stop one, let one go on.
+//! Suspended agents: suspend one, resume one.
 
 use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, paths};
 use http::Method;
 use maud::{Markup, html};
 
 use super::acts::reason_of;
-use crate::components::{act_fields, next_link, text};
+use crate::command_line::CommandLine;
+use crate::components::{act_fields, name, next_link, quoted};
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -30,13 +31,13 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         section #suspended data-fresh { (table.markup()) (next_link(visit, answered.value.next.as_deref())) }
         @if visit.may_govern() {
             div.cards {
-                section.card { h2.first { "Suspend an agent" }
-                    p.note { "Its calls are denied from the next one on, in every mode, until it is let go on." }
+                section.card { h2 { "Suspend an agent" }
+                    p.note { "Its calls are denied from now on, in every mode, until somebody resumes it." }
                     (form(visit, "suspend", "Suspend", true, None)?)
                 }
                 @for agent in suspended { section.card {
-                    h2.first { "Let " (text(&agent.agent)) " go on" }
-                    (form(visit, "resume", "Let it go on", false, Some(&agent.agent))?)
+                    h2 { "Resume agent " (name(&agent.agent)) }
+                    (form(visit, "resume", "Resume", false, Some(&agent.agent))?)
                 } }
             }
         }
@@ -44,7 +45,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Trust, "Suspended agents", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::PANIC, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} agents", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "agents").line());
     page.table = Some(table);
     Ok(page)
 }
@@ -69,20 +70,20 @@ fn form(
     })
 }
 
-/// Stops an agent.
+/// Suspends an agent.
 pub(super) async fn suspend(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
     change(visit, form, "suspend", "is suspended").await
 }
 
-/// Lets an agent go on.
+/// Resumes an agent.
 pub(super) async fn resume(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    change(visit, form, "resume", "may go on").await
+    change(visit, form, "resume", "is resumed: its calls are decided again").await
 }
 
 async fn change(visit: &Visit, form: &FormFields, verb: &str, words: &str) -> Result<Done, PageError> {
-    let agent = form.get("agent").ok_or_else(|| PageError::Field("name the agent".to_owned()))?;
+    let agent = form.get("agent").ok_or_else(|| PageError::Field("Name the agent.".to_owned()))?;
     let path = paths::act(paths::AGENT, &[&visit.ledger, agent], verb);
     let request = StopRequest { reason: reason_of(form)? };
     visit.send::<ActAnswer>(Method::POST, &path, &request).await?;
-    Ok(Done { to: visit.page(&["trust", "agents"]), notice: format!("{agent} {words}.") })
+    Ok(Done { to: visit.page(&["trust", "agents"]), notice: format!("Agent {} {words}.", quoted(agent)) })
 }

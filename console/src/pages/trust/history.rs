@@ -4,8 +4,9 @@ use bitacora_api::{DimensionAnswer, OutcomeRecord, TrustHistory, paths};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::dimension;
-use crate::components::{moment_cell, text, verdict_badge};
+use crate::components::{
+    Tone, badge, call_link, dimension_address, dimension_query, moment_cell, text, verdict_badge,
+};
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -24,7 +25,7 @@ struct OutcomeMembers {
 /// Returns the table of a dimension's outcomes, and the `until` of the next page.
 pub(super) async fn table(visit: &Visit, of: &DimensionAnswer) -> Result<(Table, Option<String>), PageError> {
     let until = visit.query.get("until").map(|until| format!("&until={}", paths::percent_encoded(until)));
-    let query = format!("{}&limit=50{}", dimension::query_of(of), until.unwrap_or_default());
+    let query = format!("{}&limit=50{}", dimension_query(of), until.unwrap_or_default());
     let history = visit.get::<TrustHistory>(paths::TRUST_HISTORY, &[], &query).await?.value;
     let rows = history.outcomes.iter().map(|outcome| row(visit, of, outcome));
     let table = Table {
@@ -44,7 +45,7 @@ pub(super) async fn table(visit: &Visit, of: &DimensionAnswer) -> Result<(Table,
 
 fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<TableCell> {
     let shown: OutcomeMembers = serde_json::from_str(record.data.get()).unwrap_or_default();
-    let then = format!("{}&at={}", dimension::address(visit, of), paths::percent_encoded(&record.position));
+    let then = format!("{}&at={}", dimension_address(visit, of), paths::percent_encoded(&record.position));
     let outcome = if record.r#type == "trust.set" { "set" } else { shown.outcome.as_deref().unwrap_or("-") };
     let remarks = remarks(record, &shown);
     vec![
@@ -56,23 +57,16 @@ fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<Table
         TableCell::new(outcome, outcome_badge(outcome)),
         TableCell::new(
             shown.call.as_deref().unwrap_or_default(),
-            html! { @if let Some(call) = &shown.call {
-                a href=(visit.page(&["calls", call])) { code { (text(call)) } }
-            } },
+            html! { @if let Some(call) = &shown.call { (call_link(visit, call)) } },
         ),
         TableCell::text(remarks),
     ]
 }
 
 fn outcome_badge(outcome: &str) -> Markup {
-    let known = match outcome {
-        "auto_approved" => "approved",
-        other => other,
-    };
-    if known == outcome {
-        verdict_badge(outcome)
-    } else {
-        crate::components::badge("went well alone", crate::components::Tone::Good)
+    match outcome {
+        "auto_approved" => badge("went well alone", Tone::Good),
+        other => verdict_badge(other),
     }
 }
 

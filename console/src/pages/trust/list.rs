@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use bitacora_api::{BreakerList, DimensionAnswer, StopsAnswer, TrustDimension, TrustList, paths};
 use maud::{Markup, html};
 
-use super::dimension::{self, PARTS};
-use crate::components::{Tone, badge, filter_field, moment_cell, next_link, text, verdict_badge, whole};
+use crate::command_line::CommandLine;
+use crate::components::{
+    DIMENSION_PARTS, Tone, badge, dimension_address, dimension_query, dimension_words, filter_field,
+    moment_cell, name, next_link, standing_badge, text, verdict_badge,
+};
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -18,7 +21,7 @@ const NOT_CLOSED: [&str; 2] = ["open", "half_open"];
 
 /// Makes the page.
 pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
-    let names = [PARTS.as_slice(), &["order", "after", "limit"]].concat();
+    let names = [DIMENSION_PARTS.as_slice(), &["order", "after", "limit"]].concat();
     let query = visit.query.query_of(&names);
     let (answered, stops, breakers) = tokio::try_join!(
         visit.get::<TrustList>(paths::TRUST, &[], &query),
@@ -42,7 +45,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let mut page = Page::new(Section::Trust, "Trust", content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::TRUST, &[], &query));
-    page.command = Some(format!("bitacora --ledger {} trust", visit.ledger));
+    page.command = Some(CommandLine::new(visit, "trust").line());
     page.table = Some(table);
     Ok(page)
 }
@@ -53,7 +56,7 @@ async fn add_following(
     dimensions: &mut Vec<TrustDimension>,
     mut next: Option<String>,
 ) -> Result<(), PageError> {
-    let names = [PARTS.as_slice(), &["order"]].concat();
+    let names = [DIMENSION_PARTS.as_slice(), &["order"]].concat();
     let filters = visit.query.query_of(&names).replace('?', "&");
     while let Some(after) = next.filter(|_| dimensions.len() < CSV_ROWS) {
         let query = format!("?limit=1000&after={}{filters}", paths::percent_encoded(&after));
@@ -79,7 +82,7 @@ async fn breakers(visit: &Visit) -> Result<Breakers, PageError> {
         let list = visit.get::<BreakerList>(paths::BREAKERS, &[], &query).await?.value;
         found.more |= list.next.is_some();
         for breaker in list.breakers {
-            found.states.insert(dimension::query_of(&breaker.dimension), breaker.state.clone());
+            found.states.insert(dimension_query(&breaker.dimension), breaker.state.clone());
             found.all.push((breaker.dimension, breaker.state));
         }
     }
@@ -93,20 +96,20 @@ fn summary(visit: &Visit, breakers: &Breakers, stops: &StopsAnswer) -> Markup {
     html! {
         section #trust-summary.cards data-fresh {
             div.card {
-                h2.first { "Breakers that are not closed: " (breakers.all.len()) @if breakers.more { " and more" } }
-                @if breakers.all.is_empty() { p.empty { "Every dimension lets its calls pass." } }
+                h2 { "Breakers that are not closed: " (breakers.all.len()) @if breakers.more { " and more" } }
+                @if breakers.all.is_empty() { p.empty { "No tool fails too often." } }
                 ul.plain { @for (of, state) in breakers.all.iter().take(NAMED_BREAKERS) {
-                    li { (verdict_badge(state)) " " a href=(dimension::address(visit, of)) { (text(&dimension::words(of))) } }
+                    li { (verdict_badge(state)) " " a href=(dimension_address(visit, of)) { (name(&dimension_words(of))) } }
                 } }
                 @if breakers.all.len() > NAMED_BREAKERS { p.note { "and " (breakers.all.len() - NAMED_BREAKERS) " more" } }
             }
             div.card {
-                h2.first { "Stopped agents: " (stops.suspended.len()) @if stops.next.is_some() { " and more" } }
+                h2 { "Suspended agents: " (stops.suspended.len()) @if stops.next.is_some() { " and more" } }
                 @if stops.panic { p { (badge("everything is stopped", Tone::Bad)) } }
                 @if stops.suspended.is_empty() { p.empty { "No agent is suspended." } }
-                ul.plain { @for agent in stops.suspended.iter().take(NAMED_BREAKERS) { li { (text(&agent.agent)) } } }
+                ul.plain { @for agent in stops.suspended.iter().take(NAMED_BREAKERS) { li { (name(&agent.agent)) } } }
                 p { a href=(visit.page(&["trust", "agents"])) {
-                    @if visit.may_govern() { "Suspend an agent, or let one go on" } @else { "Suspended agents" }
+                    @if visit.may_govern() { "Suspend or resume an agent" } @else { "Suspended agents" }
                 } }
             }
         }
@@ -122,11 +125,11 @@ fn filters(visit: &Visit) -> Markup {
             (filter_field(visit, "model", "Model"))
             (filter_field(visit, "task_type", "Task"))
             (filter_field(visit, "workspace", "Workspace"))
-            label { "First " select name="order" {
+            label { "Sort by " select name="order" {
                 option value="top" selected[!is_bottom] { "highest scores" }
                 option value="bottom" selected[is_bottom] { "lowest scores" }
             } }
-            button { "Filter" }
+            button { "Show" }
         }
     }
 }
@@ -137,7 +140,7 @@ fn table(visit: &Visit, dimensions: &[TrustDimension], breakers: &Breakers) -> T
         if is_file { &["Tool", "Context", "Model", "Task", "Workspace"] } else { &["Dimension"] };
     let others = [
         TableColumn::number("Score"),
-        TableColumn::number("Decides at"),
+        TableColumn::number("Threshold"),
         TableColumn::text("Standing"),
         TableColumn::number("Went well"),
         TableColumn::number("Rejected"),
@@ -150,13 +153,13 @@ fn table(visit: &Visit, dimensions: &[TrustDimension], breakers: &Breakers) -> T
         caption: "Dimensions by score".to_owned(),
         columns: names.iter().map(|name| TableColumn::text(name)).chain(others).collect(),
         rows: dimensions.iter().map(|found| row(visit, found, breakers, is_file)).collect(),
-        empty: "No dimension has shown anything that these filters let through. Trust is earned by outcomes of calls.",
+        empty: "No dimension matches. Trust is earned by outcomes of calls: a dimension appears with the first one.",
     }
 }
 
 fn row(visit: &Visit, found: &TrustDimension, breakers: &Breakers, is_file: bool) -> Vec<TableCell> {
     let (of, trust) = (&found.dimension, &found.trust);
-    let breaker = breakers.states.get(&dimension::query_of(of)).map_or("closed", String::as_str);
+    let breaker = breakers.states.get(&dimension_query(of)).map_or("closed", String::as_str);
     let mut row = if is_file {
         let parts = [&of.tool, &of.context, &of.model, &of.task_type];
         parts
@@ -171,11 +174,11 @@ fn row(visit: &Visit, found: &TrustDimension, breakers: &Breakers, is_file: bool
     row.extend([
         TableCell::text(&trust.score),
         TableCell::text(trust.threshold.as_deref().unwrap_or_default()),
-        TableCell::new(&trust.standing, standing(&trust.standing)),
-        number(trust.approvals),
-        number(trust.rejections),
-        number(trust.failures),
-        number(trust.streak),
+        TableCell::new(&trust.standing, standing_badge(&trust.standing)),
+        TableCell::count(trust.approvals),
+        TableCell::count(trust.rejections),
+        TableCell::count(trust.failures),
+        TableCell::count(trust.streak),
         TableCell::new(breaker, verdict_badge(breaker)),
         updated.map_or_else(|| TableCell::text(""), |time| moment_cell(&visit.zone, time)),
     ]);
@@ -188,22 +191,7 @@ fn name_of(visit: &Visit, of: &DimensionAnswer) -> Markup {
     let workspace = of.workspace.as_deref().map_or_else(|| Some("all workspaces".to_owned()), known);
     let rest: Vec<_> = [known(&of.model), known(&of.task_type), workspace].into_iter().flatten().collect();
     html! {
-        a href=(dimension::address(visit, of)) { (text(&of.tool)) @if of.context != "-" { " · " (text(&of.context)) } }
+        a href=(dimension_address(visit, of)) { (text(&of.tool)) @if of.context != "-" { " · " (text(&of.context)) } }
         @if !rest.is_empty() { br; span.quiet-text { (text(&rest.join(" · "))) } }
-    }
-}
-
-fn number(of: u64) -> TableCell {
-    // Counts of calls are far below the largest whole number that `f64` holds.
-    TableCell::new(of.to_string(), html! { (whole(of as f64)) })
-}
-
-/// Returns the standing of a dimension in words.
-pub(super) fn standing(word: &str) -> Markup {
-    match word {
-        "auto_approve" => badge("runs alone", Tone::Good),
-        "require_review" => badge("reviewed", Tone::Waits),
-        "blocked" => badge("blocked", Tone::Bad),
-        other => badge(other, Tone::Plain),
     }
 }

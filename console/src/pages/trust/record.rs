@@ -4,17 +4,21 @@ use bitacora_api::{BreakerStateAnswer, DimensionAnswer, TrustAnswer, TrustRecord
 use maud::{Markup, html};
 
 use super::acts::PROBE_HOURS;
-use super::{dimension, history, list, months};
-use crate::components::{Fact, act_fields, facts, moment, not_told, part_or_reason, text, verdict_badge};
+use super::{history, months};
+use crate::command_line::CommandLine;
+use crate::components::{
+    Fact, act_fields, dimension_fields, dimension_of, dimension_parts, dimension_query, dimension_words,
+    facts, hours_field, moment, not_told, part_or_reason, standing_badge, text, verdict_badge,
+};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
 /// Makes the page.
 pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
-    let of = dimension::of_fields(&visit.query)?;
+    let of = dimension_of(&visit.query)?;
     let at = visit.query.get("at");
-    let named = dimension::query_of(&of);
+    let named = dimension_query(&of);
     let query =
         format!("{named}{}", at.map(|at| format!("&at={}", paths::percent_encoded(at))).unwrap_or_default());
     let answered = visit.get::<TrustRecordAnswer>(paths::TRUST_RECORD, &[], &query).await?;
@@ -35,7 +39,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         }
         @if visit.may_govern() && at.is_none() { (acts(visit, record)?) }
     };
-    let mut page = Page::new(Section::Trust, dimension::words(&of), content);
+    let mut page = Page::new(Section::Trust, dimension_words(&of), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::TRUST_RECORD, &[], &query));
     page.command = Some(command(visit, &of));
@@ -44,15 +48,11 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
 }
 
 fn command(visit: &Visit, of: &DimensionAnswer) -> String {
-    let mut command = format!("bitacora --ledger {} trust show", visit.ledger);
-    for (name, value) in dimension::parts(of).filter(|(_, value)| *value != "-") {
-        let value = value.replace('\'', "'\\''");
-        command.push_str(&format!(" --{} '{value}'", name.replace('_', "-")));
-    }
-    if of.workspace.is_none() {
-        command.push_str(" --all-workspaces");
-    }
-    command
+    let known = dimension_parts(of).filter(|(_, value)| *value != "-");
+    let command = known.fold(CommandLine::new(visit, "trust show"), |command, (name, value)| {
+        command.option(&name.replace('_', "-"), Some(value))
+    });
+    command.line() + if of.workspace.is_none() { " --all-workspaces" } else { "" }
 }
 
 fn standing(visit: &Visit, record: &TrustRecordAnswer, at: Option<&str>) -> Markup {
@@ -63,8 +63,8 @@ fn standing(visit: &Visit, record: &TrustRecordAnswer, at: Option<&str>) -> Mark
                 a href=(format!("{}{}", visit.path, visit.query.with("at", None))) { "Now" } }
         }
         (facts([
-            Fact::new("Standing", html! { (list::standing(&trust.standing)) " " span.quiet-text { (text(&trust.standing_reason.replace(['_', '-'], " "))) } }),
-            Fact::new("Score, and where it decides", score(trust)),
+            Fact::new("Standing", html! { (standing_badge(&trust.standing)) " " span.quiet-text { (text(&trust.standing_reason.replace(['_', '-'], " "))) } }),
+            Fact::new("Score, and its threshold", score(trust)),
             Fact::new("Went well", html! { (trust.approvals) " (" (record.record.auto_approvals) " without a person)" }),
             Fact::new("Rejected", html! { (trust.rejections) }),
             Fact::new("Failed", html! { (trust.failures) " (" (trust.recent_failures) " lately)" }),
@@ -80,7 +80,7 @@ fn score(trust: &TrustAnswer) -> Markup {
         strong { (text(&trust.score)) }
         @if let Some(threshold) = &trust.threshold {
             " / " (text(threshold)) " "
-            meter min="0" max="1" value=(trust.score) title=(format!("{} of 1; decides at {threshold}", trust.score)) {}
+            meter min="0" max="1" value=(trust.score) title=(format!("{} of 1; the threshold is {threshold}", trust.score)) {}
         }
     }
 }
@@ -88,10 +88,10 @@ fn score(trust: &TrustAnswer) -> Markup {
 fn breaker(visit: &Visit, breaker: &BreakerStateAnswer) -> Markup {
     html! {
         (verdict_badge(&breaker.state))
-        @if let (Some(bad), Some(outcomes)) = (breaker.bad, breaker.outcomes) { " " (bad) " of " (outcomes) " bad" }
+        @if let (Some(bad), Some(outcomes)) = (breaker.bad, breaker.outcomes) { " " (bad) " of " (outcomes) " failed" }
         @if let Some(settings) = &breaker.settings { " (opens at " (settings.failure_threshold) " of " (settings.window) ")" }
         @if let Some(until) = &breaker.cooldown_until { br; "probes from " (moment(&visit.zone, until)) }
-        @if let Some(good) = breaker.good_probes { br; (good) " good probes" }
+        @if let Some(good) = breaker.good_probes { br; (good) " probes went well" }
     }
 }
 
@@ -99,7 +99,7 @@ fn breaker(visit: &Visit, breaker: &BreakerStateAnswer) -> Markup {
 fn past_form(visit: &Visit, of: &DimensionAnswer, at: Option<&str>) -> Markup {
     html! {
         form.filters.compact method="get" action=(visit.page(&["trust", "record"])) {
-            (dimension::hidden_fields(of))
+            (dimension_fields(of))
             label { "After position " input name="at" inputmode="numeric" value=(at.unwrap_or_default()); }
             button.quiet { "Show as it stood" }
         }
@@ -118,7 +118,7 @@ fn acts(visit: &Visit, record: &TrustRecordAnswer) -> Result<Markup, PageError> 
     let form = |verb: &str, fields: Markup, button: &str| -> Result<Markup, PageError> {
         Ok(html! {
             form.stacked method="post" action=(visit.page(&["trust", "record", verb])) {
-                (act_fields(visit)?) (dimension::hidden_fields(of)) (fields) (reason)
+                (act_fields(visit)?) (dimension_fields(of)) (fields) (reason)
                 button { (button) }
             }
         })
@@ -129,20 +129,20 @@ fn acts(visit: &Visit, record: &TrustRecordAnswer) -> Result<Markup, PageError> 
     } };
     let times = html! {
         input type="hidden" name="from" value=(record.evaluated_at);
-        label { "For " select name="hours" { @for (hours, words) in PROBE_HOURS { option value=(hours) { (words) } } } }
+        (hours_field("For", &PROBE_HOURS, 1))
     };
     Ok(html! {
         h2 { "Act on this dimension" }
         div.cards {
-            section.card { h3.first { "Set its counts" }
-                p.note { "The score follows from the counts. They take the place of what was observed." }
+            section.card { h3 { "Set its counts" }
+                p.note { "The score follows from the counts. These replace what was observed." }
                 (form("set", counts, "Set the counts")?) }
-            section.card { h3.first { "Probe it" }
-                p.note { "A blocked dimension is reviewed for a while, so that it can improve." }
+            section.card { h3 { "Probe it" }
+                p.note { "Calls that its trust would deny are reviewed for a while, so that it can recover." }
                 (form("probe", times, "Have it reviewed")?) }
             @if record.breaker.state != "closed" {
-                section.card { h3.first { "Close its breaker" }
-                    p.note { "Calls are judged by the other steps again, at once." }
+                section.card { h3 { "Close its breaker" }
+                    p.note { "Calls run again at once, as far as the other checks let them." }
                     (form("close", Markup::default(), "Close the breaker")?) }
             }
         }

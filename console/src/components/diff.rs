@@ -5,27 +5,27 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 use similar::{ChangeTag, DiffTag, TextDiff};
 
-use crate::components::{long_text, text};
+use super::text::{long_source, source_text};
 
 /// The time that a difference may take. What is not compared by then is told as taken out and put in.
 const DIFF_TIME: Duration = Duration::from_millis(40);
 /// The longest text that is compared, bytes.
-const MAX_DIFF_BYTES: usize = 64 * 1024;
+const MAX_DIFF_BYTES: usize = 256 * 1024;
 /// The most lines that are shown one by one.
-const MAX_DIFF_LINES: usize = 4_000;
+const MAX_DIFF_LINES: usize = 8_000;
 /// The lines around a difference that are shown with it.
 const CONTEXT_LINES: usize = 3;
 /// The lines of a difference that are shown before it is folded.
 const SHOWN_LINES: usize = 60;
 
 /// Returns the difference of a new text from an old one.
-pub(super) fn difference(old: &str, new: &str) -> Markup {
+pub(crate) fn difference(old: &str, new: &str) -> Markup {
     let lines_of_both = old.lines().count() + new.lines().count();
     if old.len().max(new.len()) > MAX_DIFF_BYTES || lines_of_both > MAX_DIFF_LINES {
         return html! {
             p.note { "The texts are too long to be compared." }
-            h4 { "Taken out" } (long_text(old))
-            h4 { "Put in" } (long_text(new))
+            h4 { "Taken out" } (long_source(old))
+            h4 { "Put in" } (long_source(new))
         };
     }
     let until = Instant::now() + DIFF_TIME;
@@ -40,9 +40,9 @@ pub(super) fn difference(old: &str, new: &str) -> Markup {
 }
 
 /// Returns a text that is new as a whole.
-pub(super) fn all_new(new: &str) -> Markup {
+pub(crate) fn all_new(new: &str) -> Markup {
     if new.lines().count() > MAX_DIFF_LINES {
-        return long_text(new);
+        return long_source(new);
     }
     folded(new.split_inclusive('\n').map(|line| Line { shown: new_line(line), is_far: false }).collect())
 }
@@ -99,7 +99,7 @@ fn lines<'a>(compared: &TextDiff<'a, 'a, str>, until: Instant) -> Vec<Line> {
 
 fn line(tag: ChangeTag, parts: &[(bool, &str)]) -> Markup {
     // Of a line that is new or gone as a whole, no word is more so than others.
-    let is_whole = parts.iter().all(|(is_marked, _)| *is_marked);
+    let is_whole = parts.iter().all(|(is_marked, part)| *is_marked || part.trim().is_empty());
     let words = |is_out: bool| {
         html! { @for (is_marked, part) in parts {
             @let shown = line_text(part);
@@ -118,7 +118,7 @@ fn line(tag: ChangeTag, parts: &[(bool, &str)]) -> Markup {
 }
 
 fn line_text(of: &str) -> Markup {
-    text(of.strip_suffix('\n').unwrap_or(of))
+    source_text(of.strip_suffix('\n').unwrap_or(of))
 }
 
 #[cfg(test)]
@@ -150,12 +150,22 @@ mod tests {
         let shown = difference("a\nb\n", "a\nb\nc d e\n").into_string();
         let lines = shown.split_once("<pre").unwrap().1;
         assert!(!lines.contains("<ins>") && lines.contains("c d e"), "{shown}");
+        let other = difference("    let a = b;\n", "    match c {\n    }\n").into_string();
+        let lines = other.split_once("<pre").unwrap().1;
+        assert!(!lines.contains("<ins>") && !lines.contains("<del>"), "{other}");
     }
 
     #[test]
     fn markup_in_either_text_is_text() {
         let shown = difference("<b>\n", "</pre><script>\n").into_string();
         assert!(!shown.contains("<b>") && !shown.contains("<script>"), "{shown}");
+    }
+
+    #[test]
+    fn a_word_that_imitates_another_one_is_marked() {
+        let shown =
+            difference("if (scope) {\n", "if (\u{455}\u{441}\u{43e}\u{440}\u{435}) { // это\n").into_string();
+        assert_eq!(shown.matches("lookalike").count(), 5, "{shown}");
     }
 
     #[test]

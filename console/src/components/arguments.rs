@@ -1,43 +1,24 @@
 //! The arguments of a call, shown for what they are: a difference, a command, an address, a file; else JSON.
 
-use bitacora_api::ApprovalAnswer;
 use maud::{Markup, html};
 use serde_json::value::RawValue;
 
 use super::address::address;
+use super::badge::{Tone, badge};
 use super::diff::{all_new, difference};
-use super::members::{Members, text_of};
-use super::pretty::readable;
-use crate::components::{Tone, badge, code_lines, code_text, long_code, long_text, text};
+use super::text::{code_lines, code_text, long_code, long_text, text};
+use crate::json::{Members, readable, text_of};
 
-/// The word for commands that cannot be read.
-const OPAQUE: &str = "opaque";
+/// The part of a command that cannot be read: no rule and no consent covers it.
+pub(crate) const OPAQUE: &str = "opaque";
 /// Members that name the file of a call.
 const FILE_MEMBERS: [&str; 4] = ["file_path", "path", "notebook_path", "filePath"];
 /// Members that hold a new text.
 const CONTENT_MEMBERS: [&str; 3] = ["content", "new_source", "file_text"];
 
-/// Returns the arguments of the call that an approval is about.
-pub(super) fn arguments(approval: &ApprovalAnswer) -> Markup {
-    if let Some(reason) = &approval.unread {
-        return html! { p.notice.refusal { "The record of the call cannot be read: " (text(reason)) } };
-    }
-    if let Some(bytes) = approval.args_bytes {
-        return html! {
-            @if let Some(parts) = &approval.parts { (command_parts(parts, approval.more_parts)) }
-            p.note { "The arguments have " (bytes) " bytes, too many to show here." }
-        };
-    }
-    match &approval.args {
-        Some(args) => shown(args.get(), approval.parts.as_deref(), approval.more_parts),
-        None => html! { p.note { "The arguments are not recorded; their digest is "
-        code { (text(approval.action_digest.as_deref().unwrap_or("not recorded either"))) } "." } },
-    }
-}
-
 /// Returns arguments as JSON in the form that suits them. Where members could belong to more than one form, they have none.
-pub(in crate::pages) fn shown(json: &str, parts: Option<&[String]>, more_parts: Option<u64>) -> Markup {
-    let form = Members::read(json).and_then(|mut members| {
+pub(crate) fn arguments(json: &str, parts: Option<&[String]>, more_parts: Option<u64>) -> Markup {
+    let form = Members::read_unique(json).and_then(|mut members| {
         let form = form(&mut members)?;
         Some((form, members))
     });
@@ -116,7 +97,7 @@ struct Edit {
 /// Returns edits, if they are nothing else.
 fn edits_of(value: &RawValue) -> Option<Vec<Edit>> {
     let edit = |value: &&RawValue| {
-        let members = Members::read(value.get())?;
+        let members = Members::read_unique(value.get())?;
         let known = ["old_string", "new_string", "replace_all"];
         if !members.iter().all(|(name, _)| known.contains(&name)) {
             return None;
@@ -145,7 +126,7 @@ fn some_parts(parts: Option<&[String]>, more: Option<u64>) -> Markup {
 }
 
 /// Returns the parts of a command, as rules compare them.
-fn command_parts(parts: &[String], more: Option<u64>) -> Markup {
+pub(crate) fn command_parts(parts: &[String], more: Option<u64>) -> Markup {
     html! {
         p.parts { span.quiet-text { "Runs " }
             @for part in parts {
@@ -199,7 +180,7 @@ mod tests {
     use super::*;
 
     fn html_of(json: &str) -> String {
-        shown(json, None, None).into_string()
+        arguments(json, None, None).into_string()
     }
 
     #[test]

@@ -8,34 +8,34 @@ use crate::page_error::PageError;
 use crate::visit::Visit;
 
 /// The parts of a dimension, as queries and forms name them.
-pub(crate) const PARTS: [&str; 5] = ["tool", "context", "model", "task_type", "workspace"];
+pub(crate) const DIMENSION_PARTS: [&str; 5] = ["tool", "context", "model", "task_type", "workspace"];
 /// A part that is not known.
 const UNKNOWN: &str = "-";
 /// The mark for every value of a part.
 const EVERY: &str = "*";
 
 /// Returns the parts of a dimension with their names.
-pub(crate) fn parts(of: &DimensionAnswer) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn dimension_parts(of: &DimensionAnswer) -> impl Iterator<Item = (&str, &str)> {
     let DimensionAnswer { tool, context, model, task_type, workspace } = of;
     let all = [Some(tool), Some(context), Some(model), Some(task_type), workspace.as_ref()];
-    PARTS.into_iter().zip(all).filter_map(|(name, value)| Some((name, value?.as_str())))
+    DIMENSION_PARTS.into_iter().zip(all).filter_map(|(name, value)| Some((name, value?.as_str())))
 }
 
 /// Returns the query that names a dimension.
-pub(crate) fn query_of(of: &DimensionAnswer) -> String {
-    query(parts(of))
+pub(crate) fn dimension_query(of: &DimensionAnswer) -> String {
+    query(dimension_parts(of))
 }
 
 /// Returns the address of its page.
-pub(crate) fn address(visit: &Visit, of: &DimensionAnswer) -> String {
-    visit.page(&["trust", "record"]) + &query_of(of)
+pub(crate) fn dimension_address(visit: &Visit, of: &DimensionAnswer) -> String {
+    visit.page(&["trust", "record"]) + &dimension_query(of)
 }
 
 /// Returns the dimension of a query or a form.
-pub(crate) fn of_fields(fields: &FormFields) -> Result<DimensionAnswer, PageError> {
+pub(crate) fn dimension_of(fields: &FormFields) -> Result<DimensionAnswer, PageError> {
     let part = |name| fields.get(name).unwrap_or(UNKNOWN).to_owned();
     let tool = fields.get("tool").ok_or_else(|| PageError::Field("the address names no tool".to_owned()))?;
-    if PARTS.iter().any(|part| fields.get(part) == Some(EVERY)) {
+    if DIMENSION_PARTS.iter().any(|part| fields.get(part) == Some(EVERY)) {
         return Err(PageError::Field("`*` stands for many dimensions; name one".to_owned()));
     }
     Ok(DimensionAnswer {
@@ -48,12 +48,12 @@ pub(crate) fn of_fields(fields: &FormFields) -> Result<DimensionAnswer, PageErro
 }
 
 /// Returns the hidden fields that name a dimension.
-pub(crate) fn hidden_fields(of: &DimensionAnswer) -> Markup {
-    html! { @for (name, value) in parts(of) { input type="hidden" name=(name) value=(value); } }
+pub(crate) fn dimension_fields(of: &DimensionAnswer) -> Markup {
+    html! { @for (name, value) in dimension_parts(of) { input type="hidden" name=(name) value=(value); } }
 }
 
 /// Returns a dimension in one line: the parts that are known.
-pub(crate) fn words(of: &DimensionAnswer) -> String {
+pub(crate) fn dimension_words(of: &DimensionAnswer) -> String {
     let known = |part: &str| (part != UNKNOWN).then(|| part.to_owned());
     let mut words = of.tool.clone();
     for (joint, part) in [(" · ", &of.context), (" · ", &of.model), (" · ", &of.task_type)] {
@@ -76,12 +76,15 @@ mod tests {
     #[test]
     fn a_dimension_goes_through_an_address_and_back() {
         let fields = FormFields::parse(b"tool=Bash&context=git+push+--force&model=&workspace=%2Fhome%2Fana");
-        let found = of_fields(&fields).unwrap();
-        assert_eq!(words(&found), "Bash · git push --force in /home/ana");
-        let again = query_of(&found);
+        let found = dimension_of(&fields).unwrap();
+        assert_eq!(dimension_words(&found), "Bash · git push --force in /home/ana");
+        let again = dimension_query(&found);
         assert_eq!(again, "?tool=Bash&context=git+push+--force&model=-&task_type=-&workspace=%2Fhome%2Fana");
-        assert_eq!(query_of(&of_fields(&FormFields::parse(&again.as_bytes()[1..])).unwrap()), again);
-        assert!(of_fields(&FormFields::default()).is_err());
-        assert!(of_fields(&FormFields::parse(b"tool=Bash&context=*")).is_err());
+        assert_eq!(
+            dimension_query(&dimension_of(&FormFields::parse(&again.as_bytes()[1..])).unwrap()),
+            again
+        );
+        assert!(dimension_of(&FormFields::default()).is_err());
+        assert!(dimension_of(&FormFields::parse(b"tool=Bash&context=*")).is_err());
     }
 }

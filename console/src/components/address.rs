@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::components::{Tone, badge, code_text};
+use super::badge::{Tone, badge};
+use super::text::code_text;
 
 /// The parts of an address.
 #[derive(Debug, PartialEq, Eq)]

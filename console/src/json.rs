@@ -1,0 +1,7 @@
+//! JSON as it is written: members in their order, numbers with every digit.
+
+mod members;
+mod pretty;
+
+pub(crate) use self::members::{Members, text_of};
+pub(crate) use self::pretty::{pretty, readable};
