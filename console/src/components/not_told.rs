@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::text;
+use super::sentence;
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
 /// Returns the words for something that cannot be told now.
 pub(crate) fn not_told(error: &PageError) -> Markup {
-    html! { p.notice.refusal { "Not known now: " (text(&error.to_string())) } }
+    html! { p.notice.refusal { "Not known now: " (sentence(&error.to_string())) } }
 }
 
 /// Returns a part of a page; where it cannot be told now, that and why. The other parts are shown all the same.
