@@ -15,9 +15,9 @@ let waiting = null;
 // Types of events that change a page at once; others change it at a slower pace.
 const URGENT = {
     approvals: /^(approval|policy|agent|panic|mode)\./,
-    now: /^(approval|breaker|panic|mode|agent|budget)\./,
+    now: /^(approval|breaker|panic|mode|agent)\.|^budget\.exceeded$/,
     policy: /^policy\./,
-    trust: /^(trust|breaker)\./,
+    trust: /^breaker\.|^trust\.(set|probed)$/,
 };
 
 function changed(change) {
@@ -25,7 +25,9 @@ function changed(change) {
     // Where many pages are open, the service names a longer pace, and they do not all ask at once.
     const pace = change.pace ?? PACE_MS;
     const spread = Math.random() * (pace - PACE_MS);
-    const pause = isUrgent ? QUIET_MS + spread / 10 : Math.max(QUIET_MS + spread, asked + pace + spread / 4 - Date.now());
+    const pause = isUrgent
+        ? Math.max(QUIET_MS + spread / 10, asked + pace / 5 - Date.now())
+        : Math.max(QUIET_MS + spread, asked + pace + spread / 4 - Date.now());
     if (waiting && isUrgent) {
         clearTimeout(waiting);
         waiting = null;

@@ -221,7 +221,7 @@ class OpenPage:
     """A page that is open in a browser, as far as the service notices."""
 
     quiet_s, shortest_pace_s, slowest_s = 0.25, 5.0, 30.0
-    urgent = re.compile(r"^(approval|breaker|panic|mode|agent|budget)\.")
+    urgent = re.compile(r"^(approval|breaker|panic|mode|agent)\.|^budget\.exceeded$")
 
     def __init__(self, port, cookie, page):
         self.port, self.page = port, page
@@ -251,9 +251,9 @@ class OpenPage:
             self.waiting.cancel()
             self.waiting = None
         if not self.waiting:
-            later = max(self.quiet_s + spread, self.asked + pace + spread / 4 - time.monotonic())
+            soon, later = (self.quiet_s + spread / 10, pace / 5) if is_urgent else (self.quiet_s + spread, pace + spread / 4)
             self.waits_urgently = is_urgent
-            self.waiting = asyncio.create_task(self.refresh(self.quiet_s + spread / 10 if is_urgent else later))
+            self.waiting = asyncio.create_task(self.refresh(max(soon, self.asked + later - time.monotonic())))
 
     async def refresh(self, pause):
         await asyncio.sleep(pause)

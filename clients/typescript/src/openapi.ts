@@ -739,6 +739,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Count decisions by minute */
+        get: operations["countDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/decisions/{position}": {
         parameters: {
             query?: never;
@@ -3429,6 +3446,39 @@ export interface components {
             verdict: string;
             /** @description In mode `observe`: the verdict that enforcement would give. */
             wouldBe?: string | null;
+        };
+        /** @description The decisions of a minute, as they were recorded. A call that is asked about twice counts twice. */
+        DecisionMinuteAnswer: {
+            /**
+             * Format: int64
+             * @description Those with the verdict `allow`.
+             * @example 412
+             */
+            allow: number;
+            /**
+             * Format: int64
+             * @description Those with the verdict `deny`.
+             * @example 9
+             */
+            deny: number;
+            /**
+             * @description Its beginning.
+             * @example 2026-11-27T14:05:00Z
+             */
+            minute: string;
+            /**
+             * Format: int64
+             * @description Those with the verdict `review`.
+             * @example 3
+             */
+            review: number;
+        };
+        /** @description A page of minutes in which something was decided, the newest first. */
+        DecisionMinuteList: {
+            /** @description The minutes. */
+            minutes: components["schemas"]["DecisionMinuteAnswer"][];
+            /** @description The `after` of the next page. Absent on the last one. */
+            next?: string | null;
         };
         /** @description The receipt of an event that the reactor added. */
         DerivedReceipt: {
@@ -8605,6 +8655,61 @@ export interface operations {
                 };
             };
             /** @description Failed; nothing is allowed. The member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    countDecisions: {
+        parameters: {
+            query?: {
+                /** @description Only minutes from that of this RFC 3339 time on */
+                since?: string;
+                /** @description Only minutes that began before this time */
+                before?: string;
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description At most this many: 100 without it, up to 1,000 */
+                limit?: number;
+            };
+            header?: {
+                /** @description The `ETag` of the page as it is known: answered with 304 while nothing has happened since */
+                "If-None-Match"?: string;
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Minutes in which the ledger recorded decisions, the newest first; imported decisions do not count */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecisionMinuteList"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
             "5XX": {
                 headers: {
                     [name: string]: unknown;

@@ -11,7 +11,7 @@ use bitacora_api::{HeadAnswer, paths};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::CLOSING;
 use super::messages::{Messages, StreamMessage};
@@ -19,6 +19,13 @@ use crate::interface::{InterfaceBody, InterfaceClient, InterfaceError};
 use crate::limits::{
     CHANGES_EVERY, LONGEST_PACE, PACE_PER_BROWSER, SHORTEST_PACE, TYPES_OF_A_CHANGE, WAITING_CHANGES,
 };
+
+/// The groups of types of which open pages are told within [`CHANGES_EVERY`]: those that `console.js` names.
+const PROMPT: [&str; 8] = ["agent", "approval", "breaker", "budget", "mode", "panic", "policy", "trust"];
+/// Types of those groups that any call may bring.
+const ORDINARY: [&str; 2] = ["budget.charged", "trust.observed"];
+/// Messages about other types in the time after which an open page asks again.
+const MESSAGES_A_PACE: u32 = 10;
 
 /// The streams of all ledgers, by name.
 #[derive(Clone, Default)]
@@ -64,7 +71,7 @@ impl Hub {
 
     /// Passes on what the interface tells, some of it at a time, until nobody listens or it ends.
     async fn pass_on(&self, mut stream: InterfaceBody) {
-        let (mut messages, mut change) = (Messages::default(), Change::default());
+        let (mut messages, mut change, mut told) = (Messages::default(), Change::default(), Instant::now());
         let mut pace = interval(CHANGES_EVERY);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -72,8 +79,8 @@ impl Hub {
                 frame = stream.frame() => {
                     let Some(Ok(frame)) = frame else { return };
                     let Ok(data) = frame.into_data() else { continue };
-                    for told in messages.take(&data) {
-                        match told {
+                    for message in messages.take(&data) {
+                        match message {
                             StreamMessage::Event { position, kind } => change.add(position, kind),
                             StreamMessage::Ended => return,
                             StreamMessage::Closing => {
@@ -84,8 +91,12 @@ impl Hub {
                     }
                 }
                 _ = pace.tick() => {
-                    if let Some(message) = change.take(self.sender.receiver_count()) {
-                        let _nobody = self.sender.send(message);
+                    let browsers = self.sender.receiver_count();
+                    if change.is_prompt() || told.elapsed() >= self::pace(browsers) / MESSAGES_A_PACE {
+                        if let Some(message) = change.take(browsers) {
+                            let _nobody = self.sender.send(message);
+                            told = Instant::now();
+                        }
                     }
                     if self.is_left() {
                         return;
@@ -130,6 +141,14 @@ impl Change {
         }
     }
 
+    /// Returns `true` if a page shows it at once: what waits for a person, or was stopped. Any call brings other types.
+    fn is_prompt(&self) -> bool {
+        let is_of =
+            |kind: &str, group: &str| kind.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'));
+        let mut rare = self.types.iter().filter(|kind| !ORDINARY.contains(&kind.as_str()));
+        rare.any(|kind| PROMPT.iter().any(|group| is_of(kind, group)))
+    }
+
     /// Returns the message to this many browsers, if anything changed.
     fn take(&mut self, browsers: usize) -> Option<Bytes> {
         if self.position == 0 {
@@ -163,5 +182,15 @@ mod tests {
         let told = r#"data: {"pace":20000,"position":"7","types":["approval.requested"]}"#;
         assert_eq!(change.take(200).unwrap(), format!("{told}\n\n"));
         assert_eq!(change.take(1), None, "it is told once");
+        for (kind, is_prompt) in [
+            ("tool.requested", false),
+            ("trust.observed", false),
+            ("approvals.x", false),
+            ("panic.engaged", true),
+        ] {
+            let mut change = Change::default();
+            change.add(8, Some(kind.to_owned()));
+            assert_eq!(change.is_prompt(), is_prompt, "{kind}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use bitacora_ledger::{Filter, Ledger, ReadError, ReadFrom, ReadQuery, StoredEven
 use tokio::sync::watch;
 
 use crate::event_stream::messages::chunks;
-use crate::limits::{TAIL_EVENT_BYTES, TAIL_PACE_PER_FOLLOWER, TAIL_RING_BYTES};
+use crate::limits::{TAIL_EVENT_BYTES, TAIL_PACE_PER_FOLLOWER, TAIL_REST, TAIL_RING_BYTES};
 
 /// The tails that somebody follows, by ledger.
 #[derive(Default)]
@@ -105,7 +105,7 @@ async fn keep_up(tail: Weak<Tail>, ledger: Ledger, mut unfollowed: watch::Receiv
 }
 
 fn pace(followers: usize) -> Duration {
-    TAIL_PACE_PER_FOLLOWER.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX))
+    TAIL_PACE_PER_FOLLOWER.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX)).max(TAIL_REST)
 }
 
 fn read_batches(ledger: &Ledger, after: After) -> Result<(Vec<TailBatch>, After), ReadError> {
