@@ -12,6 +12,7 @@ HIDDEN = "rm\u202egnp.exe\u200b\u2066x\u0000\u001b[31mred\u00ad\ufeffp\u0430ypal
 ROWS, PAGE_ROWS = 100_000, 100
 PAGE_BYTES = 250_000
 FILE_PATIENCE_MS = 120_000
+FOLD_PATIENCE_S = 120
 FORMULA = "=HYPERLINK(\"http://evil.example\",\"click\")"
 
 
@@ -91,6 +92,8 @@ def test_a_hundred_thousand_rows_come_in_pages(viewers, bare):
         for n in range(ROWS + 1)
     )
     bare.command("append", given="\n".join(lines) + "\n")
+    lags = lambda: [model["lag"] for model in json.loads(bare.command("projections", "--json"))["projections"]]
+    bare.until(lambda: not any(lags()), "the read models have all events", FOLD_PATIENCE_S)
     viewer = viewers(bare, "auditor", "Lin")
     for page in ("now", "sessions", "events", "events?type=x.noted&dir=backward", "calls", "costs", "trust", "evidence"):
         answer = viewer.page.request.get(f"{bare.url}/console/main/{page}")
