@@ -104,9 +104,9 @@ class Service:
     def _is_fed(self):
         return any("verified" in log.read_text() or "listening" in log.read_text() for log in self.folder.glob("*.log"))
 
-    def until(self, holds, what):
+    def until(self, holds, what, patience=CHANGE_PATIENCE_S):
         """Waits until something holds."""
-        end = time.monotonic() + CHANGE_PATIENCE_S
+        end = time.monotonic() + patience
         while not holds():
             assert time.monotonic() < end, f"it does not come to pass: {what}"
             time.sleep(0.05)

@@ -34,7 +34,9 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let ledger = request.ledger;
     let answer = api
         .read(move || {
-            let (created, opened) = (first_event(&ledger)?, last_opening(&ledger)?);
+            // The keys are known where the log cannot be read too, as while an archive is away; then only their ages are not.
+            let (created, opened) =
+                (first_event(&ledger).ok().flatten(), last_opening(&ledger).ok().flatten());
             let epoch = opened.as_ref().and_then(|opened| {
                 let Data::Json(json) = &opened.event.data else { return None };
                 serde_json::from_slice::<LedgerOpened>(json.as_bytes()).ok()
