@@ -29,6 +29,8 @@ const HALF_BAR_OF_ALL: f64 = 0.03;
 const SAME_PLACE: f64 = 0.01;
 /// The highest number that an axis shows.
 const MAX_SHOWN: f64 = 1e15;
+/// The number from which on marks are in millions.
+const MILLION: f64 = 1e6;
 /// Marks of the vertical axis.
 const HEIGHT_MARKS: usize = 5;
 
@@ -130,6 +132,9 @@ fn label_at(chart: &Chart, at: f64) -> String {
 /// Returns the number at a mark of the vertical axis; nothing at a part of a whole that the chart shows no parts of.
 fn mark(chart: &Chart, value: f64) -> String {
     let shown = (chart.show)(value);
+    if value >= MILLION && shown.starts_with(|first: char| first.is_ascii_digit()) {
+        return format!("{} M", value / MILLION);
+    }
     if value.fract() == 0.0 || shown.contains('.') { shown } else { String::new() }
 }
 
