@@ -12,7 +12,7 @@ use bitacora_api::{
 use maud::{Markup, html};
 
 use self::heads::HeadNote;
-use crate::components::{Fact, Tone, badge, facts, moment, part_or_reason, text};
+use crate::components::{Fact, Tone, badge, facts, moment, not_told, part_or_reason, text};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -30,7 +30,13 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let keys = visit.get::<KeysAnswer>(paths::KEYS, &[], "").await?.value;
     let runs = visit.get::<VerificationList>(paths::VERIFICATIONS, &[], "").await?.value;
     let query = visit.query.query_of(&["after"]);
-    let archives = visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query).await?.value;
+    let (archives, archive_table) = match visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query).await {
+        Err(error) if error.is_told_on(visit) => (not_told(&error), None),
+        told => {
+            let told = told?.value;
+            (lists::archives(visit, &told), Some(lists::archive_table(visit, &told)))
+        }
+    };
     let erased = visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES).await;
     let erased = part_or_reason(visit, erased.map(|erased| lists::erasures(visit, &erased.value)))?;
     let signed = HeadNote::of(visit, paths::TREE_HEAD).await?;
@@ -42,7 +48,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
         (bundle::section(visit, &head.value))
         section #heads data-fresh { (heads::section(visit, signed.as_ref(), cosigned.as_ref())) }
         (keys_section(visit, &keys, &ledger))
-        (lists::archives(visit, &archives))
+        (archives)
         (erased)
         (offline::section(visit, &keys))
     };
@@ -50,7 +56,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = head.position;
     page.json = Some(visit.api(paths::KEYS, &[], ""));
     page.command = Some(format!("bitacora verify --ledger {} --data FOLDER", visit.ledger));
-    page.table = Some(lists::archive_table(visit, &archives));
+    page.table = archive_table;
     Ok(page)
 }
 
