@@ -175,7 +175,8 @@ def test_where_an_archive_is_away_pages_say_which_events_are_missing(viewers, se
     found = read(viewer, addresses.values())
     for kind in OF_MODELS:
         assert "Not known now" in found[addresses[kind]] and "lie in an archive" in found[addresses[kind]], (kind, found[addresses[kind]])
-    assert "lie in an archive" in found[addresses["evidence"]]
+    evidence = found[addresses["evidence"]]
+    assert "lie in an archive" in evidence and "Signed tree heads" in evidence, evidence
 
     # Back in its place, it is read again.
     shutil.move(away, data / "archives")

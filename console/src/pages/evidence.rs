@@ -11,7 +11,7 @@ use bitacora_api::{
 };
 use maud::{Markup, html};
 
-use crate::components::{Fact, facts, grouped, ledger_badge, moment, part_or_reason, text};
+use crate::components::{Fact, facts, grouped, ledger_badge, moment, not_told, part_or_reason, text};
 use crate::head_note::HeadNote;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -30,17 +30,27 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
         let erased = visit.get::<StoredEventPage>(paths::EVENTS, &[], ERASURES).await;
         part_or_reason(visit, erased.map(|erased| lists::erasures(visit, &erased.value)))
     };
-    let (head, ledger, keys, runs, archives, erased, signed, cosigned) = tokio::try_join!(
+    let archives = async {
+        match visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query).await {
+            Err(error) if error.is_told_on(visit) => Ok((not_told(&error), None)),
+            Err(error) => Err(error),
+            Ok(told) => {
+                let list = told.value;
+                Ok((lists::archives(visit, &list), Some(lists::archive_table(visit, &list))))
+            }
+        }
+    };
+    let (head, ledger, keys, runs, (archives, archive_table), erased, signed, cosigned) = tokio::try_join!(
         visit.get::<HeadAnswer>(paths::HEAD, &[], ""),
         visit.get::<LedgerAnswer>(paths::LEDGER, &[], ""),
         visit.get::<KeysAnswer>(paths::KEYS, &[], ""),
         visit.get::<VerificationList>(paths::VERIFICATIONS, &[], ""),
-        visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query),
+        archives,
         erased,
         HeadNote::of(visit, paths::TREE_HEAD),
         HeadNote::of(visit, paths::TREE_CHECKPOINT),
     )?;
-    let (ledger, keys, runs, archives) = (ledger.value, keys.value, runs.value, archives.value);
+    let (ledger, keys, runs) = (ledger.value, keys.value, runs.value);
 
     let content = html! {
         section #whole data-fresh { (standing(visit, &head.value, &ledger, signed.as_ref())) }
@@ -48,7 +58,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
         (bundle::section(visit, &head.value))
         section #heads data-fresh { (heads::section(visit, signed.as_ref(), cosigned.as_ref())) }
         (keys_section(visit, &keys, &ledger))
-        (lists::archives(visit, &archives))
+        (archives)
         (erased)
         (offline::section(visit, &keys))
     };
@@ -56,7 +66,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = head.position;
     page.json = Some(visit.api(paths::KEYS, &[], ""));
     page.command = Some(format!("bitacora verify --ledger {} --data FOLDER", visit.ledger));
-    page.table = Some(lists::archive_table(visit, &archives));
+    page.table = archive_table;
     Ok(page)
 }
 
