@@ -8,6 +8,7 @@ const live = main?.dataset.live;
 
 const QUIET_MS = 250;
 const PACE_MS = 5000;
+const URGENT_PAUSE_MS = 2000;
 const AGES_MS = 30000;
 let asked = 0;
 let waiting = null;
@@ -26,7 +27,7 @@ function changed(change) {
     const pace = change.pace ?? PACE_MS;
     const spread = Math.random() * (pace - PACE_MS);
     const pause = isUrgent
-        ? Math.max(QUIET_MS + spread / 10, asked + pace / 5 - Date.now())
+        ? Math.max(QUIET_MS + spread / 10, asked + Math.min(pace / 5, URGENT_PAUSE_MS) - Date.now())
         : Math.max(QUIET_MS + spread, asked + pace + spread / 4 - Date.now());
     if (waiting && isUrgent) {
         clearTimeout(waiting);
@@ -234,6 +235,10 @@ function tellStrangeSession(mark) {
     document.getElementById("strange").hidden = localStorage.getItem(SESSION) === mark;
 }
 
+// A page that asks for a token again has not signed anybody in.
+if (document.querySelector("form.sign-in")) {
+    sessionStorage.removeItem(SIGNING_IN);
+}
 if (main?.dataset.session) {
     tellStrangeSession(main.dataset.session);
 }

@@ -15,6 +15,7 @@ mod hours;
 mod links;
 mod not_told;
 mod paging;
+mod reason;
 mod text;
 mod time;
 
@@ -39,5 +40,6 @@ pub(crate) use self::hours::{chosen_hours, hours_field};
 pub(crate) use self::links::{approval_link, call_link, event_link, policy_link, run_link, session_link};
 pub(crate) use self::not_told::{not_told, part_or_reason};
 pub(crate) use self::paging::{filter_field, next_link};
+pub(crate) use self::reason::reason;
 pub(crate) use self::text::{code_text, long_text, name, plain_text, quoted, sentence, text};
 pub(crate) use self::time::{moment, moment_cell};

@@ -4,13 +4,16 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use crate::interface::{BoxError, InterfaceError};
-use crate::limits::{CSV_PAGE_ROWS, CSV_ROWS};
+use crate::limits::{CSV_PAGE_ROWS, CSV_PARTS_AT_ONCE, CSV_ROWS};
 use crate::response::ConsoleBody;
 use crate::table::{TableCell, TableColumn, csv_line, csv_names};
 use crate::visit::Visit;
 
+/// The turns of all files.
+static TURNS: Semaphore = Semaphore::const_new(CSV_PARTS_AT_ONCE);
 /// The pages on their way to one browser.
 const WAITING_PAGES: usize = 2;
 /// The last line of a file that lacks rows.
@@ -44,6 +47,8 @@ impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
         let mut after: Option<String> = None;
         let mut written = 0;
         loop {
+            // Nothing ends the semaphore. A part that a slow browser takes keeps no turn.
+            let turn = TURNS.acquire().await.ok();
             let page = visit.interface.get::<T>(&self.page(after.as_deref())).await?.value;
             let rows = (self.rows)(visit, &page);
             written += rows.len();
@@ -53,6 +58,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
             if is_cut {
                 text.push_str(CUT);
             }
+            drop(turn);
             let is_gone = to.send_data(std::mem::take(&mut text).into()).await.is_err();
             if after.is_none() || is_cut || is_gone {
                 return Ok(());

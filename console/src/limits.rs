@@ -17,6 +17,8 @@ pub(crate) const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 pub(crate) const MAX_SESSIONS: usize = 10_000;
 /// The most sessions of one token; the oldest ends for another one.
 pub(crate) const MAX_SESSIONS_OF_A_TOKEN: usize = 32;
+/// The most streams of changes of a session: one for all tabs of a browser, or one a tab.
+pub(crate) const MAX_STREAMS_OF_A_SESSION: usize = 8;
 /// The most sessions without a token, each of another address; a further one is refused.
 pub(crate) const MAX_OPEN_SESSIONS: usize = 256;
 /// The most acts of a session that are being done at once.
@@ -61,7 +63,9 @@ pub(crate) const PAGE_ROWS: usize = 100;
 /// Rows of a file of comma-separated values.
 pub(crate) const CSV_ROWS: usize = 100_000;
 /// Rows that are asked for at once for such a file.
-pub(crate) const CSV_PAGE_ROWS: usize = 1_000;
+pub(crate) const CSV_PAGE_ROWS: usize = 250;
+/// Parts of all such files that are made at once. Files take turns part by part, and pages do not wait for them.
+pub(crate) const CSV_PARTS_AT_ONCE: usize = 1;
 /// Characters of a text that are shown before it is folded.
 pub(crate) const SHOWN_CHARS: usize = 2_000;
 /// The most characters of a text that a page holds at all.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at};
@@ -17,6 +18,7 @@ use tokio::time::{Instant, interval_at};
 pub(crate) use self::hub::ChangeHubs;
 use crate::interface::{BoxError, InterfaceClient};
 use crate::limits::{LOOK_AGAIN_EVERY, WAITING_MESSAGES};
+use crate::page_error::PageError;
 use crate::response::ConsoleBody;
 use crate::sign_in::Session;
 use crate::visit::Visit;
@@ -29,7 +31,11 @@ const CLOSING: Bytes = Bytes::from_static(b"event: ended\ndata: {}\n\n");
 const HEARTBEAT: Bytes = Bytes::from_static(b":\n\n");
 
 /// Returns the stream of changes from the present head on.
-pub(crate) fn changes(hubs: &ChangeHubs, visit: &Visit) -> Response<ConsoleBody> {
+///
+/// # Errors
+/// [`PageError::Busy`] if the session follows too often already.
+pub(crate) fn changes(hubs: &ChangeHubs, visit: &Visit) -> Result<Response<ConsoleBody>, PageError> {
+    let place = Arc::clone(&visit.session.streams).try_acquire_owned().map_err(|_| PageError::Busy)?;
     let changes = hubs.follow(&visit.ledger, &visit.interface);
     let (sender, body) = Channel::<Bytes, BoxError>::new(WAITING_MESSAGES);
     let follower = Follower {
@@ -38,11 +44,12 @@ pub(crate) fn changes(hubs: &ChangeHubs, visit: &Visit) -> Response<ConsoleBody>
         ledger: visit.ledger.clone(),
         client: visit.interface.clone(),
         browser: sender,
+        _place: place,
     };
     tokio::spawn(follower.run(changes));
     let mut response = Response::new(body.boxed_unsync());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    response
+    Ok(response)
 }
 
 /// One browser that follows a ledger.
@@ -52,6 +59,7 @@ struct Follower {
     ledger: String,
     client: InterfaceClient,
     browser: Sender<Bytes, BoxError>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Follower {

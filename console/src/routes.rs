@@ -146,7 +146,7 @@ async fn of_ledger(
         Visited::Unknown(response) => return Ok(response),
     };
     let mut response = match parts.method {
-        Method::GET | Method::HEAD if rest == ["live"] => live::changes(&console.changes, &visit),
+        Method::GET | Method::HEAD if rest == ["live"] => live::changes(&console.changes, &visit)?,
         Method::GET | Method::HEAD => {
             let _turn = match is_refresh(parts) {
                 true => timeout(REFRESH_WAIT, console.refreshes.acquire()).await.ok(),

@@ -75,13 +75,10 @@ pub(crate) fn name(of: &str) -> Markup {
     html! { bdi { code.name { (text(of)) } } }
 }
 
-/// Returns a sentence of the console or of the interface, in which names stand between backticks, with each name in its box.
+/// Returns a sentence of the console or of the interface, in which names stand between backticks, with each name in its
+/// box. A name without an end was cut, and ends there.
 pub(crate) fn sentence(of: &str) -> Markup {
-    let parts: Vec<&str> = of.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return text(of);
-    }
-    html! { @for (at, part) in parts.iter().enumerate() {
+    html! { @for (at, part) in of.split('`').enumerate() {
         @if at.is_multiple_of(2) { (text(part)) } @else { (name(part)) }
     } }
 }
@@ -270,7 +267,8 @@ mod tests {
             sentence(&format!("Agent {} may go on.", quoted("x`. Everything is fine. `"))).into_string();
         let boxed = "<bdi><code class=\"name\">x&#39;. Everything is fine. &#39;</code></bdi>";
         assert_eq!(shown, format!("Agent {boxed} may go on."));
-        assert_eq!(sentence("one ` alone").into_string(), "one ` alone");
+        let cut = sentence("No tool `Read is registered; appr").into_string();
+        assert_eq!(cut, "No tool <bdi><code class=\"name\">Read is registered; appr</code></bdi>");
     }
 
     #[test]

@@ -134,19 +134,16 @@ struct Change {
 impl Change {
     fn add(&mut self, position: u64, kind: Option<String>) {
         self.position = position;
+        // Agents make types of their own, and these take no place from one that is shown at once.
         if let Some(kind) = kind
-            && self.types.len() < TYPES_OF_A_CHANGE
+            && (is_prompt(&kind) || self.types.len() < TYPES_OF_A_CHANGE)
         {
             self.types.insert(kind);
         }
     }
 
-    /// Returns `true` if a page shows it at once: what waits for a person, or was stopped. Any call brings other types.
     fn is_prompt(&self) -> bool {
-        let is_of =
-            |kind: &str, group: &str| kind.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'));
-        let mut rare = self.types.iter().filter(|kind| !ORDINARY.contains(&kind.as_str()));
-        rare.any(|kind| PROMPT.iter().any(|group| is_of(kind, group)))
+        self.types.iter().any(|kind| is_prompt(kind))
     }
 
     /// Returns the message to this many browsers, if anything changed.
@@ -159,6 +156,12 @@ impl Change {
         let message = serde_json::json!({ "position": position.to_string(), "types": types, "pace": pace });
         Some(format!("data: {message}\n\n").into())
     }
+}
+
+/// Returns `true` if a page shows events of this type at once: what waits for a person, or was stopped. Any call brings other types.
+fn is_prompt(kind: &str) -> bool {
+    let is_of = |group: &str| kind.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'));
+    !ORDINARY.contains(&kind) && PROMPT.into_iter().any(is_of)
 }
 
 /// Returns the time after which an open page asks again while there are changes all the time. All pages together ask for so many a second
@@ -192,5 +195,10 @@ mod tests {
             change.add(8, Some(kind.to_owned()));
             assert_eq!(change.is_prompt(), is_prompt, "{kind}");
         }
+        let mut flooded = Change::default();
+        (0..2 * TYPES_OF_A_CHANGE).for_each(|number| flooded.add(9, Some(format!("x.a{number}"))));
+        flooded.add(10, Some("approval.requested".to_owned()));
+        assert!(flooded.is_prompt(), "types of agents hide it");
+        assert_eq!(flooded.types.len(), TYPES_OF_A_CHANGE + 1);
     }
 }

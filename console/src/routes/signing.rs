@@ -22,6 +22,8 @@ use crate::sign_in::{Session, cookies_of, ended_below, ended_cookie, session_coo
 
 /// The page that a viewer comes to without a better one.
 const HOME: &str = "/console";
+/// The fewest slashes of a page's address: `/console/main/now`.
+const SLASHES_OF_A_PAGE: usize = 3;
 /// The most ledgers below which cookies of other pages are removed at once.
 const CLEARED_LEDGERS: usize = 16;
 
@@ -107,7 +109,17 @@ pub(super) fn sign_in_address(parts: &Parts) -> String {
 /// Returns the address that the viewer asked for, or that its form was on.
 fn address_of(parts: &Parts) -> &str {
     let address = parts.uri.path_and_query().map_or(HOME, |address| address.as_str());
-    own_address(Some(if parts.method == http::Method::POST { parts.uri.path() } else { address }))
+    own_address(Some(if parts.method == http::Method::POST {
+        page_of_act(parts.uri.path())
+    } else {
+        address
+    }))
+}
+
+/// Returns the page that an act is on: it stands below it. What stands right below a ledger is a page itself.
+fn page_of_act(path: &str) -> &str {
+    let (page, _) = path.rsplit_once('/').unwrap_or((path, ""));
+    if page.matches('/').count() >= SLASHES_OF_A_PAGE { page } else { path }
 }
 
 /// Ends what the request's cookies name.
@@ -288,6 +300,18 @@ pub(super) fn sign_out(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_signs_in_for_an_act_comes_back_to_its_page() {
+        for (act, page) in [
+            ("/console/main/approvals/7/reject", "/console/main/approvals/7"),
+            ("/console/main/now/stop", "/console/main/now"),
+            ("/console/main/policy", "/console/main/policy"),
+            ("/console/zone", "/console/zone"),
+        ] {
+            assert_eq!(page_of_act(act), page);
+        }
+    }
 
     #[test]
     fn nobody_is_led_to_another_site() {

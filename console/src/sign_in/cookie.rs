@@ -20,8 +20,12 @@ pub(crate) fn named(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 fn values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
-    let fields = headers.get_all(header::COOKIE).iter().filter_map(|field| field.to_str().ok());
-    let pairs = fields.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    // A cookie of somebody else may hold any bytes: it is passed over, and ours behind it is not.
+    let fields = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes);
+    let cookies = fields
+        .flat_map(|field| field.split(|byte| *byte == b';'))
+        .filter_map(|cookie| str::from_utf8(cookie).ok());
+    let pairs = cookies.filter_map(|pair| pair.trim().split_once('='));
     pairs.filter(move |(found, _)| *found == name).map(|(_, value)| value)
 }
 
@@ -92,6 +96,17 @@ mod tests {
         assert_eq!(cookies_of(&headers("[::1]:9", cookies)), [""; 0]);
         let twice = "bitacora-console-1=a; bitacora-console-1=b";
         assert_eq!(cookies_of(&headers("localhost:1", twice)), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_cookie_of_somebody_else_hides_none_of_ours() {
+        let mut headers = headers("localhost:1", "");
+        let fields: [&[u8]; 2] =
+            [b"lang=espa\xf1ol; bitacora-console-1=a", "x=\u{f1}; bitacora-console-1=b".as_bytes()];
+        for (field, expected) in fields.into_iter().zip(["a", "b"]) {
+            headers.insert(header::COOKIE, HeaderValue::from_bytes(field).unwrap());
+            assert_eq!(cookies_of(&headers), [expected]);
+        }
     }
 
     #[test]

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bitacora_api::CallerAnswer;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use zeroize::Zeroizing;
 
 use super::acts::Acts;
 use super::secret::{FormSecret, random_secret};
-use crate::limits::{MAX_OPEN_SESSIONS, MAX_SESSIONS, MAX_SESSIONS_OF_A_TOKEN, SESSION_LIFE};
+use crate::limits::{
+    MAX_OPEN_SESSIONS, MAX_SESSIONS, MAX_SESSIONS_OF_A_TOKEN, MAX_STREAMS_OF_A_SESSION, SESSION_LIFE,
+};
 use crate::page_error::PageError;
 
 /// Notices of a session that wait for their page.
@@ -39,6 +41,8 @@ pub(crate) struct Session {
     form_secret: FormSecret,
     /// The acts that its forms did.
     pub(crate) acts: Acts,
+    /// The places for its streams of changes.
+    pub(crate) streams: Arc<Semaphore>,
     began: Instant,
     until: Instant,
     notices: Mutex<VecDeque<(String, Notice)>>,
@@ -149,6 +153,7 @@ impl Session {
             mark: random_secret()?,
             form_secret: FormSecret::new()?,
             acts: Acts::default(),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS_OF_A_SESSION)),
             began: now,
             until: now + SESSION_LIFE,
             notices: Mutex::default(),

@@ -6,8 +6,7 @@ use maud::{Markup, html};
 use super::background::Background;
 use super::policy::ActivePolicy;
 use crate::components::{
-    Tone, badge, code_text, dimension_address, event_link, from_now, policy_link, sentence, text,
-    verdict_badge,
+    Tone, badge, code_text, dimension_address, event_link, from_now, policy_link, reason, text, verdict_badge,
 };
 use crate::visit::Visit;
 
@@ -23,11 +22,11 @@ pub(super) fn why(visit: &Visit, approval: &ApprovalAnswer, behind: &Background)
         p.codes { @for code in approval.reason_codes.iter().flatten() { (badge(code, Tone::Waits)) " " } }
         @match &behind.decision {
             Ok(decision) => {
-                p { (sentence(for_people(&decision.reason, &approval.id))) }
+                p { (reason(for_people(&decision.reason, &approval.id), &approval.tool, approval.context.as_deref())) }
                 (rule(visit, decision))
                 @if let Some(steps) = &decision.ladder { (ladder(steps)) }
             },
-            Err(reason) => (missing("The decision is not known", reason)),
+            Err(why) => (missing("The decision is not known", why)),
         }
     }
 }

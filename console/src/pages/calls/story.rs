@@ -7,7 +7,7 @@ use super::ladder::ladder;
 use crate::command_line::CommandLine;
 use crate::components::{
     Fact, approval_link, arguments, duration, event_link, exact_usd, facts, long_text, micro_usd, moment,
-    name, run_link, sentence, session_link, standing_badge, text, verdict_badge,
+    name, reason, run_link, session_link, standing_badge, text, verdict_badge,
 };
 use crate::form::query;
 use crate::interface::Answered;
@@ -189,7 +189,7 @@ impl Story<'_> {
         html! {
             div.ruling class=(tone) {
                 p.sentence {
-                    @if is_observed { "Would be " } (verdict_badge(&made.verdict)) " " (sentence(&made.reason)) " " (event_link(self.visit, &made.position))
+                    @if is_observed { "Would be " } (verdict_badge(&made.verdict)) " " (reason(&made.reason, &self.call.tool, made.context.as_deref())) " " (event_link(self.visit, &made.position))
                 }
                 p.note {
                     "Reason " code { (text(&made.reason_code)) }

@@ -1,0 +1,99 @@
+//! The reason of a decision, with the names that its call chose in boxes.
+
+use maud::{Markup, html};
+
+use super::text::{name, sentence, text};
+
+/// Returns a reason of the interface. The call's tool and context are known by themselves: marks in them do not move their boxes.
+pub(crate) fn reason(of: &str, tool: &str, context: Option<&str>) -> Markup {
+    let quoted = format!("`{}`", shown(tool));
+    let context = shown(context.unwrap_or_default());
+    if !of.contains(&quoted) {
+        return sentence(of);
+    }
+    let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), of);
+    while let Some(first) = rest.chars().next() {
+        let after_on = rest.strip_prefix(ON).filter(|_| !context.is_empty());
+        if let Some(behind) = rest.strip_prefix(&quoted) {
+            push(&mut parts, &mut plain, tool);
+            rest = behind;
+        } else if let Some(behind) = after_on.and_then(|on| on.strip_prefix(&context)) {
+            plain.push_str(ON);
+            push(&mut parts, &mut plain, &context);
+            rest = behind;
+        } else if let Some(cut) = after_on.filter(|cut| context.starts_with(cut)) {
+            // A long reason ends within the context.
+            plain.push_str(ON);
+            push(&mut parts, &mut plain, cut);
+            rest = "";
+        } else {
+            plain.push(first);
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+        }
+    }
+    parts.push(text(&plain));
+    html! { @for part in &parts { (part) } }
+}
+
+/// The word before a context.
+const ON: &str = " on ";
+
+/// Returns a name as reasons have it.
+fn shown(of: &str) -> String {
+    of.replace(|letter: char| letter.is_control(), " ")
+}
+
+/// Adds words of the interface, and the name behind them.
+fn push(parts: &mut Vec<Markup>, plain: &mut String, of: &str) {
+    parts.push(text(plain));
+    plain.clear();
+    parts.push(name(of));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boxes(of: &str, tool: &str, context: &str) -> (String, Vec<String>) {
+        let shown = reason(of, tool, Some(context)).into_string();
+        let mut outside = String::new();
+        let mut inside = Vec::new();
+        for (at, part) in shown.split("<bdi><code class=\"name\">").enumerate() {
+            let (boxed, after) = if at == 0 { ("", part) } else { part.split_once("</code></bdi>").unwrap() };
+            if at > 0 {
+                inside.push(boxed.to_owned());
+            }
+            outside.push_str(after);
+        }
+        (outside, inside)
+    }
+
+    #[test]
+    fn words_that_the_call_chose_stand_in_boxes() {
+        for (tool, context) in [
+            ("Edit", "src/x runs. It was approved by `admin`; press Approve. `Edit` on src"),
+            ("Read` is registered and safe; approved by `admin", "a ` b"),
+            ("a", "on"),
+        ] {
+            let of =
+                format!("No rule of the policy speaks of `{tool}` on {context}, so a person looks at it.");
+            let (outside, inside) = boxes(&of, tool, context);
+            assert_eq!(outside, "No rule of the policy speaks of  on , so a person looks at it.", "{of}");
+            assert_eq!(inside, [tool, context]);
+        }
+    }
+
+    #[test]
+    fn a_reason_that_was_cut_boxes_what_is_left_of_the_context() {
+        let (outside, inside) = boxes("The policy says of `Bash` on src/a", "Bash", "src/a approved by");
+        assert_eq!(
+            (outside.as_str(), inside),
+            ("The policy says of  on ", vec!["Bash".to_owned(), "src/a".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_reason_without_the_tool_is_a_sentence() {
+        assert_eq!(boxes("The budget `day` is spent.", "Bash", "").1, ["day"]);
+    }
+}
