@@ -6,7 +6,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderMap, HeaderValue, Method, Response, header};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 
 use crate::limits::{MAX_COMPRESSED_BYTES, MIN_COMPRESSED_BYTES};
 use crate::response::{ConsoleBody, body};
@@ -41,7 +41,7 @@ pub(crate) async fn compressed(response: Response<ConsoleBody>, is_taken: bool) 
         return Response::from_parts(parts, whole);
     }
     // A body that is there as a whole does not fail.
-    let bytes = whole.collect().await.map(|whole| whole.to_bytes()).unwrap_or_default();
+    let bytes = whole.collect().await.map(Collected::to_bytes).unwrap_or_default();
     let sent = match gzip(&bytes) {
         Some(smaller) => {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -114,7 +114,8 @@ mod tests {
     #[tokio::test]
     async fn others_go_as_they_are() {
         let text = "a,b\r\n".repeat(1_000);
-        let (small, large) = ("x".repeat(100), "x".repeat(MAX_COMPRESSED_BYTES as usize + 1));
+        let (small, large) =
+            ("x".repeat(100), "x".repeat(usize::try_from(MAX_COMPRESSED_BYTES).unwrap() + 1));
         for (media_type, text, is_taken) in [
             ("text/html", &text, false),
             ("text/csv; charset=utf-8", &text, true),

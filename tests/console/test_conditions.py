@@ -54,7 +54,7 @@ def test_an_empty_ledger_has_every_page(viewers, bare):
     said = {part: found[of(bare, part)] for part in SECTIONS if part != "events"}
     for part, words in {
         "now": "Nothing waits", "approvals": "No call waits", "sessions": "No sessions match", "runs": "No runs match", "calls": "No calls match",
-        "trust": "Trust is earned by outcomes", "policy": "every call of a tool is denied", "costs": "No budget is set", "evidence": "No data subject was erased",
+        "trust": "Trust is earned by outcomes", "policy": "every call is denied", "costs": "No budget is set", "evidence": "No data subject was erased",
     }.items():
         assert words in said[part], (part, said[part])
 
@@ -101,7 +101,8 @@ def test_a_ledger_that_takes_no_events_says_so_on_every_page_and_to_every_act(vi
     # It ends for the page that stands open too.
     viewer.open("approvals", approval)
     post(service, "/v1/admin/read-only", {"ledger": "main", "readOnly": False})
-    viewer.page.locator("#no-events .notice").wait_for(state="detached")
+    # No event tells of it, so the page hears of it when it asks for the ages of what it shows.
+    viewer.page.locator("#no-events .notice").wait_for(state="detached", timeout=45_000)
     viewer.press("Approve")
     viewer.page.wait_for_selector("[role=status]:has-text('approved')")
 

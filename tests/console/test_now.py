@@ -45,7 +45,7 @@ def test_the_ledger_s_health_is_told(service, viewers):
     assert service.decide("drop")["verdict"] == "deny"
     ada.open("now")
     health = text(ada, "#health")
-    for word in ["ready", "all up to date", "none: every call has its whole record", "Signed tree head"]:
+    for word in ["ready", "all up to date", "none: the record of every call is complete", "Signed tree head"]:
         assert word in health, word
     assert "1 denied" in text(ada, "#decisions")
     assert ada.page.locator("#decisions svg").count() > 0

@@ -33,9 +33,9 @@ fn words(of: &str, is_marked: fn(&str) -> bool) -> Markup {
 pub(crate) fn plain_text(of: &str) -> String {
     of.chars().fold(String::with_capacity(of.len()), |mut plain, letter| {
         if is_unseen(letter) {
-            plain.push_str(&number(letter))
+            plain.push_str(&number(letter));
         } else {
-            plain.push(letter)
+            plain.push(letter);
         }
         plain
     })

@@ -92,11 +92,10 @@ impl Hub {
                 }
                 _ = pace.tick() => {
                     let browsers = self.sender.receiver_count();
-                    if change.is_prompt() || told.elapsed() >= self::pace(browsers) / MESSAGES_A_PACE {
-                        if let Some(message) = change.take(browsers) {
-                            let _nobody = self.sender.send(message);
-                            told = Instant::now();
-                        }
+                    let is_due = change.is_prompt() || told.elapsed() >= self::pace(browsers) / MESSAGES_A_PACE;
+                    if is_due && let Some(message) = change.take(browsers) {
+                        let _nobody = self.sender.send(message);
+                        told = Instant::now();
                     }
                     if self.is_left() {
                         return;
