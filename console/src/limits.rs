@@ -17,8 +17,8 @@ pub(crate) const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 pub(crate) const MAX_SESSIONS: usize = 10_000;
 /// The most sessions of one token; the oldest ends for another one.
 pub(crate) const MAX_SESSIONS_OF_A_TOKEN: usize = 32;
-/// The most streams of changes of a session: one for all tabs of a browser, or one a tab.
-pub(crate) const MAX_STREAMS_OF_A_SESSION: usize = 8;
+/// The most streams of changes of a session: one for all tabs of a browser, or one a tab, and those of pages left a few seconds ago.
+pub(crate) const MAX_STREAMS_OF_A_SESSION: usize = 32;
 /// The most sessions without a token, each of another address; a further one is refused.
 pub(crate) const MAX_OPEN_SESSIONS: usize = 256;
 /// The most acts of a session that are being done at once.
