@@ -66,7 +66,7 @@ def test_a_reviewer_s_morning(service, viewers):
     # All that it takes is on the card: what, by whom, where, why, what it has shown, what came before, and what happens without her.
     for word in ["Edit", "coder", "morning", EDIT["file_path"], "score", "Rule writing", "0 went well", "Breaker closed", "expires in 2"]:
         assert word in shown.inner_text(), word
-    assert any("rate" in word for word in shown.locator("pre.diff ins").all_inner_texts()), "the words that differ are marked"
+    shown.locator("pre.diff ins").filter(has_text="rate").first.wait_for()  # The words that differ are marked.
     before = shown.locator("ul.before").inner_text()
     assert "ok" in before and "Read" in before
 

@@ -9,6 +9,10 @@ use super::text::{long_source, source_text};
 
 /// The time that a difference may take. What is not compared by then is told as taken out and put in.
 const DIFF_TIME: Duration = Duration::from_millis(40);
+/// The time for short texts: they never take it, however busy the machine is.
+const SHORT_DIFF_TIME: Duration = Duration::from_secs(2);
+/// The longest text that is short, bytes.
+const SHORT_DIFF_BYTES: usize = 4 * 1024;
 /// The longest text that is compared, bytes.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
 /// The most lines that are shown one by one.
@@ -28,7 +32,8 @@ pub(crate) fn difference(old: &str, new: &str) -> Markup {
             h4 { "Put in" } (long_source(new))
         };
     }
-    let until = Instant::now() + DIFF_TIME;
+    let is_short = old.len().max(new.len()) <= SHORT_DIFF_BYTES;
+    let until = Instant::now() + if is_short { SHORT_DIFF_TIME } else { DIFF_TIME };
     let compared = TextDiff::configure().deadline(until).diff_lines(old, new);
     let taken = |tag| compared.iter_all_changes().filter(|change| change.tag() == tag).count();
     let (out, put) = (taken(ChangeTag::Delete), taken(ChangeTag::Insert));
