@@ -1,4 +1,4 @@
-//! What is not known now, in the place of what is.
+//! Notices in the place of parts that cannot be told now.
 
 use maud::{Markup, html};
 
