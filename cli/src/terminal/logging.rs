@@ -25,6 +25,8 @@ pub(crate) fn start(form: LogForm, level: LevelFilter) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // It would tell of a log that takes no line by printing to the same place, and a thread that cannot print panics.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
     let started = match form {
         LogForm::Text => subscriber.try_init(),

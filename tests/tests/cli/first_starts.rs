@@ -1,7 +1,7 @@
 //! Tests of first starts at once: services that share a keyring share its admin token.
 //! No ledger is left with a token nobody has.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::{fs, thread};
@@ -29,7 +29,11 @@ fn start(data: &Path, keyring: &Path) -> StartedService {
     service.arg("--data").arg(data);
     service.arg("--keyring").arg(keyring).env_remove("BITACORA_TOKEN");
     let log = fs::File::create(data.with_extension("log")).unwrap();
-    StartedService(service.stdout(Stdio::piped()).stderr(log).spawn().unwrap())
+    spawn(service.stderr(log))
+}
+
+fn spawn(service: &mut Command) -> StartedService {
+    StartedService(service.stdout(Stdio::piped()).spawn().unwrap())
 }
 
 /// The address that a service says it listens on; none if it ends before.
@@ -71,4 +75,25 @@ fn two_first_starts_with_one_keyring_share_one_admin_token() {
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".new")), "{left:?}");
     }
+}
+
+#[test]
+fn a_log_that_takes_no_line_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let keyring = folder.path().join("keyring");
+    let mut serve = Command::new(PROGRAM);
+    serve
+        .args(["serve", "--listen", "127.0.0.1:0", "--create", "main", "--data"])
+        .arg(folder.path().join("data"));
+    serve.arg("--keyring").arg(&keyring).env_remove("BITACORA_TOKEN");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut service = spawn(serve.stderr(full));
+    let url = format!("http://{}", address(&mut service).expect("the service does not listen"));
+    let mut append = command(&["append", "--url", &url, "--token-file"]);
+    append.arg(folder.path().join("keyring.admin-token")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut append = append.spawn().unwrap();
+    let event =
+        r#"{"specversion": "1.0", "id": "1", "source": "s", "type": "x.y", "subject": "s", "data": {}}"#;
+    append.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();
+    assert!(append.wait().unwrap().success());
 }
