@@ -20,9 +20,11 @@ const URGENT = {
     policy: /^policy\./,
     trust: /^breaker\.|^trust\.(set|probed)$/,
 };
+// Each page says that everything is stopped.
+const URGENT_EVERYWHERE = /^panic\./;
 
 function changed(change) {
-    const isUrgent = change.types.some((type) => URGENT[main.dataset.section]?.test(type));
+    const isUrgent = change.types.some((type) => URGENT_EVERYWHERE.test(type) || URGENT[main.dataset.section]?.test(type));
     // Where many pages are open, the service names a longer pace, and they do not all ask at once.
     const pace = change.pace ?? PACE_MS;
     const spread = Math.random() * (pace - PACE_MS);

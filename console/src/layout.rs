@@ -6,7 +6,7 @@ use crate::assets;
 use crate::components::{name, plain_text, sentence, text};
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
-use crate::visit::{NoEvents, Visit};
+use crate::visit::{EverythingStopped, NoEvents, Visit};
 
 /// Returns a whole page of a ledger.
 pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -> Markup {
@@ -45,6 +45,10 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
                 div.notice .refusal[notice.is_refusal] role=(if notice.is_refusal { "alert" } else { "status" }) { (sentence(&notice.text)) }
             }
             div #no-events data-fresh { @if let Some(no_events) = &visit.no_events { (no_events_notice(no_events)) } }
+            // Now tells it with the way to end it.
+            @if page.section != Section::Now {
+                div #stopped data-fresh { @if let Some(stopped) = &visit.stopped { (stopped_notice(visit, stopped)) } }
+            }
             div.title {
                 h1 { (text(&page.title)) }
                 @if page.position.is_some() { p.position #position data-position=(position) { "as of position " (position) } }
@@ -65,6 +69,17 @@ fn no_events_notice(of: &NoEvents) -> Markup {
         p.notice.refusal {
             "This ledger takes no events (" (of.state) ")" @if let Some(why) = &of.why { ": " (text(why)) }
             ". What stands here is there to be read; no act is recorded."
+        }
+    }
+}
+
+/// Says that every call is denied, and why.
+fn stopped_notice(visit: &Visit, of: &EverythingStopped) -> Markup {
+    html! {
+        p.notice.refusal {
+            strong { "Everything is stopped." } " Every call is denied"
+            @if let Some(reason) = &of.reason { " (" (name(reason)) ")" }
+            ". " a href=(visit.page(&["now"])) { "See Now" }
         }
     }
 }

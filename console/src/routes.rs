@@ -7,7 +7,7 @@ mod signing;
 
 use std::sync::Arc;
 
-use bitacora_api::{CallerAnswer, LedgerAnswer, LedgerList, paths};
+use bitacora_api::{CallerAnswer, LedgerAnswer, LedgerList, StopsAnswer, paths};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -26,7 +26,7 @@ use crate::page::Page;
 use crate::page_error::PageError;
 use crate::pages;
 use crate::response::{ConsoleBody, body, html_response, redirect, text_response};
-use crate::visit::{GOVERNORS, NoEvents, Visit, name_of_segment};
+use crate::visit::{EverythingStopped, GOVERNORS, NoEvents, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
 
 /// The caching of files whose address changes with their contents.
@@ -189,9 +189,14 @@ async fn visit(
     let query = FormFields::read(parts.uri.query().unwrap_or_default().as_bytes())?;
     let found = signing::session_of(console, parts)?;
     let interface = client(console, parts, found.as_ref().and_then(|session| session.token()));
-    let [caller, state] = [paths::CALLER, paths::LEDGER].map(|template| paths::path(template, &[ledger]));
-    let (caller, state) =
-        tokio::join!(interface.get::<CallerAnswer>(&caller), interface.get::<LedgerAnswer>(&state));
+    let [caller, state, stops] =
+        [paths::CALLER, paths::LEDGER, paths::PANIC].map(|template| paths::path(template, &[ledger]));
+    let stops = format!("{stops}?limit=1");
+    let (caller, state, stops) = tokio::join!(
+        interface.get::<CallerAnswer>(&caller),
+        interface.get::<LedgerAnswer>(&state),
+        interface.get::<StopsAnswer>(&stops),
+    );
     let caller = match caller {
         Ok(answered) => answered.value,
         Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
@@ -214,8 +219,9 @@ async fn visit(
         session,
         ledger: ledger.to_owned(),
         caller,
-        // Where even that is not told, the parts of the page say so.
+        // Where even these are not told, the parts of the page say so.
         no_events: state.ok().and_then(|answered| NoEvents::of(answered.value)),
+        stopped: stops.ok().and_then(|answered| EverythingStopped::of(answered.value)),
         interface,
         path: parts.uri.path().to_owned(),
         query,

@@ -67,6 +67,11 @@ impl TableCell {
         Self { markup, text: amount.to_owned() }
     }
 
+    /// Returns the name that stands before the cell on a phone, where a row is a list. An empty cell is left out there.
+    fn label(&self, column: TableColumn) -> Option<&'static str> {
+        (!self.markup.0.is_empty()).then_some(column.name)
+    }
+
     /// A cell with a text that anybody may have written, empty where there is none.
     pub(crate) fn maybe(of: Option<&str>) -> Self {
         Self::text(of.unwrap_or_default())
@@ -74,7 +79,7 @@ impl TableCell {
 }
 
 impl Table {
-    /// Returns the table, which scrolls where it is wider than the page.
+    /// Returns the table, which scrolls where it is wider than the page; on a phone each row is a list.
     pub(crate) fn markup(&self) -> Markup {
         if self.rows.is_empty() {
             return html! { p.empty { (self.empty) } };
@@ -88,7 +93,7 @@ impl Table {
                     } } }
                     tbody { @for row in &self.rows {
                         tr { @for (cell, column) in row.iter().zip(&self.columns) {
-                            td class=[column.class()] { (cell.markup) }
+                            td class=[column.class()] data-column=[cell.label(*column)] { (cell.markup) }
                         } }
                     } }
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitacora_api::{CallerAnswer, LedgerAnswer, paths};
+use bitacora_api::{CallerAnswer, LedgerAnswer, StopsAnswer, paths};
 use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,19 @@ impl NoEvents {
     }
 }
 
+/// The stop of all agents.
+#[derive(Debug, Clone)]
+pub(crate) struct EverythingStopped {
+    pub(crate) reason: Option<String>,
+}
+
+impl EverythingStopped {
+    /// Returns the stop, if there is one.
+    pub(crate) fn of(stops: StopsAnswer) -> Option<Self> {
+        stops.panic.then_some(Self { reason: stops.reason })
+    }
+}
+
 /// A request of a viewer who is known, to one ledger.
 #[derive(Clone)]
 pub(crate) struct Visit {
@@ -40,6 +53,8 @@ pub(crate) struct Visit {
     pub(crate) caller: CallerAnswer,
     /// The state of the ledger that takes no events now, and the reason.
     pub(crate) no_events: Option<NoEvents>,
+    /// The stop of all agents, while it lasts.
+    pub(crate) stopped: Option<EverythingStopped>,
     pub(crate) interface: InterfaceClient,
     /// The path, percent-encoded as it came.
     pub(crate) path: String,

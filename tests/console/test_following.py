@@ -78,3 +78,14 @@ def test_the_stream_of_a_token_that_is_revoked_ends(viewers, service):
     service.revoke(viewer.actor)
     viewer.page.get_by_role("link", name="Sign in again").wait_for()
     service.until(lambda: not followers(service), "the stream ends")
+
+
+def test_an_open_page_says_that_everything_is_stopped_and_that_it_is_not_any_more(viewers, service):
+    viewer = viewers(service, "auditor")
+    viewer.open("costs")
+    service.until(lambda: followers(service), "the page follows")
+    service.ask("POST", "/panic", {"reason": "a look at the logs"})
+    viewer.page.get_by_text("Everything is stopped.").wait_for()
+    assert "a look at the logs" in viewer.text("#stopped")
+    service.ask("DELETE", "/panic", {"reason": "seen"})
+    viewer.page.get_by_text("Everything is stopped.").wait_for(state="detached")
