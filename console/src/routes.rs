@@ -25,7 +25,7 @@ use crate::live;
 use crate::page::Page;
 use crate::page_error::PageError;
 use crate::pages;
-use crate::response::{ConsoleBody, body, html_response, redirect, text_response};
+use crate::response::{ConsoleBody, body, html_response, redirect, text_response, unknown_body};
 use crate::visit::{GOVERNORS, NoEvents, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
 
@@ -219,6 +219,7 @@ async fn visit(
         interface,
         path: parts.uri.path().to_owned(),
         query,
+        is_head: parts.method == Method::HEAD,
         zone: Zone::of(&parts.headers),
     };
     Ok(Visited::Known(Box::new(visit), cookie))
@@ -255,7 +256,7 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
             Some("json") => {
                 as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
             }
-            Some("csv") => as_csv(page),
+            Some("csv") => as_csv(page, visit.is_head),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
                 html_response(StatusCode::OK, ledger_page(visit, &page, notice.as_ref()))
@@ -286,9 +287,11 @@ async fn as_json(visit: &Visit, path: Option<&str>) -> Result<Response<ConsoleBo
     Ok(text_response(StatusCode::OK, "application/json", answer.value))
 }
 
-fn as_csv(page: Page) -> Response<ConsoleBody> {
+/// Returns the rows of a page as a file. Its length is known only once it is made, which no question for its head is worth.
+fn as_csv(page: Page, is_head: bool) -> Response<ConsoleBody> {
     let media_type = "text/csv; charset=utf-8; header=present";
     let mut response = match (page.file, &page.table) {
+        (_, Some(_)) if is_head => Response::new(unknown_body()),
         (Some(file), _) => Response::new(file),
         (None, Some(table)) => Response::new(body(table.csv())),
         (None, None) => return refused(&PageError::NoSuchPage),
@@ -318,6 +321,9 @@ fn refusal(visit: &Visit, error: &PageError) -> (StatusCode, Markup) {
         @if let PageError::Interface(InterfaceError::Refused(problem)) = error {
             p { "Code: " code { (text(&problem.code)) }
                 @if problem.retryable { ". The same request may succeed later." } }
+        }
+        @if let PageError::NotSignedInHere = error {
+            p { "The session is that of " (name(&visit.caller.actor)) ". " a href="/console/sign-in" { "Sign in again" } "." }
         }
         p { a href=(visit.page(&[section.names().0])) { "Back to " (section.names().1) } }
     };

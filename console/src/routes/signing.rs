@@ -11,7 +11,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use maud::html;
 
 use super::client;
-use crate::components::{SECRET_FIELD, name, sentence, text};
+use crate::components::{KEY_FIELD, SECRET_FIELD, name, sentence, text};
 use crate::console::Console;
 use crate::form::{FormFields, query};
 use crate::interface::InterfaceClient;
@@ -178,6 +178,11 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
     Ok(html_response(StatusCode::OK, bare_page("Sign in", &content)))
 }
 
+/// The value by which the script of a form asks for the key of the session.
+const WANTED_KEY: &str = "wanted";
+/// The name of the part of an address that hands it over.
+const HANDED_OVER: &str = "signed-in";
+
 /// The words for a link that signs nobody in.
 const USED_LINK: &str = "This link was used already, or has expired. `bitacora console` opens another one.";
 
@@ -220,10 +225,11 @@ pub(super) async fn sign_in(
         Err(error) => return Ok(form_page(error.status(), next, Some(&error.to_string()))),
     };
     let ledgers = client(console, parts, Some(&token)).get::<LedgerList>(paths::LEDGERS).await;
-    let mut response = redirect(next);
     // A session of before ends, so that nobody goes on in it.
     end_sessions(console, parts);
-    let id = console.sessions.begin(token, viewer, Instant::now())?;
+    let is_keyed = form.get(KEY_FIELD) == Some(WANTED_KEY);
+    let (id, session) = console.sessions.begin(token, viewer, is_keyed, Instant::now())?;
+    let mut response = redirect(&handing_over(next, session.handed_over().as_deref()));
     let addresses = cookie_addresses(ledgers.ok().map(|ledgers| ledgers.value), next);
     let ended: BTreeSet<_> =
         addresses.iter().flat_map(|address| ended_below(&parts.headers, address)).collect();
@@ -231,6 +237,13 @@ pub(super) async fn sign_in(
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Returns the address with what its script is handed. No browser sends that part of an address to anybody, and no cookie changes it.
+fn handing_over(address: &str, handed_over: Option<&str>) -> String {
+    let Some(handed_over) = handed_over else { return address.to_owned() };
+    let page = address.split('#').next().unwrap_or_default();
+    format!("{page}#{HANDED_OVER}={handed_over}")
 }
 
 /// Returns addresses on whose way a page at another port may have set cookies: the pages of ledgers, and the one that comes next.
@@ -311,6 +324,13 @@ mod tests {
         ] {
             assert_eq!(page_of_act(act), page);
         }
+    }
+
+    #[test]
+    fn the_next_page_is_handed_the_key_behind_its_address() {
+        assert_eq!(handing_over("/console/main/calls?tool=a", None), "/console/main/calls?tool=a");
+        let address = handing_over("/console/main/calls?tool=a#signed-in=x.y", Some("m.k"));
+        assert_eq!(address, "/console/main/calls?tool=a#signed-in=m.k");
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Evidence bundles: chosen and downloaded here.
 
 use bitacora_api::{HeadAnswer, paths};
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Method, Response, header};
 use maud::{Markup, html};
 
 use crate::components::{filter_field, quoted};
 use crate::form::query;
 use crate::page_error::PageError;
-use crate::response::ConsoleBody;
+use crate::response::{ConsoleBody, unknown_body};
 use crate::visit::Visit;
 
 /// The media type of a bundle.
@@ -34,9 +34,10 @@ pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, Pag
         asked.push((name, time));
     }
     let query = query(asked.iter().map(|(name, value)| (*name, value.as_str())));
-    let upstream = visit.interface.open(&visit.api(paths::EVIDENCE, &[], &query), TAR).await?;
+    let method = if visit.is_head { Method::HEAD } else { Method::GET };
+    let upstream = visit.interface.open(method, &visit.api(paths::EVIDENCE, &[], &query), TAR).await?;
     let (parts, body) = upstream.into_parts();
-    let mut response = Response::new(body);
+    let mut response = Response::new(if visit.is_head { unknown_body() } else { body });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TAR));
     for name in [header::CONTENT_DISPOSITION, header::CONTENT_LENGTH] {

@@ -30,7 +30,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     )?;
     let stops = stops.value;
     let mut dimensions = answered.value.dimensions;
-    if visit.query.get("format") == Some("csv") {
+    if visit.wants_rows_as_file() {
         add_following(visit, &mut dimensions, answered.value.next.clone()).await?;
     }
     let table = table(visit, &dimensions, &breakers);
