@@ -83,10 +83,18 @@ fn same_data(visit: &Visit, page: &Page) -> Markup {
         p.same-data {
             @if page.json.is_some() || page.table.is_some() || page.command.is_some() { "The same data: " }
             @if page.json.is_some() { a href=(with("json")) { "JSON" } " " }
+            @if !page.json_parts.is_empty() { span.json-parts { "of " @for (at, (part, _)) in page.json_parts.iter().enumerate() {
+                @if at > 0 { ", " } a href=(part_address(visit, part)) { (part) }
+            } } " " }
             @if page.table.is_some() { a href=(with("csv")) download="" { "CSV" } " " }
             @if let Some(command) = &page.command { code #command { (text(command)) } }
         }
     }
+}
+
+/// Returns the address of a part of a page as JSON.
+fn part_address(visit: &Visit, part: &str) -> String {
+    format!("{}{}", visit.path, query([("format", "json"), ("part", part)].into_iter()))
 }
 
 fn zone_form(visit: &Visit) -> Markup {

@@ -66,6 +66,8 @@ pub(crate) struct Page {
     pub(crate) file: Option<ConsoleBody>,
     /// The path of the interface that gives the same as JSON.
     pub(crate) json: Option<String>,
+    /// The further paths that a page is made of, each with its name.
+    pub(crate) json_parts: Vec<(&'static str, String)>,
     /// The command line that prints the same.
     pub(crate) command: Option<String>,
 }
@@ -81,8 +83,17 @@ impl Page {
             table: None,
             file: None,
             json: None,
+            json_parts: Vec::new(),
             command: None,
         }
+    }
+}
+
+impl Page {
+    /// Returns the path of the interface that gives a part of this page as JSON; the main one where no part is named.
+    pub(crate) fn json_at(&self, part: Option<&str>) -> Option<&str> {
+        let Some(part) = part else { return self.json.as_deref() };
+        self.json_parts.iter().find(|(name, _)| *name == part).map(|(_, path)| path.as_str())
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Visit {
     /// The state of the ledger that takes no events now, and the reason.
     pub(crate) no_events: Option<NoEvents>,
     pub(crate) interface: InterfaceClient,
+    /// The host that the browser asked, with its port.
+    pub(crate) host: String,
     /// The path, percent-encoded as it came.
     pub(crate) path: String,
     pub(crate) query: FormFields,

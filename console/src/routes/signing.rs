@@ -10,7 +10,8 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use maud::html;
 
-use super::client;
+use super::{client, host_of};
+use crate::command_line::command_at;
 use crate::components::{KEY_FIELD, SECRET_FIELD, name, sentence, text};
 use crate::console::Console;
 use crate::form::{FormFields, query};
@@ -39,7 +40,7 @@ pub(super) fn session_of(console: &Console, parts: &Parts) -> Result<Option<Arc<
 /// Returns the page for a browser that sent two sessions: a page at another port may have set one of the cookies. Those of other paths
 /// than the console's own are removed.
 pub(super) fn two_sessions(parts: &Parts) -> Response<ConsoleBody> {
-    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = host_of(parts);
     let content = html! {
         p.notice.refusal role="alert" { (PageError::TwoSessions.to_string()) ". Nothing was done." }
         p { "Another program on this machine may have set one of its cookies. Those that it set for single pages were removed now: open the page again." }
@@ -87,7 +88,7 @@ pub(super) const NOT_SIGNED_IN: &str =
 
 /// Returns the page that asks who is there, with a word about what came before.
 pub(super) fn ask(parts: &Parts, words: Option<&str>) -> Response<ConsoleBody> {
-    form_page(StatusCode::UNAUTHORIZED, address_of(parts), words)
+    form_page(parts, StatusCode::UNAUTHORIZED, address_of(parts), words)
 }
 
 /// Returns the same page. A session whose token is not taken any more ends, and is told so.
@@ -137,7 +138,7 @@ fn end_session(console: &Console, parts: &Parts, response: &mut Response<Console
     }
 }
 
-fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
+fn form_page(parts: &Parts, status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
     let content = html! {
         @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (sentence(refusal)) } }
         form.sign-in method="post" action="/console/sign-in" {
@@ -148,7 +149,7 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
             button { "Sign in" }
         }
         p.note { "The token stays in the service; this browser gets a session of 12 hours. "
-            code { "bitacora console" } " opens this page signed in, and " code { "bitacora token create" } " makes a token." }
+            code { (command_at(host_of(parts), "console")) } " opens this page signed in, and " code { (command_at(host_of(parts), "token create")) } " makes a token." }
     };
     html_response(status, bare_page("Sign in", &content))
 }
@@ -157,9 +158,9 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
 pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
     let asked = FormFields::read(parts.uri.query().unwrap_or_default().as_bytes())?;
     let next = own_address(asked.get("next"));
-    let Some(code) = asked.get("code") else { return Ok(form_page(StatusCode::OK, next, None)) };
+    let Some(code) = asked.get("code") else { return Ok(form_page(parts, StatusCode::OK, next, None)) };
     let Some(token) = console.links.look(code, Instant::now()) else {
-        return Ok(form_page(StatusCode::OK, next, Some(USED_LINK)));
+        return Ok(form_page(parts, StatusCode::OK, next, Some(USED_LINK)));
     };
     let identity = identity(&client(console, parts, Some(&token))).await?;
     let present = session_of(console, parts).ok().flatten().and_then(|session| session.viewer.clone());
@@ -215,14 +216,14 @@ pub(super) async fn sign_in(
     };
     let Some(token) = token else {
         let words = if form.get("code").is_some() { USED_LINK } else { NO_TOKEN };
-        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(words)));
+        return Ok(form_page(parts, StatusCode::UNAUTHORIZED, next, Some(words)));
     };
     if !is_token(&token) {
-        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
+        return Ok(form_page(parts, StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
     }
     let viewer = match identity_for(console, parts, &token, next).await {
         Ok(viewer) => viewer,
-        Err(error) => return Ok(form_page(error.status(), next, Some(&error.to_string()))),
+        Err(error) => return Ok(form_page(parts, error.status(), next, Some(&error.to_string()))),
     };
     let ledgers = client(console, parts, Some(&token)).get::<LedgerList>(paths::LEDGERS).await;
     // A session of before ends, so that nobody goes on in it.

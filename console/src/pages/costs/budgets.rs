@@ -27,7 +27,7 @@ pub(super) async fn near_their_end(visit: &Visit) -> Result<Markup, PageError> {
     Ok(html! {
         section #cost-budgets data-fresh {
             h2 { a href=(visit.page(&["costs", "budgets"])) { "Budgets" } }
-            @if list.is_empty() { p.empty { "No budget is set, so nothing stops spending. " code { "bitacora budgets set" } " sets one." } }
+            @if list.is_empty() { p.empty { "No budget is set, so nothing stops spending. " code { (CommandLine::new(visit, "budgets set").line()) } " sets one." } }
             div.cards { @for budget in list.iter().take(SHOWN_BUDGETS) { div.card {
                 h3 { (name_of(budget)) " " (budget_badge(budget)) }
                 @for used in uses(budget) { (used.bar()) }

@@ -4,6 +4,7 @@ use bitacora_api::{HeadAnswer, paths};
 use http::{HeaderValue, Method, Response, header};
 use maud::{Markup, html};
 
+use crate::command_line::CommandLine;
 use crate::components::{filter_field, quoted};
 use crate::form::query;
 use crate::page_error::PageError;
@@ -51,6 +52,7 @@ pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, Pag
 /// The form that chooses the events.
 pub(super) fn section(visit: &Visit, head: &HeadAnswer) -> Markup {
     let zone = &visit.zone.name;
+    let prove = CommandLine::new(visit, &format!("prove --range 1-{} --out evidence.tar", head.position));
     html! {
         section #bundle.sheet {
             h2 { "Evidence bundle" }
@@ -65,7 +67,7 @@ pub(super) fn section(visit: &Visit, head: &HeadAnswer) -> Markup {
                 button { "Download" }
             }
             p.note { "Without any field it is everything that the last signed head covers. A bundle has at most 50,000 events and 64 MiB. It has the events in clear, so keep it as carefully as them." }
-            p.note { "On a terminal: " code { "bitacora prove --ledger " (visit.ledger) " --range 1-" (head.position) " --out evidence.tar" } }
+            p.note { "On a terminal: " code { (prove.line()) } }
         }
     }
 }
