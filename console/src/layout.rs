@@ -82,8 +82,8 @@ fn same_data(visit: &Visit, page: &Page) -> Markup {
     html! {
         p.same-data {
             @if page.json.is_some() || page.table.is_some() || page.command.is_some() { "The same data: " }
-            @if page.json.is_some() { a href=(with("json")) { "JSON" } " " }
-            @if !page.json_parts.is_empty() { span.json-parts { "of " @for (at, (part, _)) in page.json_parts.iter().enumerate() {
+            @if page.json.is_some() && page.json_parts.is_empty() { a href=(with("json")) { "JSON" } " " }
+            @if !page.json_parts.is_empty() { span { "JSON of " @for (at, (part, _)) in page.json_parts.iter().enumerate() {
                 @if at > 0 { ", " } a href=(part_address(visit, part)) { (part) }
             } } " " }
             @if page.table.is_some() { a href=(with("csv")) download="" { "CSV" } " " }

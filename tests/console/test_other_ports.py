@@ -152,12 +152,13 @@ class CookieThief(threading.Thread):
                     self.send_header("set-cookie", f"{thief.set}; Path=/console; HttpOnly; SameSite=Strict; Max-Age=43200")
                 self.send_header("content-type", "text/html")
                 self.end_headers()
-                self.wfile.write(b"<script>setInterval(() => fetch('/console/' + Math.random()), 4)</script>")
+                self.wfile.write(b"<script>for (let n = 0; n < 4; n++) { (async () => { for (;;) { await fetch('/console/' + Math.random()) } })() }</script>")
 
             def log_message(self, *_):
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/console/x"
 
     def run(self):
@@ -173,30 +174,65 @@ def thief(governed):
 
 
 def test_who_signs_in_while_another_port_sets_cookies_acts_in_no_session_of_its(viewers, governed, thief):
-    """The redirect after signing in carries the other session already. What the answer handed over is not of it."""
+    """The page after signing in may be one of the other session already. What the answer handed over is not of it."""
     thief.set = sign_in(governed, governed.kept_token("operator", "Mallory"))
+    mallory = re.search(r"operator:[0-9a-f]+", send(governed, "GET", "/console/main/now", {"cookie": thief.set})[2]).group(0)
     viewer = viewers(governed)
     viewer.errors_are_expected = True
-    approvals = [ask_for(governed) for _ in range(3)]
     evil = viewer.context.new_page()
     evil.goto(thief.url)
-    for approval in approvals:
+    rounds_lost = 0
+    for _ in range(4):
+        approval = ask_for(governed)
         viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approval}")
-        assert "signed-in" not in viewer.page.url
-        is_strange = viewer.page.locator("#strange").is_visible()
-        assert is_strange == (viewer.page.get_by_role("button", name="Approve", exact=True).count() > 0 and viewer.cookie()["value"] in thief.set), viewer.text()
-        if is_strange:
-            viewer.press("Approve")
-            viewer.page.wait_for_timeout(300)
-            assert governed.approval(approval)["status"] == "pending"
+        viewer.page.wait_for_function("!location.hash")
+        if not viewer.page.locator("header .who").count():
+            continue
+        is_lost = viewer.actor == mallory
+        rounds_lost += is_lost
+        assert viewer.page.locator("#strange").is_visible() == is_lost, viewer.text("body")
+        viewer.press("Approve")
+        viewer.page.wait_for_timeout(300)
+        assert governed.approval(approval).get("resolution", {}).get("by") != mallory
+        if is_lost:
+            assert viewer.page.locator("#strange").is_visible(), "the script sent nothing"
             status, text = viewer.send(f"/console/main/approvals/{approval}/approve", form_secret=viewer.form_secret())
             assert status == 403 and governed.approval(approval)["status"] == "pending", text
     evil.close()
-    viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approvals[0]}")
+    print(f"the other port won {rounds_lost} rounds of 4")
+    approval = ask_for(governed)
+    viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approval}")
     assert viewer.page.locator("#strange").is_hidden()
     viewer.press("Approve")
     viewer.page.wait_for_selector(".notice")
-    assert governed.approval(approvals[0])["status"] == "approved"
+    assert governed.approval(approval)["status"] == "approved"
+
+
+def test_a_page_after_signing_in_that_is_of_another_session_is_told_and_does_nothing(viewers, governed):
+    """The race above, lost for certain: between the answer to the form and the next page another port replaces the cookie."""
+    approval = ask_for(governed)
+    mine = send(governed, "POST", "/console/sign-in", {}, f"token={governed.kept_token('operator')}&key=wanted&next=/console/main/approvals/{approval}")
+    name, other = sign_in(governed, governed.kept_token("operator", "Mallory")).split("=")
+    viewer = viewers(governed)
+    viewer.page.goto("/console/sign-in")
+    viewer.page.evaluate("sessionStorage.setItem('bitacora-signing-in', 'yes')")
+    viewer.context.add_cookies([{"name": name, "value": other, "domain": "127.0.0.1", "path": "/console"}])
+    viewer.page.goto(mine[1]["location"])
+    assert viewer.page.locator("#strange").is_visible() and viewer.actor in viewer.text("#strange")
+    viewer.press("Approve")
+    viewer.page.wait_for_timeout(300)
+    assert viewer.path.endswith(approval) and governed.approval(approval)["status"] == "pending"
+    status, text = viewer.send(f"/console/main/approvals/{approval}/approve", form_secret=viewer.form_secret())
+    assert status == 403 and "did not sign in to this session" in text
+    assert governed.approval(approval)["status"] == "pending"
+    viewer.page.locator("#strange").get_by_role("link").click()
+    viewer.page.get_by_label("Token").fill(governed.kept_token("operator"))
+    viewer.press("Sign in")
+    viewer.page.wait_for_url(f"**/approvals/{approval}")
+    assert viewer.page.locator("#strange").is_hidden()
+    viewer.press("Approve")
+    viewer.page.wait_for_selector(".notice")
+    assert governed.approval(approval)["status"] == "approved"
 
 
 def test_who_takes_the_cookie_at_another_port_acts_in_no_session(viewers, governed, thief):

@@ -39,6 +39,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = head.position;
     page.json = Some(visit.api(paths::HEAD, &[], ""));
     page.json_parts = vec![
+        ("head", visit.api(paths::HEAD, &[], "")),
         ("mode", visit.api(paths::MODE, &[], "")),
         ("stops", visit.api(paths::PANIC, &[], "")),
         ("approvals", visit.api(paths::APPROVALS, &[], "?limit=100")),

@@ -71,10 +71,10 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
     let chart = chart(visit, &counts, shown);
     let calls = visit.page(&["calls"]);
     Ok(html! {
-        h2 { a href=(format!("{calls}{asked}")) { "Decisions of the last " (MINUTES) " minutes: " (grouped(all)) } }
+        h2 { a href=(calls) { "Decisions of the last " (MINUTES) " minutes: " (grouped(all)) } }
         p.note {
             (grouped(allowed)) " allowed · " (grouped(reviewed)) " for a person · " (grouped(denied)) " denied. "
-            "Earlier ones are not in this chart: " a href=(calls) { "all calls" } "."
+            "Only what this service decided in that time counts here, no imported call and no earlier one: " a href=(calls) { "all calls" } "."
         }
         @if all > 0 { (chart.markup()) }
     })

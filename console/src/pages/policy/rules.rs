@@ -74,6 +74,7 @@ impl RuleCounts {
                     "This version has decided none yet: {newest} came before it, or needed no decision."
                 );
             }
+            calls if calls == looked_at => format!("This version decided {newest}."),
             calls => format!("This version decided {} of {newest}.", grouped(calls)),
         };
         match without {
@@ -181,6 +182,10 @@ mod tests {
             "This version has decided none yet: the newest 200 calls came before it, or needed no decision.";
         assert_eq!(told(200, 0, 0), none);
         assert_eq!(told(12, 7, 0), "This version decided 7 of all 12 calls. A rule matched each of them.");
+        assert_eq!(
+            told(200, 200, 0),
+            "This version decided the newest 200 calls. A rule matched each of them."
+        );
         assert!(told(200, 9, 1).ends_with("One of them matched no rule: other checks decided it."));
         assert!(told(200, 9, 3).ends_with("3 of them matched no rule: other checks decided those."));
     }
