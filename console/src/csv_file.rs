@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use serde::de::DeserializeOwned;
 
-use crate::csv_turns::Turns;
+use crate::csv_turns::{Turn, Turns};
 use crate::interface::{BoxError, InterfaceError};
 use crate::limits::{CSV_PAGE_ROWS, CSV_PARTS_AT_ONCE, CSV_ROWS};
 use crate::response::ConsoleBody;
@@ -18,8 +18,15 @@ use crate::visit::Visit;
 static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(CSV_PARTS_AT_ONCE));
 /// The pages on their way to one browser.
 const WAITING_PAGES: usize = 2;
+/// The last line of a file that has the rows of its page alone.
+pub(crate) const PAGE_ALONE: &str = "(more rows match: this file has those of its page)\r\n";
 /// The last line of a file that lacks rows.
 const CUT: &str = "(more rows match: narrow the filters or the time span)\r\n";
+
+/// Waits for a turn to make a part of a file for this viewer. It is held for as long as the part is made.
+pub(crate) async fn turn(visit: &Visit) -> Option<Turn> {
+    TURNS.take(&visit.caller.actor).await
+}
 
 /// A list of the interface as a file.
 pub(crate) struct CsvFile<T> {
@@ -50,7 +57,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
         let mut written = 0;
         loop {
             // A part that a slow browser takes keeps no turn.
-            let turn = TURNS.take(&visit.caller.actor).await;
+            let turn = turn(visit).await;
             let page = visit.interface.get::<T>(&self.page(after.as_deref())).await?.value;
             let rows = (self.rows)(visit, &page);
             written += rows.len();

@@ -62,6 +62,8 @@ pub(crate) struct Page {
     pub(crate) content: Markup,
     /// The rows that the page offers as a file.
     pub(crate) table: Option<Table>,
+    /// `true` if those rows are a page of a longer list.
+    pub(crate) is_cut: bool,
     /// The file that is sent in the place of those rows, of a list that has more than a page.
     pub(crate) file: Option<ConsoleBody>,
     /// The path of the interface that gives the same as JSON.
@@ -81,6 +83,7 @@ impl Page {
             position: None,
             content,
             table: None,
+            is_cut: false,
             file: None,
             json: None,
             json_parts: Vec::new(),

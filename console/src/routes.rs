@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::assets::{ASSETS, Asset};
 use crate::components::{SECRET_FIELD, name, not_told, quoted, sentence, text};
 use crate::console::{Console, FormSender};
+use crate::csv_file::PAGE_ALONE;
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
@@ -261,7 +262,7 @@ fn as_csv(page: Page, is_head: bool) -> Response<ConsoleBody> {
     let mut response = match (page.file, &page.table) {
         (_, Some(_)) if is_head => Response::new(unknown_body()),
         (Some(file), _) => Response::new(file),
-        (None, Some(table)) => Response::new(body(table.csv())),
+        (None, Some(table)) => Response::new(body(table.csv() + if page.is_cut { PAGE_ALONE } else { "" })),
         (None, None) => return refused(&PageError::NoSuchPage),
     };
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
