@@ -52,7 +52,7 @@ class Viewer:
             self.page.goto(to)
             return self
         # The script of the next page keeps what this answer hands over. It takes it after a form of its tab alone.
-        handed_over = answer.headers["location"].split("#signed-in=")[1]
+        handed_over = answer.headers["location"].partition("#signed-in=")[2]
         self.page.goto("/livez")
         self.page.evaluate("(handed_over) => localStorage.setItem('bitacora-session', handed_over)", handed_over)
         self.page.goto(to)
