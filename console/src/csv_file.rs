@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use serde::de::DeserializeOwned;
 
-use crate::csv_turns::{Turn, Turns};
+use crate::csv_turns::{CsvTurn, CsvTurns};
 use crate::interface::{BoxError, InterfaceError};
 use crate::limits::{CSV_PAGE_ROWS, CSV_PARTS_AT_ONCE, CSV_ROWS};
 use crate::response::ConsoleBody;
@@ -15,7 +15,7 @@ use crate::table::{TableCell, TableColumn, csv_line, csv_names};
 use crate::visit::Visit;
 
 /// The turns of all files, shared by those whose files they are.
-static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(CSV_PARTS_AT_ONCE));
+static TURNS: LazyLock<CsvTurns> = LazyLock::new(|| CsvTurns::new(CSV_PARTS_AT_ONCE));
 /// The pages on their way to one browser.
 const WAITING_PAGES: usize = 2;
 /// The last line of a file that has the rows of its page alone.
@@ -24,7 +24,7 @@ pub(crate) const PAGE_ALONE: &str = "(more rows match: this file has those of it
 const CUT: &str = "(more rows match: narrow the filters or the time span)\r\n";
 
 /// Waits for a turn to make a part of a file for this viewer. It is held for as long as the part is made.
-pub(crate) async fn turn(visit: &Visit) -> Option<Turn> {
+pub(crate) async fn turn(visit: &Visit) -> Option<CsvTurn> {
     TURNS.take(&visit.caller.actor).await
 }
 

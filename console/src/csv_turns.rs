@@ -1,4 +1,4 @@
-//! Turns of callers who ask for much: whoever has the fewest turns behind them in this round is next, so that nobody's many keep others waiting.
+//! The turns of callers who ask for files: each has one a round, so that nobody's many files keep others waiting.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,31 +7,31 @@ use tokio::sync::oneshot;
 
 /// Turns that callers take one after the other, each caller one a round.
 #[derive(Clone)]
-pub(crate) struct Turns(Arc<Mutex<Waiting>>);
+pub(crate) struct CsvTurns(Arc<Mutex<Waiting>>);
 
 struct Waiting {
     /// Turns that nobody has.
     free: usize,
     /// The callers that wait, in the order of their turns. Each is here once, and waits at least once.
-    callers: VecDeque<(String, VecDeque<oneshot::Sender<Turn>>)>,
+    callers: VecDeque<(String, VecDeque<oneshot::Sender<CsvTurn>>)>,
 }
 
 /// A turn. Once it is dropped, it is the next caller's.
-pub(crate) struct Turn(Turns);
+pub(crate) struct CsvTurn(CsvTurns);
 
-impl Turns {
+impl CsvTurns {
     /// So many turns at once.
     pub(crate) fn new(at_once: usize) -> Self {
         Self(Arc::new(Mutex::new(Waiting { free: at_once, callers: VecDeque::new() })))
     }
 
     /// Waits for a turn of this caller.
-    pub(crate) async fn take(&self, caller: &str) -> Option<Turn> {
+    pub(crate) async fn take(&self, caller: &str) -> Option<CsvTurn> {
         let turn = {
             let mut waiting = self.lock();
             if waiting.free > 0 {
                 waiting.free -= 1;
-                return Some(Turn(self.clone()));
+                return Some(CsvTurn(self.clone()));
             }
             waiting.enter(caller)
         };
@@ -45,7 +45,7 @@ impl Turns {
 }
 
 impl Waiting {
-    fn enter(&mut self, caller: &str) -> oneshot::Receiver<Turn> {
+    fn enter(&mut self, caller: &str) -> oneshot::Receiver<CsvTurn> {
         let (sender, turn) = oneshot::channel();
         match self.callers.iter_mut().find(|(known, _)| known == caller) {
             Some((_, waits)) => waits.push_back(sender),
@@ -55,7 +55,7 @@ impl Waiting {
     }
 
     /// Returns whoever is next. Their caller goes behind all others.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<CsvTurn>> {
         let (caller, mut waits) = self.callers.pop_front()?;
         let next = waits.pop_front();
         if !waits.is_empty() {
@@ -65,7 +65,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Turn {
+impl Drop for CsvTurn {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
         while let Some(next) = waiting.next() {
@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_with_many_waits_as_long_as_one_with_a_single_one() {
-        let turns = Turns::new(1);
+        let turns = CsvTurns::new(1);
         let held = turns.take("many").await;
         let done = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_of_somebody_who_is_gone_is_the_next_one_s() {
-        let turns = Turns::new(1);
+        let turns = CsvTurns::new(1);
         let held = turns.take("one").await;
         let tasks = ["gone", "there"].map(|caller| {
             let turns = turns.clone();

@@ -46,7 +46,7 @@ const TAR: HeaderValue = HeaderValue::from_static("application/x-tar");
     )
 )]
 pub(crate) async fn bundle(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
-    let Asked { selection, name, durable } = Asked::of(&api, &request).await?;
+    let BundleRequest { selection, name, durable } = BundleRequest::of(&api, &request).await?;
     let place = api.bundles.take(request.caller.key(), BUNDLE_WAIT).await.ok_or_else(|| {
         Problem::new(Code::Overloaded, "other evidence bundles are being made; try again").with_retry_after(5)
     })?;
@@ -69,19 +69,19 @@ pub(crate) async fn head_of_bundle(
     State(api): State<Arc<Api>>,
     request: ReadRequest,
 ) -> Result<Response, Problem> {
-    let Asked { name, durable, .. } = Asked::of(&api, &request).await?;
+    let BundleRequest { name, durable, .. } = BundleRequest::of(&api, &request).await?;
     let (_ended, unknown) = Channel::<Bytes, Infallible>::new(1);
     Ok(answer(&durable, &name, Body::new(unknown)))
 }
 
 /// A bundle that is asked for.
-struct Asked {
+struct BundleRequest {
     selection: Selection,
     name: LedgerName,
     durable: Head,
 }
 
-impl Asked {
+impl BundleRequest {
     /// Reads and checks what is asked for.
     async fn of(api: &Api, request: &ReadRequest) -> Result<Self, Problem> {
         let selection = selection(request)?;
