@@ -222,28 +222,37 @@ addEventListener("click", async (event) => {
 
 setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
 
-// --- Sessions: pages at other ports of this host can set cookies, and cannot write what a browser keeps for this port. ---
+// --- Sessions: pages at other ports of this host set cookies and get them. What a browser keeps for this port they neither write nor read:
+// the mark of the session that signed in here, and its key, which each act carries. The answer to signing in hands both over. ---
 
 const SIGNING_IN = "bitacora-signing-in";
 const SESSION = "bitacora-session";
+const handedOver = location.hash.match(/^#signed-in=([0-9a-f]+\.[0-9a-f]+)$/)?.[1];
+if (handedOver) {
+    history.replaceState(history.state, "", location.pathname + location.search);
+    // An address alone signs nobody in: a form of this tab has to come before it.
+    sessionStorage.getItem(SIGNING_IN) && localStorage.setItem(SESSION, handedOver);
+}
+sessionStorage.removeItem(SIGNING_IN);
+const isStrange = Boolean(main?.dataset.session) && localStorage.getItem(SESSION)?.split(".")[0] !== main.dataset.session;
+document.getElementById("strange")?.toggleAttribute("hidden", !isStrange);
 
-addEventListener("submit", (event) => event.target.matches("form.sign-in") && sessionStorage.setItem(SIGNING_IN, "yes"));
-
-function tellStrangeSession(mark) {
-    if (sessionStorage.getItem(SIGNING_IN)) {
-        sessionStorage.removeItem(SIGNING_IN);
-        localStorage.setItem(SESSION, mark);
+const isAct = (form) => Boolean(main?.dataset.session) && form.getAttribute("method") === "post";
+addEventListener("submit", (event) => {
+    if (isStrange && isAct(event.target) && main.contains(event.target)) {
+        event.preventDefault();
+        document.getElementById("strange").scrollIntoView();
     }
-    document.getElementById("strange").hidden = localStorage.getItem(SESSION) === mark;
-}
+});
+addEventListener("formdata", (event) => {
+    if (event.target.matches("form.sign-in")) {
+        sessionStorage.setItem(SIGNING_IN, "yes");
+        event.formData.set("key", "wanted");
+    } else if (isAct(event.target)) {
+        event.formData.set("key", localStorage.getItem(SESSION)?.split(".")[1] ?? "none");
+    }
+});
 
-// A page that asks for a token again has not signed anybody in.
-if (document.querySelector("form.sign-in")) {
-    sessionStorage.removeItem(SIGNING_IN);
-}
-if (main?.dataset.session) {
-    tellStrangeSession(main.dataset.session);
-}
 if (live) {
     addEventListener("visibilitychange", () => document.hidden || refresh());
     follow();

@@ -1,15 +1,35 @@
 //! Command lines that print what a page shows. Each value is one word of a shell, whoever chose it.
 
+use std::net::{IpAddr, SocketAddr};
+
 use crate::time_span::TimeSpan;
 use crate::visit::Visit;
+
+/// The address that programs ask where none is named.
+const USUAL_ADDRESSES: [&str; 2] = ["127.0.0.1:7717", "localhost:7717"];
 
 /// A command line that prints what a page shows.
 pub(crate) struct CommandLine(String);
 
+/// Returns the option by which a command asks the service at this host, the one that a browser asked; none where it is the usual one. A name
+/// is that of a proxy with TLS, which commands do not speak.
+pub(crate) fn url_option(host: &str) -> Option<String> {
+    let is_usual = USUAL_ADDRESSES.contains(&host);
+    let is_direct = host.parse::<SocketAddr>().is_ok()
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+        || host.split(':').next().is_some_and(|name| name == "localhost");
+    (is_direct && !is_usual).then(|| format!(" --url http://{host}"))
+}
+
+/// Returns a command of a page that is of no ledger, for the service that the browser asked.
+pub(crate) fn command_at(host: &str, words: &str) -> String {
+    format!("bitacora{} {words}", url_option(host).unwrap_or_default())
+}
+
 impl CommandLine {
     /// A command about the ledger of this visit.
     pub(crate) fn new(visit: &Visit, words: &str) -> Self {
-        let mut command = Self("bitacora".to_owned());
+        let mut command = Self(format!("bitacora{}", url_option(&visit.host).unwrap_or_default()));
         if visit.ledger != "main" {
             command = command.option("ledger", Some(&visit.ledger));
         }
@@ -63,6 +83,25 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_names_the_service_that_the_browser_asked() {
+        for (host, option) in [
+            ("127.0.0.1:7717", None),
+            ("localhost:7717", None),
+            ("127.0.0.1:39999", Some(" --url http://127.0.0.1:39999")),
+            ("localhost:80", Some(" --url http://localhost:80")),
+            ("localhost", Some(" --url http://localhost")),
+            ("[::1]:7717", Some(" --url http://[::1]:7717")),
+            ("192.0.2.7", Some(" --url http://192.0.2.7")),
+            ("ledger.example", None),
+            ("localhost;rm -rf:1", None),
+            ("", None),
+        ] {
+            assert_eq!(url_option(host).as_deref(), option, "{host}");
+        }
+        assert_eq!(command_at("127.0.0.1:1", "console"), "bitacora --url http://127.0.0.1:1 console");
+    }
 
     #[test]
     fn a_value_is_one_word_of_a_command_line() {

@@ -35,7 +35,7 @@ pub(crate) use self::dimension::{
     dimension_words,
 };
 pub(crate) use self::facts::{Fact, facts};
-pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};
+pub(crate) use self::hidden_fields::{ACT_FIELD, KEY_FIELD, SECRET_FIELD, act_fields};
 pub(crate) use self::hours::{chosen_hours, hours_field};
 pub(crate) use self::links::{approval_link, call_link, event_link, policy_link, run_link, session_link};
 pub(crate) use self::not_told::{not_told, part_or_reason};

@@ -1,23 +1,32 @@
 //! Files of comma-separated values that are written while their rows are read: a page of the interface after the other.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 
+use crate::csv_turns::{CsvTurn, CsvTurns};
 use crate::interface::{BoxError, InterfaceError};
 use crate::limits::{CSV_PAGE_ROWS, CSV_PARTS_AT_ONCE, CSV_ROWS};
 use crate::response::ConsoleBody;
 use crate::table::{TableCell, TableColumn, csv_line, csv_names};
 use crate::visit::Visit;
 
-/// The turns of all files.
-static TURNS: Semaphore = Semaphore::const_new(CSV_PARTS_AT_ONCE);
+/// The turns of all files, shared by those whose files they are.
+static TURNS: LazyLock<CsvTurns> = LazyLock::new(|| CsvTurns::new(CSV_PARTS_AT_ONCE));
 /// The pages on their way to one browser.
 const WAITING_PAGES: usize = 2;
+/// The last line of a file that has the rows of its page alone.
+pub(crate) const PAGE_ALONE: &str = "(more rows match: this file has those of its page)\r\n";
 /// The last line of a file that lacks rows.
 const CUT: &str = "(more rows match: narrow the filters or the time span)\r\n";
+
+/// Waits for a turn to make a part of a file for this viewer. It is held for as long as the part is made.
+pub(crate) async fn turn(visit: &Visit) -> Option<CsvTurn> {
+    TURNS.take(&visit.caller.actor).await
+}
 
 /// A list of the interface as a file.
 pub(crate) struct CsvFile<T> {
@@ -47,8 +56,8 @@ impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
         let mut after: Option<String> = None;
         let mut written = 0;
         loop {
-            // Nothing ends the semaphore. A part that a slow browser takes keeps no turn.
-            let turn = TURNS.acquire().await.ok();
+            // A part that a slow browser takes keeps no turn.
+            let turn = turn(visit).await;
             let page = visit.interface.get::<T>(&self.page(after.as_deref())).await?.value;
             let rows = (self.rows)(visit, &page);
             written += rows.len();

@@ -106,13 +106,14 @@ impl InterfaceClient {
         self.send(method, path, Some(body.into()), None).await.map(|_| ())
     }
 
-    /// Asks for an answer as it comes, with the media type that is wanted.
+    /// Asks for an answer, or for its head alone, as it comes, with the media type that is wanted.
     pub(crate) async fn open(
         &self,
+        method: Method,
         path: &str,
         accept: &'static str,
     ) -> Result<Response<InterfaceBody>, InterfaceError> {
-        self.send(Method::GET, path, None, Some(accept)).await
+        self.send(method, path, None, Some(accept)).await
     }
 
     async fn send(

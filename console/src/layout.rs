@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
 use crate::components::{name, plain_text, sentence, text};
+use crate::form::query;
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
 use crate::visit::{EverythingStopped, NoEvents, Visit};
@@ -29,14 +30,14 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             }
         }
         div #ended role="status" hidden {
-            "Your session has ended: the service restarted, or your token is not valid any more. "
-            a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" }
+            "This session has ended: it was signed out, perhaps in another tab, it expired, or the service restarted. "
+            a href=(sign_in_here(visit)) { "Sign in again" } " to come back to this page."
         }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
         @if visit.session.token.is_some() {
             div #strange role="status" hidden {
-                "This browser did not sign in to this session: another program on this machine may have set its cookie. What you do here is recorded as "
-                (name(&visit.caller.actor)) ". " a href="/console/sign-in" { "Sign in again" }
+                "This is the session of " (name(&visit.caller.actor)) ", and this browser did not sign in to it: another program on this machine may have set its cookie. Nothing is done here until you "
+                a href=(sign_in_here(visit)) { "sign in again" } "."
             }
         }
         main #content tabindex="-1" data-live=(visit.page(&["live"])) data-session=[visit.session.token.is_some().then_some(&visit.session.mark)]
@@ -61,6 +62,12 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
         }
     };
     document(&format!("{} · {}", plain_text(&page.title), visit.ledger), &body)
+}
+
+/// Returns the address of signing in, which leads back to this page.
+fn sign_in_here(visit: &Visit) -> String {
+    let page = format!("{}{}", visit.path, visit.query.with("done", None));
+    format!("/console/sign-in{}", query([("next", page.as_str())].into_iter()))
 }
 
 /// Says that nothing is recorded now, before somebody asks for it.
@@ -90,11 +97,19 @@ fn same_data(visit: &Visit, page: &Page) -> Markup {
     html! {
         p.same-data {
             @if page.json.is_some() || page.table.is_some() || page.command.is_some() { "The same data: " }
-            @if page.json.is_some() { a href=(with("json")) { "JSON" } " " }
+            @if page.json.is_some() && page.json_parts.is_empty() { a href=(with("json")) { "JSON" } " " }
+            @if !page.json_parts.is_empty() { span { "JSON of " @for (at, (part, _)) in page.json_parts.iter().enumerate() {
+                @if at > 0 { ", " } a href=(part_address(visit, part)) { (part) }
+            } } " " }
             @if page.table.is_some() { a href=(with("csv")) download="" { "CSV" } " " }
             @if let Some(command) = &page.command { code #command { (text(command)) } }
         }
     }
+}
+
+/// Returns the address of a part of a page as JSON.
+fn part_address(visit: &Visit, part: &str) -> String {
+    format!("{}{}", visit.path, query([("format", "json"), ("part", part)].into_iter()))
 }
 
 fn zone_form(visit: &Visit) -> Markup {

@@ -9,6 +9,7 @@ mod components;
 mod compressed;
 mod console;
 mod csv_file;
+mod csv_turns;
 mod form;
 mod head_note;
 mod interface;

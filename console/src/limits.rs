@@ -64,7 +64,8 @@ pub(crate) const PAGE_ROWS: usize = 100;
 pub(crate) const CSV_ROWS: usize = 100_000;
 /// Rows that are asked for at once for such a file.
 pub(crate) const CSV_PAGE_ROWS: usize = 250;
-/// Parts of all such files that are made at once. Files take turns part by part, and pages do not wait for them.
+/// Parts of all such files that are made at once. Those who want files take turns part by part, however many each wants, and pages do not wait
+/// for them.
 pub(crate) const CSV_PARTS_AT_ONCE: usize = 1;
 /// Characters of a text that are shown before it is folded.
 pub(crate) const SHOWN_CHARS: usize = 2_000;

@@ -62,10 +62,14 @@ pub(crate) struct Page {
     pub(crate) content: Markup,
     /// The rows that the page offers as a file.
     pub(crate) table: Option<Table>,
+    /// `true` if those rows are a page of a longer list.
+    pub(crate) is_cut: bool,
     /// The file that is sent in the place of those rows, of a list that has more than a page.
     pub(crate) file: Option<ConsoleBody>,
     /// The path of the interface that gives the same as JSON.
     pub(crate) json: Option<String>,
+    /// The further paths that a page is made of, each with its name.
+    pub(crate) json_parts: Vec<(&'static str, String)>,
     /// The command line that prints the same.
     pub(crate) command: Option<String>,
 }
@@ -79,10 +83,20 @@ impl Page {
             position: None,
             content,
             table: None,
+            is_cut: false,
             file: None,
             json: None,
+            json_parts: Vec::new(),
             command: None,
         }
+    }
+}
+
+impl Page {
+    /// Returns the path of the interface that gives a part of this page as JSON; the main one where no part is named.
+    pub(crate) fn json_at(&self, part: Option<&str>) -> Option<&str> {
+        let Some(part) = part else { return self.json.as_deref() };
+        self.json_parts.iter().find(|(name, _)| *name == part).map(|(_, path)| path.as_str())
     }
 }
 

@@ -37,6 +37,11 @@ pub(crate) enum PageError {
     /// The form is another session's, or of no session.
     #[error("This form is of another session. Open the page again, and send it from there.")]
     OtherSession,
+    /// The cookie is of a session that this browser did not begin.
+    #[error(
+        "Nothing was done: this browser did not sign in to this session. Another program on this machine may have set its cookie."
+    )]
+    NotSignedInHere,
     #[error("A form or a query has at most {MAX_FORM_FIELDS} fields.")]
     TooManyFields,
     /// The browser sent cookies of several sessions that live.
@@ -87,7 +92,9 @@ impl PageError {
             Self::Interface(error) => error.status(),
             Self::Randomness(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoSuchPage | Self::Nothing(_) => StatusCode::NOT_FOUND,
-            Self::Role(_) | Self::OtherSession | Self::FromElsewhere => StatusCode::FORBIDDEN,
+            Self::Role(_) | Self::OtherSession | Self::NotSignedInHere | Self::FromElsewhere => {
+                StatusCode::FORBIDDEN
+            }
             Self::Field(_) | Self::TooManyFields => StatusCode::BAD_REQUEST,
             Self::TwoSessions => StatusCode::CONFLICT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,

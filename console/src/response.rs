@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::channel::Channel;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use maud::Markup;
@@ -16,6 +17,12 @@ pub type ConsoleBody = UnsyncBoxBody<Bytes, BoxError>;
 /// Returns a body that is there as a whole.
 pub(crate) fn body(bytes: impl Into<Bytes>) -> ConsoleBody {
     Full::new(bytes.into()).map_err(|never: Infallible| -> BoxError { match never {} }).boxed_unsync()
+}
+
+/// Returns the body of an answer to `HEAD` whose length nobody knows: none is sent, and none is named.
+pub(crate) fn unknown_body() -> ConsoleBody {
+    let (_ended, body) = Channel::<Bytes, BoxError>::new(1);
+    body.boxed_unsync()
 }
 
 /// Returns a response with a text of this media type.

@@ -1,13 +1,14 @@
 //! The addresses of the console, and what answers at each.
 
 mod acting;
+mod ledgers;
 mod linking;
 mod serving;
 mod signing;
 
 use std::sync::Arc;
 
-use bitacora_api::{CallerAnswer, LedgerAnswer, LedgerList, StopsAnswer, paths};
+use bitacora_api::{CallerAnswer, LedgerAnswer, StopsAnswer, paths};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 use crate::assets::{ASSETS, Asset};
 use crate::components::{SECRET_FIELD, name, not_told, quoted, sentence, text};
 use crate::console::{Console, FormSender};
+use crate::csv_file::PAGE_ALONE;
 use crate::form::FormFields;
 use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
@@ -25,7 +27,7 @@ use crate::live;
 use crate::page::Page;
 use crate::page_error::PageError;
 use crate::pages;
-use crate::response::{ConsoleBody, body, html_response, redirect, text_response};
+use crate::response::{ConsoleBody, body, html_response, redirect, text_response, unknown_body};
 use crate::visit::{EverythingStopped, GOVERNORS, NoEvents, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
 
@@ -69,7 +71,7 @@ async fn answer(console: &Console, request: Request<Bytes>, address: &Arc<str>) 
         (&Method::POST, "/console/sign-out") => signing::sign_out(console, &parts, &form),
         (&Method::POST, "/console/links") => Ok(linking::make(console, &parts).await),
         (&Method::POST, "/console/zone") => set_zone(console, &parts, &form),
-        (&Method::GET | &Method::HEAD, "/console") => ledgers(console, &parts).await,
+        (&Method::GET | &Method::HEAD, "/console") => ledgers::show(console, &parts).await,
         _ => of_ledger(console, &parts, &form, address).await,
     };
     answered.unwrap_or_else(|error| match error {
@@ -100,31 +102,6 @@ fn asset_response(asset: &'static Asset) -> Response<ConsoleBody> {
 /// Returns the page of a refusal to somebody of whom nothing is known.
 fn refused(error: &PageError) -> Response<ConsoleBody> {
     html_response(error.status(), bare_page("Not shown", &html! { p { (sentence(&error.to_string())) } }))
-}
-
-/// Shows the ledgers that the viewer may see; the only one at once.
-async fn ledgers(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
-    let found = signing::session_of(console, parts)?;
-    let interface = client(console, parts, found.as_ref().and_then(|session| session.token()));
-    let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
-        Ok(answered) => answered.value.ledgers,
-        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            return Ok(signing::ask_again(console, parts, found.is_some()));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    if let [only] = &list[..] {
-        return Ok(redirect(&format!("/console/{}/now", paths::percent_encoded(&only.name))));
-    }
-    Ok(html_response(StatusCode::OK, bare_page("Ledgers", &ledger_links(&list))))
-}
-
-fn ledger_links(list: &[LedgerAnswer]) -> Markup {
-    html! {
-        ul.ledgers { @for ledger in list {
-            li { a href=(format!("/console/{}/now", paths::percent_encoded(&ledger.name))) { (ledger.name) } " · " (ledger.state) }
-        } }
-    }
 }
 
 fn client(console: &Console, parts: &Parts, token: Option<&str>) -> InterfaceClient {
@@ -163,6 +140,11 @@ async fn of_ledger(
     Ok(response)
 }
 
+/// Returns the host that a request names, with its port.
+fn host_of(parts: &Parts) -> &str {
+    parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
+}
+
 /// Returns the parts of a path behind `/console`, each decoded once.
 fn segments(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("/console/")?;
@@ -172,6 +154,9 @@ fn segments(path: &str) -> Option<Vec<String>> {
     };
     rest.trim_end_matches('/').split('/').map(decode).collect()
 }
+
+/// The statuses of the interface for the name of a ledger that is not there.
+const NO_LEDGER: [StatusCode; 2] = [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST];
 
 /// The viewer of a ledger.
 enum Visited {
@@ -202,11 +187,16 @@ async fn visit(
         Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
             let page = match found {
                 // What an open page follows by itself ends nothing: the viewer is told at the next page, or the next act.
-                Some(_) if !is_stream(parts) => not_taken(console, parts, ledger, &interface).await?,
+                Some(_) if !is_stream(parts) => {
+                    ledgers::not_taken(console, parts, ledger, &interface).await?
+                }
                 _ if parts.method == Method::POST => signing::ask(parts, Some(signing::NOT_SIGNED_IN)),
                 _ => signing::ask(parts, None),
             };
             return Ok(Visited::Unknown(page));
+        }
+        Err(error) if NO_LEDGER.contains(&error.status()) => {
+            return Ok(Visited::Unknown(ledgers::no_ledger(console, parts, ledger, &interface).await?));
         }
         Err(error) => return Err(error.into()),
     };
@@ -223,33 +213,13 @@ async fn visit(
         no_events: state.ok().and_then(|answered| NoEvents::of(answered.value)),
         stopped: stops.ok().and_then(|answered| EverythingStopped::of(answered.value)),
         interface,
+        host: host_of(parts).to_owned(),
         path: parts.uri.path().to_owned(),
         query,
+        is_head: parts.method == Method::HEAD,
         zone: Zone::of(&parts.headers),
     };
     Ok(Visited::Known(Box::new(visit), cookie))
-}
-
-/// Returns the page for a viewer whose token this ledger does not take. Only where no ledger takes it, the session ends.
-async fn not_taken(
-    console: &Console,
-    parts: &Parts,
-    ledger: &str,
-    interface: &InterfaceClient,
-) -> Result<Response<ConsoleBody>, PageError> {
-    let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
-        Ok(answered) => answered.value.ledgers,
-        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            return Ok(signing::ask_again(console, parts, true));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let content = html! {
-        p.notice.refusal role="alert" { "The ledger " (name(ledger)) " does not take your token. Nothing was done." }
-        (ledger_links(&list))
-        p { a href=(signing::sign_in_address(parts)) { "Sign in with another token" } }
-    };
-    Ok(html_response(StatusCode::FORBIDDEN, bare_page("Not your ledger", &content)))
 }
 
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
@@ -258,10 +228,10 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
     }
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {
-            Some("json") => {
-                as_json(visit, page.json.as_deref()).await.unwrap_or_else(|error| not_shown(visit, &error))
-            }
-            Some("csv") => as_csv(page),
+            Some("json") => as_json(visit, page.json_at(visit.query.get("part")))
+                .await
+                .unwrap_or_else(|error| not_shown(visit, &error)),
+            Some("csv") => as_csv(page, visit.is_head),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
                 html_response(StatusCode::OK, ledger_page(visit, &page, notice.as_ref()))
@@ -292,11 +262,13 @@ async fn as_json(visit: &Visit, path: Option<&str>) -> Result<Response<ConsoleBo
     Ok(text_response(StatusCode::OK, "application/json", answer.value))
 }
 
-fn as_csv(page: Page) -> Response<ConsoleBody> {
+/// Returns the rows of a page as a file. Its length is known only once it is made, which no question for its head is worth.
+fn as_csv(page: Page, is_head: bool) -> Response<ConsoleBody> {
     let media_type = "text/csv; charset=utf-8; header=present";
     let mut response = match (page.file, &page.table) {
+        (_, Some(_)) if is_head => Response::new(unknown_body()),
         (Some(file), _) => Response::new(file),
-        (None, Some(table)) => Response::new(body(table.csv())),
+        (None, Some(table)) => Response::new(body(table.csv() + if page.is_cut { PAGE_ALONE } else { "" })),
         (None, None) => return refused(&PageError::NoSuchPage),
     };
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -324,6 +296,9 @@ fn refusal(visit: &Visit, error: &PageError) -> (StatusCode, Markup) {
         @if let PageError::Interface(InterfaceError::Refused(problem)) = error {
             p { "Code: " code { (text(&problem.code)) }
                 @if problem.retryable { ". The same request may succeed later." } }
+        }
+        @if let PageError::NotSignedInHere = error {
+            p { "The session is that of " (name(&visit.caller.actor)) ". " a href="/console/sign-in" { "Sign in again" } "." }
         }
         p { a href=(visit.page(&[section.names().0])) { "Back to " (section.names().1) } }
     };

@@ -56,9 +56,13 @@ pub(crate) struct Visit {
     /// The stop of all agents, while it lasts.
     pub(crate) stopped: Option<EverythingStopped>,
     pub(crate) interface: InterfaceClient,
+    /// The host that the browser asked, with its port.
+    pub(crate) host: String,
     /// The path, percent-encoded as it came.
     pub(crate) path: String,
     pub(crate) query: FormFields,
+    /// `true` where only the head of the answer is asked for: no file is made then.
+    pub(crate) is_head: bool,
     pub(crate) zone: Zone,
 }
 
@@ -66,6 +70,11 @@ impl Visit {
     /// Returns `true` if the viewer may govern agents.
     pub(crate) fn may_govern(&self) -> bool {
         GOVERNORS.contains(&self.caller.role.as_str())
+    }
+
+    /// Returns `true` if the rows are wanted as a file.
+    pub(crate) fn wants_rows_as_file(&self) -> bool {
+        self.query.get("format") == Some("csv") && !self.is_head
     }
 
     /// Returns `true` if the viewer may administer the service.

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::access::authenticator::Authenticator;
 use crate::access::caller::Caller;
 use crate::event_stream::tail::Tails;
+use crate::evidence_bundle::BundlePlaces;
 use crate::http::body::BodyReader;
 use crate::http::lanes::Lanes;
 use crate::http::media::single_header;
@@ -69,7 +70,7 @@ pub(crate) struct Api {
     /// For acts that rest on what stands there: the next version of a policy, whether a tool is known.
     pub(crate) turns: LedgerLocks,
     /// Places for evidence bundles that are being made.
-    pub(crate) bundles: Pool,
+    pub(crate) bundles: BundlePlaces,
     pub(crate) verifications: Verifications,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
@@ -110,7 +111,7 @@ impl Api {
             tails: Tails::default(),
             ingests: Pool::new(limits.max_ingests),
             turns: LedgerLocks::default(),
-            bundles: Pool::new(MAX_BUNDLES),
+            bundles: BundlePlaces::new(MAX_BUNDLES),
             verifications: Verifications::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,

@@ -5,6 +5,7 @@
 mod archive;
 mod gathered;
 mod manifest;
+mod places;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use bitacora_projector::IndexedLedger;
 
 use self::gathered::Gathered;
 use self::manifest::{Manifest, Span, sealed};
+pub(crate) use self::places::BundlePlaces;
 use crate::api::Api;
 use crate::problem::{Code, Problem};
 

@@ -59,6 +59,8 @@ pub(crate) const MAX_BUNDLE_EVENTS: usize = 50_000;
 pub(crate) const MAX_BUNDLE_BYTES: usize = 64 * 1024 * 1024;
 /// Bundles that are made at once.
 pub(crate) const MAX_BUNDLES: usize = 2;
+/// The time for which a caller waits for a place among them: one of the largest bundles is made within it.
+pub(crate) const BUNDLE_WAIT: Duration = Duration::from_secs(15);
 /// The most events that are read for a list of principals: the newest ones.
 pub(crate) const MAX_PRINCIPAL_EVENTS: usize = 20_000;
 /// The pace of a verification by the service, bytes per second: appends have the disk and the cores.

@@ -98,7 +98,7 @@ fn read_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::RECEIPT, get(receipts::show))
         .route(paths::TREE_HEAD, get(tree_head::show))
         .route(paths::TREE_CHECKPOINT, get(tree_head::checkpoint))
-        .route(paths::EVIDENCE, get(evidence::bundle))
+        .route(paths::EVIDENCE, get(evidence::bundle).head(evidence::head_of_bundle))
         .route(paths::ARCHIVES, get(archives::list))
         .route(paths::CALLS, get(calls::list))
         .route(paths::CALL, get(calls::show))

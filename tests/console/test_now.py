@@ -49,3 +49,45 @@ def test_the_ledger_s_health_is_told(service, viewers):
         assert word in health, word
     assert "1 denied" in text(ada, "#decisions")
     assert ada.page.locator("#decisions svg").count() > 0
+
+
+def test_it_says_of_which_minutes_its_decisions_are_and_gives_its_parts(demo, viewers):
+    import json
+
+    viewer = viewers(demo, "auditor")
+    viewer.open("now")
+    counted = int(viewer.text("#decisions h2").removeprefix("Decisions of the last 60 minutes: ").replace(",", ""))
+    told = [int(word) for word in viewer.text("#decisions .note").replace(",", "").split() if word.isdigit()]
+    assert counted == sum(told[:3])
+    assert "no imported call" in viewer.text("#decisions")
+    parts = viewer.page.locator("footer .same-data a")
+    assert parts.count() >= 9
+    for at in range(parts.count()):
+        answer = viewer.page.request.get(parts.nth(at).get_attribute("href"))
+        assert answer.status == 200 and isinstance(json.loads(answer.text()), dict), parts.nth(at).inner_text()
+    assert viewer.page.request.get("/console/main/now?format=json&part=keys").status == 404
+    viewer.page.locator("#decisions").get_by_role("link", name="all calls").click()
+    assert viewer.text("h1") == "Calls" and viewer.page.locator("[data-item]").count() > 0
+
+
+def test_the_page_of_an_unknown_ledger_leads_to_those_that_are_there(governed, viewers):
+    viewer = viewers(governed, "auditor")
+    for name in ("nowhere", "No%20ledger%20has%20this%20name", "%3Cb%3E"):
+        answer = viewer.page.goto(f"/console/{name}/calls")
+        assert answer.status == 404 and "There is no ledger" in viewer.text("[role=alert]")
+        viewer.page.get_by_role("link", name="main", exact=True).click()
+        assert viewer.path == "/console/main/now"
+    stranger = viewers(governed)
+    assert stranger.page.goto("/console/nowhere/calls").status == 401 and stranger.page.get_by_label("Token").is_visible()
+
+
+def test_commands_name_the_service_that_the_browser_asked(governed, viewers):
+    viewer = viewers(governed)
+    viewer.page.goto("/console/sign-in")
+    assert f"bitacora --url {governed.url} console" in viewer.text()
+    viewer = viewers(governed, "operator")
+    for page in ("now", "calls", "policy", "costs", "trust"):
+        viewer.open(page)
+        command = viewer.text("#command")
+        assert command.startswith(f"bitacora --url {governed.url} ")
+        governed.command(*command.split()[1:])

@@ -1,9 +1,11 @@
 """Pages at other ports of the same host: browsers send the session's cookie along with what they ask for, and they set cookies too."""
 
 import http.client
+import http.server
 import re
 import secrets
 import socket
+import threading
 import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
@@ -108,8 +110,8 @@ def test_a_cookie_that_another_port_set_for_a_page_is_gone_after_signing_in(view
     assert [cookie["path"] for cookie in viewer.context.cookies() if cookie["name"] == other[0]] == ["/console"]
 
 
-def test_a_session_that_another_port_put_in_the_place_of_ours_is_told(viewers, governed):
-    """Its cookie replaces ours, so the service cannot know. What the browser keeps for our port alone shows it."""
+def test_a_session_that_another_port_put_in_the_place_of_ours_is_told_and_does_nothing(viewers, governed):
+    """Its cookie replaces ours, so a read cannot know. What the browser keeps for our port alone shows it, and each act carries it."""
     viewer = viewers(governed, "operator")
     viewer.open("now")
     assert viewer.page.locator("#strange").is_hidden()
@@ -118,9 +120,151 @@ def test_a_session_that_another_port_put_in_the_place_of_ours_is_told(viewers, g
     viewer.open("approvals")
     assert viewer.actor.startswith("auditor"), "the other session is the browser's now"
     assert viewer.page.locator("#strange").is_visible() and viewer.actor in viewer.text("#strange")
+    status, text = viewer.send("/console/main/evidence/verify", form_secret=viewer.form_secret())
+    assert status == 403 and "did not sign in to this session" in text
+    # Its setter may have a session of an operator, too.
+    approval = ask_for(governed)
+    name, other = sign_in(governed, governed.kept_token("operator", "Mallory")).split("=")
+    viewer.context.add_cookies([{"name": name, "value": other, "domain": "127.0.0.1", "path": "/console"}])
+    viewer.open("approvals", approval)
+    viewer.press("Approve")
+    viewer.page.wait_for_timeout(500)
+    assert governed.approval(approval)["status"] == "pending" and viewer.page.locator("#strange").is_visible()
     viewer.sign_in(governed.kept_token("operator"), to="/console/sign-in")
     viewer.open("approvals")
     assert viewer.page.locator("#strange").is_hidden() and viewer.actor.startswith("operator")
+
+
+class CookieThief(threading.Thread):
+    """A program at another port of the host. It sets a cookie of ours with every answer, and keeps what cookies come to it."""
+
+    def __init__(self, service):
+        super().__init__(daemon=True)
+        self.set = None
+        self.seen = []
+        thief = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                thief.seen.append(self.headers.get("cookie", ""))
+                self.send_response(200)
+                if thief.set:
+                    self.send_header("set-cookie", f"{thief.set}; Path=/console; HttpOnly; SameSite=Strict; Max-Age=43200")
+                self.send_header("content-type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<script>for (let n = 0; n < 4; n++) { (async () => { for (;;) { await fetch('/console/' + Math.random()) } })() }</script>")
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/console/x"
+
+    def run(self):
+        self.server.serve_forever()
+
+
+@pytest.fixture
+def thief(governed):
+    thief = CookieThief(governed)
+    thief.start()
+    yield thief
+    thief.server.shutdown()
+
+
+def test_who_signs_in_while_another_port_sets_cookies_acts_in_no_session_of_its(viewers, governed, thief):
+    """The page after signing in may be one of the other session already. What the answer handed over is not of it."""
+    thief.set = sign_in(governed, governed.kept_token("operator", "Mallory"))
+    mallory = re.search(r"operator:[0-9a-f]+", send(governed, "GET", "/console/main/now", {"cookie": thief.set})[2]).group(0)
+    viewer = viewers(governed)
+    viewer.errors_are_expected = True
+    evil = viewer.context.new_page()
+    evil.goto(thief.url)
+    rounds_lost = 0
+    for _ in range(4):
+        approval = ask_for(governed)
+        viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approval}")
+        viewer.page.wait_for_function("!location.hash")
+        if not viewer.page.locator("header .who").count():
+            continue
+        is_lost = viewer.actor == mallory
+        rounds_lost += is_lost
+        assert viewer.page.locator("#strange").is_visible() == is_lost, viewer.text("body")
+        viewer.press("Approve")
+        viewer.page.wait_for_timeout(300)
+        assert governed.approval(approval).get("resolution", {}).get("by") != mallory
+        if is_lost:
+            assert viewer.page.locator("#strange").is_visible(), "the script sent nothing"
+            status, text = viewer.send(f"/console/main/approvals/{approval}/approve", form_secret=viewer.form_secret())
+            assert status == 403 and governed.approval(approval)["status"] == "pending", text
+    evil.close()
+    print(f"the other port won {rounds_lost} rounds of 4")
+    approval = ask_for(governed)
+    viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approval}")
+    assert viewer.page.locator("#strange").is_hidden()
+    viewer.press("Approve")
+    viewer.page.wait_for_selector(".notice")
+    assert governed.approval(approval)["status"] == "approved"
+
+
+def test_a_page_after_signing_in_that_is_of_another_session_is_told_and_does_nothing(viewers, governed):
+    """The race above, lost for certain: between the answer to the form and the next page another port replaces the cookie."""
+    approval = ask_for(governed)
+    mine = send(governed, "POST", "/console/sign-in", {}, f"token={governed.kept_token('operator')}&key=wanted&next=/console/main/approvals/{approval}")
+    name, other = sign_in(governed, governed.kept_token("operator", "Mallory")).split("=")
+    viewer = viewers(governed)
+    viewer.page.goto("/console/sign-in")
+    viewer.page.evaluate("sessionStorage.setItem('bitacora-signing-in', 'yes')")
+    viewer.context.add_cookies([{"name": name, "value": other, "domain": "127.0.0.1", "path": "/console"}])
+    viewer.page.goto(mine[1]["location"])
+    assert viewer.page.locator("#strange").is_visible() and viewer.actor in viewer.text("#strange")
+    viewer.press("Approve")
+    viewer.page.wait_for_timeout(300)
+    assert viewer.path.endswith(approval) and governed.approval(approval)["status"] == "pending"
+    status, text = viewer.send(f"/console/main/approvals/{approval}/approve", form_secret=viewer.form_secret())
+    assert status == 403 and "did not sign in to this session" in text
+    assert governed.approval(approval)["status"] == "pending"
+    viewer.page.locator("#strange").get_by_role("link").click()
+    viewer.page.get_by_label("Token").fill(governed.kept_token("operator"))
+    viewer.press("Sign in")
+    viewer.page.wait_for_url(f"**/approvals/{approval}")
+    assert viewer.page.locator("#strange").is_hidden()
+    viewer.press("Approve")
+    viewer.page.wait_for_selector(".notice")
+    assert governed.approval(approval)["status"] == "approved"
+
+
+def test_who_takes_the_cookie_at_another_port_acts_in_no_session(viewers, governed, thief):
+    """Browsers send the cookie to every port of the host. It reads; acts need what the browser sends to our pages alone."""
+    viewer = viewers(governed)
+    approval = ask_for(governed)
+    viewer.sign_in(governed.kept_token("operator"), to=f"/console/main/approvals/{approval}")
+    evil = viewer.context.new_page()
+    evil.goto(thief.url)
+    stolen = next(cookie for cookie in thief.seen if f"bitacora-console-{governed.port}=" in cookie)
+    evil.close()
+    status, _, page = send(governed, "GET", f"/console/main/approvals/{approval}", {"cookie": stolen})
+    assert status == 200
+    for key in ("", "&key=", "&key=none", f"&key={'0' * 64}"):
+        fields = f"form_secret={form_secret(page)}&act={secrets.token_hex(32)}{key}"
+        status, _, text = send(governed, "POST", f"/console/main/approvals/{approval}/approve", {"cookie": stolen}, fields)
+        assert status == 403 and "did not sign in to this session" in text
+    assert governed.approval(approval)["status"] == "pending"
+    viewer.press("Approve")
+    viewer.page.wait_for_selector(".notice")
+    assert governed.approval(approval)["status"] == "approved"
+
+
+def test_an_address_alone_signs_nobody_in(viewers, governed, thief):
+    """Whoever has a session of their own can lead a browser to what its answer handed over."""
+    answer = send(governed, "POST", "/console/sign-in", {}, f"token={governed.kept_token('operator', 'Mallory')}&key=wanted")
+    name, value = answer[1].get_all("set-cookie")[0].split(";")[0].split("=")
+    viewer = viewers(governed, "operator")
+    viewer.context.add_cookies([{"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}])
+    viewer.page.goto("/livez")
+    viewer.page.goto(answer[1]["location"].replace("/console#", "/console/main/now#"))
+    assert viewer.page.locator("#strange").is_visible() and "signed-in" not in viewer.page.url
 
 
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])

@@ -151,3 +151,20 @@ def test_two_services_on_one_machine_keep_their_sessions_apart(viewers, governed
     assert "admin" in viewer.text("header .who")
     viewer.page.goto(f"{governed.url}/console/main/now")
     assert "operator" in viewer.text("header .who")
+
+
+def test_signing_out_in_another_tab_is_told_as_what_it_is(viewers, governed):
+    viewer = viewers(governed, "operator", "Two tabs")
+    viewer.errors_are_expected = True
+    viewer.open("calls", query="?verdict=deny")
+    other = viewer.tab("now")
+    other.get_by_role("button", name="Sign out").click()
+    other.wait_for_url("**/console/sign-in")
+    ended = viewer.page.locator("#ended")
+    ended.wait_for()
+    assert "signed out" in ended.inner_text() and "does not answer" not in viewer.text("body")
+    ended.get_by_role("link", name="Sign in again").click()
+    viewer.page.get_by_label("Token").fill(governed.kept_token("operator", "Two tabs"))
+    viewer.press("Sign in")
+    viewer.page.wait_for_url("**/calls?verdict=deny")
+    assert viewer.page.locator("#strange").is_hidden() and viewer.page.locator("#ended").is_hidden()

@@ -10,6 +10,8 @@ use crate::visit::Visit;
 pub(crate) const SECRET_FIELD: &str = "form_secret";
 /// The field by which a form that is sent twice is recognised.
 pub(crate) const ACT_FIELD: &str = "act";
+/// The field with the key of the session, which the script adds from what the browser keeps for this port.
+pub(crate) const KEY_FIELD: &str = "key";
 
 /// Returns the hidden fields of a form.
 pub(crate) fn act_fields(visit: &Visit) -> Result<Markup, PageError> {

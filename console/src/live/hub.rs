@@ -66,7 +66,7 @@ impl Hub {
         let ledger = [self.ledger.as_str()];
         let head = self.client.get::<HeadAnswer>(&paths::path(paths::HEAD, &ledger)).await?.value;
         let path = format!("{}?after={}", paths::path(paths::EVENTS, &ledger), head.position);
-        Ok(self.client.open(&path, "text/event-stream").await?.into_body())
+        Ok(self.client.open(http::Method::GET, &path, "text/event-stream").await?.into_body())
     }
 
     /// Passes on what the interface tells, some of it at a time, until nobody listens or it ends.

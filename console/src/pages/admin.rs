@@ -52,6 +52,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = principals.position;
     page.json = Some(visit.api(paths::PRINCIPALS, &[], &query));
     page.command = Some(CommandLine::new(visit, "token list").line());
+    page.is_cut = principals.value.next.is_some();
     page.table = Some(tokens::table(visit, &principals.value)?);
     Ok(page)
 }

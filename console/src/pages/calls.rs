@@ -73,7 +73,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(path);
     page.command = Some(CommandLine::new(visit, "calls").filters(visit, &FILTERS).span(&span).line());
     page.table = Some(table);
-    page.file = (visit.query.get("format") == Some("csv")).then(|| file(visit, &span));
+    page.file = visit.wants_rows_as_file().then(|| file(visit, &span));
     Ok(page)
 }
 

@@ -32,15 +32,16 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     };
     let archives = async {
         match visit.get::<ArchiveList>(paths::ARCHIVES, &[], &query).await {
-            Err(error) if error.is_told_on(visit) => Ok((not_told(&error), None)),
+            Err(error) if error.is_told_on(visit) => Ok((not_told(&error), None, false)),
             Err(error) => Err(error),
             Ok(told) => {
                 let list = told.value;
-                Ok((lists::archives(visit, &list), Some(lists::archive_table(visit, &list))))
+                let table = lists::archive_table(visit, &list);
+                Ok((lists::archives(visit, &list), Some(table), list.next.is_some()))
             }
         }
     };
-    let (head, ledger, keys, runs, (archives, archive_table), erased, signed, cosigned) = tokio::try_join!(
+    let (head, ledger, keys, runs, (archives, archive_table, is_cut), erased, signed, cosigned) = tokio::try_join!(
         visit.get::<HeadAnswer>(paths::HEAD, &[], ""),
         visit.get::<LedgerAnswer>(paths::LEDGER, &[], ""),
         visit.get::<KeysAnswer>(paths::KEYS, &[], ""),
@@ -67,6 +68,7 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(visit.api(paths::KEYS, &[], ""));
     page.command = Some(format!("bitacora verify --ledger {} --data FOLDER", visit.ledger));
     page.table = archive_table;
+    page.is_cut = is_cut;
     Ok(page)
 }
 

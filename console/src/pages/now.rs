@@ -37,6 +37,18 @@ pub(crate) async fn show(visit: &Visit) -> Result<Page, PageError> {
     };
     let mut page = Page::new(Section::Now, "Now", content);
     page.position = head.position;
+    page.json = Some(visit.api(paths::HEAD, &[], ""));
+    page.json_parts = vec![
+        ("head", visit.api(paths::HEAD, &[], "")),
+        ("mode", visit.api(paths::MODE, &[], "")),
+        ("stops", visit.api(paths::PANIC, &[], "")),
+        ("approvals", visit.api(paths::APPROVALS, &[], "?limit=100")),
+        ("breakers", visit.api(paths::BREAKERS, &[], "?state=open&limit=100")),
+        ("budgets", visit.api(paths::BUDGETS, &[], "?limit=200")),
+        ("decisions", decisions::path(visit)?),
+        ("ledger", visit.api(paths::LEDGER, &[], "")),
+        ("events", visit.api(paths::EVENTS, &[], tail::NEWEST)),
+    ];
     page.command = Some(CommandLine::new(visit, "status").line());
     Ok(page)
 }

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use tokio::time::timeout;
 
 use super::{not_shown, refusal};
-use crate::components::{ACT_FIELD, SECRET_FIELD};
+use crate::components::{ACT_FIELD, KEY_FIELD, SECRET_FIELD};
 use crate::form::FormFields;
 use crate::layout::ledger_page;
 use crate::limits::ACT_WAIT;
@@ -30,6 +30,9 @@ const NO_LIMIT: Duration = Duration::from_secs(60 * 60);
 pub(super) async fn act(visit: &Visit, rest: &[&str], form: FormFields) -> Response<ConsoleBody> {
     if !form.raw(SECRET_FIELD).is_some_and(|sent| visit.session.made(sent)) {
         return not_shown(visit, &PageError::OtherSession);
+    }
+    if !visit.session.is_signed_in_at(form.raw(KEY_FIELD)) {
+        return not_shown(visit, &PageError::NotSignedInHere);
     }
     let Some(id) = form.get(ACT_FIELD).filter(|act| is_act(act)).map(str::to_owned) else {
         return not_shown(visit, &PageError::OtherSession);

@@ -10,8 +10,9 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use maud::html;
 
-use super::client;
-use crate::components::{SECRET_FIELD, name, sentence, text};
+use super::{client, host_of};
+use crate::command_line::command_at;
+use crate::components::{KEY_FIELD, SECRET_FIELD, name, sentence, text};
 use crate::console::Console;
 use crate::form::{FormFields, query};
 use crate::interface::InterfaceClient;
@@ -39,7 +40,7 @@ pub(super) fn session_of(console: &Console, parts: &Parts) -> Result<Option<Arc<
 /// Returns the page for a browser that sent two sessions: a page at another port may have set one of the cookies. Those of other paths
 /// than the console's own are removed.
 pub(super) fn two_sessions(parts: &Parts) -> Response<ConsoleBody> {
-    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = host_of(parts);
     let content = html! {
         p.notice.refusal role="alert" { (PageError::TwoSessions.to_string()) ". Nothing was done." }
         p { "Another program on this machine may have set one of its cookies. Those that it set for single pages were removed now: open the page again." }
@@ -87,7 +88,7 @@ pub(super) const NOT_SIGNED_IN: &str =
 
 /// Returns the page that asks who is there, with a word about what came before.
 pub(super) fn ask(parts: &Parts, words: Option<&str>) -> Response<ConsoleBody> {
-    form_page(StatusCode::UNAUTHORIZED, address_of(parts), words)
+    form_page(parts, StatusCode::UNAUTHORIZED, address_of(parts), words)
 }
 
 /// Returns the same page. A session whose token is not taken any more ends, and is told so.
@@ -137,7 +138,7 @@ fn end_session(console: &Console, parts: &Parts, response: &mut Response<Console
     }
 }
 
-fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
+fn form_page(parts: &Parts, status: StatusCode, next: &str, refusal: Option<&str>) -> Response<ConsoleBody> {
     let content = html! {
         @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (sentence(refusal)) } }
         form.sign-in method="post" action="/console/sign-in" {
@@ -148,7 +149,7 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
             button { "Sign in" }
         }
         p.note { "The token stays in the service; this browser gets a session of 12 hours. "
-            code { "bitacora console" } " opens this page signed in, and " code { "bitacora token create" } " makes a token." }
+            code { (command_at(host_of(parts), "console")) } " opens this page signed in, and " code { (command_at(host_of(parts), "token create")) } " makes a token." }
     };
     html_response(status, bare_page("Sign in", &content))
 }
@@ -157,9 +158,9 @@ fn form_page(status: StatusCode, next: &str, refusal: Option<&str>) -> Response<
 pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
     let asked = FormFields::read(parts.uri.query().unwrap_or_default().as_bytes())?;
     let next = own_address(asked.get("next"));
-    let Some(code) = asked.get("code") else { return Ok(form_page(StatusCode::OK, next, None)) };
+    let Some(code) = asked.get("code") else { return Ok(form_page(parts, StatusCode::OK, next, None)) };
     let Some(token) = console.links.look(code, Instant::now()) else {
-        return Ok(form_page(StatusCode::OK, next, Some(USED_LINK)));
+        return Ok(form_page(parts, StatusCode::OK, next, Some(USED_LINK)));
     };
     let identity = identity(&client(console, parts, Some(&token))).await?;
     let present = session_of(console, parts).ok().flatten().and_then(|session| session.viewer.clone());
@@ -177,6 +178,11 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
     };
     Ok(html_response(StatusCode::OK, bare_page("Sign in", &content)))
 }
+
+/// The value by which the script of a form asks for the key of the session.
+const WANTED_KEY: &str = "wanted";
+/// The name of the part of an address that hands it over.
+const HANDED_OVER: &str = "signed-in";
 
 /// The words for a link that signs nobody in.
 const USED_LINK: &str = "This link was used already, or has expired. `bitacora console` opens another one.";
@@ -210,20 +216,21 @@ pub(super) async fn sign_in(
     };
     let Some(token) = token else {
         let words = if form.get("code").is_some() { USED_LINK } else { NO_TOKEN };
-        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(words)));
+        return Ok(form_page(parts, StatusCode::UNAUTHORIZED, next, Some(words)));
     };
     if !is_token(&token) {
-        return Ok(form_page(StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
+        return Ok(form_page(parts, StatusCode::UNAUTHORIZED, next, Some(NO_TOKEN)));
     }
     let viewer = match identity_for(console, parts, &token, next).await {
         Ok(viewer) => viewer,
-        Err(error) => return Ok(form_page(error.status(), next, Some(&error.to_string()))),
+        Err(error) => return Ok(form_page(parts, error.status(), next, Some(&error.to_string()))),
     };
     let ledgers = client(console, parts, Some(&token)).get::<LedgerList>(paths::LEDGERS).await;
-    let mut response = redirect(next);
     // A session of before ends, so that nobody goes on in it.
     end_sessions(console, parts);
-    let id = console.sessions.begin(token, viewer, Instant::now())?;
+    let is_keyed = form.get(KEY_FIELD) == Some(WANTED_KEY);
+    let (id, session) = console.sessions.begin(token, viewer, is_keyed, Instant::now())?;
+    let mut response = redirect(&handing_over(next, session.handed_over().as_deref()));
     let addresses = cookie_addresses(ledgers.ok().map(|ledgers| ledgers.value), next);
     let ended: BTreeSet<_> =
         addresses.iter().flat_map(|address| ended_below(&parts.headers, address)).collect();
@@ -231,6 +238,13 @@ pub(super) async fn sign_in(
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Returns the address with what its script is handed. No browser sends that part of an address to anybody, and no cookie changes it.
+fn handing_over(address: &str, handed_over: Option<&str>) -> String {
+    let Some(handed_over) = handed_over else { return address.to_owned() };
+    let page = address.split('#').next().unwrap_or_default();
+    format!("{page}#{HANDED_OVER}={handed_over}")
 }
 
 /// Returns addresses on whose way a page at another port may have set cookies: the pages of ledgers, and the one that comes next.
@@ -311,6 +325,13 @@ mod tests {
         ] {
             assert_eq!(page_of_act(act), page);
         }
+    }
+
+    #[test]
+    fn the_next_page_is_handed_the_key_behind_its_address() {
+        assert_eq!(handing_over("/console/main/calls?tool=a", None), "/console/main/calls?tool=a");
+        let address = handing_over("/console/main/calls?tool=a#signed-in=x.y", Some("m.k"));
+        assert_eq!(address, "/console/main/calls?tool=a#signed-in=m.k");
     }
 
     #[test]

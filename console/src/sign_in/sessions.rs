@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use zeroize::Zeroizing;
 
 use super::acts::Acts;
-use super::secret::{FormSecret, random_secret};
+use super::secret::{FormSecret, equal, random_secret};
 use crate::limits::{
     MAX_OPEN_SESSIONS, MAX_SESSIONS, MAX_SESSIONS_OF_A_TOKEN, MAX_STREAMS_OF_A_SESSION, SESSION_LIFE,
 };
@@ -37,6 +37,10 @@ pub(crate) struct Session {
     pub(crate) viewer: Option<CallerAnswer>,
     /// The mark by which a browser knows the session that it began. It is no secret.
     pub(crate) mark: String,
+    /// The key that the browser which began it keeps for this port alone: cookies are sent to other ports too, and set by them.
+    key: String,
+    /// `true` if that browser was handed the key, so that every act carries it.
+    is_keyed: bool,
     /// The secret that every form of this session carries.
     form_secret: FormSecret,
     /// The acts that its forms did.
@@ -58,14 +62,16 @@ pub(crate) struct Notice {
 }
 
 impl Sessions {
-    /// Begins the session of a token's holder, and returns its id.
+    /// Begins the session of a token's holder, and returns it with its id. The browser is handed its key if it can keep one.
     pub(crate) fn begin(
         &self,
         token: Zeroizing<String>,
         viewer: CallerAnswer,
+        is_keyed: bool,
         now: Instant,
-    ) -> Result<String, PageError> {
-        let (id, session) = (random_secret()?, Session::new(Some(token), Some(viewer), now)?);
+    ) -> Result<(String, Arc<Session>), PageError> {
+        let (id, mut session) = (random_secret()?, Session::new(Some(token), Some(viewer), now)?);
+        session.is_keyed = is_keyed;
         let mut all = self.lock(now);
         let is_same = |other: &Session| other.token == session.token;
         if all.by_id.values().filter(|other| is_same(other)).count() >= MAX_SESSIONS_OF_A_TOKEN {
@@ -73,8 +79,9 @@ impl Sessions {
         } else if all.by_id.len() >= MAX_SESSIONS {
             all.end_oldest(|other| other.token.is_some());
         }
-        all.by_id.insert(id.clone(), Arc::new(session));
-        Ok(id)
+        let session = Arc::new(session);
+        all.by_id.insert(id.clone(), Arc::clone(&session));
+        Ok((id, session))
     }
 
     /// Returns the session of all who come from this address without a token; it ends nobody else's.
@@ -151,6 +158,8 @@ impl Session {
             token,
             viewer,
             mark: random_secret()?,
+            key: random_secret()?,
+            is_keyed: false,
             form_secret: FormSecret::new()?,
             acts: Acts::default(),
             streams: Arc::new(Semaphore::new(MAX_STREAMS_OF_A_SESSION)),
@@ -180,6 +189,19 @@ impl Session {
         self.form_secret.is(sent)
     }
 
+    /// Returns `true` for the act of a browser that signed in to this session, as far as its key tells. One that was handed none sends none.
+    pub(crate) fn is_signed_in_at(&self, sent: Option<&str>) -> bool {
+        match sent {
+            Some(sent) => equal(&self.key, sent),
+            None => !self.is_keyed,
+        }
+    }
+
+    /// Returns what the answer to signing in hands to the script of the next page: the mark, and the key.
+    pub(crate) fn handed_over(&self) -> Option<String> {
+        self.is_keyed.then(|| format!("{}.{}", self.mark, self.key))
+    }
+
     /// Returns the secret as the forms of one page carry it.
     pub(crate) fn form_secret(&self) -> Result<String, PageError> {
         Ok(self.form_secret.masked()?)
@@ -207,13 +229,17 @@ mod tests {
     use super::*;
 
     fn begin(sessions: &Sessions, token: &str, now: Instant) -> String {
+        begin_keyed(sessions, token, false, now).0
+    }
+
+    fn begin_keyed(sessions: &Sessions, token: &str, is_keyed: bool, now: Instant) -> (String, Arc<Session>) {
         let viewer = CallerAnswer {
             actor: "operator:1".to_owned(),
             role: "operator".to_owned(),
             agent: None,
             attested: false,
         };
-        sessions.begin(token.to_owned().into(), viewer, now).unwrap()
+        sessions.begin(token.to_owned().into(), viewer, is_keyed, now).unwrap()
     }
 
     #[tokio::test]
@@ -234,6 +260,26 @@ mod tests {
         let [one, other] = ["bt_1", "bt_2"].map(|token| begin(&sessions, token, now));
         assert_eq!(sessions.living(&["x", &one, ""], now).len(), 1);
         assert_eq!(sessions.living(&[&other, &one], now).len(), 2);
+    }
+
+    #[test]
+    fn a_session_takes_the_acts_of_the_browser_that_was_handed_its_key() {
+        let (sessions, now) = (Sessions::default(), Instant::now());
+        let [(_, keyed), (_, other)] = ["bt_1", "bt_2"].map(|token| begin_keyed(&sessions, token, true, now));
+        let (_, scriptless) = begin_keyed(&sessions, "bt_3", false, now);
+        let (mark, key) =
+            keyed.handed_over().unwrap().split_once('.').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        assert_eq!(mark, keyed.mark);
+        assert!(keyed.is_signed_in_at(Some(&key)));
+        for sent in [None, Some(""), Some("none"), Some(mark.as_str())] {
+            assert!(!keyed.is_signed_in_at(sent), "{sent:?}");
+        }
+        assert!(!other.is_signed_in_at(Some(&key)), "a session that somebody else put in its place");
+        assert!(scriptless.handed_over().is_none() && scriptless.is_signed_in_at(None));
+        assert!(
+            !scriptless.is_signed_in_at(Some(&key)),
+            "this browser runs scripts, so it is not the one that signed in"
+        );
     }
 
     #[test]

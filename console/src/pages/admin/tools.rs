@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::at;
+use crate::command_line::CommandLine;
 use crate::components::{act_fields, moment_cell, name, quoted};
 use crate::form::FormFields;
 use crate::page::Done;
@@ -63,7 +64,7 @@ pub(super) fn section(
             @if visit.may_govern() && !seen.tools.is_empty() {
                 p.note { "A registered tool takes any arguments, and an approval holds for exactly those that were asked for. The policy still decides each call." }
             }
-            @if seen.next.is_some() { p.note { "There are more: " code { "bitacora tools seen" } " lists all." } }
+            @if seen.next.is_some() { p.note { "There are more: " code { (CommandLine::new(visit, "tools seen").line()) } " lists all." } }
             details open[registered.tools.len() < 20] {
                 summary { (registered.tools.len()) @if registered.next.is_some() { " and more" } " registered, revision " (registered.revision) }
                 (table.markup())

@@ -11,9 +11,11 @@ use super::policy::ActivePolicy;
 use super::verdicts::State;
 use crate::command_line::CommandLine;
 use crate::components::{code_text, moment_cell, next_link, text};
+use crate::csv_file::CsvFile;
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
@@ -64,7 +66,16 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(visit.api(paths::APPROVALS, &[], &asked));
     page.command = Some(CommandLine::new(visit, "approvals").line());
     page.table = Some(table);
+    page.file = visit.wants_rows_as_file().then(|| file(visit));
     Ok(page)
+}
+
+/// Returns every call that waits as a file.
+fn file(visit: &Visit) -> ConsoleBody {
+    let path = visit.api(paths::APPROVALS, &[], "");
+    let rows =
+        |visit: &Visit, list: &ApprovalList| list.approvals.iter().map(|one| row(visit, one)).collect();
+    CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
 }
 
 /// Returns what stands behind each of those that wait, asked for side by side.
@@ -101,24 +112,27 @@ async fn over(visit: &Visit, waiting: &[ApprovalAnswer]) -> Vec<ApprovalAnswer> 
 }
 
 fn table(visit: &Visit, approvals: &[ApprovalAnswer]) -> Table {
-    let rows = approvals.iter().map(|approval| {
-        let address = visit.page(&["approvals", &approval.id]);
-        vec![
-            TableCell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
-            TableCell::new(&approval.tool, code_text(&approval.tool)),
-            TableCell::maybe(approval.context.as_deref()),
-            TableCell::maybe(approval.agent.as_deref()),
-            TableCell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),
-            moment_cell(&visit.zone, &approval.asked),
-            moment_cell(&visit.zone, &approval.expires),
-        ]
-    });
     Table {
         caption: "Calls that wait for a person".to_owned(),
-        columns: ["Approval", "Tool", "Context", "Agent", "Reasons", "Asked", "Expires"]
-            .map(TableColumn::text)
-            .to_vec(),
-        rows: rows.collect(),
+        columns: columns(),
+        rows: approvals.iter().map(|approval| row(visit, approval)).collect(),
         empty: "No call waits for a person.",
     }
+}
+
+fn columns() -> Vec<TableColumn> {
+    ["Approval", "Tool", "Context", "Agent", "Reasons", "Asked", "Expires"].map(TableColumn::text).to_vec()
+}
+
+fn row(visit: &Visit, approval: &ApprovalAnswer) -> Vec<TableCell> {
+    let address = visit.page(&["approvals", &approval.id]);
+    vec![
+        TableCell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
+        TableCell::new(&approval.tool, code_text(&approval.tool)),
+        TableCell::maybe(approval.context.as_deref()),
+        TableCell::maybe(approval.agent.as_deref()),
+        TableCell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),
+        moment_cell(&visit.zone, &approval.asked),
+        moment_cell(&visit.zone, &approval.expires),
+    ]
 }

@@ -7,8 +7,10 @@ use crate::command_line::CommandLine;
 use crate::components::{
     BudgetUse, budget_badge, filter_field, moment_cell, next_link, text, used_part, uses,
 };
+use crate::csv_file::CsvFile;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
@@ -25,7 +27,7 @@ pub(super) async fn near_their_end(visit: &Visit) -> Result<Markup, PageError> {
     Ok(html! {
         section #cost-budgets data-fresh {
             h2 { a href=(visit.page(&["costs", "budgets"])) { "Budgets" } }
-            @if list.is_empty() { p.empty { "No budget is set, so nothing stops spending. " code { "bitacora budgets set" } " sets one." } }
+            @if list.is_empty() { p.empty { "No budget is set, so nothing stops spending. " code { (CommandLine::new(visit, "budgets set").line()) } " sets one." } }
             div.cards { @for budget in list.iter().take(SHOWN_BUDGETS) { div.card {
                 h3 { (name_of(budget)) " " (budget_badge(budget)) }
                 @for used in uses(budget) { (used.bar()) }
@@ -40,15 +42,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let answered = visit.get::<BudgetList>(paths::BUDGETS, &[], &query).await?;
     let table = Table {
         caption: "Budgets".to_owned(),
-        columns: vec![
-            TableColumn::text("Budget"),
-            TableColumn::text("Of"),
-            TableColumn::text("Period"),
-            TableColumn::text("State"),
-            TableColumn::text("Used"),
-            TableColumn::text("When spent"),
-            TableColumn::text("Resets"),
-        ],
+        columns: columns(),
         rows: answered.value.budgets.iter().map(|budget| row(visit, budget)).collect(),
         empty: "No budget matches. `bitacora budgets set` sets one.",
     };
@@ -63,7 +57,20 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(visit.api(paths::BUDGETS, &[], &query));
     page.command = Some(CommandLine::new(visit, "budgets").line());
     page.table = Some(table);
+    page.file = visit.wants_rows_as_file().then(|| file(visit));
     Ok(page)
+}
+
+/// Returns every budget that matches as a file.
+fn file(visit: &Visit) -> ConsoleBody {
+    let path = visit.api(paths::BUDGETS, &[], &visit.query.query_of(&["budget", "agent"]));
+    let rows =
+        |visit: &Visit, list: &BudgetList| list.budgets.iter().map(|budget| row(visit, budget)).collect();
+    CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
+}
+
+fn columns() -> Vec<TableColumn> {
+    ["Budget", "Of", "Period", "State", "Used", "When spent", "Resets"].map(TableColumn::text).to_vec()
 }
 
 fn row(visit: &Visit, budget: &BudgetAnswer) -> Vec<TableCell> {

@@ -1,13 +1,14 @@
 //! Evidence bundles: chosen and downloaded here.
 
 use bitacora_api::{HeadAnswer, paths};
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Method, Response, header};
 use maud::{Markup, html};
 
+use crate::command_line::CommandLine;
 use crate::components::{filter_field, quoted};
 use crate::form::query;
 use crate::page_error::PageError;
-use crate::response::ConsoleBody;
+use crate::response::{ConsoleBody, unknown_body};
 use crate::visit::Visit;
 
 /// The media type of a bundle.
@@ -34,9 +35,10 @@ pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, Pag
         asked.push((name, time));
     }
     let query = query(asked.iter().map(|(name, value)| (*name, value.as_str())));
-    let upstream = visit.interface.open(&visit.api(paths::EVIDENCE, &[], &query), TAR).await?;
+    let method = if visit.is_head { Method::HEAD } else { Method::GET };
+    let upstream = visit.interface.open(method, &visit.api(paths::EVIDENCE, &[], &query), TAR).await?;
     let (parts, body) = upstream.into_parts();
-    let mut response = Response::new(body);
+    let mut response = Response::new(if visit.is_head { unknown_body() } else { body });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TAR));
     for name in [header::CONTENT_DISPOSITION, header::CONTENT_LENGTH] {
@@ -50,6 +52,7 @@ pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, Pag
 /// The form that chooses the events.
 pub(super) fn section(visit: &Visit, head: &HeadAnswer) -> Markup {
     let zone = &visit.zone.name;
+    let prove = CommandLine::new(visit, &format!("prove --range 1-{} --out evidence.tar", head.position));
     html! {
         section #bundle.sheet {
             h2 { "Evidence bundle" }
@@ -64,7 +67,7 @@ pub(super) fn section(visit: &Visit, head: &HeadAnswer) -> Markup {
                 button { "Download" }
             }
             p.note { "Without any field it is everything that the last signed head covers. A bundle has at most 50,000 events and 64 MiB. It has the events in clear, so keep it as carefully as them." }
-            p.note { "On a terminal: " code { "bitacora prove --ledger " (visit.ledger) " --range 1-" (head.position) " --out evidence.tar" } }
+            p.note { "On a terminal: " code { (prove.line()) } }
         }
     }
 }

@@ -7,7 +7,7 @@ use bitacora_api::{DecisionMinuteAnswer, DecisionMinuteList, paths};
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use crate::components::{Chart, ChartKind, Series, SeriesColour, whole};
+use crate::components::{Chart, ChartKind, Series, SeriesColour, grouped, whole};
 use crate::form::query;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -44,19 +44,39 @@ impl Counts {
     }
 }
 
-pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
+/// The minutes that are shown now.
+fn minutes() -> RangeInclusive<i64> {
     let last = Timestamp::now().as_second().div_euclid(SECONDS);
-    let first = last - MINUTES + 1;
-    let since = Timestamp::from_second(first * SECONDS);
+    last - MINUTES + 1..=last
+}
+
+/// Returns the query for a time span that begins with this minute.
+fn since(minute: i64) -> Result<String, PageError> {
+    let since = Timestamp::from_second(minute * SECONDS);
     let since = since.map_err(|error| PageError::Field(error.to_string()))?.to_string();
-    let asked = query([("since", since.as_str())].into_iter());
+    Ok(query([("since", since.as_str())].into_iter()))
+}
+
+/// Returns the path of the interface that tells the decisions that are shown now.
+pub(super) fn path(visit: &Visit) -> Result<String, PageError> {
+    Ok(visit.api(paths::DECISIONS, &[], &since(*minutes().start())?))
+}
+
+pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
+    let shown = minutes();
+    let asked = since(*shown.start())?;
     let counts = Counts::of(&visit.get::<DecisionMinuteList>(paths::DECISIONS, &[], &asked).await?.value);
     let [allowed, reviewed, denied] = counts.sums;
-    let chart = chart(visit, &counts, first..=last);
+    let all: u64 = counts.sums.iter().sum();
+    let chart = chart(visit, &counts, shown);
+    let calls = visit.page(&["calls"]);
     Ok(html! {
-        h2 { a href=(visit.page(&["calls"])) { "Decisions of the last hour" } }
-        p.note { (allowed) " allowed · " (reviewed) " for a person · " (denied) " denied" }
-        @if counts.sums != [0; 3] { (chart.markup()) }
+        h2 { a href=(calls) { "Decisions of the last " (MINUTES) " minutes: " (grouped(all)) } }
+        p.note {
+            (grouped(allowed)) " allowed · " (grouped(reviewed)) " for a person · " (grouped(denied)) " denied. "
+            "Only what this service decided in that time counts here, no imported call and no earlier one: " a href=(calls) { "all calls" } "."
+        }
+        @if all > 0 { (chart.markup()) }
     })
 }
 

@@ -9,7 +9,7 @@ use crate::page_error::PageError;
 use crate::visit::Visit;
 
 /// The newest events, the newest first.
-const NEWEST: &str = "?dir=backward&limit=16";
+pub(super) const NEWEST: &str = "?dir=backward&limit=16";
 
 /// The attributes of an event that a line shows.
 #[derive(Default, Deserialize)]

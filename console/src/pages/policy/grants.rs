@@ -8,9 +8,11 @@ use serde_json::json;
 use super::tabs;
 use crate::command_line::CommandLine;
 use crate::components::{act_fields, moment_cell, next_link, quoted, text};
+use crate::csv_file::CsvFile;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
+use crate::response::ConsoleBody;
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
 
@@ -19,13 +21,7 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let query = visit.query.query_of(&["after", "limit"]);
     let answered = visit.get::<GrantList>(paths::GRANTS, &[], &query).await?;
     let rows = answered.value.grants.iter().map(|grant| row(visit, grant)).collect::<Result<_, _>>()?;
-    let mut columns = vec![
-        TableColumn::text("Consent"),
-        TableColumn::text("Tool"),
-        TableColumn::text("Only"),
-        TableColumn::text("Until"),
-        TableColumn::text("Note"),
-    ];
+    let mut columns = columns();
     if visit.may_govern() {
         columns.push(TableColumn::text("Revoke"));
     }
@@ -44,24 +40,41 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(visit.api(paths::GRANTS, &[], &query));
     page.command = Some(CommandLine::new(visit, "grants").line());
     page.table = Some(table);
+    page.file = visit.wants_rows_as_file().then(|| file(visit));
     Ok(page)
 }
 
+/// Returns every consent that holds as a file.
+fn file(visit: &Visit) -> ConsoleBody {
+    let path = visit.api(paths::GRANTS, &[], "");
+    let rows =
+        |visit: &Visit, list: &GrantList| list.grants.iter().map(|grant| cells(visit, grant)).collect();
+    CsvFile { columns: columns(), path, rows, next: |list| list.next.as_deref() }.body(visit.clone())
+}
+
+fn columns() -> Vec<TableColumn> {
+    ["Consent", "Tool", "Only", "Until", "Note"].map(TableColumn::text).to_vec()
+}
+
 fn row(visit: &Visit, grant: &GrantAnswer) -> Result<Vec<TableCell>, PageError> {
+    let mut row = cells(visit, grant);
+    if visit.may_govern() {
+        row.push(TableCell::new("", revoke_form(visit, &grant.grant)?));
+    }
+    Ok(row)
+}
+
+fn cells(visit: &Visit, grant: &GrantAnswer) -> Vec<TableCell> {
     let scope = &grant.scope;
     let tool =
         scope.server.as_ref().map_or_else(|| scope.tool.clone(), |server| format!("{server}/{}", scope.tool));
-    let mut row = vec![
+    vec![
         TableCell::new(&grant.grant, html! { code { (text(&grant.grant)) } }),
         TableCell::text(tool),
         only(grant),
         moment_cell(&visit.zone, &grant.expires),
         TableCell::maybe(grant.note.as_deref()),
-    ];
-    if visit.may_govern() {
-        row.push(TableCell::new("", revoke_form(visit, &grant.grant)?));
-    }
-    Ok(row)
+    ]
 }
 
 fn only(grant: &GrantAnswer) -> TableCell {

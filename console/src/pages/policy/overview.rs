@@ -38,7 +38,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
             @match &table {
                 Some((table, note)) => { (note) (table.markup()) }
                 None => { p.empty { "No version is active, so every call is denied. Write one, or publish the starter policy: "
-                    code { "bitacora policy publish --starter --activate" } } }
+                    code { (CommandLine::new(visit, "policy publish --starter --activate").line()) } } }
             }
         }
     };

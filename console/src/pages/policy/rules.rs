@@ -24,7 +24,10 @@ const SCORE_UNIT: f64 = 10_000.0;
 pub(super) struct RuleCounts {
     of_rules: HashMap<String, u64>,
     without: u64,
+    /// The calls that the version decided.
     calls: u64,
+    /// The calls that were looked through.
+    looked_at: u64,
 }
 
 impl RuleCounts {
@@ -34,7 +37,8 @@ impl RuleCounts {
         let asked = visit.get::<CallList>(paths::CALLS, &[], &query).await;
         let Some(answered) = PageError::if_told(asked)? else { return Ok(None) };
         let calls = answered.value.calls;
-        let mut counts = Self { of_rules: HashMap::new(), without: 0, calls: 0 };
+        let looked_at = calls.len() as u64;
+        let mut counts = Self { of_rules: HashMap::new(), without: 0, calls: 0, looked_at };
         for decision in calls.into_iter().filter_map(|call| call.decision) {
             if decision.policy_version.as_deref() != Some(version) {
                 continue;
@@ -50,13 +54,36 @@ impl RuleCounts {
 
     /// Returns what was counted, in a sentence.
     pub(super) fn note(counts: Option<&Self>) -> Markup {
-        let Some(Self { without, calls, .. }) = counts else {
+        let Some(counts) = counts else {
             return html! { p.note { "The number of decisions of each rule is not known now: the read model of calls does not answer." } };
         };
-        html! { p.note {
-            "This version decided " (grouped(calls)) " of the newest " (grouped(COUNTED_CALLS)) " calls. No rule matched "
-            (grouped(without)) " of them: other checks decided."
-        } }
+        html! { p.note { (counts.sentences()) } }
+    }
+
+    fn sentences(&self) -> String {
+        let Self { without, calls, looked_at, .. } = self;
+        let newest = match looked_at {
+            0 => return "No call is recorded yet, so no rule has decided one.".to_owned(),
+            1 => "the only call".to_owned(),
+            all if *all < u64::from(COUNTED_CALLS) => format!("all {} calls", grouped(all)),
+            all => format!("the newest {} calls", grouped(all)),
+        };
+        let decided = match calls {
+            0 => {
+                return format!(
+                    "This version has decided none yet: {newest} came before it, or needed no decision."
+                );
+            }
+            calls if calls == looked_at => format!("This version decided {newest}."),
+            calls => format!("This version decided {} of {newest}.", grouped(calls)),
+        };
+        match without {
+            0 => format!("{decided} A rule matched each of them."),
+            1 => format!("{decided} One of them matched no rule: other checks decided it."),
+            without => {
+                format!("{decided} {} of them matched no rule: other checks decided those.", grouped(without))
+            }
+        }
     }
 }
 
@@ -138,4 +165,28 @@ fn condition(value: &Value) -> Markup {
 
 fn words(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(looked_at: u64, calls: u64, without: u64) -> String {
+        RuleCounts { of_rules: HashMap::new(), without, calls, looked_at }.sentences()
+    }
+
+    #[test]
+    fn what_a_version_decided_is_told_in_words_where_it_decided_nothing_too() {
+        assert_eq!(told(0, 0, 0), "No call is recorded yet, so no rule has decided one.");
+        let none =
+            "This version has decided none yet: the newest 200 calls came before it, or needed no decision.";
+        assert_eq!(told(200, 0, 0), none);
+        assert_eq!(told(12, 7, 0), "This version decided 7 of all 12 calls. A rule matched each of them.");
+        assert_eq!(
+            told(200, 200, 0),
+            "This version decided the newest 200 calls. A rule matched each of them."
+        );
+        assert!(told(200, 9, 1).ends_with("One of them matched no rule: other checks decided it."));
+        assert!(told(200, 9, 3).ends_with("3 of them matched no rule: other checks decided those."));
+    }
 }

@@ -57,6 +57,7 @@ pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
     page.position = answered.position;
     page.json = Some(visit.api(paths::SUGGESTIONS, &[], &query));
     page.command = Some(CommandLine::new(visit, "trust suggest").option("state", Some(state)).line());
+    page.is_cut = answered.value.next.is_some();
     page.table = Some(table(found));
     Ok(page)
 }

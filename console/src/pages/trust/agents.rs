@@ -1,12 +1,13 @@
 //! Suspended agents: suspend one, resume one.
 
-use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, paths};
+use bitacora_api::{ActAnswer, StopRequest, StopsAnswer, SuspendedAgent, paths};
 use http::Method;
 use maud::{Markup, html};
 
 use super::acts::reason_of;
 use crate::command_line::CommandLine;
 use crate::components::{act_fields, name, next_link, quoted};
+use crate::csv_file::CsvFile;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;
@@ -20,11 +21,8 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     let suspended = &answered.value.suspended;
     let table = Table {
         caption: "Suspended agents".to_owned(),
-        columns: vec![TableColumn::text("Agent"), TableColumn::text("Reason")],
-        rows: suspended
-            .iter()
-            .map(|agent| vec![TableCell::text(&agent.agent), TableCell::text(&agent.reason)])
-            .collect(),
+        columns: columns(),
+        rows: rows(visit, &answered.value),
         empty: "No agent is suspended.",
     };
     let content = html! {
@@ -47,7 +45,21 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(visit.api(paths::PANIC, &[], &query));
     page.command = Some(CommandLine::new(visit, "agents").line());
     page.table = Some(table);
+    page.file = visit.wants_rows_as_file().then(|| {
+        let path = visit.api(paths::PANIC, &[], "");
+        CsvFile { columns: columns(), path, rows, next: |list: &StopsAnswer| list.next.as_deref() }
+            .body(visit.clone())
+    });
     Ok(page)
+}
+
+fn columns() -> Vec<TableColumn> {
+    ["Agent", "Reason"].map(TableColumn::text).to_vec()
+}
+
+fn rows(_: &Visit, list: &StopsAnswer) -> Vec<Vec<TableCell>> {
+    let row = |agent: &SuspendedAgent| vec![TableCell::text(&agent.agent), TableCell::text(&agent.reason)];
+    list.suspended.iter().map(row).collect()
 }
 
 fn form(

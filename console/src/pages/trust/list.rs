@@ -10,6 +10,7 @@ use crate::components::{
     DIMENSION_PARTS, Tone, badge, dimension_address, dimension_query, dimension_words, filter_field,
     moment_cell, name, next_link, standing_badge, text, verdict_badge,
 };
+use crate::csv_file::turn;
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -30,7 +31,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     )?;
     let stops = stops.value;
     let mut dimensions = answered.value.dimensions;
-    if visit.query.get("format") == Some("csv") {
+    if visit.wants_rows_as_file() {
         add_following(visit, &mut dimensions, answered.value.next.clone()).await?;
     }
     let table = table(visit, &dimensions, &breakers);
@@ -46,6 +47,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.position = answered.position;
     page.json = Some(visit.api(paths::TRUST, &[], &query));
     page.command = Some(CommandLine::new(visit, "trust").line());
+    page.is_cut = table.rows.len() >= CSV_ROWS;
     page.table = Some(table);
     Ok(page)
 }
@@ -59,6 +61,7 @@ async fn add_following(
     let names = [DIMENSION_PARTS.as_slice(), &["order"]].concat();
     let filters = visit.query.query_of(&names).replace('?', "&");
     while let Some(after) = next.filter(|_| dimensions.len() < CSV_ROWS) {
+        let _turn = turn(visit).await;
         let query = format!("?limit=1000&after={}{filters}", paths::percent_encoded(&after));
         let page = visit.get::<TrustList>(paths::TRUST, &[], &query).await?.value;
         dimensions.extend(page.dimensions);

@@ -34,8 +34,8 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         (chart)
         h2 { "History" }
         @match &table { Ok(table) => (table.markup()), Err(reason) => (reason) }
-        @if let Some(next) = next {
-            nav.paging aria-label="Pages" { a rel="next" href=(format!("{}{}", visit.path, visit.query.with("until", Some(&next)))) { "Older outcomes" } }
+        @if let Some(next) = &next {
+            nav.paging aria-label="Pages" { a rel="next" href=(format!("{}{}", visit.path, visit.query.with("until", Some(next)))) { "Older outcomes" } }
         }
         @if visit.may_govern() && at.is_none() { (acts(visit, record)?) }
     };
@@ -44,6 +44,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
     page.json = Some(visit.api(paths::TRUST_RECORD, &[], &query));
     page.command = Some(command(visit, &of));
     page.table = table.ok();
+    page.is_cut = next.is_some();
     Ok(page)
 }
 

@@ -1,19 +1,22 @@
 //! `GET …/evidence`: events in one file, with all that a stranger needs to check them.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use bitacora_formats::{After, LedgerKeys, Position};
-use bitacora_ledger::{PublishedHead, ReadError};
+use bitacora_formats::{After, LedgerKeys, LedgerName, Position};
+use bitacora_ledger::{Head, PublishedHead, ReadError};
 use bitacora_projector::IndexedLedger;
+use http_body_util::channel::Channel;
 
 use super::receipts::head_over;
 use crate::api::Api;
 use crate::evidence_bundle::{self, BundleSource, Selection};
 use crate::http::query::{bad_query, take_time};
-use crate::limits::PLACE_WAIT;
+use crate::limits::BUNDLE_WAIT;
 use crate::problem::{Code, Problem};
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
@@ -43,14 +46,8 @@ const TAR: HeaderValue = HeaderValue::from_static("application/x-tar");
     )
 )]
 pub(crate) async fn bundle(State(api): State<Arc<Api>>, request: ReadRequest) -> Result<Response, Problem> {
-    let selection = selection(&request)?;
-    let name = request.names.ledger.clone();
-    let name = name.ok_or_else(|| Problem::new(Code::InvalidLedgerName, "the path names no ledger"))?;
-    let durable = request.state(&api).await?;
-    if let Some(asked) = selection.until.filter(|until| *until > durable.position) {
-        return Err(ReadError::PastHead { asked, head: durable.position }.into());
-    }
-    let place = api.bundles.take(request.caller.key(), 1, PLACE_WAIT).await.map_err(|_| {
+    let BundleRequest { selection, name, durable } = BundleRequest::of(&api, &request).await?;
+    let place = api.bundles.take(request.caller.key(), BUNDLE_WAIT).await.ok_or_else(|| {
         Problem::new(Code::Overloaded, "other evidence bundles are being made; try again").with_retry_after(5)
     })?;
     let head = head_for(&request.ledger, selection.until).await?;
@@ -64,11 +61,46 @@ pub(crate) async fn bundle(State(api): State<Arc<Api>>, request: ReadRequest) ->
     let file = evidence_bundle::make(&api, source, selection, head).await?;
     drop(place);
     let bytes = api.hold_answer(file).await?;
-    let mut response = answer_at(&durable, TAR, NO_STORE, bytes.into());
+    Ok(answer(&durable, &name, bytes.into()))
+}
+
+/// Answers `HEAD` with what is known before a bundle is made. Its length is not.
+pub(crate) async fn head_of_bundle(
+    State(api): State<Arc<Api>>,
+    request: ReadRequest,
+) -> Result<Response, Problem> {
+    let BundleRequest { name, durable, .. } = BundleRequest::of(&api, &request).await?;
+    let (_ended, unknown) = Channel::<Bytes, Infallible>::new(1);
+    Ok(answer(&durable, &name, Body::new(unknown)))
+}
+
+/// A bundle that is asked for.
+struct BundleRequest {
+    selection: Selection,
+    name: LedgerName,
+    durable: Head,
+}
+
+impl BundleRequest {
+    /// Reads and checks what is asked for.
+    async fn of(api: &Api, request: &ReadRequest) -> Result<Self, Problem> {
+        let selection = selection(request)?;
+        let name = request.names.ledger.clone();
+        let name = name.ok_or_else(|| Problem::new(Code::InvalidLedgerName, "the path names no ledger"))?;
+        let durable = request.state(api).await?;
+        match selection.until.filter(|until| *until > durable.position) {
+            Some(asked) => Err(ReadError::PastHead { asked, head: durable.position }.into()),
+            None => Ok(Self { selection, name, durable }),
+        }
+    }
+}
+
+fn answer(durable: &Head, name: &LedgerName, bundle: Body) -> Response {
+    let mut response = answer_at(durable, TAR, NO_STORE, bundle);
     if let Ok(name) = HeaderValue::try_from(format!("attachment; filename=\"{name}-evidence.tar\"")) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
     }
-    Ok(response)
+    response
 }
 
 fn selection(request: &ReadRequest) -> Result<Selection, Problem> {
