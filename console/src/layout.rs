@@ -46,7 +46,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             }
             div #no-events data-fresh { @if let Some(no_events) = &visit.no_events { (no_events_notice(no_events)) } }
             div.title {
-                h1 { (text(&page.title)) }
+                h1 { (sentence(&page.title)) }
                 @if page.position.is_some() { p.position #position data-position=(position) { "as of position " (position) } }
             }
             (page.content)
@@ -56,7 +56,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             (zone_form(visit))
         }
     };
-    document(&format!("{} · {}", plain_text(&page.title), visit.ledger), &body)
+    document(&format!("{} · {}", plain_text(&page.title.replace('`', "")), visit.ledger), &body)
 }
 
 /// Says that nothing is recorded now, before somebody asks for it.

@@ -37,6 +37,11 @@ pub(crate) enum PageError {
     /// The form is another session's, or of no session.
     #[error("This form is of another session. Open the page again, and send it from there.")]
     OtherSession,
+    /// The form names no act as the console's pages do.
+    #[error(
+        "This form is malformed, or of an older version of the console. Nothing was done. Open the page again, and send it from there."
+    )]
+    MalformedForm,
     #[error("A form or a query has at most {MAX_FORM_FIELDS} fields.")]
     TooManyFields,
     /// The browser sent cookies of several sessions that live.
@@ -88,7 +93,7 @@ impl PageError {
             Self::Randomness(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoSuchPage | Self::Nothing(_) => StatusCode::NOT_FOUND,
             Self::Role(_) | Self::OtherSession | Self::FromElsewhere => StatusCode::FORBIDDEN,
-            Self::Field(_) | Self::TooManyFields => StatusCode::BAD_REQUEST,
+            Self::Field(_) | Self::MalformedForm | Self::TooManyFields => StatusCode::BAD_REQUEST,
             Self::TwoSessions => StatusCode::CONFLICT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,

@@ -170,12 +170,21 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
             p { "This link signs you in as " strong { (name(&identity.actor)) } ", " (identity.role) ", once. What you do is recorded under that name." }
             @if let Some(present) = present {
                 p.notice { "You are signed in as " strong { (name(&present.actor)) } ", " (present.role)
-                    ". Signing in ends that session: what you do from then on is recorded under the other name." }
+                    ". Signing in ends that session" (name_from_then_on(&present.actor, &identity.actor)) "." }
             }
             button { "Sign in" }
         }
     };
     Ok(html_response(StatusCode::OK, bare_page("Sign in", &content)))
+}
+
+/// Returns the end of a sentence: the name that acts are recorded under, where it changes.
+fn name_from_then_on(present: &str, next: &str) -> &'static str {
+    if present == next {
+        " and begins another one under the same name"
+    } else {
+        ": what you do from then on is recorded under the other name"
+    }
 }
 
 /// The words for a link that signs nobody in.
@@ -311,6 +320,12 @@ mod tests {
         ] {
             assert_eq!(page_of_act(act), page);
         }
+    }
+
+    #[test]
+    fn a_link_for_the_same_person_speaks_of_no_other_name() {
+        assert!(!name_from_then_on("operator:1", "operator:1").contains("other name"));
+        assert!(name_from_then_on("operator:1", "operator:2").contains("the other name"));
     }
 
     #[test]

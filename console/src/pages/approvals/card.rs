@@ -7,7 +7,9 @@ use super::answers::{May, Typed, answers};
 use super::background::Background;
 use super::reasons::{just_before, record, why};
 use super::verdicts::{State, unanswered};
-use crate::components::{arguments, code_text, command_parts, from_now, name, run_link, session_link, text};
+use crate::components::{
+    arguments, code_name, code_text, command_parts, from_now, name, run_link, session_link, text,
+};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -36,7 +38,7 @@ pub(super) fn card(
                     div.about {
                         (why(visit, approval, behind))
                         (record(visit, state.policy, behind))
-                        (just_before(visit, behind))
+                        (just_before(visit, approval, behind))
                     }
                 }
             }
@@ -54,9 +56,9 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
     html! {
         div.head {
             h2 id=(title) {
-                a href=(visit.page(&["approvals", &approval.id])) { (code_text(&approval.tool)) }
+                a href=(visit.page(&["approvals", &approval.id])) { (code_name(&approval.tool)) }
                 @if let Some(server) = &approval.server { " of server " (name(server)) }
-                @if let Some(context) = &approval.context { " " code { (code_text(context)) } }
+                @if let Some(context) = &approval.context { " on " (code_name(context)) }
             }
             p.note {
                 @if let Some(agent) = &approval.agent { "for agent " strong { (name(agent)) } }
@@ -72,7 +74,7 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
 fn what_for(approval: &ApprovalAnswer) -> Markup {
     html! { @if approval.about.as_deref() == Some("rollback") {
         p { "The call ran, and the check after it failed"
-            @if let Some(contract) = &approval.contract { " (contract " code { (code_text(contract)) } ")" }
+            @if let Some(contract) = &approval.contract { " (contract " (code_name(contract)) ")" }
             ". May what it did be rolled back?" }
     } }
 }

@@ -99,7 +99,9 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let id = request.names.named.clone().unwrap_or_default();
     let asked = id.clone();
     let (found, position) = ask_model(&api, &request, MODEL, move |models| models.call(&asked)).await?;
-    let missing =
-        || Problem::new(Code::NoSuchCall, format!("no call {} is recorded", quoted(&id))).with("position", position);
+    let missing = || {
+        Problem::new(Code::NoSuchCall, format!("no call {} is recorded", quoted(&id)))
+            .with("position", position)
+    };
     written_page_at(&request, position, &CallAnswer::from(found.ok_or_else(missing)?))
 }

@@ -89,7 +89,8 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let asked = id.clone();
     let (found, position) = ask_model(&api, &request, MODEL, move |models| models.session(&asked)).await?;
     let missing = || {
-        Problem::new(Code::NoSuchSession, format!("no session {} is recorded", quoted(&id))).with("position", position)
+        Problem::new(Code::NoSuchSession, format!("no session {} is recorded", quoted(&id)))
+            .with("position", position)
     };
     let (session, runs) = found.ok_or_else(missing)?;
     let newest_runs = runs.into_iter().map(Into::into).collect();
