@@ -38,8 +38,8 @@ const WORDS: [(&str, &str); 16] = [
 ];
 
 impl JsonFault {
-    /// Returns the fault that the parser found in a text.
-    pub(crate) fn of(error: &Error) -> Self {
+    /// Returns the fault that the parser found in this text.
+    pub(crate) fn of(error: &Error, text: &str) -> Self {
         let told = error.to_string();
         let told = told.split(" at line ").next().unwrap_or_default();
         let known =
@@ -49,7 +49,7 @@ impl JsonFault {
             (None, Category::Data) => format!("it is another kind of value: {told}"),
             (None, _) => told.to_owned(),
         };
-        Self { line: error.line().max(1), column: error.column().max(1), words }
+        Self { line: error.line().max(1), column: column(error, text), words }
     }
 
     /// Returns the fault with its place, as the end of a sentence.
@@ -57,6 +57,13 @@ impl JsonFault {
         let Self { line, column, words } = self;
         format!("In line {line}, column {column}: {words}.")
     }
+}
+
+/// Returns the column of a fault in characters, as people and editors count; the parser counts bytes.
+fn column(error: &Error, text: &str) -> usize {
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let before = line.get(..line.floor_char_boundary(error.column())).unwrap_or_default();
+    before.chars().count().max(1)
 }
 
 #[cfg(test)]
@@ -74,19 +81,20 @@ mod tests {
             ("[1,\n]", 2, 1, "a value is missing"),
             ("{'a': 1}", 1, 2, "double quotes"),
             ("{\"a\" 1}", 1, 6, "a `:` is missing"),
-            ("{\"a\": 1", 1, 8, "closing `}` is missing"),
+            ("{\"a\": 1", 1, 7, "closing `}` is missing"),
             ("{\"a\": \"x", 1, 8, "closing `\"` is missing"),
-            ("{\"a\": \"x\ny\"}", 2, 0, "write `\\n`"),
+            ("{\"a\": \"x\ny\"}", 1, 8, "write `\\n`"),
             ("{\"a\": \"\\d\"}", 1, 9, "a `\\` in a text"),
             ("{\"a\": tru}", 1, 10, "a word is no JSON"),
             ("{\"a\": 01}", 1, 8, "a number"),
             ("{\"a\": }", 1, 7, "a value is missing"),
             ("{} x", 1, 4, "behind the end"),
             ("", 1, 1, "the text ends"),
+            ("{\"é\": \"日本\" 1}", 1, 12, "a `,` or a `}` is missing"),
         ] {
-            let fault = JsonFault::of(&RawValue::from_string(text.to_owned()).unwrap_err());
+            let fault = JsonFault::of(&RawValue::from_string(text.to_owned()).unwrap_err(), text);
             assert!(fault.words.contains(words), "{text}: {fault:?}");
-            assert_eq!((fault.line, fault.column), (line, column.max(1)), "{text}: {fault:?}");
+            assert_eq!((fault.line, fault.column), (line, column), "{text}: {fault:?}");
             assert!(!fault.sentence().contains("at line"), "{text}");
         }
     }

@@ -78,8 +78,8 @@ async fn answer(visit: &Visit, id: &str, verb: &str, request: &ResolutionRequest
 
 async fn edit(visit: &Visit, id: &str, form: &FormFields) -> Result<(), PageError> {
     let typed = form.raw("args").unwrap_or_default().replace("\r\n", "\n");
-    let args = RawValue::from_string(typed).map_err(|error| {
-        PageError::Field(format!("The arguments are no JSON. {}", JsonFault::of(&error).sentence()))
+    let args = RawValue::from_string(typed.clone()).map_err(|error| {
+        PageError::Field(format!("The arguments are no JSON. {}", JsonFault::of(&error, &typed).sentence()))
     })?;
     answer(visit, id, "edit", &request(form, Some(args))).await
 }

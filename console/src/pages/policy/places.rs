@@ -27,7 +27,7 @@ impl<'a> WrittenPolicy<'a> {
     /// Reads the text of a policy. Rules are not looked at: the interface does that.
     pub(super) fn read(text: &'a str) -> Result<Self, WrittenFault> {
         let members = Members::read(text).map_err(|error| {
-            let fault = JsonFault::of(&error);
+            let fault = JsonFault::of(&error, text);
             WrittenFault {
                 line: Some(fault.line),
                 detail: format!("Column {}: {}.", fault.column, fault.words),
