@@ -33,7 +33,7 @@ pub(crate) use self::chart::{Chart, ChartKind, Series, SeriesColour};
 pub(crate) use self::diff::difference;
 pub(crate) use self::dimension::{
     DIMENSION_PARTS, dimension_address, dimension_fields, dimension_of, dimension_parts, dimension_query,
-    dimension_words,
+    dimension_words, on_context,
 };
 pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, SECRET_FIELD, act_fields};

@@ -9,7 +9,7 @@ pub(crate) fn reason(of: &str, tool: &str, context: Option<&str>) -> Markup {
     let quoted = format!("`{}`", shown(tool));
     let context = shown(context.unwrap_or_default());
     if let Some((before, detail, after)) = with_detail(of, &quoted) {
-        return html! { (sentence(before)) (name(detail)) (after) };
+        return html! { (sentence(before)) (name(detail)) (text(after)) };
     }
     if !of.contains(&quoted) {
         return sentence(of);

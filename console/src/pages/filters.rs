@@ -69,9 +69,9 @@ impl Misspelt {
         let address = format!("{}{}", visit.path, query(visit.query.without(&left_out)));
         let one = unheeded.len() == 1;
         html! {
-            div.notice.refusal role="alert" {
-                p { (self.sentence()) " Nothing is listed: without " (if one { "it" } else { "them" }) " the rows would answer another question." }
-                p { a href=(address) { "Leave " (if one { "it" } else { "them" }) " out" } }
+            p.notice.refusal role="alert" {
+                (self.sentence()) " Nothing is listed, since all rows would be no answer. "
+                a href=(address) { "Leave " (if one { "it" } else { "them" }) " out" }
             }
         }
     }

@@ -8,7 +8,7 @@ use super::background::Background;
 use super::reasons::{just_before, record, why};
 use super::verdicts::{State, unanswered};
 use crate::components::{
-    arguments, code_name, code_text, command_parts, from_now, name, run_link, session_link, text,
+    arguments, code_name, code_text, command_parts, from_now, name, on_context, run_link, session_link, text,
 };
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -58,7 +58,7 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
             h2 id=(title) {
                 a href=(visit.page(&["approvals", &approval.id])) { (code_name(&approval.tool)) }
                 @if let Some(server) = &approval.server { " of server " (name(server)) }
-                @if let Some(context) = &approval.context { " on " (code_name(context)) }
+                @if let Some(context) = &approval.context { (on_context(context)) }
             }
             p.note {
                 @if let Some(agent) = &approval.agent { "for agent " strong { (name(agent)) } }

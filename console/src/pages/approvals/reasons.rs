@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use super::background::Background;
 use super::policy::ActivePolicy;
 use crate::components::{
-    Tone, badge, code_name, dimension_address, event_link, from_now, name, policy_link, reason, sentence,
-    text, verdict_badge,
+    Tone, badge, code_name, dimension_address, event_link, from_now, name, on_context, policy_link, reason,
+    sentence, text, verdict_badge,
 };
 use crate::visit::Visit;
 
@@ -88,7 +88,7 @@ fn standing(
         p.score {
             "Score " strong { (text(&trust.score)) }
             @if let Some(floor) = &floor { " of " (text(floor)) @if is_about_trust { ", which is needed" } }
-            " · " a href=(address) { (code_name(&dimension.tool)) " on " (code_name(&dimension.context)) }
+            " · " a href=(address) { (code_name(&dimension.tool)) (on_context(&dimension.context)) }
         }
         @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {
             meter min="0" max="1" value=(score) high=(text(threshold)) title="Score" { (text(&trust.score)) }
@@ -137,7 +137,7 @@ fn earlier_call(visit: &Visit, agent: Option<&str>, call: &CallAnswer) -> Markup
         li {
             (verdict_badge(&call.state)) " "
             a href=(visit.page(&["calls", &call.call])) { (code_name(&call.tool)) }
-            @if let Some(context) = context { " on " (code_name(context)) }
+            @if let Some(context) = context { (on_context(context)) }
             (of_another(agent, call))
             " " span.quiet-text { (from_now(&visit.zone, &call.recorded)) }
         }

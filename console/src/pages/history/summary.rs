@@ -125,11 +125,15 @@ pub(super) fn arguments(args: Option<&Value>) -> String {
 
 fn decision(event: &Event<'_>) -> Markup {
     let is_observed = event.word("mode") == Some("observe");
-    let part = |name: &str| event.member("dimension")?.get(name)?.as_str();
+    let part = |name: &str| event.member("inputs")?.get("dimension")?.get(name)?.as_str();
+    let told = clipped(event.word("reason").unwrap_or("-"), LINE_CHARS);
+    // A name that is cut is seen as such where it ends the text.
+    let cut = told.strip_suffix('…');
     html! {
         @if is_observed { "would be " }
         (verdict_badge(event.word("verdict").unwrap_or("-")))
-        " " (reason(&clipped(event.word("reason").unwrap_or("-"), LINE_CHARS), part("tool").unwrap_or_default(), part("context")))
+        " " (reason(cut.unwrap_or(&told), part("tool").unwrap_or_default(), part("context")))
+        @if cut.is_some() { "…" }
     }
 }
 
@@ -254,7 +258,12 @@ mod tests {
         ] {
             assert!(!said(kind, chosen, line).contains("calm"), "{kind}");
         }
-        let reason = r#"{"verdict":"review","reason":"The policy says of `x` on calm: look","dimension":{"tool":"x","context":"calm"}}"#;
-        assert!(!said("decision.made", reason, decision).contains("calm"));
+        let context = "calm ".repeat(LINE_CHARS);
+        for context in ["calm", context.trim()] {
+            let reason = format!(
+                r#"{{"verdict":"review","reason":"The policy says of `x` on {context}: look","inputs":{{"dimension":{{"tool":"x","context":"{context}"}}}}}}"#
+            );
+            assert!(!said("decision.made", &reason, decision).contains("calm"), "{reason}");
+        }
     }
 }
