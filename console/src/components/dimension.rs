@@ -4,7 +4,6 @@ use bitacora_api::DimensionAnswer;
 use maud::{Markup, html};
 
 use super::text::code_name;
-
 use crate::form::{FormFields, query};
 use crate::page_error::PageError;
 use crate::visit::Visit;

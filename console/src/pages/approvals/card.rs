@@ -8,7 +8,8 @@ use super::background::Background;
 use super::reasons::{just_before, record, why};
 use super::verdicts::{State, unanswered};
 use crate::components::{
-    arguments, code_name, code_text, command_parts, from_now, name, on_context, run_link, session_link, text,
+    arguments, code_name, code_text, command_parts, from_now, name, on_context, run_link, sentence,
+    session_link, text,
 };
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -82,7 +83,7 @@ fn what_for(approval: &ApprovalAnswer) -> Markup {
 /// Returns the arguments of the call that an approval is about.
 fn arguments_of(approval: &ApprovalAnswer) -> Markup {
     if let Some(reason) = &approval.unread {
-        return html! { p.notice.refusal { "The record of the call cannot be read: " (text(reason)) } };
+        return html! { p.notice.refusal { "The record of the call cannot be read: " (sentence(reason)) } };
     }
     if let Some(bytes) = approval.args_bytes {
         return html! {

@@ -151,7 +151,7 @@ impl Story<'_> {
             Fact::new("State", html! { (verdict_badge(&call.state)) @if call.late { " reported late" } }),
             Fact::new(
                 "Tool",
-                html! { strong { (text(&call.tool)) } @if let Some(server) = &call.server { " of server " (name(server)) } },
+                html! { strong { (code_name(&call.tool)) } @if let Some(server) = &call.server { " of server " (name(server)) } },
             ),
             Fact::text("Agent", call.agent.as_deref()),
             Fact::new(
