@@ -64,7 +64,7 @@ def test_the_heading_of_a_session_boxes_its_name(viewers, governed):
 
 def test_an_error_type_stands_in_a_box(viewers, governed):
     call = governed.decide("lookup", {"q": 1}, session="failing")["call"]
-    governed.outcome(call, "error", errorType=CALM)
+    governed.outcome(call, "error", errorType=CALM, session="failing")
     viewer = viewers(governed, "operator")
     for address in (("calls", call), ("sessions", "failing")):
         viewer.open(*address)
