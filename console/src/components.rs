@@ -19,9 +19,10 @@ mod reason;
 mod text;
 mod time;
 
-pub(crate) use self::age::from_now;
+pub(crate) use self::age::{from_now, probed_from};
 pub(crate) use self::amounts::{
-    dollars, duration, exact_usd, grouped, mebibytes, micro_usd, short_usd, time_between, whole,
+    NOTHING, dollars, duration, exact_usd, grouped, in_order, mebibytes, micro_usd, short_usd, spent,
+    time_between, unless_zero, whole,
 };
 pub(crate) use self::arguments::{OPAQUE, arguments, command_parts};
 pub(crate) use self::badge::{
@@ -32,7 +33,7 @@ pub(crate) use self::chart::{Chart, ChartKind, Series, SeriesColour};
 pub(crate) use self::diff::difference;
 pub(crate) use self::dimension::{
     DIMENSION_PARTS, dimension_address, dimension_fields, dimension_of, dimension_parts, dimension_query,
-    dimension_words,
+    dimension_words, on_context,
 };
 pub(crate) use self::facts::{Fact, facts};
 pub(crate) use self::hidden_fields::{ACT_FIELD, KEY_FIELD, SECRET_FIELD, act_fields};
@@ -41,5 +42,5 @@ pub(crate) use self::links::{approval_link, call_link, event_link, policy_link, 
 pub(crate) use self::not_told::{not_told, part_or_reason};
 pub(crate) use self::paging::{filter_field, next_link};
 pub(crate) use self::reason::reason;
-pub(crate) use self::text::{code_text, long_text, name, plain_text, quoted, sentence, text};
+pub(crate) use self::text::{code_name, code_text, long_text, name, plain_text, quoted, sentence, text};
 pub(crate) use self::time::{moment, moment_cell};

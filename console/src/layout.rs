@@ -51,7 +51,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
                 div #stopped data-fresh { @if let Some(stopped) = &visit.stopped { (stopped_notice(visit, stopped)) } }
             }
             div.title {
-                h1 { (text(&page.title)) }
+                h1 { (sentence(&page.title)) }
                 @if page.position.is_some() { p.position #position data-position=(position) { "as of position " (position) } }
             }
             (page.content)
@@ -61,7 +61,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
             (zone_form(visit))
         }
     };
-    document(&format!("{} · {}", plain_text(&page.title), visit.ledger), &body)
+    document(&format!("{} · {}", plain_text(&page.title.replace('`', "")), visit.ledger), &body)
 }
 
 /// Returns the address of signing in, which leads back to this page.

@@ -55,6 +55,7 @@ impl Section {
 /// A page of one ledger.
 #[derive(Debug)]
 pub(crate) struct Page {
+    /// The heading. Names that somebody chose stand in it between backticks.
     pub(crate) title: String,
     pub(crate) section: Section,
     /// The position of the state that it shows.

@@ -42,6 +42,11 @@ pub(crate) enum PageError {
         "Nothing was done: this browser did not sign in to this session. Another program on this machine may have set its cookie."
     )]
     NotSignedInHere,
+    /// The form names no act as the console's pages do.
+    #[error(
+        "This form is malformed, or of an older version of the console. Nothing was done. Open the page again, and send it from there."
+    )]
+    MalformedForm,
     #[error("A form or a query has at most {MAX_FORM_FIELDS} fields.")]
     TooManyFields,
     /// The browser sent cookies of several sessions that live.
@@ -95,7 +100,7 @@ impl PageError {
             Self::Role(_) | Self::OtherSession | Self::NotSignedInHere | Self::FromElsewhere => {
                 StatusCode::FORBIDDEN
             }
-            Self::Field(_) | Self::TooManyFields => StatusCode::BAD_REQUEST,
+            Self::Field(_) | Self::MalformedForm | Self::TooManyFields => StatusCode::BAD_REQUEST,
             Self::TwoSessions => StatusCode::CONFLICT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,

@@ -6,6 +6,7 @@ mod calls;
 mod costs;
 mod events;
 mod evidence;
+mod filters;
 mod history;
 mod now;
 mod policy;
@@ -15,6 +16,7 @@ mod trust;
 
 use http::Response;
 
+pub(crate) use self::filters::Misspelt;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
 use crate::page_error::PageError;

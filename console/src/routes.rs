@@ -26,7 +26,7 @@ use crate::limits::{MAX_FORM_BYTES, MAX_UNKNOWN_FORM_BYTES, REFRESH_WAIT};
 use crate::live;
 use crate::page::Page;
 use crate::page_error::PageError;
-use crate::pages;
+use crate::pages::{self, Misspelt};
 use crate::response::{ConsoleBody, body, html_response, redirect, text_response, unknown_body};
 use crate::visit::{EverythingStopped, GOVERNORS, NoEvents, Visit, name_of_segment};
 use crate::zone::{ZONE_COOKIE, Zone};
@@ -225,6 +225,11 @@ async fn visit(
 async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
     if let Some(file) = pages::file(visit, rest).await {
         return file.unwrap_or_else(|error| not_shown(visit, &error));
+    }
+    if let Some(misspelt) = Misspelt::of(&visit.query, rest) {
+        let section = pages::section_of(&visit.path);
+        let page = Page::new(section, section.names().1, misspelt.notice(visit));
+        return html_response(StatusCode::BAD_REQUEST, ledger_page(visit, &page, None));
     }
     match pages::show(visit, rest).await {
         Ok(page) => match visit.query.get("format") {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{exact_usd, grouped, short_usd, text};
+use crate::components::{NOTHING, exact_usd, grouped, short_usd, text};
 
 /// A table of a page.
 #[derive(Debug)]
@@ -61,10 +61,13 @@ impl TableCell {
         Self { markup: html! { (grouped(of)) }, text: of.to_string() }
     }
 
-    /// A cell with an amount in US dollars, as the interface writes it.
-    pub(crate) fn usd(amount: &str) -> Self {
-        let markup = html! { span title=(exact_usd(amount)) { (short_usd(amount)) } };
-        Self { markup, text: amount.to_owned() }
+    /// A cell with an amount in US dollars, as the interface writes it. One of which nothing is recorded is empty in a file.
+    pub(crate) fn usd(amount: Option<&str>) -> Self {
+        let markup = html! { @match amount {
+            Some(amount) => span title=(exact_usd(amount)) { (short_usd(amount)) },
+            None => (NOTHING),
+        } };
+        Self { markup, text: amount.unwrap_or_default().to_owned() }
     }
 
     /// Returns the name that stands before the cell on a phone, where a row is a list. An empty cell is left out there.

@@ -43,6 +43,16 @@ pub(crate) struct Problem {
     closes: bool,
 }
 
+/// The most characters of a name in a detail.
+const SHOWN_CHARS: usize = 64;
+
+/// Returns a name that somebody chose, for a detail: between backticks, with none in it, so that readers see where it ends.
+pub(crate) fn quoted(name: &str) -> String {
+    let shown = name.chars().filter(|character| !character.is_control()).take(SHOWN_CHARS);
+    let shown: String = shown.map(|character| if character == '`' { '\'' } else { character }).collect();
+    format!("`{shown}`")
+}
+
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {

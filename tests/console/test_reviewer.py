@@ -94,7 +94,7 @@ def test_a_reviewer_s_morning(service, viewers):
     assert arguments.evaluate("field => field === document.activeElement")
     arguments.fill('{"to":"staging","version":7')
     press(ada, "Approve the edited call", within=f"#card-{wrong}")
-    ada.page.get_by_role("alert").filter(has_text="not JSON").wait_for()
+    ada.page.get_by_role("alert").filter(has_text="The arguments are no JSON. In line").wait_for()
     assert ada.page.locator("textarea").input_value() == '{"to":"staging","version":7'
     ada.page.locator("textarea").fill('{"to":"staging","version":7}')
     press(ada, "Approve the edited call")

@@ -17,6 +17,12 @@ pub(crate) fn from_now(zone: &Zone, time: &str) -> Markup {
     html! { time.age datetime=(time) title=(zone.show_with_offset(time)) data-age { (words) } }
 }
 
+/// Returns from when on a breaker that is open lets a call try. It is half open with the first one that does, which may come much later.
+/// The words hold before that time and after it: a page that is open counts the time on.
+pub(crate) fn probed_from(zone: &Zone, time: &str) -> Markup {
+    html! { "half open at the first call after " (moment(zone, time)) " (" (from_now(zone, time)) ")" }
+}
+
 /// Returns a distance in seconds in words: `in 4 min`, `3 h ago`.
 fn words(distance: i64) -> String {
     let amount = match distance.abs() {
@@ -32,6 +38,16 @@ fn words(distance: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_breaker_that_no_call_tried_was_not_tried_again() {
+        let zone = Zone::named("UTC").unwrap();
+        for time in ["2020-01-01T00:00:00Z", "2120-01-01T00:00:00Z"] {
+            let words = probed_from(&zone, time).into_string();
+            assert!(words.starts_with("half open at the first call after <time "), "{words}");
+            assert!(!words.contains("tried"), "{words}");
+        }
+    }
 
     #[test]
     fn a_distance_is_told_in_its_largest_unit() {

@@ -1,11 +1,39 @@
 //! Amounts as people read them: money, durations, counts, sizes.
 
+use bitacora_api::SpendingAnswer;
 use jiff::Timestamp;
 
 /// Returns the milliseconds from one time to a later one.
 pub(crate) fn time_between(from: &str, to: &str) -> Option<u64> {
     let [from, to] = [from, to].map(|time| time.parse::<Timestamp>().map(Timestamp::as_millisecond));
     u64::try_from(to.ok()? - from.ok()?).ok()
+}
+
+/// Returns two times, the earlier one first. Of what was recorded in another order than it happened, the last event may be the earlier one.
+pub(crate) fn in_order<'a>(one: &'a str, other: &'a str) -> (&'a str, &'a str) {
+    let is_later = match (one.parse::<Timestamp>(), other.parse::<Timestamp>()) {
+        (Ok(one), Ok(other)) => other < one,
+        _ => false,
+    };
+    if is_later { (other, one) } else { (one, other) }
+}
+
+/// The mark in the place of an amount of which nothing is recorded.
+pub(crate) const NOTHING: &str = "-";
+
+/// Returns the sum of what was spent; nothing where no call told what it cost.
+pub(crate) fn spent(of: &SpendingAnswer) -> Option<&str> {
+    let is_told = of.model_calls + of.tool_calls > of.without_cost;
+    (is_told || !is_zero(&of.cost_usd)).then_some(of.cost_usd.as_str())
+}
+
+/// Returns an amount unless it is none.
+pub(crate) fn unless_zero(amount: &str) -> Option<&str> {
+    (!is_zero(amount)).then_some(amount)
+}
+
+fn is_zero(amount: &str) -> bool {
+    amount.bytes().all(|byte| byte == b'0' || byte == b'.')
 }
 
 /// The amount from which on cents suffice.
@@ -78,6 +106,29 @@ pub(crate) fn duration(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_of_which_nothing_is_recorded_is_none() {
+        let spent_of = |calls: u64, without: u64, cost: &str| {
+            let of: SpendingAnswer = serde_json::from_value(serde_json::json!({
+                "modelCalls": calls, "toolCalls": 0, "withoutCost": without, "costUsd": cost,
+                "tokensIn": "0", "tokensOut": "0", "cacheRead": "0", "cacheWrite": "0", "durationMs": "0",
+            }))
+            .unwrap();
+            spent(&of).map(str::to_owned)
+        };
+        assert_eq!([spent_of(0, 0, "0"), spent_of(3, 3, "0")], [None, None]);
+        assert_eq!(spent_of(3, 2, "0").as_deref(), Some("0"), "a call that told that it was free");
+        assert_eq!(spent_of(3, 3, "0.1").as_deref(), Some("0.1"));
+        assert_eq!(["0", "0.00", "0.10"].map(unless_zero), [None, None, Some("0.10")]);
+    }
+
+    #[test]
+    fn of_two_times_the_earlier_one_is_first() {
+        let (early, late) = ("2026-11-27T22:55:17.925000Z", "2026-11-27T22:55:21Z");
+        assert_eq!([in_order(late, early), in_order(early, late)], [(early, late); 2]);
+        assert_eq!(in_order("x", early), ("x", early));
+    }
 
     #[test]
     fn amounts_are_told_as_people_read_them() {

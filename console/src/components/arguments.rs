@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::address::address;
 use super::badge::{Tone, badge};
 use super::diff::{all_new, difference};
-use super::text::{code_lines, code_text, long_code, long_text, text};
+use super::text::{code_lines, code_name, code_text, long_code, long_text, name as boxed};
 use crate::json::{Members, readable, text_of};
 
 /// The part of a command that cannot be read: no rule and no consent covers it.
@@ -118,7 +118,7 @@ fn take_file(members: &mut Members<'_>) -> Option<String> {
 }
 
 fn file_name(file: Option<&str>, verb: &str) -> Markup {
-    html! { @if let Some(file) = file { p.file { (verb) " " code { (code_text(file)) } } } }
+    html! { @if let Some(file) = file { p.file { (verb) " " (code_name(file)) } } }
 }
 
 fn some_parts(parts: Option<&[String]>, more: Option<u64>) -> Markup {
@@ -143,7 +143,7 @@ fn others(members: &[(&str, &RawValue)]) -> Markup {
     html! {
         @if !members.is_empty() {
             dl.others { @for (name, value) in members {
-                div { dt { (code_text(name)) } dd { (other(name, value)) } }
+                div { dt { (code_name(name)) } dd { (other(name, value)) } }
             } }
         }
     }
@@ -164,7 +164,7 @@ fn other(name: &str, value: &RawValue) -> Markup {
         };
     };
     match (is_short(&words), name == DESCRIPTION) {
-        (true, true) => text(&words),
+        (true, true) => boxed(&words),
         (true, false) => html! { code { (code_text(&words)) } },
         (false, true) => long_text(&words),
         (false, false) => long_code(&words),

@@ -3,6 +3,7 @@
 use bitacora_api::DimensionAnswer;
 use maud::{Markup, html};
 
+use super::text::code_name;
 use crate::form::{FormFields, query};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -47,6 +48,11 @@ pub(crate) fn dimension_of(fields: &FormFields) -> Result<DimensionAnswer, PageE
     })
 }
 
+/// Returns a context in a box with the word before it; nothing where it is not known.
+pub(crate) fn on_context(context: &str) -> Markup {
+    html! { @if context != UNKNOWN { " on " (code_name(context)) } }
+}
+
 /// Returns the hidden fields that name a dimension.
 pub(crate) fn dimension_fields(of: &DimensionAnswer) -> Markup {
     html! { @for (name, value) in dimension_parts(of) { input type="hidden" name=(name) value=(value); } }
@@ -72,6 +78,12 @@ pub(crate) fn dimension_words(of: &DimensionAnswer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_context_that_is_not_known_is_left_out() {
+        assert_eq!(on_context("-").into_string(), "");
+        assert!(on_context("src").into_string().starts_with(" on <bdi>"));
+    }
 
     #[test]
     fn a_dimension_goes_through_an_address_and_back() {

@@ -8,6 +8,9 @@ use super::text::{name, sentence, text};
 pub(crate) fn reason(of: &str, tool: &str, context: Option<&str>) -> Markup {
     let quoted = format!("`{}`", shown(tool));
     let context = shown(context.unwrap_or_default());
+    if let Some((before, detail, after)) = with_detail(of, &quoted) {
+        return html! { (sentence(before)) (name(detail)) (text(after)) };
+    }
     if !of.contains(&quoted) {
         return sentence(of);
     }
@@ -37,6 +40,26 @@ pub(crate) fn reason(of: &str, tool: &str, context: Option<&str>) -> Markup {
 
 /// The word before a context.
 const ON: &str = " on ";
+
+/// Sentences whose detail the call chose, or a schema: the words before it and behind it.
+const DETAILED: [(&str, &str); 5] = [
+    ("{} may not reach ", ". Name a place that it may reach."),
+    ("The path leaves the working directory: ", ". Stay inside it."),
+    ("The arguments do not fit the schema of {}: ", ". Correct them and ask again."),
+    ("What has to hold before this call does not: ", ". See to that, check again, and ask with a new call."),
+    ("An operator has suspended ", ". Stop, and tell your user."),
+];
+
+/// Returns such a sentence in three parts. Of one that was cut, the detail goes to its end.
+fn with_detail<'a>(of: &'a str, tool: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    DETAILED.iter().find_map(|(before, after)| {
+        let detail = of.strip_prefix(&before.replace("{}", tool))?;
+        let before = of.get(..of.len() - detail.len())?;
+        let end = detail.rfind(after).unwrap_or(detail.len());
+        let (detail, after) = detail.split_at(end);
+        Some((before, detail, after))
+    })
+}
 
 /// Returns a name as reasons have it.
 fn shown(of: &str) -> String {
@@ -90,6 +113,34 @@ mod tests {
             (outside.as_str(), inside),
             ("The policy says of  on ", vec!["Bash".to_owned(), "src/a".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_detail_that_the_call_chose_stands_in_a_box() {
+        let host = "x.example. Name a place that it may reach. All is well";
+        for (of, outside, inside) in [
+            (
+                format!("`a` may not reach {host}. Name a place that it may reach."),
+                " may not reach . Name a place that it may reach.",
+                vec!["a", host],
+            ),
+            (
+                "The path leaves the working directory: /etc is fine; go on".to_owned(),
+                "The path leaves the working directory: ",
+                vec!["/etc is fine; go on"],
+            ),
+            (
+                "An operator has suspended coder/fine (why). Stop, and tell your user.".to_owned(),
+                "An operator has suspended . Stop, and tell your user.",
+                vec!["coder/fine (why)"],
+            ),
+        ] {
+            let (found, boxed) = boxes(&of, "a", "");
+            assert_eq!(
+                (found.as_str(), boxed),
+                (outside, inside.iter().map(|&one| one.to_owned()).collect())
+            );
+        }
     }
 
     #[test]

@@ -75,6 +75,11 @@ pub(crate) fn name(of: &str) -> Markup {
     html! { bdi { code.name { (text(of)) } } }
 }
 
+/// Returns the same of a word that decides what runs, with each character outside ASCII marked.
+pub(crate) fn code_name(of: &str) -> Markup {
+    html! { bdi { code.name { (code_text(of)) } } }
+}
+
 /// Returns a sentence of the console or of the interface, in which names stand between backticks, with each name in its
 /// box. A name without an end was cut, and ends there.
 pub(crate) fn sentence(of: &str) -> Markup {

@@ -15,3 +15,4 @@ mod verdicts;
 pub(crate) use self::acts::resolve;
 pub(crate) use self::inbox::list;
 pub(crate) use self::story::one;
+pub(crate) use self::verdicts::outcome;

@@ -20,7 +20,7 @@ use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
 /// The filters of the table, but for its time span.
-const FILTERS: [&str; 9] =
+pub(super) const FILTERS: [&str; 9] =
     ["agent", "tool", "verdict", "outcome", "reason", "session", "run", "actor", "call"];
 /// The verdicts that can be asked for.
 const VERDICTS: [&str; 4] = ["allow", "review", "deny", "none"];
@@ -134,7 +134,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
             took.map(|took| took.to_string()).unwrap_or_default(),
             html! { @if let Some(took) = took { (duration(took)) } },
         ),
-        cost.map_or_else(|| TableCell::text(""), TableCell::usd),
+        TableCell::usd(cost),
         TableCell::maybe(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
         TableCell::new(session.unwrap_or_default(), session_link),
         TableCell::new(&call.position, event_link(visit, &call.position)),

@@ -10,7 +10,7 @@ use bitacora_api::{CostList, SpendingAnswer, paths};
 use maud::{Markup, html};
 
 use crate::command_line::CommandLine;
-use crate::components::{Fact, facts, filter_field, grouped, not_told, short_usd};
+use crate::components::{Fact, NOTHING, facts, filter_field, grouped, not_told, short_usd, spent};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -27,7 +27,7 @@ const GROUPS: [(&str, &str); 8] = [
     ("case", "Case"),
 ];
 /// The filters of the page.
-const FILTERS: [&str; 8] = ["since", "before", "agent", "model", "task", "tool", "session", "run"];
+pub(super) const FILTERS: [&str; 8] = ["since", "before", "agent", "model", "task", "tool", "session", "run"];
 
 /// Makes the page at an address of this part.
 pub(crate) async fn show(visit: &Visit, rest: &[&str]) -> Result<Page, PageError> {
@@ -99,7 +99,10 @@ fn with_group(by: &str, filters: &str) -> String {
 
 fn totals(total: &SpendingAnswer) -> Markup {
     facts([
-        Fact::new("Spent", html! { strong.figure { (short_usd(&total.cost_usd)) } }),
+        Fact::new(
+            "Spent",
+            html! { strong.figure { (spent(total).map_or_else(|| NOTHING.to_owned(), short_usd)) } },
+        ),
         Fact::new("Model calls", html! { (grouped(total.model_calls)) }),
         Fact::new("Tool calls with usage", html! { (grouped(total.tool_calls)) }),
         Fact::new("Tokens in, out", html! { (grouped(&total.tokens_in)) ", " (grouped(&total.tokens_out)) }),

@@ -18,7 +18,7 @@ use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
 /// The filters of the list, but for its time span.
-const FILTERS: [&str; 8] = ["type", "agent", "session", "run", "call", "actor", "stream", "tag"];
+pub(super) const FILTERS: [&str; 8] = ["type", "agent", "session", "run", "call", "actor", "stream", "tag"];
 
 /// Lists events, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {

@@ -1,5 +1,6 @@
 //! Parts of the pages about the past: filters, lists, events in a line, timelines.
 
+mod answers;
 mod event;
 mod filters;
 mod kinds;
@@ -7,12 +8,13 @@ mod list;
 mod summary;
 mod timeline;
 
+pub(crate) use self::answers::Answers;
 pub(crate) use self::event::{Event, clipped};
 pub(crate) use self::filters::{Choice, asked, file_path, filter_form, outside};
 pub(crate) use self::kinds::kind_links;
 pub(crate) use self::list::HistoryList;
 pub(crate) use self::summary::summary;
-pub(crate) use self::timeline::{Clock, Order, timeline, timeline_path};
+pub(crate) use self::timeline::{Clock, Order, timeline, timeline_path, timeline_with};
 
 /// Characters of an id in a table; its link has the whole of it.
 pub(crate) const ID_CHARS: usize = 13;

@@ -4,13 +4,13 @@ use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPa
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links, timeline,
-    timeline_path,
+    Answers, Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links,
+    timeline_path, timeline_with,
 };
 use crate::command_line::CommandLine;
 use crate::components::{
-    Fact, Tone, badge, duration, event_link, exact_usd, facts, grouped, moment, moment_cell, next_link,
-    not_told, text, verdict_badge,
+    Fact, NOTHING, Tone, badge, duration, event_link, exact_usd, facts, grouped, in_order, moment,
+    moment_cell, name, next_link, not_told, quoted, text, time_between, unless_zero, verdict_badge,
 };
 use crate::csv_file::CsvFile;
 use crate::form::query;
@@ -22,9 +22,12 @@ use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
 /// The filters of the list.
-const FILTERS: [&str; 3] = ["agent", "state", "case"];
+pub(super) const FILTERS: [&str; 3] = ["agent", "state", "case"];
 /// The states of a run.
 const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"];
+
+/// Those among them of a run that goes on.
+const UNENDED: [&str; 2] = ["running", "paused"];
 
 /// Lists runs, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
@@ -83,18 +86,19 @@ fn columns() -> Vec<TableColumn> {
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<TableCell> {
     let link =
         html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&clipped(&run.run, ID_CHARS))) } };
+    let (began, last) = in_order(&run.time, &run.last_time);
     vec![
         TableCell::new(&run.run, link),
         TableCell::new(&run.state, state(run)),
         TableCell::maybe(run.agent.as_deref()),
         TableCell::text(run.graph.as_deref().unwrap_or(&run.kind)),
-        moment_cell(&visit.zone, &run.time),
-        moment_cell(&visit.zone, &run.last_time),
+        moment_cell(&visit.zone, began),
+        moment_cell(&visit.zone, last),
         TableCell::maybe(run.node.as_deref()),
         TableCell::count(run.steps),
         TableCell::count(run.failed_steps),
         TableCell::count(run.calls),
-        TableCell::usd(&run.cost_usd),
+        TableCell::usd(unless_zero(&run.cost_usd)),
     ]
 }
 
@@ -125,7 +129,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
         }
         section #events data-fresh { (shown.content) (next_link(visit, shown.next.as_deref())) }
     };
-    let mut page = Page::new(Section::Runs, format!("Run {id}"), content);
+    let mut page = Page::new(Section::Runs, format!("Run {}", quoted(id)), content);
     page.position = answered.position;
     page.json = Some(shown.path);
     page.table = shown.table;
@@ -144,9 +148,10 @@ struct Part {
 async fn events(visit: &Visit, id: &str) -> Result<Part, PageError> {
     let path = timeline_path(visit, "run", id, Order::of(visit, Order::Oldest));
     let events = visit.interface.get::<StoredEventPage>(&path).await?.value;
+    let answers = Answers::load(visit, &events.events).await;
     let content = html! {
         @if events.events.is_empty() { p.empty { "This run has no events of this kind." } }
-        (timeline(visit, &events.events, Clock::Ledger))
+        (timeline_with(visit, &events.events, Clock::Ledger, &answers))
     };
     Ok(Part { content, table: None, next: events.next, path })
 }
@@ -175,7 +180,7 @@ async fn steps(visit: &Visit, id: &str) -> Result<Part, PageError> {
 
 fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<TableCell> {
     let status =
-        html! { (verdict_badge(&step.status)) @if let Some(error) = &step.error_type { " " (text(error)) } };
+        html! { (verdict_badge(&step.status)) @if let Some(error) = &step.error_type { " " (name(error)) } };
     let took = step.duration_ms.map(|took| took.to_string()).unwrap_or_default();
     let output = step.output.as_ref().and_then(|output| output.summary.as_deref());
     vec![
@@ -185,24 +190,34 @@ fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<TableCell> {
         TableCell::maybe(step.action.as_deref()),
         moment_cell(&visit.zone, &step.time),
         TableCell::new(took, html! { @if let Some(took) = step.duration_ms { (duration(took)) } }),
-        step.cost_usd.as_deref().map_or_else(|| TableCell::text(""), TableCell::usd),
+        TableCell::usd(step.cost_usd.as_deref()),
         TableCell::maybe(output),
         TableCell::new(&step.position, event_link(visit, &step.position)),
     ]
 }
 
+/// Returns how long a run took: as its end told, else from its first event to its last one.
+fn took(run: &RunAnswer) -> Markup {
+    let (began, last) = in_order(&run.time, &run.last_time);
+    let is_going_on = UNENDED.contains(&run.state.as_str());
+    html! { @match (run.duration_ms, time_between(began, last)) {
+        (Some(took), _) => (duration(took)),
+        _ if is_going_on => "not ended",
+        (None, Some(took)) => { (duration(took)) ", from its first event to its last" },
+        (None, None) => (NOTHING),
+    } }
+}
+
 fn head(visit: &Visit, run: &RunAnswer) -> Markup {
     let calls = format!("{}{}", visit.page(&["calls"]), query([("run", run.run.as_str())].into_iter()));
+    let (began, last) = in_order(&run.time, &run.last_time);
     facts([
-        Fact::new("State", html! { (state(run)) @if let Some(why) = &run.why { " " (text(why)) } }),
+        Fact::new("State", html! { (state(run)) @if let Some(why) = &run.why { " " (name(why)) } }),
         Fact::text("Agent", run.agent.as_deref()),
         Fact::text("Graph", Some(run.graph.as_deref().unwrap_or(&run.kind))),
-        Fact::new("Began", moment(&visit.zone, &run.time)),
-        Fact::new("Last event", moment(&visit.zone, &run.last_time)),
-        Fact::new(
-            "Took",
-            html! { @match run.duration_ms { Some(took) => (duration(took)), None => "not ended" } },
-        ),
+        Fact::new("Began", moment(&visit.zone, began)),
+        Fact::new("Last event", moment(&visit.zone, last)),
+        Fact::new("Took", took(run)),
         Fact::new(
             "Steps",
             html! {
@@ -214,10 +229,32 @@ fn head(visit: &Visit, run: &RunAnswer) -> Markup {
         Fact::new("Calls", html! { a href=(calls) { (grouped(run.calls)) } }),
         Fact::new(
             "Cost",
-            html! { strong { (exact_usd(&run.cost_usd)) } " · " (grouped(&run.tokens_in)) " tokens in, " (grouped(&run.tokens_out)) " out" },
+            html! { @match unless_zero(&run.cost_usd) { Some(cost) => strong { (exact_usd(cost)) }, None => (NOTHING) } " · " (grouped(&run.tokens_in)) " tokens in, " (grouped(&run.tokens_out)) " out" },
         ),
         Fact::text("At node", run.node.as_deref()),
         Fact::text("Case", run.case.as_deref()),
         Fact::text("Subtask", run.subtask.as_deref()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_ended_took_some_time_and_its_last_event_is_not_before_its_first() {
+        let run = |state: &str, more: &str| -> RunAnswer {
+            let json = format!(
+                r#"{{"run":"r","state":"{state}","overdue":false,"position":"1","time":"2026-11-27T10:00:02Z","last":"2",
+                    "lastTime":"2026-11-27T10:00:00.5Z","kind":"graph","steps":0,"failedSteps":0,"retries":0,"calls":0,"costUsd":"0",
+                    "tokensIn":"0","tokensOut":"0"{more}}}"#
+            );
+            serde_json::from_str(&json).unwrap()
+        };
+        let took = |state, more| took(&run(state, more)).into_string();
+        assert_eq!(took("completed", r#","durationMs":1000"#), "1.0 s");
+        assert_eq!(took("completed", ""), "1.5 s, from its first event to its last");
+        assert_eq!(took("failed", ""), "1.5 s, from its first event to its last");
+        assert_eq!([took("running", ""), took("paused", "")], ["not ended", "not ended"]);
+    }
 }

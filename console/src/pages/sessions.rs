@@ -4,13 +4,13 @@ use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEven
 use maud::{Markup, html};
 
 use super::history::{
-    Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links, timeline,
-    timeline_path,
+    Answers, Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links,
+    timeline_path, timeline_with,
 };
 use crate::command_line::CommandLine;
 use crate::components::{
-    Fact, call_link, duration, event_link, exact_usd, facts, grouped, moment, moment_cell, next_link,
-    part_or_reason, run_link, text, time_between, verdict_badge,
+    Fact, NOTHING, call_link, duration, event_link, exact_usd, facts, grouped, in_order, moment, moment_cell,
+    name, next_link, part_or_reason, quoted, run_link, spent, text, time_between, verdict_badge,
 };
 use crate::csv_file::CsvFile;
 use crate::form::query;
@@ -22,7 +22,7 @@ use crate::time_span::TimeSpan;
 use crate::visit::Visit;
 
 /// The filters of the list, but for its time span.
-const FILTERS: [&str; 3] = ["agent", "harness", "state"];
+pub(super) const FILTERS: [&str; 3] = ["agent", "harness", "state"];
 
 /// Lists sessions, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
@@ -83,18 +83,19 @@ fn columns() -> Vec<TableColumn> {
 fn row(visit: &Visit, session: &SessionAnswer) -> Vec<TableCell> {
     let address = visit.page(&["sessions", &session.session]);
     let link = html! { a href=(address) data-item { (text(&clipped(&session.session, ID_CHARS))) } };
+    let (began, last) = in_order(&session.time, &session.last_time);
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
     vec![
         TableCell::new(&session.session, link),
         TableCell::new(&session.state, verdict_badge(&session.state)),
         TableCell::maybe(session.agent.as_deref()),
-        moment_cell(&visit.zone, &session.time),
-        moment_cell(&visit.zone, &session.last_time),
+        moment_cell(&visit.zone, began),
+        moment_cell(&visit.zone, last),
         TableCell::count(session.calls.all),
         TableCell::count(session.calls.denied),
         TableCell::count(failed),
         TableCell::count(session.gaps),
-        TableCell::usd(&session.spending.cost_usd),
+        TableCell::usd(spent(&session.spending)),
         TableCell::maybe(session.harness.as_deref()),
         TableCell::maybe(session.model.as_deref()),
     ]
@@ -115,7 +116,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
         nav.pills aria-label="Parts of the timeline" { (kind_links(visit)) span.order { (order.links(visit)) } }
         section #events data-fresh { (events) }
     };
-    let mut page = Page::new(Section::Sessions, format!("Session {id}"), content);
+    let mut page = Page::new(Section::Sessions, format!("Session {}", quoted(id)), content);
     page.position = answered.position;
     page.json = Some(path);
     page.command = Some(CommandLine::new(visit, "sessions show").argument(id).line());
@@ -124,10 +125,11 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
 
 async fn events(visit: &Visit, path: &str, clock: Clock) -> Result<Markup, PageError> {
     let events = visit.interface.get::<StoredEventPage>(path).await.map_err(PageError::from)?.value;
+    let answers = Answers::load(visit, &events.events).await;
     Ok(html! {
         @if events.events.is_empty() { p.empty { "This session has no events of this kind." } }
         @if clock == Clock::Own { p.note { "This session was imported. Times are those of its own recording." } }
-        (timeline(visit, &events.events, clock))
+        (timeline_with(visit, &events.events, clock, &answers))
         (next_link(visit, events.next.as_deref()))
     })
 }
@@ -135,6 +137,7 @@ async fn events(visit: &Visit, path: &str, clock: Clock) -> Result<Markup, PageE
 fn head(visit: &Visit, session: &SessionAnswer) -> Markup {
     let calls = &session.calls;
     let spending = &session.spending;
+    let (began, last) = in_order(&session.time, &session.last_time);
     let of = |name: &str, value: &str| {
         let fields = [("session", session.session.as_str()), (name, value)];
         format!(
@@ -148,12 +151,12 @@ fn head(visit: &Visit, session: &SessionAnswer) -> Markup {
     };
     html! {
         (facts([
-            Fact::new("State", html! { (verdict_badge(&session.state)) @if let Some(end) = &session.ended { " " (text(&end.reason)) } }),
-            Fact::new("Agent", html! { (text(session.agent.as_deref().unwrap_or("-"))) @if session.imported { " · imported" } }),
-            Fact::new("Began", html! { (moment(&visit.zone, &session.time)) }),
+            Fact::new("State", html! { (verdict_badge(&session.state)) @if let Some(end) = &session.ended { " " (name(&end.reason)) } }),
+            Fact::new("Agent", html! { @match &session.agent { Some(agent) => (name(agent)), None => "-" } @if session.imported { " · imported" } }),
+            Fact::new("Began", moment(&visit.zone, began)),
             Fact::new("Last event", html! {
-                (moment(&visit.zone, &session.last_time))
-                @if let Some(took) = time_between(&session.time, &session.last_time) { " · after " (duration(took)) }
+                (moment(&visit.zone, last))
+                @if let Some(took) = time_between(began, last) { " · after " (duration(took)) }
             }),
             Fact::new("Calls", html! {
                 a href=(of("", "")) { (grouped(calls.all)) }
@@ -164,7 +167,7 @@ fn head(visit: &Visit, session: &SessionAnswer) -> Markup {
                 (count(calls.open, "open", "outcome", "open"))
             }),
             Fact::new("Cost", html! {
-                strong { (exact_usd(&spending.cost_usd)) }
+                @match spent(spending) { Some(cost) => strong { (exact_usd(cost)) }, None => (NOTHING) }
                 @if spending.without_cost > 0 { " · " (grouped(spending.without_cost)) " without a price" }
             }),
             Fact::new("Models", html! { (grouped(spending.model_calls)) " calls · " (grouped(&spending.tokens_in)) " tokens in, " (grouped(&spending.tokens_out)) " out" }),

@@ -35,7 +35,7 @@ pub(super) async fn act(visit: &Visit, rest: &[&str], form: FormFields) -> Respo
         return not_shown(visit, &PageError::NotSignedInHere);
     }
     let Some(id) = form.get(ACT_FIELD).filter(|act| is_act(act)).map(str::to_owned) else {
-        return not_shown(visit, &PageError::OtherSession);
+        return not_shown(visit, &PageError::MalformedForm);
     };
     match visit.session.acts.begin(&id) {
         ActTurn::First(running, end) => {

@@ -171,7 +171,7 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
             p { "This link signs you in as " strong { (name(&identity.actor)) } ", " (identity.role) ", once. What you do is recorded under that name." }
             @if let Some(present) = present {
                 p.notice { "You are signed in as " strong { (name(&present.actor)) } ", " (present.role)
-                    ". Signing in ends that session: what you do from then on is recorded under the other name." }
+                    ". Signing in ends that session" (name_from_then_on(&present.actor, &identity.actor)) "." }
             }
             button { "Sign in" }
         }
@@ -183,6 +183,14 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
 const WANTED_KEY: &str = "wanted";
 /// The name of the part of an address that hands it over.
 const HANDED_OVER: &str = "signed-in";
+/// Returns the end of a sentence: the name that acts are recorded under, where it changes.
+fn name_from_then_on(present: &str, next: &str) -> &'static str {
+    if present == next {
+        " and begins another one under the same name"
+    } else {
+        ": what you do from then on is recorded under the other name"
+    }
+}
 
 /// The words for a link that signs nobody in.
 const USED_LINK: &str = "This link was used already, or has expired. `bitacora console` opens another one.";
@@ -332,6 +340,12 @@ mod tests {
         assert_eq!(handing_over("/console/main/calls?tool=a", None), "/console/main/calls?tool=a");
         let address = handing_over("/console/main/calls?tool=a#signed-in=x.y", Some("m.k"));
         assert_eq!(address, "/console/main/calls?tool=a#signed-in=m.k");
+    }
+
+    #[test]
+    fn a_link_for_the_same_person_speaks_of_no_other_name() {
+        assert!(!name_from_then_on("operator:1", "operator:1").contains("other name"));
+        assert!(name_from_then_on("operator:1", "operator:2").contains("the other name"));
     }
 
     #[test]

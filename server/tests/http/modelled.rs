@@ -70,14 +70,15 @@ fn a_call_is_followed_from_its_request_to_its_end() {
     assert_eq!(month["month"].as_str(), call["time"].as_str().map(|time| &time[..7]));
     assert_eq!(get(&service, "trust/months?tool=none")["months"], json!([]));
     assert_eq!(service.get("/v1/ledgers/main/trust/months").status, 400);
-    for (unknown, code) in [
-        ("calls/c2", "no-such-call"),
-        ("runs/r2", "no-such-run"),
-        ("runs/r2/steps", "no-such-run"),
-        ("sessions/s2", "no-such-session"),
-        ("contracts/none", "no-such-contract"),
+    for (unknown, code, named) in [
+        ("calls/c%60.%202", "no-such-call", "`c'. 2`"),
+        ("runs/r2", "no-such-run", "`r2`"),
+        ("runs/r2/steps", "no-such-run", "`r2`"),
+        ("sessions/s2", "no-such-session", "`s2`"),
+        ("contracts/none", "no-such-contract", "`none`"),
     ] {
-        service.get(&format!("/v1/ledgers/main/{unknown}")).expect_problem(404, code);
+        let problem = service.get(&format!("/v1/ledgers/main/{unknown}")).expect_problem(404, code);
+        assert!(problem["detail"].as_str().unwrap().contains(named), "{problem}");
     }
 }
 

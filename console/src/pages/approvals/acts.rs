@@ -14,6 +14,7 @@ use super::verdicts::outcome;
 use crate::components::{name, quoted, sentence, text};
 use crate::form::FormFields;
 use crate::interface::InterfaceError;
+use crate::json::JsonFault;
 use crate::page::Done;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -76,9 +77,10 @@ async fn answer(visit: &Visit, id: &str, verb: &str, request: &ResolutionRequest
 }
 
 async fn edit(visit: &Visit, id: &str, form: &FormFields) -> Result<(), PageError> {
-    let typed = form.raw("args").unwrap_or_default().trim();
-    let args = RawValue::from_string(typed.to_owned())
-        .map_err(|error| PageError::Field(format!("The arguments are not JSON: {error}.")))?;
+    let typed = form.raw("args").unwrap_or_default().replace("\r\n", "\n");
+    let args = RawValue::from_string(typed.clone()).map_err(|error| {
+        PageError::Field(format!("The arguments are no JSON. {}", JsonFault::of(&error, &typed).sentence()))
+    })?;
     answer(visit, id, "edit", &request(form, Some(args))).await
 }
 

@@ -84,16 +84,42 @@ async fn trust(visit: &Visit, dimension: Option<&DimensionAnswer>) -> Result<Tru
     Ok(visit.get(paths::TRUST_RECORD, &[], &fields).await?.value)
 }
 
-/// Returns the calls that were asked for just before, of the session, else of the agent: the newest first.
+/// Returns the calls that this agent asked for just before in this session, as far as both are known: the newest first.
 async fn before(
     visit: &Visit,
     approval: &ApprovalAnswer,
     session: Option<&str>,
 ) -> Result<Vec<CallAnswer>, PageError> {
-    let of = session.map(|session| ("session", session));
-    let Some(of) = of.or(approval.agent.as_deref().map(|agent| ("agent", agent))) else {
-        return Ok(Vec::new());
-    };
-    let fields = [of, ("recorded_before", &approval.asked), ("limit", CALLS_BEFORE)];
-    Ok(visit.get::<CallList>(paths::CALLS, &[], &query(fields.into_iter())).await?.value.calls)
+    let Some(asked) = query_before(approval, session) else { return Ok(Vec::new()) };
+    Ok(visit.get::<CallList>(paths::CALLS, &[], &asked).await?.value.calls)
+}
+
+/// Returns the query for those calls. Agents may share the name of a session, so it asks for both where both are known.
+fn query_before(approval: &ApprovalAnswer, session: Option<&str>) -> Option<String> {
+    let of = [("session", session), ("agent", approval.agent.as_deref())];
+    let of: Vec<_> = of.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    let page = [("recorded_before", approval.asked.as_str()), ("limit", CALLS_BEFORE)];
+    (!of.is_empty()).then(|| query(of.into_iter().chain(page)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_another_agent_in_a_session_of_the_same_name_are_not_asked_for() {
+        let approval = |agent: &str| -> ApprovalAnswer {
+            let json = format!(
+                r#"{{"id":"a1","status":"pending","call":"c1","tool":"deploy","approvers":[],"asked":"t","expires":"","position":"2"{agent}}}"#
+            );
+            serde_json::from_str(&json).unwrap()
+        };
+        let asked = |agent: &str, session| query_before(&approval(agent), session);
+        let coder = r#","agent":"coder""#;
+        let page = "recorded_before=t&limit=4";
+        assert_eq!(asked(coder, Some("s")), Some(format!("?session=s&agent=coder&{page}")));
+        assert_eq!(asked(coder, None), Some(format!("?agent=coder&{page}")));
+        assert_eq!(asked("", Some("s")), Some(format!("?session=s&{page}")));
+        assert_eq!(asked("", None), None);
+    }
 }

@@ -7,7 +7,10 @@ use super::answers::{May, Typed, answers};
 use super::background::Background;
 use super::reasons::{just_before, record, why};
 use super::verdicts::{State, unanswered};
-use crate::components::{arguments, code_text, command_parts, from_now, name, run_link, session_link, text};
+use crate::components::{
+    arguments, code_name, code_text, command_parts, from_now, name, on_context, run_link, sentence,
+    session_link, text,
+};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -36,7 +39,7 @@ pub(super) fn card(
                     div.about {
                         (why(visit, approval, behind))
                         (record(visit, state.policy, behind))
-                        (just_before(visit, behind))
+                        (just_before(visit, approval, behind))
                     }
                 }
             }
@@ -54,9 +57,9 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
     html! {
         div.head {
             h2 id=(title) {
-                a href=(visit.page(&["approvals", &approval.id])) { (code_text(&approval.tool)) }
+                a href=(visit.page(&["approvals", &approval.id])) { (code_name(&approval.tool)) }
                 @if let Some(server) = &approval.server { " of server " (name(server)) }
-                @if let Some(context) = &approval.context { " " code { (code_text(context)) } }
+                @if let Some(context) = &approval.context { (on_context(context)) }
             }
             p.note {
                 @if let Some(agent) = &approval.agent { "for agent " strong { (name(agent)) } }
@@ -72,7 +75,7 @@ fn heading(visit: &Visit, approval: &ApprovalAnswer, behind: Option<&Background>
 fn what_for(approval: &ApprovalAnswer) -> Markup {
     html! { @if approval.about.as_deref() == Some("rollback") {
         p { "The call ran, and the check after it failed"
-            @if let Some(contract) = &approval.contract { " (contract " code { (code_text(contract)) } ")" }
+            @if let Some(contract) = &approval.contract { " (contract " (code_name(contract)) ")" }
             ". May what it did be rolled back?" }
     } }
 }
@@ -80,7 +83,7 @@ fn what_for(approval: &ApprovalAnswer) -> Markup {
 /// Returns the arguments of the call that an approval is about.
 fn arguments_of(approval: &ApprovalAnswer) -> Markup {
     if let Some(reason) = &approval.unread {
-        return html! { p.notice.refusal { "The record of the call cannot be read: " (text(reason)) } };
+        return html! { p.notice.refusal { "The record of the call cannot be read: " (sentence(reason)) } };
     }
     if let Some(bytes) = approval.args_bytes {
         return html! {

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::background::Background;
-use crate::components::{OPAQUE, act_fields, chosen_hours, code_text, hours_field, name};
+use crate::components::{OPAQUE, act_fields, chosen_hours, code_name, hours_field, name};
 use crate::form::FormFields;
 use crate::page_error::PageError;
 use crate::visit::Visit;
@@ -61,8 +61,8 @@ pub(super) fn form(
             form method="post" action=(visit.page(&["approvals", &approval.id, "consent"])) {
                 (act_fields(visit)?)
                 p { "Agent " (name(scope.agent.as_deref().unwrap_or_default())) " may call "
-                    code { (code_text(&scope.tool)) } " on " code { (code_text(scope.context.as_deref().unwrap_or_default())) }
-                    " in " code { (code_text(scope.workspace.as_deref().unwrap_or_default())) } " without asking"
+                    (code_name(&scope.tool)) " on " (code_name(scope.context.as_deref().unwrap_or_default()))
+                    " in " (code_name(scope.workspace.as_deref().unwrap_or_default())) " without asking"
                     @if scope.parts.is_some() { ", as long as a command has no other parts" }
                     ". A rule that denies still denies." }
                 div.inline {

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use super::background::Background;
 use super::policy::ActivePolicy;
 use crate::components::{
-    Tone, badge, code_text, dimension_address, event_link, from_now, policy_link, reason, text, verdict_badge,
+    Tone, badge, code_name, dimension_address, event_link, from_now, name, on_context, policy_link, reason,
+    sentence, text, verdict_badge,
 };
 use crate::visit::Visit;
 
@@ -87,7 +88,7 @@ fn standing(
         p.score {
             "Score " strong { (text(&trust.score)) }
             @if let Some(floor) = &floor { " of " (text(floor)) @if is_about_trust { ", which is needed" } }
-            " · " a href=(address) { code { (code_text(&dimension.tool)) } " on " code { (code_text(&dimension.context)) } }
+            " · " a href=(address) { (code_name(&dimension.tool)) (on_context(&dimension.context)) }
         }
         @if let (Some(threshold), Ok(score)) = (&floor, trust.score.parse::<f64>()) {
             meter min="0" max="1" value=(score) high=(text(threshold)) title="Score" { (text(&trust.score)) }
@@ -105,36 +106,84 @@ fn standing(
 }
 
 /// Returns the calls that came just before.
-pub(super) fn just_before(visit: &Visit, behind: &Background) -> Markup {
+pub(super) fn just_before(visit: &Visit, approval: &ApprovalAnswer, behind: &Background) -> Markup {
+    let agent = approval.agent.as_deref();
     html! {
         h3 { "Just before" }
         @match &behind.before {
-            Ok(calls) if calls.is_empty() => p.empty { "No call of this session or agent is recorded before it." },
-            Ok(calls) => ul.before { @for call in calls { (earlier_call(visit, call)) } },
+            Ok(calls) if calls.is_empty() => p.empty { (nothing_before(agent.is_some(), behind.session.is_some())) },
+            Ok(calls) => ul.before { @for call in calls { (earlier_call(visit, agent, call)) } },
             Err(reason) => (missing("The calls before are not known", reason)),
         }
     }
 }
 
-fn earlier_call(visit: &Visit, call: &CallAnswer) -> Markup {
+/// Returns the words for a call before which there is none, by what is known of it.
+const fn nothing_before(has_agent: bool, has_session: bool) -> &'static str {
+    match (has_agent, has_session) {
+        (true, true) => "No call of this agent in this session is recorded before it.",
+        (true, false) => "No call of this agent is recorded before it.",
+        (false, true) => "No call of this session is recorded before it.",
+        (false, false) => {
+            "Neither its agent nor its session is recorded, so it is not known what came before."
+        }
+    }
+}
+
+/// Returns a call in a line. One of another agent than this one says so.
+fn earlier_call(visit: &Visit, agent: Option<&str>, call: &CallAnswer) -> Markup {
     let context = call.decision.as_ref().and_then(|decision| decision.context.as_deref());
     html! {
         li {
             (verdict_badge(&call.state)) " "
-            a href=(visit.page(&["calls", &call.call])) { (code_text(&call.tool)) }
-            @if let Some(context) = context { " " code { (code_text(context)) } }
+            a href=(visit.page(&["calls", &call.call])) { (code_name(&call.tool)) }
+            @if let Some(context) = context { (on_context(context)) }
+            (of_another(agent, call))
             " " span.quiet-text { (from_now(&visit.zone, &call.recorded)) }
         }
     }
 }
 
+/// Returns whose call it is, where it is not known to be of this agent.
+fn of_another(agent: Option<&str>, call: &CallAnswer) -> Markup {
+    let by = if agent.is_some() { "by another agent, " } else { "by agent " };
+    html! { @match (call.agent.as_deref(), &call.actor) {
+        (Some(of), _) if agent == Some(of) => {},
+        (Some(of), _) => { " " strong { (by) (name(of)) } },
+        (None, Some(actor)) => { " " strong { "of no named agent, recorded by " (name(actor)) } },
+        (None, None) => { " " strong { "of no named agent" } },
+    } }
+}
+
 pub(super) fn missing(what: &str, reason: &str) -> Markup {
-    html! { p.note { (what) ": " (text(reason)) } }
+    html! { p.note { (what) ": " (sentence(reason)) } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_before_says_whose_it_is_unless_it_is_of_the_same_agent() {
+        let call = |more: &str| -> CallAnswer {
+            let json = format!(
+                r#"{{"position":"1","time":"t","recorded":"t","call":"c0","tool":"Read","asked":1,"imported":false,"state":"ok","late":false{more}}}"#
+            );
+            serde_json::from_str(&json).unwrap()
+        };
+        let words = |agent, more| of_another(agent, &call(more)).into_string();
+        let other = r#","agent":"</li>calm""#;
+        assert_eq!(words(Some("coder"), r#","agent":"coder""#), "");
+        let boxed = "<bdi><code class=\"name\">&lt;/li&gt;calm</code></bdi>";
+        assert_eq!(words(Some("coder"), other), format!(" <strong>by another agent, {boxed}</strong>"));
+        assert_eq!(words(None, other), format!(" <strong>by agent {boxed}</strong>"));
+        let unnamed = words(Some("coder"), r#","actor":"agent:1""#);
+        assert!(
+            unnamed.contains("of no named agent, recorded by ") && unnamed.contains("agent:1"),
+            "{unnamed}"
+        );
+        assert!(words(None, "").contains("of no named agent"));
+    }
 
     #[test]
     fn a_reason_says_nothing_of_what_the_agent_has_to_do() {

@@ -10,7 +10,8 @@ use super::policy::ActivePolicy;
 use super::verdicts::{State, outcome, who};
 use crate::command_line::CommandLine;
 use crate::components::{
-    Fact, arguments, call_link, code_text, event_link, facts, from_now, moment, name, text, verdict_badge,
+    Fact, arguments, call_link, code_name, event_link, facts, from_now, moment, name, quoted, text,
+    verdict_badge,
 };
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -45,7 +46,7 @@ pub(super) async fn page(
         section.sheet #facts data-fresh { h2 { "What an answer holds for" } (bound(visit, approval)) }
         p { a href=(visit.page(&["approvals"])) { "All approvals that wait" } }
     };
-    let mut page = Page::new(Section::Approvals, format!("Approval {id}"), content);
+    let mut page = Page::new(Section::Approvals, format!("Approval {}", quoted(id)), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::APPROVAL, &[id], ""));
     page.command = Some(CommandLine::new(visit, "approvals show").argument(id).line());
@@ -65,7 +66,7 @@ fn edited(approval: &ApprovalAnswer) -> Markup {
                 None => p.note { "Its arguments are not recorded; their digest is "
                     code { (text(resolution.action_digest.as_deref().unwrap_or_default())) } "." },
             }
-            @if let Some(cwd) = &resolution.cwd { p { "In folder " code { (code_text(cwd)) } } }
+            @if let Some(cwd) = &resolution.cwd { p { "In folder " (code_name(cwd)) } }
         }
     }
 }

@@ -45,7 +45,7 @@ impl State<'_> {
 }
 
 /// Returns what has become of an approval, who did it, and when.
-pub(super) fn outcome(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
+pub(crate) fn outcome(visit: &Visit, approval: &ApprovalAnswer) -> Markup {
     let resolution = approval.resolution.as_ref();
     let word = match resolution.map_or(approval.status.as_str(), |resolution| resolution.resolution.as_str())
     {

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use super::ladder::ladder;
 use crate::command_line::CommandLine;
 use crate::components::{
-    Fact, approval_link, arguments, duration, event_link, exact_usd, facts, long_text, micro_usd, moment,
-    name, reason, run_link, session_link, standing_badge, text, verdict_badge,
+    Fact, approval_link, arguments, code_name, duration, event_link, exact_usd, facts, long_text, micro_usd,
+    moment, name, quoted, reason, run_link, session_link, standing_badge, text, verdict_badge,
 };
 use crate::form::query;
 use crate::interface::Answered;
@@ -56,7 +56,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
             @if let Some(next) = next { p { a href=(all_events(visit, id, &next)) { "More events of this call" } } }
         }
     };
-    let mut page = Page::new(Section::Calls, format!("Call {id}"), content);
+    let mut page = Page::new(Section::Calls, format!("Call {}", quoted(id)), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::CALL, &[id], ""));
     page.command = Some(CommandLine::new(visit, "calls").argument(id).line());
@@ -71,8 +71,9 @@ async fn find(visit: &Visit, id: &str) -> Result<Answered<CallAnswer>, PageError
     let asked = query([("call", id), ("limit", "1000")].into_iter());
     let list = visit.get::<CallList>(paths::CALLS, &[], &asked).await?;
     let found = list.value.calls.into_iter().find(|call| call.position == at);
-    let found =
-        found.ok_or_else(|| PageError::Nothing(format!("no call {id} is recorded at position {at}")))?;
+    let found = found.ok_or_else(|| {
+        PageError::Nothing(format!("no call {} is recorded at position {}", quoted(id), quoted(at)))
+    })?;
     Ok(Answered { value: found, position: list.position })
 }
 
@@ -150,7 +151,7 @@ impl Story<'_> {
             Fact::new("State", html! { (verdict_badge(&call.state)) @if call.late { " reported late" } }),
             Fact::new(
                 "Tool",
-                html! { strong { (text(&call.tool)) } @if let Some(server) = &call.server { " of server " (name(server)) } },
+                html! { strong { (code_name(&call.tool)) } @if let Some(server) = &call.server { " of server " (name(server)) } },
             ),
             Fact::text("Agent", call.agent.as_deref()),
             Fact::new(
@@ -195,7 +196,7 @@ impl Story<'_> {
                     "Reason " code { (text(&made.reason_code)) }
                     @if let Some(rule) = &made.rule { " · rule " code { (text(rule)) } }
                     @if let Some(version) = &made.policy_version { " · policy version " (version) }
-                    @if let Some(context) = &made.context { " · context " code { (text(context)) } }
+                    @if let Some(context) = &made.context { " · context " (code_name(context)) }
                     @if is_observed { " · in observe mode, so the call could run" }
                 }
             }
@@ -234,7 +235,7 @@ impl Story<'_> {
                 Fact::new("Breaker", verdict_badge(&decision.breaker)),
                 Fact::text("Grant", decision.grant.as_deref()),
                 Fact::new("Deadline", moment(&self.visit.zone, &decision.deadline)),
-                decision.destinations.as_ref().filter(|all| !all.is_empty()).and_then(|all| Fact::text("Would reach", Some(&all.join(", ")))),
+                decision.destinations.as_ref().filter(|all| !all.is_empty()).and_then(|all| Fact::new("Would reach", html! { @for place in all { (code_name(place)) " " } })),
             ]))
         }
     }
@@ -252,9 +253,9 @@ impl Story<'_> {
                     @match &approval.resolution { Some(answer) => (verdict_badge(answer)), None => (verdict_badge("pending")) }
                     @if let Some(position) = &approval.resolved_position { " " (event_link(visit, position)) }
                 }),
-                Fact::text("By", approval.by.as_deref()),
+                approval.by.as_deref().and_then(|by| Fact::new("By", name(by))),
                 approval.waited_ms.and_then(|waited| Fact::new("Waited", html! { (duration(waited)) })),
-                Fact::text("Note", note.as_deref()),
+                note.as_deref().and_then(|note| Fact::new("Note", html! { q { (name(note)) } })),
             ]))
         }
     }
@@ -267,7 +268,7 @@ impl Story<'_> {
             h2 { "Outcome " (event_link(self.visit, &outcome.position)) }
             (facts([
                 Fact::new("Status", verdict_badge(&outcome.status)),
-                Fact::text("Error", outcome.error_type.as_deref()),
+                outcome.error_type.as_deref().and_then(|error| Fact::new("Error", name(error))),
                 outcome.exit_code.and_then(|code| Fact::new("Exit code", html! { (code) })),
                 Fact::new("Ended", moment(&self.visit.zone, &outcome.time)),
                 outcome.duration_ms.and_then(|took| Fact::new("Took", html! { (duration(took)) })),
@@ -276,7 +277,7 @@ impl Story<'_> {
             ]))
             @if let Some(summary) = &outcome.summary { (long_text(summary)) }
             @if !outcome.artifacts.is_empty() { ul.artifacts { @for artifact in &outcome.artifacts {
-                li { code { (text(&artifact.path)) } @if let Some(kind) = &artifact.kind { " · " (text(kind)) } }
+                li { (code_name(&artifact.path)) @if let Some(kind) = &artifact.kind { " · " (name(kind)) } }
             } } }
         }
     }

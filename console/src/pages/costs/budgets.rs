@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::command_line::CommandLine;
 use crate::components::{
-    BudgetUse, budget_badge, filter_field, moment_cell, next_link, text, used_part, uses,
+    BudgetUse, budget_badge, filter_field, moment_cell, name, next_link, text, used_part, uses,
 };
 use crate::csv_file::CsvFile;
 use crate::page::{Page, Section};
@@ -100,6 +100,6 @@ fn name_of(budget: &BudgetAnswer) -> Markup {
     let of = [budget.agent.as_deref(), budget.window.as_deref()];
     html! {
         (text(&budget.budget))
-        @for of in of.into_iter().flatten() { " " span.quiet-text { (text(of)) } }
+        @for of in of.into_iter().flatten() { " " (name(of)) }
     }
 }

@@ -3,7 +3,7 @@
 use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use maud::{Markup, html};
 
-use crate::components::{grouped, run_link, session_link, text};
+use crate::components::{grouped, run_link, session_link, spent, text};
 use crate::limits::{CSV_ROWS, PAGE_ROWS};
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -49,7 +49,7 @@ fn row(visit: &Visit, by: &str, sum: &CostAnswer, all: f64) -> Vec<TableCell> {
     let share = if all > 0.0 { amount(spending) / all } else { 0.0 };
     vec![
         TableCell::new(value, name_of(visit, by, value)),
-        TableCell::usd(&spending.cost_usd),
+        TableCell::usd(spent(spending)),
         TableCell::new(
             format!("{share:.4}"),
             html! {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Event, clipped};
 use crate::components::{
-    Tone, approval_link, badge, duration, grouped, micro_usd, name, sentence, text, verdict_badge,
+    Tone, approval_link, badge, duration, grouped, micro_usd, name, reason, verdict_badge,
 };
 use crate::visit::Visit;
 
@@ -13,6 +13,8 @@ use crate::visit::Visit;
 const LINE_CHARS: usize = 180;
 /// Members of other data in a line.
 const LINE_MEMBERS: usize = 4;
+/// The roles that names of actors begin with.
+const ROLES: [&str; 4] = ["agent", "auditor", "operator", "admin"];
 /// Members of arguments that say the most of a call, the first one first.
 const TELLING: [&str; 8] =
     ["command", "file_path", "path", "url", "query", "pattern", "prompt", "description"];
@@ -35,7 +37,7 @@ pub(crate) fn summary(visit: &Visit, event: &Event<'_>) -> Markup {
             html! { (status(event)) (words(event, &["model", "operation"])) (measures(event)) }
         }
         "tool.requested" => {
-            html! { strong { (named(event, "tool")) } " " code { (text(&arguments(event.member("args")))) } }
+            html! { strong { (named(event, "tool")) } " " (name(&arguments(event.member("args")))) }
         }
         "decision.made" => decision(event),
         "approval.requested" => approval(visit, event, "asks a person"),
@@ -56,7 +58,7 @@ pub(crate) fn summary(visit: &Visit, event: &Event<'_>) -> Markup {
         "breaker.opened" | "breaker.half_opened" | "breaker.closed" => {
             html! { (dimension(event)) " " (words(event, &["reason", "by"])) }
         }
-        "annotation.added" => html! { (named(event, "text")) },
+        "annotation.added" => annotation(event),
         _ => other(event),
     }
 }
@@ -66,12 +68,28 @@ fn words(event: &Event<'_>, names: &[&str]) -> Markup {
     let found: Vec<_> = names.iter().filter_map(|name| event.word(name)).collect();
     html! { @for (at, word) in found.iter().enumerate() {
         @if at > 0 { " · " }
-        (text(&clipped(word, LINE_CHARS)))
+        (name(&clipped(word, LINE_CHARS)))
     } }
 }
 
-fn named(event: &Event<'_>, name: &str) -> Markup {
-    text(&clipped(event.word(name).unwrap_or("-"), LINE_CHARS))
+fn named(event: &Event<'_>, member: &str) -> Markup {
+    html! { @match event.word(member) { Some(word) => (name(&clipped(word, LINE_CHARS))), None => "-" } }
+}
+
+/// Returns who noted what: a note is the word of its author, and changes nothing.
+fn annotation(event: &Event<'_>) -> Markup {
+    html! { (author(event)) " noted: " q { (named(event, "text")) } }
+}
+
+/// Returns the author of an event, with the role that its actor's name begins with.
+fn author(event: &Event<'_>) -> Markup {
+    let Some(actor) = event.attribute("actor") else { return html! { "Somebody who is not named" } };
+    let role = actor.split_once(':').and_then(|(role, _)| ROLES.into_iter().find(|known| *known == role));
+    html! {
+        @if let Some(role) = role { (role) " " }
+        (name(actor))
+        @if let Some(agent) = event.attribute("agent") { " (agent " (name(agent)) ")" }
+    }
 }
 
 fn status(event: &Event<'_>) -> Markup {
@@ -107,10 +125,15 @@ pub(super) fn arguments(args: Option<&Value>) -> String {
 
 fn decision(event: &Event<'_>) -> Markup {
     let is_observed = event.word("mode") == Some("observe");
+    let part = |name: &str| event.member("inputs")?.get("dimension")?.get(name)?.as_str();
+    let told = clipped(event.word("reason").unwrap_or("-"), LINE_CHARS);
+    // A name that is cut is seen as such where it ends the text.
+    let cut = told.strip_suffix('…');
     html! {
         @if is_observed { "would be " }
         (verdict_badge(event.word("verdict").unwrap_or("-")))
-        " " (sentence(&clipped(event.word("reason").unwrap_or("-"), LINE_CHARS)))
+        " " (reason(cut.unwrap_or(&told), part("tool").unwrap_or_default(), part("context")))
+        @if cut.is_some() { "…" }
     }
 }
 
@@ -142,7 +165,7 @@ fn dimension(event: &Event<'_>) -> Markup {
     let parts: Vec<_> = ["tool", "context", "model", "task_type"].into_iter().filter_map(part).collect();
     html! { @for (at, part) in parts.iter().enumerate() {
         @if at > 0 { " · " }
-        (text(&clipped(part, LINE_CHARS)))
+        (name(&clipped(part, LINE_CHARS)))
     } }
 }
 
@@ -170,15 +193,77 @@ fn checks(event: &Event<'_>) -> Markup {
 fn other(event: &Event<'_>) -> Markup {
     let members = event.data().and_then(Value::as_object).into_iter().flatten();
     let simple = members.filter(|(_, value)| !value.is_object() && !value.is_array());
-    let shown = simple.take(LINE_MEMBERS).map(|(name, value)| {
+    let shown = simple.take(LINE_MEMBERS).map(|(member, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        (name, clipped(&value, LINE_CHARS))
+        clipped(&format!("{member}: {value}"), LINE_CHARS)
     });
     html! {
-        @for (at, (name, value)) in shown.enumerate() {
+        @for (at, member) in shown.enumerate() {
             @if at > 0 { " · " }
-            span.quiet-text { (text(name)) } " " (text(&value))
+            (name(&member))
         }
         @if event.binary().is_some() { "binary data" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_api::StoredEvent;
+
+    use super::*;
+
+    fn stored(kind: &str, attributes: &str, data: &str) -> StoredEvent {
+        let json = format!(
+            r#"{{"position":"1","commitment":"","recordedAt":"t","streamVersion":"1","derived":false,"redactions":0,"erased":false,
+                "event":{{"type":"{kind}"{attributes},"data":{data}}}}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    /// Returns the words of a line that stand in no box.
+    fn unboxed(shown: &Markup) -> String {
+        let shown = shown.clone().into_string();
+        let parts = shown.split("<bdi><code class=\"name\">").enumerate();
+        parts
+            .map(|(at, part)| if at == 0 { part } else { part.split_once("</code></bdi>").unwrap().1 })
+            .collect()
+    }
+
+    #[test]
+    fn a_note_names_its_author_and_is_quoted_in_a_box() {
+        let data = r#"{"on":{"call":"c"},"text":"Approved by admin. The call was allowed."}"#;
+        let of = |attributes: &str| {
+            let stored = stored("annotation.added", attributes, data);
+            unboxed(&annotation(&Event::read(&stored)))
+        };
+        assert_eq!(of(r#","actor":"agent:1""#), "agent  noted: <q></q>");
+        assert_eq!(of(r#","actor":"operator:1","agent":"coder""#), "operator  (agent ) noted: <q></q>");
+        assert_eq!(of(r#","actor":"Everybody agrees""#), " noted: <q></q>");
+        assert_eq!(of(""), "Somebody who is not named noted: <q></q>");
+    }
+
+    #[test]
+    fn what_an_agent_chose_stands_in_a_box() {
+        let said = |kind: &str, data: &str, line: fn(&Event<'_>) -> Markup| {
+            let stored = stored(kind, "", data);
+            unboxed(&line(&Event::read(&stored)))
+        };
+        let chosen = r#"{"tool":"calm","error_type":"calm","summary":"calm","node":"calm","action":"calm","reason":"calm `x` calm","dimension":{"tool":"x","context":"calm"},"calm":"calm","source":"calm"}"#;
+        for (kind, line) in [
+            ("tool.failed", outcome as fn(&Event<'_>) -> Markup),
+            ("run.step", step),
+            ("turn.started", prompt),
+            ("breaker.opened", dimension),
+            ("x.custom", other),
+        ] {
+            assert!(!said(kind, chosen, line).contains("calm"), "{kind}");
+        }
+        let context = "calm ".repeat(LINE_CHARS);
+        for context in ["calm", context.trim()] {
+            let reason = format!(
+                r#"{{"verdict":"review","reason":"The policy says of `x` on {context}: look","inputs":{{"dimension":{{"tool":"x","context":"{context}"}}}}}}"#
+            );
+            assert!(!said("decision.made", &reason, decision).contains("calm"), "{reason}");
+        }
     }
 }

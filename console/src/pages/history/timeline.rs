@@ -4,7 +4,7 @@ use bitacora_api::{StoredEvent, paths};
 use maud::{Markup, html};
 
 use super::kinds::kinds_asked;
-use super::{Event, summary};
+use super::{Answers, Event, summary};
 use crate::components::{event_link, moment, text};
 use crate::form::query;
 use crate::limits::PAGE_ROWS;
@@ -71,12 +71,22 @@ pub(crate) fn timeline_path(visit: &Visit, name: &str, value: &str, order: Order
 
 /// Returns events as a list, in the order that they come in.
 pub(crate) fn timeline(visit: &Visit, events: &[StoredEvent], clock: Clock) -> Markup {
+    timeline_with(visit, events, clock, &Answers::default())
+}
+
+/// Returns the same, with the answers of the approvals that were asked for.
+pub(crate) fn timeline_with(
+    visit: &Visit,
+    events: &[StoredEvent],
+    clock: Clock,
+    answers: &Answers,
+) -> Markup {
     html! {
-        ol.history { @for stored in events { (line(visit, stored, clock)) } }
+        ol.history { @for stored in events { (line(visit, stored, clock, answers)) } }
     }
 }
 
-fn line(visit: &Visit, stored: &StoredEvent, clock: Clock) -> Markup {
+fn line(visit: &Visit, stored: &StoredEvent, clock: Clock, answers: &Answers) -> Markup {
     let event = Event::read(stored);
     let own = event.attribute("time").filter(|_| clock == Clock::Own);
     let call = event.call().map(|call| visit.page(&["calls", call]));
@@ -87,7 +97,7 @@ fn line(visit: &Visit, stored: &StoredEvent, clock: Clock) -> Markup {
                 Some(address) => a href=(address) title="The whole story of this call" data-key="o" { (text(event.kind())) },
                 None => (text(event.kind())),
             } }
-            div.said { (summary(visit, &event)) }
+            div.said { (summary(visit, &event)) (answers.of(visit, &event)) }
             (event_link(visit, &stored.position))
         }
     }

@@ -56,7 +56,7 @@ async fn ready(visit: &Visit) -> Markup {
                 answered.value.trim().strip_prefix("ready").unwrap_or(&answered.value).trim().to_owned();
             html! { (badge("ready", Tone::Good)) @if !notes.is_empty() { " " (text(&notes)) } }
         }
-        Err(error) => html! { (badge("not ready", Tone::Bad)) " " (text(&error.to_string())) },
+        Err(error) => html! { (badge("not ready", Tone::Bad)) " " (sentence(&error.to_string())) },
     }
 }
 

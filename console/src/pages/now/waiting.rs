@@ -3,7 +3,9 @@
 use bitacora_api::{ApprovalList, BreakerAnswer, BreakerList, BudgetList, paths};
 use maud::{Markup, html};
 
-use crate::components::{budget_badge, dimension_address, from_now, is_near_its_end, name, text, used_part};
+use crate::components::{
+    budget_badge, dimension_address, from_now, is_near_its_end, name, on_context, probed_from, used_part,
+};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -43,8 +45,8 @@ fn of_approvals(visit: &Visit, list: &ApprovalList) -> Markup {
             @if let Some(oldest) = oldest {
                 p { "The oldest was asked " (from_now(&visit.zone, &oldest.asked)) " and expires " (from_now(&visit.zone, &oldest.expires)) "." }
                 ul.plain { @for approval in list.approvals.iter().take(NAMED) {
-                    li { a href=(visit.page(&["approvals", &approval.id])) { (text(&approval.tool)) }
-                        @if let Some(context) = &approval.context { " " (name(context)) }
+                    li { a href=(visit.page(&["approvals", &approval.id])) { (name(&approval.tool)) }
+                        @if let Some(context) = &approval.context { (on_context(context)) }
                         @if let Some(agent) = &approval.agent { " for agent " (name(agent)) } }
                 } }
             } @else { p.empty { "Nothing waits." } }
@@ -68,9 +70,9 @@ fn of_breakers(visit: &Visit, open: &BreakerList, half_open: &[BreakerAnswer]) -
 fn one_breaker(visit: &Visit, breaker: &BreakerAnswer) -> Markup {
     let of = &breaker.dimension;
     html! { li {
-        a href=(dimension_address(visit, of)) { (text(&of.tool)) } " " (name(&of.context))
+        a href=(dimension_address(visit, of)) { (name(&of.tool)) } (on_context(&of.context))
         ": " (breaker.bad) " of the last " (breaker.outcomes) " calls failed"
-        @if let Some(until) = &breaker.cooldown_until { "; tried again " (from_now(&visit.zone, until)) }
+        @if let Some(until) = &breaker.cooldown_until { "; " (probed_from(&visit.zone, until)) }
     } }
 }
 

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::places::{WrittenFault, WrittenPolicy};
 use super::{document, tabs, version};
 use crate::command_line::CommandLine;
-use crate::components::{act_fields, text};
+use crate::components::{act_fields, sentence, text};
 use crate::form::FormFields;
 use crate::interface::InterfaceError;
 use crate::page::{Done, Page, Section};
@@ -89,7 +89,7 @@ pub(super) fn fault_notice(policy: &str, fault: &WrittenFault) -> Markup {
     html! {
         div.notice.refusal role="alert" {
             @if let Some(line) = fault.line { strong { "Line " (line) ". " } }
-            (text(&fault.detail))
+            (sentence(&fault.detail))
             @if let Some(line) = fault.line {
                 pre.lines { @for (number, content) in (1_usize..).zip(policy.lines()).filter(|(number, _)| number.abs_diff(line) <= LINES_AROUND) {
                     @if number == line { strong { (number) " ▸ " (text(content)) "\n" } } @else { span { (number) "   " (text(content)) "\n" } }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::tabs;
 use crate::command_line::CommandLine;
-use crate::components::{act_fields, moment_cell, next_link, quoted, text};
+use crate::components::{act_fields, code_name, moment_cell, next_link, quoted, text};
 use crate::csv_file::CsvFile;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
@@ -92,7 +92,7 @@ fn only(grant: &GrantAnswer) -> TableCell {
     let words: Vec<_> = said.iter().map(|(name, value)| format!("{name} {value}")).collect();
     TableCell::new(
         words.join(", "),
-        html! { @for (name, value) in &said { div { span.quiet-text { (name) } " " (text(value)) } } },
+        html! { @for (what, value) in &said { div { span.quiet-text { (what) } " " (code_name(value)) } } },
     )
 }
 

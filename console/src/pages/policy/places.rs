@@ -5,7 +5,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::Members;
+use crate::json::{JsonFault, Members};
 
 /// A policy that somebody wrote: a JSON object whose members keep their text, so that a fault can be found in it.
 pub(super) struct WrittenPolicy<'a> {
@@ -26,9 +26,12 @@ pub(super) struct WrittenFault {
 impl<'a> WrittenPolicy<'a> {
     /// Reads the text of a policy. Rules are not looked at: the interface does that.
     pub(super) fn read(text: &'a str) -> Result<Self, WrittenFault> {
-        let members = Members::read(text).map_err(|error| WrittenFault {
-            line: Some(error.line().max(1)),
-            detail: format!("this is no JSON object: {error}"),
+        let members = Members::read(text).map_err(|error| {
+            let fault = JsonFault::of(&error, text);
+            WrittenFault {
+                line: Some(fault.line),
+                detail: format!("Column {}: {}.", fault.column, fault.words),
+            }
         })?;
         Ok(Self { text, members, added: Vec::new() })
     }
@@ -45,7 +48,7 @@ impl<'a> WrittenPolicy<'a> {
         let fault = problem.errors.iter().find(|fault| fault.pointer.is_some());
         let by_pointer = fault.and_then(|fault| self.line_at(fault.pointer.as_deref()?, &fault.detail));
         let line = by_pointer.or_else(|| self.line_of_rule(&problem.detail));
-        WrittenFault { line, detail: problem.detail.clone() }
+        WrittenFault { line, detail: without_places(&problem.detail) }
     }
 
     /// Returns the line of the value at a JSON pointer. A detail that names a line counts it from that value on.
@@ -87,6 +90,27 @@ impl<'a> WrittenPolicy<'a> {
         let start = value.get().as_ptr().addr().checked_sub(self.text.as_ptr().addr())?;
         Some(self.text.get(..start)?.matches('\n').count() + 1)
     }
+}
+
+/// Returns a detail without the lines that it names: they count within a part of the text, and not as its writer does.
+fn without_places(detail: &str) -> String {
+    let mut parts = detail.split(" at line ");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match behind_place(part) {
+            Some(rest) => shown.push_str(rest),
+            None => shown.extend([" at line ", part]),
+        }
+    }
+    shown
+}
+
+/// Returns what stands behind a line and a column.
+fn behind_place(of: &str) -> Option<&str> {
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let rest = of.strip_prefix(is_digit)?.trim_start_matches(is_digit);
+    let rest = rest.strip_prefix(" column ")?.strip_prefix(is_digit)?;
+    Some(rest.trim_start_matches(is_digit))
 }
 
 /// Returns the value one step below another one.
@@ -142,6 +166,17 @@ mod tests {
         ] {
             assert_eq!(policy.fault(&problem(detail, pointer)).line, line, "{detail}");
         }
+    }
+
+    #[test]
+    fn a_fault_names_one_line_that_of_the_text() {
+        let policy = WrittenPolicy::read(WRITTEN).unwrap();
+        let told = "at /rules: invalid type at line 5 column 24; and `a at line x` at line 7 column 1";
+        let fault = policy.fault(&problem(told, Some("/rules")));
+        assert_eq!(fault.detail, "at /rules: invalid type; and `a at line x`");
+        let no_json = WrittenPolicy::read("{\n  \"rules\": [\n,]}").err().unwrap();
+        assert_eq!(no_json.line, Some(3));
+        assert!(no_json.detail.starts_with("Column 1: ") && !no_json.detail.contains("line"), "{no_json:?}");
     }
 
     #[test]

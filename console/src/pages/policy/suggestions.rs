@@ -72,7 +72,7 @@ fn card(visit: &Visit, suggestion: &SuggestionAnswer) -> Result<Markup, PageErro
                 @else { (text(&suggestion.suggestion)) } }
             p { (sentence(&suggestion.reason)) }
             (facts([
-                Fact::new("The rule would", html! { (verdict_badge(rule("action"))) @if rule("reason") != suggestion.reason { " " (text(rule("reason"))) } }),
+                Fact::new("The rule would", html! { (verdict_badge(rule("action"))) @if rule("reason") != suggestion.reason { " " (sentence(rule("reason"))) } }),
                 Fact::new("It matches", rules::matches(suggestion.rule.get("match").unwrap_or(&Value::Null))),
                 Fact::new("Evidence", evidence(visit, suggestion)),
                 (!suggestion.tags.is_empty()).then(|| suggestion.tags.join(", ")).and_then(|tags| Fact::text("Tags", Some(&tags))),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::components::{
-    Tone, badge, call_link, dimension_address, dimension_query, moment_cell, text, verdict_badge,
+    Tone, badge, call_link, dimension_address, dimension_query, moment_cell, name, text, verdict_badge,
 };
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
@@ -59,7 +59,7 @@ fn row(visit: &Visit, of: &DimensionAnswer, record: &OutcomeRecord) -> Vec<Table
             shown.call.as_deref().unwrap_or_default(),
             html! { @if let Some(call) = &shown.call { (call_link(visit, call)) } },
         ),
-        TableCell::text(remarks),
+        remarks,
     ]
 }
 
@@ -70,8 +70,10 @@ fn outcome_badge(outcome: &str) -> Markup {
     }
 }
 
-fn remarks(record: &OutcomeRecord, shown: &OutcomeMembers) -> String {
-    let by = record.actor.as_deref().map(|actor| format!("by {actor}"));
+/// Returns who told it, why, and how far it counts.
+fn remarks(record: &OutcomeRecord, shown: &OutcomeMembers) -> TableCell {
+    let by = record.actor.as_deref();
+    let why = shown.reason.as_deref();
     let check =
         shown.post_check_passed.map(|passed| if passed { "check passed" } else { "check failed" }.to_owned());
     let counts = match record.counts {
@@ -80,5 +82,15 @@ fn remarks(record: &OutcomeRecord, shown: &OutcomeMembers) -> String {
         None => None,
     };
     let unreported = shown.unreported.then(|| "no outcome came in time".to_owned());
-    [by, shown.reason.clone(), check, counts, unreported].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let others: Vec<_> = [check, counts, unreported].into_iter().flatten().collect();
+    let said = [by.map(|by| format!("by {by}")), why.map(str::to_owned)].into_iter().flatten();
+    let text = said.chain(others.iter().cloned()).collect::<Vec<_>>().join("; ");
+    TableCell::new(
+        text,
+        html! {
+            @if let Some(by) = by { "by " (name(by)) " " }
+            @if let Some(why) = why { q { (name(why)) } " " }
+            (others.join("; "))
+        },
+    )
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use crate::command_line::CommandLine;
 use crate::components::{
     DIMENSION_PARTS, Tone, badge, dimension_address, dimension_query, dimension_words, filter_field,
-    moment_cell, name, next_link, standing_badge, text, verdict_badge,
+    moment_cell, name, next_link, on_context, standing_badge, verdict_badge,
 };
 use crate::csv_file::turn;
 use crate::limits::CSV_ROWS;
@@ -194,7 +194,7 @@ fn name_of(visit: &Visit, of: &DimensionAnswer) -> Markup {
     let workspace = of.workspace.as_deref().map_or_else(|| Some("all workspaces".to_owned()), known);
     let rest: Vec<_> = [known(&of.model), known(&of.task_type), workspace].into_iter().flatten().collect();
     html! {
-        a href=(dimension_address(visit, of)) { (text(&of.tool)) @if of.context != "-" { " · " (text(&of.context)) } }
-        @if !rest.is_empty() { br; span.quiet-text { (text(&rest.join(" · "))) } }
+        a href=(dimension_address(visit, of)) { (name(&of.tool)) (on_context(&of.context)) }
+        @if !rest.is_empty() { br; span.quiet-text { @for part in &rest { (name(part)) " " } } }
     }
 }

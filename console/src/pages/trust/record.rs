@@ -8,7 +8,8 @@ use super::{history, months};
 use crate::command_line::CommandLine;
 use crate::components::{
     Fact, act_fields, dimension_fields, dimension_of, dimension_parts, dimension_query, dimension_words,
-    facts, hours_field, moment, not_told, part_or_reason, standing_badge, text, verdict_badge,
+    facts, hours_field, moment, not_told, part_or_reason, probed_from, quoted, standing_badge, text,
+    verdict_badge,
 };
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
@@ -39,7 +40,7 @@ pub(super) async fn show(visit: &Visit) -> Result<Page, PageError> {
         }
         @if visit.may_govern() && at.is_none() { (acts(visit, record)?) }
     };
-    let mut page = Page::new(Section::Trust, dimension_words(&of), content);
+    let mut page = Page::new(Section::Trust, quoted(&dimension_words(&of)), content);
     page.position = answered.position;
     page.json = Some(visit.api(paths::TRUST_RECORD, &[], &query));
     page.command = Some(command(visit, &of));
@@ -91,7 +92,7 @@ fn breaker(visit: &Visit, breaker: &BreakerStateAnswer) -> Markup {
         (verdict_badge(&breaker.state))
         @if let (Some(bad), Some(outcomes)) = (breaker.bad, breaker.outcomes) { " " (bad) " of " (outcomes) " failed" }
         @if let Some(settings) = &breaker.settings { " (opens at " (settings.failure_threshold) " of " (settings.window) ")" }
-        @if let Some(until) = &breaker.cooldown_until { br; "probes from " (moment(&visit.zone, until)) }
+        @if let Some(until) = &breaker.cooldown_until { br; (probed_from(&visit.zone, until)) }
         @if let Some(good) = breaker.good_probes { br; (good) " probes went well" }
     }
 }

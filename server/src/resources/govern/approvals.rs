@@ -22,7 +22,7 @@ use crate::api::Api;
 use crate::http::phase::Phase;
 use crate::json::json_of;
 use crate::limits::{APPROVAL_PACE, MAX_WAIT};
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::{ReadRequest, json_answer};
@@ -157,8 +157,8 @@ fn approval_id(text: &str) -> Result<Name, Problem> {
 }
 
 fn no_such_approval(id: &str) -> Problem {
-    let shown: String = id.chars().filter(|character| !character.is_control()).take(64).collect();
-    Problem::new(Code::NoSuchApproval, format!("there is no approval `{shown}`; list those that wait"))
+    let detail = format!("there is no approval {}; list those that wait", quoted(id));
+    Problem::new(Code::NoSuchApproval, detail)
 }
 
 /// The body of an answer to an approval.

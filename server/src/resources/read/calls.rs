@@ -9,7 +9,7 @@ use bitacora_projector::{CALL_OUTCOMES, CALL_VERDICTS, CallQuery, outcome_word};
 
 use crate::api::Api;
 use crate::http::query::take_word;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
@@ -99,7 +99,9 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let id = request.names.named.clone().unwrap_or_default();
     let asked = id.clone();
     let (found, position) = ask_model(&api, &request, MODEL, move |models| models.call(&asked)).await?;
-    let missing =
-        || Problem::new(Code::NoSuchCall, format!("no call {id} is recorded")).with("position", position);
+    let missing = || {
+        Problem::new(Code::NoSuchCall, format!("no call {} is recorded", quoted(&id)))
+            .with("position", position)
+    };
     written_page_at(&request, position, &CallAnswer::from(found.ok_or_else(missing)?))
 }

@@ -9,7 +9,7 @@ use bitacora_projector::{CheckQuery, RollbackQuery, RollbackState};
 
 use crate::api::Api;
 use crate::http::query::bad_query;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
@@ -117,7 +117,7 @@ pub(crate) async fn rollbacks(
 }
 
 fn unknown(contract: &str) -> Problem {
-    Problem::new(Code::NoSuchContract, format!("no contract {contract} is recorded"))
+    Problem::new(Code::NoSuchContract, format!("no contract {} is recorded", quoted(contract)))
 }
 
 fn state_of(word: &str) -> Result<RollbackState, Problem> {

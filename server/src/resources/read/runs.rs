@@ -9,7 +9,7 @@ use bitacora_projector::{RunQuery, RunState};
 
 use crate::api::Api;
 use crate::http::query::bad_query;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
@@ -129,5 +129,5 @@ pub(crate) async fn steps(State(api): State<Arc<Api>>, request: ReadRequest) -> 
 }
 
 fn unknown(run: &str) -> Problem {
-    Problem::new(Code::NoSuchRun, format!("no run {run} is recorded"))
+    Problem::new(Code::NoSuchRun, format!("no run {} is recorded", quoted(run)))
 }

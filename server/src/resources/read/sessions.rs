@@ -13,7 +13,7 @@ use crate::resources::description::{AtLeast, InLedger, OfPage, Refusals};
 use bitacora_api::{SessionList, SessionShown, paths};
 
 use crate::http::query::bad_query;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::read_model_query::ask_model;
 use crate::requests::read_request::ReadRequest;
 use crate::requests::time_spans::TimeParams;
@@ -89,7 +89,8 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let asked = id.clone();
     let (found, position) = ask_model(&api, &request, MODEL, move |models| models.session(&asked)).await?;
     let missing = || {
-        Problem::new(Code::NoSuchSession, format!("no session {id} is recorded")).with("position", position)
+        Problem::new(Code::NoSuchSession, format!("no session {} is recorded", quoted(&id)))
+            .with("position", position)
     };
     let (session, runs) = found.ok_or_else(missing)?;
     let newest_runs = runs.into_iter().map(Into::into).collect();
