@@ -31,7 +31,8 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
         }
         div #ended role="status" hidden {
             "This session has ended: it was signed out, perhaps in another tab, it expired, or the service restarted. "
-            a href=(sign_in_here(visit)) { "Sign in again" } " to come back to this page."
+            // The page itself asks for that, unless somebody signed in at another tab meanwhile.
+            a href=(format!("{}{}", visit.path, visit.query.with("done", None))) { "Sign in again" } " to come back to this page."
         }
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
         @if visit.session.token.is_some() {
