@@ -1,6 +1,5 @@
 // What pages do besides showing: they follow changes, take keys, and copy. Every page works without it.
 "use strict";
-
 const main = document.getElementById("content");
 const live = main?.dataset.live;
 
@@ -20,8 +19,7 @@ const URGENT = {
     policy: /^policy\./,
     trust: /^breaker\.|^trust\.(set|probed)$/,
 };
-// Each page says that everything is stopped.
-const URGENT_EVERYWHERE = /^panic\./;
+const URGENT_EVERYWHERE = /^panic\./; // Each page says that everything is stopped.
 
 function changed(change) {
     const isUrgent = change.types.some((type) => URGENT_EVERYWHERE.test(type) || URGENT[main.dataset.section]?.test(type));
@@ -49,8 +47,9 @@ async function refresh() {
         return;
     }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    // What was not known is known now.
-    if (document.getElementById("not-known") && !page.getElementById("not-known")) {
+    // What was not known is known now, or another tab signed in: then this page is somebody else's.
+    const isOther = page.getElementById("content")?.dataset.session !== main.dataset.session;
+    if (isOther || (document.getElementById("not-known") && !page.getElementById("not-known"))) {
         location.reload();
         return;
     }
@@ -223,17 +222,14 @@ addEventListener("click", async (event) => {
 setInterval(() => main?.querySelector("[data-poll]") && refresh(), 1000);
 
 // --- Sessions: pages at other ports of this host set cookies and get them. What a browser keeps for this port they neither write nor read:
-// the mark of the session that signed in here, and its key, which each act carries. The answer to signing in hands both over. ---
+// the mark of the session that signed in here, and its key, which each act carries. The answer to signing in has both, and no address does. ---
 
-const SIGNING_IN = "bitacora-signing-in";
 const SESSION = "bitacora-session";
-const handedOver = location.hash.match(/^#signed-in=([0-9a-f]+\.[0-9a-f]+)$/)?.[1];
-if (handedOver) {
-    history.replaceState(history.state, "", location.pathname + location.search);
-    // An address alone signs nobody in: a form of this tab has to come before it.
-    sessionStorage.getItem(SIGNING_IN) && localStorage.setItem(SESSION, handedOver);
+const signedIn = document.getElementById("signed-in");
+if (signedIn) {
+    localStorage.setItem(SESSION, signedIn.dataset.key);
+    location.replace(signedIn.href);
 }
-sessionStorage.removeItem(SIGNING_IN);
 const isStrange = Boolean(main?.dataset.session) && localStorage.getItem(SESSION)?.split(".")[0] !== main.dataset.session;
 document.getElementById("strange")?.toggleAttribute("hidden", !isStrange);
 
@@ -246,7 +242,6 @@ addEventListener("submit", (event) => {
 });
 addEventListener("formdata", (event) => {
     if (event.target.matches("form.sign-in")) {
-        sessionStorage.setItem(SIGNING_IN, "yes");
         event.formData.set("key", "wanted");
     } else if (isAct(event.target)) {
         event.formData.set("key", localStorage.getItem(SESSION)?.split(".")[1] ?? "none");

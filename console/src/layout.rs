@@ -37,7 +37,7 @@ pub(crate) fn ledger_page(visit: &Visit, page: &Page, notice: Option<&Notice>) -
         div #connection role="status" hidden { "The service does not answer. This page shows what was there before." }
         @if visit.session.token.is_some() {
             div #strange role="status" hidden {
-                "This is the session of " (name(&visit.caller.actor)) ", and this browser did not sign in to it: another program on this machine may have set its cookie. Nothing is done here until you "
+                "This is the session of " (name(&visit.caller.actor)) ", and this browser keeps no key of it: another program on this machine may have set its cookie, or scripts were off when you signed in. Nothing is done here until you "
                 a href=(sign_in_here(visit)) { "sign in again" } "."
             }
         }

@@ -185,7 +185,6 @@ def test_who_signs_in_while_another_port_sets_cookies_acts_in_no_session_of_its(
     for _ in range(4):
         approval = ask_for(governed)
         viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approval}")
-        viewer.page.wait_for_function("!location.hash")
         if not viewer.page.locator("header .who").count():
             continue
         is_lost = viewer.actor == mallory
@@ -211,13 +210,21 @@ def test_who_signs_in_while_another_port_sets_cookies_acts_in_no_session_of_its(
 def test_a_page_after_signing_in_that_is_of_another_session_is_told_and_does_nothing(viewers, governed):
     """The race above, lost for certain: between the answer to the form and the next page another port replaces the cookie."""
     approval = ask_for(governed)
-    mine = send(governed, "POST", "/console/sign-in", {}, f"token={governed.kept_token('operator')}&key=wanted&next=/console/main/approvals/{approval}")
     name, other = sign_in(governed, governed.kept_token("operator", "Mallory")).split("=")
     viewer = viewers(governed)
-    viewer.page.goto("/console/sign-in")
-    viewer.page.evaluate("sessionStorage.setItem('bitacora-signing-in', 'yes')")
-    viewer.context.add_cookies([{"name": name, "value": other, "domain": "127.0.0.1", "path": "/console"}])
-    viewer.page.goto(mine[1]["location"])
+
+
+    def tossed(route):
+        if route.request.method != "POST":
+            return route.continue_()
+        answer = route.fetch(max_redirects=0)
+        viewer.context.add_cookies([{"name": name, "value": other, "domain": "127.0.0.1", "path": "/console"}])
+        kept = {header: value for header, value in answer.headers.items() if header != "set-cookie"}
+        return route.fulfill(status=answer.status, headers=kept, body=answer.body())
+
+    viewer.page.route("**/console/sign-in*", tossed)
+    viewer.sign_in(governed.kept_token("operator"), to=f"/console/sign-in?next=/console/main/approvals/{approval}")
+    viewer.page.locator("#strange").wait_for()
     assert viewer.page.locator("#strange").is_visible() and viewer.actor in viewer.text("#strange")
     viewer.press("Approve")
     viewer.page.wait_for_timeout(300)
@@ -225,6 +232,7 @@ def test_a_page_after_signing_in_that_is_of_another_session_is_told_and_does_not
     status, text = viewer.send(f"/console/main/approvals/{approval}/approve", form_secret=viewer.form_secret())
     assert status == 403 and "did not sign in to this session" in text
     assert governed.approval(approval)["status"] == "pending"
+    viewer.page.unroute("**/console/sign-in*")
     viewer.page.locator("#strange").get_by_role("link").click()
     viewer.page.get_by_label("Token").fill(governed.kept_token("operator"))
     viewer.press("Sign in")
@@ -256,15 +264,54 @@ def test_who_takes_the_cookie_at_another_port_acts_in_no_session(viewers, govern
     assert governed.approval(approval)["status"] == "approved"
 
 
-def test_an_address_alone_signs_nobody_in(viewers, governed, thief):
-    """Whoever has a session of their own can lead a browser to what its answer handed over."""
+def test_an_address_alone_signs_nobody_in(viewers, governed):
+    """Whoever has a session of their own can lead a browser to any address, also where a person has just signed in."""
     answer = send(governed, "POST", "/console/sign-in", {}, f"token={governed.kept_token('operator', 'Mallory')}&key=wanted")
     name, value = answer[1].get_all("set-cookie")[0].split(";")[0].split("=")
+    key = re.search(r'data-key="([0-9a-f.]+)"', answer[2])[1]
     viewer = viewers(governed, "operator")
     viewer.context.add_cookies([{"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}])
-    viewer.page.goto("/livez")
-    viewer.page.goto(answer[1]["location"].replace("/console#", "/console/main/now#"))
-    assert viewer.page.locator("#strange").is_visible() and "signed-in" not in viewer.page.url
+    for address in (f"/console/main/now#signed-in={key}", f"/console/sign-in#{key}", f"/console/main/now?key={key}"):
+        viewer.page.goto("/livez")
+        viewer.page.goto(address)
+        viewer.open("now")
+        assert viewer.page.locator("#strange").is_visible(), address
+
+
+@pytest.mark.parametrize("next_page", ["calls?format=csv", "now?format=json", "live", "nothing"])
+def test_whoever_signs_in_for_a_file_is_signed_in_all_the_same(viewers, governed, next_page):
+    """No page of the console comes after that, so the browser keeps the key before it."""
+    viewer = viewers(governed)
+    viewer.errors_are_expected = True
+    viewer.page.goto(f"/console/sign-in?next=/console/main/{next_page.replace('?', '%3F')}")
+    viewer.page.get_by_label("Token").fill(governed.kept_token("operator"))
+    viewer.page.get_by_role("button", name="Sign in").click()
+    viewer.page.wait_for_function("localStorage.getItem('bitacora-session')")
+    viewer.page.wait_for_timeout(300)
+    assert "sign-in" not in viewer.page.url or next_page.endswith("csv")
+    assert "key" not in viewer.page.url and "#" not in viewer.page.url
+    approval = ask_for(governed)
+    viewer.open("approvals", approval)
+    assert viewer.page.locator("#strange").is_hidden()
+    viewer.press("Approve")
+    viewer.page.wait_for_selector(".notice")
+    assert governed.approval(approval)["status"] == "approved"
+
+
+def test_an_open_page_becomes_the_next_persons_when_another_tab_signs_in(viewers, governed):
+    """It would show one name and act under another."""
+    viewer = viewers(governed, "operator", "Ada")
+    viewer.open("approvals")
+    ada = viewer.actor
+    tab = viewer.context.new_page()
+    tab.goto("/console/sign-in?next=/console/main/now")
+    tab.get_by_label("Token").fill(governed.kept_token("operator", "Ben"))
+    tab.get_by_role("button", name="Sign in").click()
+    tab.wait_for_url("**/now")
+    ask_for(governed)
+    viewer.page.bring_to_front()
+    viewer.page.wait_for_function("ada => !document.querySelector('header .who').innerText.includes(ada)", arg=ada)
+    assert viewer.page.locator("#strange").is_hidden()
 
 
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])

@@ -8,7 +8,7 @@ use bitacora_api::{CallerAnswer, LedgerList, paths};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
-use maud::html;
+use maud::{Markup, html};
 
 use super::{client, host_of};
 use crate::command_line::command_at;
@@ -181,8 +181,7 @@ pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<Co
 
 /// The value by which the script of a form asks for the key of the session.
 const WANTED_KEY: &str = "wanted";
-/// The name of the part of an address that hands it over.
-const HANDED_OVER: &str = "signed-in";
+
 /// Returns the end of a sentence: the name that acts are recorded under, where it changes.
 fn name_from_then_on(present: &str, next: &str) -> &'static str {
     if present == next {
@@ -238,7 +237,10 @@ pub(super) async fn sign_in(
     end_sessions(console, parts);
     let is_keyed = form.get(KEY_FIELD) == Some(WANTED_KEY);
     let (id, session) = console.sessions.begin(token, viewer, is_keyed, Instant::now())?;
-    let mut response = redirect(&handing_over(next, session.handed_over().as_deref()));
+    let mut response = match session.handed_over() {
+        Some(key) => html_response(StatusCode::OK, handing_over(next, &key)),
+        None => redirect(next),
+    };
     let addresses = cookie_addresses(ledgers.ok().map(|ledgers| ledgers.value), next);
     let ended: BTreeSet<_> =
         addresses.iter().flat_map(|address| ended_below(&parts.headers, address)).collect();
@@ -248,11 +250,10 @@ pub(super) async fn sign_in(
     Ok(response)
 }
 
-/// Returns the address with what its script is handed. No browser sends that part of an address to anybody, and no cookie changes it.
-fn handing_over(address: &str, handed_over: Option<&str>) -> String {
-    let Some(handed_over) = handed_over else { return address.to_owned() };
-    let page = address.split('#').next().unwrap_or_default();
-    format!("{page}#{HANDED_OVER}={handed_over}")
+/// Returns the page that hands its script the mark and the key of the session, and leads on. No address has them, so that no history keeps
+/// them.
+fn handing_over(next: &str, key: &str) -> Markup {
+    bare_page("Signed in", &html! { p { a #signed-in href=(next) data-key=(key) { "Go on" } } })
 }
 
 /// Returns addresses on whose way a page at another port may have set cookies: the pages of ledgers, and the one that comes next.
@@ -336,10 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_handed_the_key_behind_its_address() {
-        assert_eq!(handing_over("/console/main/calls?tool=a", None), "/console/main/calls?tool=a");
-        let address = handing_over("/console/main/calls?tool=a#signed-in=x.y", Some("m.k"));
-        assert_eq!(address, "/console/main/calls?tool=a#signed-in=m.k");
+    fn the_key_is_in_the_page_that_answers_and_in_no_address() {
+        let page = handing_over("/console/main/calls?tool=a&x=\"", "mark.key").into_string();
+        assert!(
+            page.contains(r#"href="/console/main/calls?tool=a&amp;x=&quot;" data-key="mark.key""#),
+            "{page}"
+        );
+        assert_eq!(page.matches("mark.key").count(), 1);
     }
 
     #[test]
