@@ -26,6 +26,9 @@ pub(super) const FILTERS: [&str; 3] = ["agent", "state", "case"];
 /// The states of a run.
 const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"];
 
+/// The part of a run's page that has its steps in a table.
+pub(super) const STEPS: &str = "table";
+
 /// Those among them of a run that goes on.
 const UNENDED: [&str; 2] = ["running", "paused"];
 
@@ -110,7 +113,7 @@ fn state(run: &RunAnswer) -> Markup {
 pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let answered = visit.get::<RunAnswer>(paths::RUN, &[id], "").await?;
     let run = &answered.value;
-    let is_steps = visit.query.get("part") == Some("table");
+    let is_steps = visit.query.get("part") == Some(STEPS);
     let shown = if is_steps { steps(visit, id).await } else { events(visit, id).await };
     let shown = match shown {
         Err(error) if error.is_told_on(visit) => {
@@ -124,7 +127,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
         h2 { "What happened" }
         nav.pills aria-label="Parts of the timeline" {
             (kind_links(visit))
-            a href=(format!("{}?part=table", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
+            a href=(format!("{}?part={STEPS}", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
             @if !is_steps { span.order { (Order::of(visit, Order::Oldest).links(visit)) } }
         }
         section #events data-fresh { (shown.content) (next_link(visit, shown.next.as_deref())) }
