@@ -48,12 +48,17 @@ pub(crate) fn filter_form(
     }
 }
 
-/// Returns what the interface is asked: these filters, the time span, one page.
-pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan) -> String {
+/// Returns the rows of a list that are asked for. Of those that a file replaces, one tells whether the interface takes the filters.
+pub(crate) fn list_rows(visit: &Visit) -> usize {
+    if visit.wants_rows_as_file() { 1 } else { PAGE_ROWS }
+}
+
+/// Returns what the interface is asked: these filters, the time span, one page of so many rows.
+pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan, rows: usize) -> String {
     let times = span.parameters();
     let times = times.iter().map(|(name, time)| (*name, time.as_str()));
     let filters = names.iter().filter_map(|name| Some((*name, visit.query.exact(name)?)));
-    let rows = PAGE_ROWS.to_string();
+    let rows = rows.to_string();
     query(filters.chain(times).chain([("limit", rows.as_str())]))
 }
 
