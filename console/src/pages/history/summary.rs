@@ -13,6 +13,8 @@ use crate::visit::Visit;
 const LINE_CHARS: usize = 180;
 /// Members of other data in a line.
 const LINE_MEMBERS: usize = 4;
+/// The beginning of the types that anybody may make up.
+const FREE: &str = "x.";
 /// The roles that names of actors begin with.
 const ROLES: [&str; 4] = ["agent", "auditor", "operator", "admin"];
 /// Members of arguments that say the most of a call, the first one first.
@@ -59,6 +61,8 @@ pub(crate) fn summary(visit: &Visit, event: &Event<'_>) -> Markup {
             html! { (dimension(event)) " " (words(event, &["reason", "by"])) }
         }
         "annotation.added" => annotation(event),
+        // Whoever records one may say anything in it.
+        kind if kind.starts_with(FREE) => html! { (author(event)) ": " (other(event)) },
         _ => other(event),
     }
 }

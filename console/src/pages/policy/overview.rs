@@ -92,9 +92,9 @@ fn row(visit: &Visit, active: Option<&str>, of: &PolicyVersionAnswer) -> Vec<Tab
     vec![
         TableCell::new(number, html! { a href=(visit.page(&["policy", "versions", number])) { (number) } }),
         TableCell::new(state, version::state_badge(state)),
-        TableCell::text(&of.author),
+        TableCell::chosen(&of.author),
         TableCell::count(of.rules),
-        TableCell::maybe(of.note.as_deref()),
+        TableCell::maybe_chosen(of.note.as_deref()),
         TableCell::new(
             "",
             html! {

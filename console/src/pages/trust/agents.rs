@@ -58,7 +58,8 @@ fn columns() -> Vec<TableColumn> {
 }
 
 fn rows(_: &Visit, list: &StopsAnswer) -> Vec<Vec<TableCell>> {
-    let row = |agent: &SuspendedAgent| vec![TableCell::text(&agent.agent), TableCell::text(&agent.reason)];
+    let row =
+        |agent: &SuspendedAgent| vec![TableCell::chosen(&agent.agent), TableCell::chosen(&agent.reason)];
     list.suspended.iter().map(row).collect()
 }
 
