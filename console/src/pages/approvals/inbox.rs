@@ -29,7 +29,13 @@ const MAX_SHOWN: usize = 100;
 /// Lists the calls that wait. A page that is open names the cards that it shows: of those that wait no more it is told why.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let is_file = visit.query.get("format").is_some();
-    let limit = if is_file { ROWS_OF_A_FILE } else { CARDS }.to_string();
+    let limit = match visit.wants_rows_as_file() {
+        // The file reads its rows itself.
+        true => 1,
+        false if is_file => ROWS_OF_A_FILE,
+        false => CARDS,
+    };
+    let limit = limit.to_string();
     let asked = query(
         [("after", visit.query.get("after")), ("limit", Some(limit.as_str()))]
             .into_iter()
