@@ -57,7 +57,7 @@ impl CommandLine {
 
     /// Adds the filters of a page that are set.
     pub(crate) fn filters(self, visit: &Visit, names: &[&str]) -> Self {
-        names.iter().fold(self, |command, name| command.option(name, visit.query.get(name)))
+        names.iter().fold(self, |command, name| command.option(name, visit.query.exact(name)))
     }
 
     /// Adds the ends of a time span.

@@ -42,5 +42,7 @@ pub(crate) use self::links::{approval_link, call_link, event_link, policy_link, 
 pub(crate) use self::not_told::{not_told, part_or_reason};
 pub(crate) use self::paging::{filter_field, next_link};
 pub(crate) use self::reason::reason;
-pub(crate) use self::text::{code_name, code_text, long_text, name, plain_text, quoted, sentence, text};
+pub(crate) use self::text::{
+    clipped_name, code_name, code_text, long_text, name, plain_text, quoted, sentence, text,
+};
 pub(crate) use self::time::{moment, moment_cell};

@@ -1,11 +1,15 @@
 //! Files of comma-separated values that are written while their rows are read: a page of the interface after the other.
 
+use std::pin::Pin;
 use std::sync::LazyLock;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use serde::de::DeserializeOwned;
+use tokio::task::AbortHandle;
 
 use crate::csv_turns::{CsvTurn, CsvTurns};
 use crate::interface::{BoxError, InterfaceError};
@@ -38,17 +42,15 @@ pub(crate) struct CsvFile<T> {
 }
 
 impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
-    /// Returns the file, of [`CSV_ROWS`] rows at most. A browser that does not read it is waited for, and nothing is read meanwhile. After a
-    /// failure the file breaks off, so that nobody takes it for the whole.
+    /// Returns the file, of [`CSV_ROWS`] rows at most. It is written from its first read on. A browser that reads no further is waited
+    /// for, and nothing is read meanwhile. After a failure the file breaks off, so that nobody takes it for the whole.
     pub(crate) fn body(self, visit: Visit) -> ConsoleBody {
-        let (sender, body) = Channel::<Bytes, BoxError>::new(WAITING_PAGES);
-        tokio::spawn(async move {
-            let mut sender = sender;
-            if let Err(error) = self.write(&visit, &mut sender).await {
-                sender.abort(error.into());
+        WrittenBody::new(move |mut to| async move {
+            if let Err(error) = self.write(&visit, &mut to).await {
+                to.abort(error.into());
             }
-        });
-        body.boxed_unsync()
+        })
+        .boxed_unsync()
     }
 
     async fn write(&self, visit: &Visit, to: &mut Sender<Bytes, BoxError>) -> Result<(), InterfaceError> {
@@ -79,5 +81,98 @@ impl<T: DeserializeOwned + Send + Sync + 'static> CsvFile<T> {
         let joint = if self.path.contains('?') { '&' } else { '?' };
         let after = after.map(|after| format!("&after={}", bitacora_api::paths::percent_encoded(after)));
         format!("{}{joint}limit={CSV_PAGE_ROWS}{}", self.path, after.unwrap_or_default())
+    }
+}
+
+type WritingFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Writing = Box<dyn FnOnce(Sender<Bytes, BoxError>) -> WritingFuture + Send>;
+
+/// A body that a task of its own writes, from its first read on and for as long as somebody has it: a browser that went away leaves nothing
+/// to be done.
+struct WrittenBody {
+    /// How it is written, until that begins.
+    writing: Option<(Writing, Sender<Bytes, BoxError>)>,
+    written: Channel<Bytes, BoxError>,
+    task: Option<AbortHandle>,
+}
+
+impl WrittenBody {
+    fn new<F: Future<Output = ()> + Send + 'static>(
+        write: impl FnOnce(Sender<Bytes, BoxError>) -> F + Send + 'static,
+    ) -> Self {
+        let (sender, written) = Channel::new(WAITING_PAGES);
+        let writing: Writing = Box::new(|to| Box::pin(write(to)));
+        Self { writing: Some((writing, sender)), written, task: None }
+    }
+}
+
+impl Body for WrittenBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some((write, to)) = self.writing.take() {
+            self.task = Some(tokio::spawn(write(to)).abort_handle());
+        }
+        Pin::new(&mut self.written).poll_frame(context)
+    }
+}
+
+impl Drop for WrittenBody {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_is_written_from_its_first_read_on() {
+        let begun = Arc::new(());
+        let of_writer = Arc::clone(&begun);
+        let body = WrittenBody::new(|mut to| async move {
+            let _begun = of_writer;
+            to.send_data("a,b\r\n".into()).await.unwrap();
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "a,b\r\n");
+        let of_writer = Arc::clone(&begun);
+        let unread = WrittenBody::new(|_| async move {
+            drop(of_writer);
+            std::future::pending().await
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(Arc::strong_count(&begun), 2, "nobody has read it");
+        drop(unread);
+        assert_eq!(Arc::strong_count(&begun), 1);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_nobody_has_waits_for_no_turn() {
+        let turns = CsvTurns::new(1);
+        let held = turns.take("one").await;
+        let waits = Arc::new(());
+        let (of_file, of_writer) = (turns.clone(), Arc::clone(&waits));
+        let mut body = WrittenBody::new(|to| async move {
+            let _kept = (of_writer, to);
+            let _turn = of_file.take("one").await;
+            std::future::pending::<()>().await;
+        });
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(10), body.frame()).await.is_err());
+        assert_eq!(Arc::strong_count(&waits), 2);
+        drop(body);
+        tokio::task::yield_now().await;
+        assert_eq!(Arc::strong_count(&waits), 1, "its writer is gone too");
+        drop(held);
+        assert!(turns.take("two").await.is_some());
     }
 }

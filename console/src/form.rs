@@ -32,6 +32,11 @@ impl FormFields {
         self.raw(name).map(str::trim).filter(|value| !value.is_empty())
     }
 
+    /// Returns a field as it was sent, unless it is empty: of a name, blanks around it are a part.
+    pub(crate) fn exact(&self, name: &str) -> Option<&str> {
+        self.raw(name).filter(|value| !value.is_empty())
+    }
+
     /// Returns a field as it was sent.
     pub(crate) fn raw(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
@@ -39,8 +44,13 @@ impl FormFields {
 
     /// Returns these fields, in this order, as a query with its `?`; nothing where none is there.
     pub(crate) fn query_of(&self, names: &[&str]) -> String {
-        let found = names.iter().filter_map(|name| Some((*name, self.get(name)?)));
+        let found = names.iter().filter_map(|name| Some((*name, self.exact(name)?)));
         query(found)
+    }
+
+    /// Returns the names of all fields, also of those that say nothing.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Returns all fields that say something, but for some.
@@ -74,7 +84,9 @@ mod tests {
         let fields = FormFields::parse(b"agent=coder%2F1&tool=+&tool=x&after=&q=a+b%26c");
         assert_eq!(fields.get("agent"), Some("coder/1"));
         assert_eq!(fields.get("tool"), None);
-        assert_eq!(fields.raw("tool"), Some(" "));
+        assert_eq!([fields.raw("tool"), fields.exact("tool")], [Some(" "); 2]);
+        assert_eq!([fields.exact("after"), fields.exact("none")], [None; 2]);
+        assert_eq!(fields.query_of(&["tool", "after"]), "?tool=+");
         assert_eq!(fields.query_of(&["q", "agent", "none"]), "?q=a+b%26c&agent=coder%2F1");
         assert_eq!(fields.with("agent", None), "?tool=+&tool=x&q=a+b%26c");
         assert_eq!(FormFields::default().with("after", Some("x y")), "?after=x+y");

@@ -94,9 +94,10 @@ impl Page {
 }
 
 impl Page {
-    /// Returns the path of the interface that gives a part of this page as JSON; the main one where no part is named.
+    /// Returns the path of the interface that gives a part of this page as JSON; the main one where no part is named. On a page with a single
+    /// JSON, `part` is a part of its timeline.
     pub(crate) fn json_at(&self, part: Option<&str>) -> Option<&str> {
-        let Some(part) = part else { return self.json.as_deref() };
+        let Some(part) = part.filter(|_| !self.json_parts.is_empty()) else { return self.json.as_deref() };
         self.json_parts.iter().find(|(name, _)| *name == part).map(|(_, path)| path.as_str())
     }
 }
@@ -105,4 +106,20 @@ impl Page {
 pub(crate) struct Done {
     pub(crate) to: String,
     pub(crate) notice: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_of_a_part_is_that_of_the_page_or_of_one_of_its_json_parts() {
+        let mut page = Page::new(Section::Sessions, "Session", Markup::default());
+        assert_eq!(page.json_at(Some("calls")), None);
+        page.json = Some("/all".to_owned());
+        assert_eq!([page.json_at(Some("calls")), page.json_at(None)], [Some("/all"); 2]);
+        page.json_parts = vec![("mode", "/mode".to_owned())];
+        let found = [Some("mode"), Some("keys"), None].map(|part| page.json_at(part));
+        assert_eq!(found, [Some("/mode"), None, Some("/all")]);
+    }
 }

@@ -16,7 +16,7 @@ use maud::{Markup, html};
 use tokio::time::timeout;
 
 use crate::assets::{ASSETS, Asset};
-use crate::components::{SECRET_FIELD, name, not_told, quoted, sentence, text};
+use crate::components::{SECRET_FIELD, clipped_name, name, not_told, quoted, sentence, text};
 use crate::console::{Console, FormSender};
 use crate::csv_file::PAGE_ALONE;
 use crate::form::FormFields;
@@ -24,7 +24,7 @@ use crate::interface::{InterfaceClient, InterfaceError};
 use crate::layout::{bare_page, ledger_page};
 use crate::limits::{MAX_FORM_BYTES, MAX_UNKNOWN_FORM_BYTES, REFRESH_WAIT};
 use crate::live;
-use crate::page::Page;
+use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::pages::{self, Misspelt};
 use crate::response::{ConsoleBody, body, html_response, redirect, text_response, unknown_body};
@@ -228,7 +228,11 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
     }
     if let Some(misspelt) = Misspelt::of(&visit.query, rest) {
         let section = pages::section_of(&visit.path);
-        let page = Page::new(section, section.names().1, misspelt.notice(visit));
+        let page = Page::new(
+            section,
+            section.names().1,
+            html! { (stop_told(visit, section)) (misspelt.notice(visit)) },
+        );
         return html_response(StatusCode::BAD_REQUEST, ledger_page(visit, &page, None));
     }
     match pages::show(visit, rest).await {
@@ -236,7 +240,7 @@ async fn page(visit: &Visit, rest: &[&str]) -> Response<ConsoleBody> {
             Some("json") => as_json(visit, page.json_at(visit.query.get("part")))
                 .await
                 .unwrap_or_else(|error| not_shown(visit, &error)),
-            Some("csv") => as_csv(page, visit.is_head),
+            Some("csv") => as_csv(visit, page),
             _ => {
                 let notice = visit.query.get("done").and_then(|act| visit.session.take_notice(act));
                 html_response(StatusCode::OK, ledger_page(visit, &page, notice.as_ref()))
@@ -252,6 +256,7 @@ fn not_known(visit: &Visit, error: &PageError) -> Markup {
     let section = pages::section_of(&visit.path);
     let address = format!("{}{}", visit.path, visit.query.with("done", None));
     let content = html! {
+        (stop_told(visit, section))
         section #not-known data-fresh data-poll aria-label="What is not known" {
             (not_told(error))
             p { a href=(address) { "Try again" } }
@@ -268,13 +273,13 @@ async fn as_json(visit: &Visit, path: Option<&str>) -> Result<Response<ConsoleBo
 }
 
 /// Returns the rows of a page as a file. Its length is known only once it is made, which no question for its head is worth.
-fn as_csv(page: Page, is_head: bool) -> Response<ConsoleBody> {
+fn as_csv(visit: &Visit, page: Page) -> Response<ConsoleBody> {
     let media_type = "text/csv; charset=utf-8; header=present";
     let mut response = match (page.file, &page.table) {
-        (_, Some(_)) if is_head => Response::new(unknown_body()),
+        (_, Some(_)) if visit.is_head => Response::new(unknown_body()),
         (Some(file), _) => Response::new(file),
         (None, Some(table)) => Response::new(body(table.csv() + if page.is_cut { PAGE_ALONE } else { "" })),
-        (None, None) => return refused(&PageError::NoSuchPage),
+        (None, None) => return not_shown(visit, &PageError::NoSuchPage),
     };
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     let name = format!("attachment; filename=\"{}.csv\"", page.section.names().0);
@@ -297,6 +302,7 @@ fn refusal(visit: &Visit, error: &PageError) -> (StatusCode, Markup) {
     let section = pages::section_of(&visit.path);
     let title = if error.status() == StatusCode::NOT_FOUND { "Not found" } else { "Not done" };
     let content = html! {
+        (stop_told(visit, section))
         p.notice.refusal role="alert" { (sentence(&error.to_string())) }
         @if let PageError::Interface(InterfaceError::Refused(problem)) = error {
             p { "Code: " code { (text(&problem.code)) }
@@ -308,6 +314,17 @@ fn refusal(visit: &Visit, error: &PageError) -> (StatusCode, Markup) {
         p { a href=(visit.page(&[section.names().0])) { "Back to " (section.names().1) } }
     };
     (error.status(), ledger_page(visit, &Page::new(section, title, content), None))
+}
+
+/// Says on a page in the place of Now that everything is stopped. Now tells it in its own content, and the frame of other pages does.
+fn stop_told(visit: &Visit, section: Section) -> Markup {
+    html! { @if section == Section::Now { @if let Some(stopped) = &visit.stopped {
+        p.notice.refusal {
+            strong { "Everything is stopped." } " Every call is denied"
+            @if let Some(reason) = &stopped.reason { " (" (clipped_name(reason)) ")" }
+            ". " a href=(visit.page(&["now"])) { "See Now" }
+        }
+    } } }
 }
 
 /// Sets the viewer's time zone.

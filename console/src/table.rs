@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::components::{NOTHING, exact_usd, grouped, short_usd, text};
+use crate::components::{NOTHING, exact_usd, grouped, name, sentence, short_usd, text};
 
 /// A table of a page.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Table {
     pub(crate) caption: String,
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<Vec<TableCell>>,
-    /// The words in the place of a table without rows.
+    /// The words in the place of a table without rows; commands stand in them between backticks.
     pub(crate) empty: &'static str,
 }
 
@@ -50,7 +50,19 @@ impl TableCell {
         Self { markup, text: text.into() }
     }
 
-    /// A cell with a text that anybody may have written.
+    /// A cell with a name or a text that somebody chose, in a box: where a row is a list, it reads as no other cell, and as none of the console's
+    /// words. An empty one has none.
+    pub(crate) fn chosen(of: impl Into<String>) -> Self {
+        let of = of.into();
+        Self { markup: html! { @if !of.is_empty() { (name(&of)) } }, text: of }
+    }
+
+    /// The same of a name that may be missing.
+    pub(crate) fn maybe_chosen(of: Option<&str>) -> Self {
+        Self::chosen(of.unwrap_or_default())
+    }
+
+    /// A cell with words of the interface.
     pub(crate) fn text(of: impl Into<String>) -> Self {
         let of = of.into();
         Self { markup: text(&of), text: of }
@@ -75,7 +87,7 @@ impl TableCell {
         (!self.markup.0.is_empty()).then_some(column.name)
     }
 
-    /// A cell with a text that anybody may have written, empty where there is none.
+    /// A cell with words of the interface, empty where there are none.
     pub(crate) fn maybe(of: Option<&str>) -> Self {
         Self::text(of.unwrap_or_default())
     }
@@ -85,7 +97,7 @@ impl Table {
     /// Returns the table, which scrolls where it is wider than the page; on a phone each row is a list.
     pub(crate) fn markup(&self) -> Markup {
         if self.rows.is_empty() {
-            return html! { p.empty { (self.empty) } };
+            return html! { p.empty { (sentence(self.empty)) } };
         }
         html! {
             div.wide tabindex="0" role="region" aria-label=(self.caption) {
@@ -135,6 +147,30 @@ fn field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_somebody_chose_reads_as_no_other_cell() {
+        let table = |tool: &str| {
+            let rows = vec![vec![TableCell::chosen(tool), TableCell::maybe_chosen(None)]];
+            let columns = ["Tool", "Agent"].map(TableColumn::text).to_vec();
+            Table { caption: "Calls".to_owned(), columns, rows, empty: "" }
+        };
+        let shown = table("Read  Agent coder-9").markup().into_string();
+        let cell = "<td data-column=\"Tool\"><bdi><code class=\"name\">Read  Agent coder-9</code></bdi></td><td></td>";
+        assert!(shown.contains(cell), "{shown}");
+        assert!(table("Read").csv().ends_with("\r\nRead,\r\n"));
+    }
+
+    #[test]
+    fn what_stands_for_no_rows_has_its_commands_in_boxes() {
+        let table = Table {
+            caption: String::new(),
+            columns: vec![],
+            rows: vec![],
+            empty: "None. `bitacora x` sets one.",
+        };
+        assert!(!table.markup().into_string().contains('`'));
+    }
 
     #[test]
     fn a_text_becomes_no_formula_and_no_further_field() {

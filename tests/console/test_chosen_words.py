@@ -72,7 +72,7 @@ def test_an_error_type_stands_in_a_box(viewers, governed):
         assert CALM not in outside_boxes(viewer, "#events"), address
 
 
-@pytest.mark.parametrize("page", ["calls?verdct=deny", "sessions?agnet=coder", "events?typ=x", "trust?tol=x", "calls?verdict=deny&verdict=allow"])
+@pytest.mark.parametrize("page", ["calls?verdct=deny", "sessions?agnet=coder", "events?typ=x", "trust?tol=x", "calls?verdict=deny&verdict=allow", "calls?agent=&agent=nobody", "events?limit=5"])
 def test_a_filter_that_is_not_heeded_is_told_in_the_place_of_rows(viewers, governed, page):
     governed.decide("lookup", {"q": 1})
     viewer = viewers(governed, "operator")
@@ -85,6 +85,64 @@ def test_a_filter_that_is_not_heeded_is_told_in_the_place_of_rows(viewers, gover
     assert viewer.page.request.get(f"{viewer.service.url}/console/main/{page}&format=csv").status == 400
     viewer.page.get_by_role("link", name="Leave it out").click()
     assert viewer.page.locator("table, .history li").count() > 0 or "trust" in page
+
+
+@pytest.mark.parametrize("page", ["costs?by=zzz", "sessions/valued?part=zz", "sessions/valued?order=top", "calls?zone=UTC&zone=Europe/Berlin", "admin?format=xml"])
+def test_what_a_page_cannot_heed_is_told_in_its_place(viewers, governed, page):
+    governed.decide("lookup", {"q": 1}, session="valued")
+    viewer = viewers(governed, "admin")
+    viewer.errors_are_expected = True
+    assert viewer.open(page).status == 400
+    assert re.search("is never .*; it is one of|comes more than once", viewer.text("[role=alert]"))
+    viewer.page.get_by_role("link", name="Leave it out").click()
+    assert viewer.page.locator("[role=alert]").count() == 0
+
+
+def test_blanks_around_a_name_are_a_part_of_it(viewers, governed):
+    call = governed.decide(" Read", {"q": 1}, agent="blank ", session="blanks")["call"]
+    governed.outcome(call, agent="blank ", session="blanks")
+    viewer = viewers(governed, "operator")
+    viewer.open("calls?agent=blank")
+    assert "No calls match agent blank" in viewer.text()
+    viewer.open("calls?agent=blank+&tool=+Read")
+    assert viewer.page.locator("#calls tbody tr").count() == 1
+    viewer.open("calls?agent=%20")
+    assert "No calls match agent" in viewer.text()
+
+
+def test_the_json_of_a_part_of_a_story_is_that_part(viewers, governed):
+    governed.decide("lookup", {"q": 1}, session="parted")
+    viewer = viewers(governed, "operator")
+    viewer.open("sessions", "parted")
+    viewer.page.get_by_role("link", name="Calls", exact=True).last.click()
+    assert viewer.page.url.endswith("?part=calls")
+    link = viewer.page.locator("footer .same-data").get_by_role("link", name="JSON").get_attribute("href")
+    answer = viewer.page.request.get(f"{governed.url}{link}")
+    assert answer.status == 200
+    assert [stored["event"]["type"] for stored in json.loads(answer.text())["events"]] == ["tool.requested"]
+
+
+def test_another_agent_in_a_session_is_named(viewers, governed):
+    governed.decide("lookup", {"q": "mine"}, session="two agents")
+    call = governed.decide("lookup", {"q": "other"}, session="two agents", agent=CALM)["call"]
+    governed.outcome(call, agent=CALM, session="two agents")
+    viewer = viewers(governed, "operator")
+    viewer.open("sessions", "two%20agents")
+    rows = viewer.page.locator("#events li").evaluate_all("rows => rows.map(row => [row.innerHTML, row.innerText])")
+    for html, said in rows:
+        assert (f"agent {CALM}" in said) == (call in html or "outcome" in said and CALM in html), said
+    assert sum(f"agent {CALM}" in said for _, said in rows) >= 3
+
+
+def test_the_refusal_of_an_unknown_grant_boxes_its_id(viewers, governed):
+    viewer = viewers(governed, "operator")
+    viewer.errors_are_expected = True
+    viewer.open("policy", "grants")
+    for act in ("policy/grants/{}/revoke", "policy/suggestions/{}/reject"):
+        path = act.format(f"zz%60%20{CALM.replace(' ', '%20')}%20%60")
+        status, text = viewer.send(f"/console/main/{path}", form_secret=viewer.form_secret())
+        assert status == 404
+        assert CALM not in re.sub(r'<code class="name">.*?</code>', "", text), text
 
 
 def test_the_story_of_a_session_has_the_answer_of_its_approval(viewers, governed):

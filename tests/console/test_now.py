@@ -20,6 +20,10 @@ def test_everything_is_stopped_and_let_go_with_a_reason(service, viewers):
     eve.open("now")
     assert "Everything is stopped" in text(eve, "#stops") and eve.page.locator("main form[method=post]").count() == 0
 
+    eve.errors_are_expected = True
+    assert eve.open("nowhere").status == 404 and "Everything is stopped" in eve.text()
+    eve.open("now")
+
     ada.page.locator("#stops").get_by_label("Reason").fill("looked at")
     ada.page.get_by_role("button", name="Let calls run again").click()
     ada.page.get_by_role("status").filter(has_text="Calls may run again").wait_for()

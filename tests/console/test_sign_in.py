@@ -17,8 +17,8 @@ def make_link(service, token):
 
 def test_a_token_signs_in_and_leads_to_the_page_that_was_asked_for(viewers, governed):
     viewer = viewers(governed)
-    viewer.sign_in(governed.kept_token("operator"), to="/console/main/approvals?limit=5")
-    assert viewer.page.url == f"{governed.url}/console/main/approvals?limit=5"
+    viewer.sign_in(governed.kept_token("operator"), to="/console/main/calls?verdict=deny")
+    assert viewer.page.url == f"{governed.url}/console/main/calls?verdict=deny"
     assert "operator" in viewer.text("header .who")
 
 

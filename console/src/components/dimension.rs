@@ -34,9 +34,10 @@ pub(crate) fn dimension_address(visit: &Visit, of: &DimensionAnswer) -> String {
 
 /// Returns the dimension of a query or a form.
 pub(crate) fn dimension_of(fields: &FormFields) -> Result<DimensionAnswer, PageError> {
-    let part = |name| fields.get(name).unwrap_or(UNKNOWN).to_owned();
-    let tool = fields.get("tool").ok_or_else(|| PageError::Field("the address names no tool".to_owned()))?;
-    if DIMENSION_PARTS.iter().any(|part| fields.get(part) == Some(EVERY)) {
+    let part = |name| fields.exact(name).unwrap_or(UNKNOWN).to_owned();
+    let tool =
+        fields.exact("tool").ok_or_else(|| PageError::Field("the address names no tool".to_owned()))?;
+    if DIMENSION_PARTS.iter().any(|part| fields.exact(part) == Some(EVERY)) {
         return Err(PageError::Field("`*` stands for many dimensions; name one".to_owned()));
     }
     Ok(DimensionAnswer {
@@ -44,7 +45,7 @@ pub(crate) fn dimension_of(fields: &FormFields) -> Result<DimensionAnswer, PageE
         context: part("context"),
         model: part("model"),
         task_type: part("task_type"),
-        workspace: fields.get("workspace").map(str::to_owned),
+        workspace: fields.exact("workspace").map(str::to_owned),
     })
 }
 
@@ -95,6 +96,11 @@ mod tests {
         assert_eq!(
             dimension_query(&dimension_of(&FormFields::parse(&again.as_bytes()[1..])).unwrap()),
             again
+        );
+        let read = FormFields::parse(b"tool=+Read&context=a+");
+        assert_eq!(
+            dimension_query(&dimension_of(&read).unwrap()),
+            "?tool=+Read&context=a+&model=-&task_type=-"
         );
         assert!(dimension_of(&FormFields::default()).is_err());
         assert!(dimension_of(&FormFields::parse(b"tool=Bash&context=*")).is_err());

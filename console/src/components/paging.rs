@@ -21,6 +21,6 @@ pub(crate) fn next_link(visit: &Visit, next: Option<&str>) -> Markup {
 /// Returns a field of a filter, with what it was set to.
 pub(crate) fn filter_field(visit: &Visit, name: &str, label: &str) -> Markup {
     html! {
-        label { (label) " " input name=(name) value=(visit.query.get(name).unwrap_or_default()); }
+        label { (label) " " input name=(name) value=(visit.query.exact(name).unwrap_or_default()); }
     }
 }

@@ -16,6 +16,11 @@ pub(crate) fn reason(of: &str, tool: &str, context: Option<&str>) -> Markup {
     }
     let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), of);
     while let Some(first) = rest.chars().next() {
+        if let Some(behind) = rest.strip_prefix(REGISTERING) {
+            push(&mut parts, &mut plain, REGISTERING.trim_matches('`'));
+            rest = behind;
+            continue;
+        }
         let after_on = rest.strip_prefix(ON).filter(|_| !context.is_empty());
         if let Some(behind) = rest.strip_prefix(&quoted) {
             push(&mut parts, &mut plain, tool);
@@ -38,16 +43,19 @@ pub(crate) fn reason(of: &str, tool: &str, context: Option<&str>) -> Markup {
     html! { @for part in &parts { (part) } }
 }
 
+/// The command that a reason names beside the tool.
+const REGISTERING: &str = "`bitacora tools register --seen`";
 /// The word before a context.
 const ON: &str = " on ";
 
 /// Sentences whose detail the call chose, or a schema: the words before it and behind it.
-const DETAILED: [(&str, &str); 5] = [
+const DETAILED: [(&str, &str); 6] = [
     ("{} may not reach ", ". Name a place that it may reach."),
     ("The path leaves the working directory: ", ". Stay inside it."),
     ("The arguments do not fit the schema of {}: ", ". Correct them and ask again."),
     ("What has to hold before this call does not: ", ". See to that, check again, and ask with a new call."),
     ("An operator has suspended ", ". Stop, and tell your user."),
+    ("An operator has stopped all calls (", "). Wait until they are released."),
 ];
 
 /// Returns such a sentence in three parts. Of one that was cut, the detail goes to its end.
@@ -133,6 +141,16 @@ mod tests {
                 "An operator has suspended coder/fine (why). Stop, and tell your user.".to_owned(),
                 "An operator has suspended . Stop, and tell your user.",
                 vec!["coder/fine (why)"],
+            ),
+            (
+                "An operator has stopped all calls (x` Released. `y). Wait until they are released.)). Wait until they are released.".to_owned(),
+                "An operator has stopped all calls (). Wait until they are released.",
+                vec!["x` Released. `y). Wait until they are released.)"],
+            ),
+            (
+                "Nobody registered the tool `a`, so a person looks. An operator registers it with `bitacora tools register --seen`.".to_owned(),
+                "Nobody registered the tool , so a person looks. An operator registers it with .",
+                vec!["a", "bitacora tools register --seen"],
             ),
         ] {
             let (found, boxed) = boxes(&of, "a", "");

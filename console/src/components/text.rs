@@ -75,6 +75,15 @@ pub(crate) fn name(of: &str) -> Markup {
     html! { bdi { code.name { (text(of)) } } }
 }
 
+/// Returns a name of which a line shows no more than its beginning. The whole of it is told where a pointer rests on it.
+pub(crate) fn clipped_name(of: &str) -> Markup {
+    let begin: String = of.chars().take(NAME_CHARS).collect();
+    if begin.len() == of.len() {
+        return name(of);
+    }
+    html! { bdi title=(plain_text(of)) { code.name { (text(&begin)) "…" } } }
+}
+
 /// Returns the same of a word that decides what runs, with each character outside ASCII marked.
 pub(crate) fn code_name(of: &str) -> Markup {
     html! { bdi { code.name { (code_text(of)) } } }
@@ -93,6 +102,8 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "'"))
 }
 
+/// The characters of a name in a line that has other words too.
+const NAME_CHARS: usize = 200;
 /// The most characters that one mark tells the numbers of.
 const MARKED_TOGETHER: usize = 16;
 
@@ -274,6 +285,17 @@ mod tests {
         assert_eq!(shown, format!("Agent {boxed} may go on."));
         let cut = sentence("No tool `Read is registered; appr").into_string();
         assert_eq!(cut, "No tool <bdi><code class=\"name\">Read is registered; appr</code></bdi>");
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_for_a_line_is_clipped() {
+        let fits = "é".repeat(NAME_CHARS);
+        assert_eq!(clipped_name(&fits).into_string(), name(&fits).into_string());
+        let shown = clipped_name(&format!("{fits}\u{202e}<b>")).into_string();
+        assert_eq!(
+            shown,
+            format!("<bdi title=\"{fits}U+202E&lt;b&gt;\"><code class=\"name\">{fits}…</code></bdi>")
+        );
     }
 
     #[test]

@@ -7,9 +7,9 @@ use bitacora_api::{CallAnswer, CallList, paths};
 use maud::html;
 
 pub(crate) use self::story::one;
-use super::history::{Choice, HistoryList, ID_CHARS, asked, clipped, file_path};
+use super::history::{Choice, HistoryList, ID_CHARS, asked, clipped, file_path, list_rows};
 use crate::command_line::CommandLine;
-use crate::components::{duration, event_link, grouped, moment_cell, text, verdict_badge};
+use crate::components::{duration, event_link, grouped, moment_cell, name, verdict_badge};
 use crate::csv_file::CsvFile;
 use crate::limits::CSV_ROWS;
 use crate::page::{Page, Section};
@@ -42,7 +42,8 @@ const OUTCOMES: [&str; 11] = [
 /// Lists calls, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let span = TimeSpan::of(visit)?;
-    let path = visit.api(paths::CALLS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
+    let names = [&FILTERS[..], &["after"]].concat();
+    let path = visit.api(paths::CALLS, &[], &asked(visit, &names, &span, list_rows(visit)));
     let answered = visit.interface.get::<CallList>(&path).await?;
     let list = &answered.value;
     let table = Table {
@@ -115,7 +116,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
     let cost = outcome.and_then(|outcome| outcome.cost_usd.as_deref());
     let session = call.session.as_deref();
     let session_link = html! { @if let Some(session) = session {
-        a href=(visit.page(&["sessions", session])) { (text(&clipped(session, ID_CHARS))) }
+        a href=(visit.page(&["sessions", session])) { (name(&clipped(session, ID_CHARS))) }
     } };
     let tool =
         call.server.as_deref().map_or_else(|| call.tool.clone(), |server| format!("{server}/{}", call.tool));
@@ -123,10 +124,10 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
         moment_cell(&visit.zone, &call.time),
         TableCell::new(
             &call.call,
-            html! { a href=(address) data-item { (text(&clipped(&call.call, ID_CHARS))) } },
+            html! { a href=(address) data-item { (name(&clipped(&call.call, ID_CHARS))) } },
         ),
-        TableCell::text(tool),
-        TableCell::maybe(call.agent.as_deref()),
+        TableCell::chosen(tool),
+        TableCell::maybe_chosen(call.agent.as_deref()),
         TableCell::new(verdict.unwrap_or_default(), verdict_shown),
         TableCell::maybe(decision.map(|decision| decision.reason_code.as_str())),
         TableCell::new(&call.state, verdict_badge(&call.state)),
@@ -135,7 +136,7 @@ fn row(visit: &Visit, call: &CallAnswer) -> Vec<TableCell> {
             html! { @if let Some(took) = took { (duration(took)) } },
         ),
         TableCell::usd(cost),
-        TableCell::maybe(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
+        TableCell::maybe_chosen(call.approval.as_ref().and_then(|approval| approval.by.as_deref())),
         TableCell::new(session.unwrap_or_default(), session_link),
         TableCell::new(&call.position, event_link(visit, &call.position)),
     ]

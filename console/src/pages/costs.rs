@@ -26,6 +26,11 @@ const GROUPS: [(&str, &str); 8] = [
     ("run", "Run"),
     ("case", "Case"),
 ];
+/// Returns the words of those groups.
+pub(super) fn groups() -> Vec<&'static str> {
+    GROUPS.map(|(by, _)| by).to_vec()
+}
+
 /// The filters of the page.
 pub(super) const FILTERS: [&str; 8] = ["since", "before", "agent", "model", "task", "tool", "session", "run"];
 

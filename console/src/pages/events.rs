@@ -26,7 +26,7 @@ pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let order = Order::of(visit, Order::Newest);
     let rows = PAGE_ROWS.to_string();
     let (times, paging) = (span.parameters(), order.parameters(visit));
-    let set = FILTERS.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
+    let set = FILTERS.iter().filter_map(|name| Some((*name, visit.query.exact(name)?)));
     let others = times.iter().chain(&paging).map(|(name, value)| (*name, value.as_str()));
     let path = visit.api(paths::EVENTS, &[], &query(set.chain(others).chain([("limit", rows.as_str())])));
     let answered = visit.interface.get::<StoredEventPage>(&path).await?;

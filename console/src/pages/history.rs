@@ -10,8 +10,8 @@ mod timeline;
 
 pub(crate) use self::answers::Answers;
 pub(crate) use self::event::{Event, clipped};
-pub(crate) use self::filters::{Choice, asked, file_path, filter_form, outside};
-pub(crate) use self::kinds::kind_links;
+pub(crate) use self::filters::{Choice, asked, file_path, filter_form, list_rows, outside};
+pub(crate) use self::kinds::{kind_links, kind_words};
 pub(crate) use self::list::HistoryList;
 pub(crate) use self::summary::summary;
 pub(crate) use self::timeline::{Clock, Order, timeline, timeline_path, timeline_with};

@@ -4,16 +4,17 @@ use bitacora_api::{RunAnswer, RunList, RunStepAnswer, RunStepList, StoredEventPa
 use maud::{Markup, html};
 
 use super::history::{
-    Answers, Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links,
+    Answers, Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links, list_rows,
     timeline_path, timeline_with,
 };
 use crate::command_line::CommandLine;
 use crate::components::{
     Fact, NOTHING, Tone, badge, duration, event_link, exact_usd, facts, grouped, in_order, moment,
-    moment_cell, name, next_link, not_told, quoted, text, time_between, unless_zero, verdict_badge,
+    moment_cell, name, next_link, not_told, quoted, time_between, unless_zero, verdict_badge,
 };
 use crate::csv_file::CsvFile;
 use crate::form::query;
+use crate::limits::PAGE_ROWS;
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::response::ConsoleBody;
@@ -26,13 +27,17 @@ pub(super) const FILTERS: [&str; 3] = ["agent", "state", "case"];
 /// The states of a run.
 const STATES: [&str; 5] = ["running", "paused", "completed", "failed", "aborted"];
 
+/// The part of a run's page that has its steps in a table.
+pub(super) const STEPS: &str = "table";
+
 /// Those among them of a run that goes on.
 const UNENDED: [&str; 2] = ["running", "paused"];
 
 /// Lists runs, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let span = TimeSpan::of(visit)?;
-    let path = visit.api(paths::RUNS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
+    let names = [&FILTERS[..], &["after"]].concat();
+    let path = visit.api(paths::RUNS, &[], &asked(visit, &names, &span, list_rows(visit)));
     let answered = visit.interface.get::<RunList>(&path).await?;
     let list = &answered.value;
     let table = Table {
@@ -85,16 +90,16 @@ fn columns() -> Vec<TableColumn> {
 
 fn row(visit: &Visit, run: &RunAnswer) -> Vec<TableCell> {
     let link =
-        html! { a href=(visit.page(&["runs", &run.run])) data-item { (text(&clipped(&run.run, ID_CHARS))) } };
+        html! { a href=(visit.page(&["runs", &run.run])) data-item { (name(&clipped(&run.run, ID_CHARS))) } };
     let (began, last) = in_order(&run.time, &run.last_time);
     vec![
         TableCell::new(&run.run, link),
         TableCell::new(&run.state, state(run)),
-        TableCell::maybe(run.agent.as_deref()),
-        TableCell::text(run.graph.as_deref().unwrap_or(&run.kind)),
+        TableCell::maybe_chosen(run.agent.as_deref()),
+        TableCell::chosen(run.graph.as_deref().unwrap_or(&run.kind)),
         moment_cell(&visit.zone, began),
         moment_cell(&visit.zone, last),
-        TableCell::maybe(run.node.as_deref()),
+        TableCell::maybe_chosen(run.node.as_deref()),
         TableCell::count(run.steps),
         TableCell::count(run.failed_steps),
         TableCell::count(run.calls),
@@ -110,8 +115,8 @@ fn state(run: &RunAnswer) -> Markup {
 pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let answered = visit.get::<RunAnswer>(paths::RUN, &[id], "").await?;
     let run = &answered.value;
-    let is_steps = visit.query.get("part") == Some("table");
-    let shown = if is_steps { steps(visit, id).await } else { events(visit, id).await };
+    let is_steps = visit.query.get("part") == Some(STEPS);
+    let shown = if is_steps { steps(visit, id).await } else { events(visit, id, run.agent.as_deref()).await };
     let shown = match shown {
         Err(error) if error.is_told_on(visit) => {
             let path = visit.api(paths::RUN, &[id], "");
@@ -124,7 +129,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
         h2 { "What happened" }
         nav.pills aria-label="Parts of the timeline" {
             (kind_links(visit))
-            a href=(format!("{}?part=table", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
+            a href=(format!("{}?part={STEPS}", visit.path)) aria-current=[is_steps.then_some("true")] { "Table of steps" }
             @if !is_steps { span.order { (Order::of(visit, Order::Oldest).links(visit)) } }
         }
         section #events data-fresh { (shown.content) (next_link(visit, shown.next.as_deref())) }
@@ -145,19 +150,19 @@ struct Part {
     path: String,
 }
 
-async fn events(visit: &Visit, id: &str) -> Result<Part, PageError> {
+async fn events(visit: &Visit, id: &str, agent: Option<&str>) -> Result<Part, PageError> {
     let path = timeline_path(visit, "run", id, Order::of(visit, Order::Oldest));
     let events = visit.interface.get::<StoredEventPage>(&path).await?.value;
     let answers = Answers::load(visit, &events.events).await;
     let content = html! {
         @if events.events.is_empty() { p.empty { "This run has no events of this kind." } }
-        (timeline_with(visit, &events.events, Clock::Ledger, &answers))
+        (timeline_with(visit, &events.events, Clock::Ledger, &answers, agent))
     };
     Ok(Part { content, table: None, next: events.next, path })
 }
 
 async fn steps(visit: &Visit, id: &str) -> Result<Part, PageError> {
-    let path = visit.api(paths::RUN_STEPS, &[id], &asked(visit, &["after"], &TimeSpan::default()));
+    let path = visit.api(paths::RUN_STEPS, &[id], &asked(visit, &["after"], &TimeSpan::default(), PAGE_ROWS));
     let list = visit.interface.get::<RunStepList>(&path).await?.value;
     let table = Table {
         caption: "Steps of the run, the newest first".to_owned(),
@@ -184,14 +189,14 @@ fn step_row(visit: &Visit, step: &RunStepAnswer) -> Vec<TableCell> {
     let took = step.duration_ms.map(|took| took.to_string()).unwrap_or_default();
     let output = step.output.as_ref().and_then(|output| output.summary.as_deref());
     vec![
-        TableCell::text(&step.node),
+        TableCell::chosen(&step.node),
         TableCell::new(&step.status, status),
         TableCell::text(step.attempt.to_string()),
-        TableCell::maybe(step.action.as_deref()),
+        TableCell::maybe_chosen(step.action.as_deref()),
         moment_cell(&visit.zone, &step.time),
         TableCell::new(took, html! { @if let Some(took) = step.duration_ms { (duration(took)) } }),
         TableCell::usd(step.cost_usd.as_deref()),
-        TableCell::maybe(output),
+        TableCell::maybe_chosen(output),
         TableCell::new(&step.position, event_link(visit, &step.position)),
     ]
 }

@@ -4,7 +4,7 @@ use bitacora_api::{GapList, SessionAnswer, SessionList, SessionShown, StoredEven
 use maud::{Markup, html};
 
 use super::history::{
-    Answers, Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links,
+    Answers, Choice, Clock, HistoryList, ID_CHARS, Order, asked, clipped, file_path, kind_links, list_rows,
     timeline_path, timeline_with,
 };
 use crate::command_line::CommandLine;
@@ -27,7 +27,8 @@ pub(super) const FILTERS: [&str; 3] = ["agent", "harness", "state"];
 /// Lists sessions, the newest first.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let span = TimeSpan::of(visit)?;
-    let path = visit.api(paths::SESSIONS, &[], &asked(visit, &[&FILTERS[..], &["after"]].concat(), &span));
+    let names = [&FILTERS[..], &["after"]].concat();
+    let path = visit.api(paths::SESSIONS, &[], &asked(visit, &names, &span, list_rows(visit)));
     let answered = visit.interface.get::<SessionList>(&path).await?;
     let list = &answered.value;
     let table = Table {
@@ -82,13 +83,13 @@ fn columns() -> Vec<TableColumn> {
 
 fn row(visit: &Visit, session: &SessionAnswer) -> Vec<TableCell> {
     let address = visit.page(&["sessions", &session.session]);
-    let link = html! { a href=(address) data-item { (text(&clipped(&session.session, ID_CHARS))) } };
+    let link = html! { a href=(address) data-item { (name(&clipped(&session.session, ID_CHARS))) } };
     let (began, last) = in_order(&session.time, &session.last_time);
     let failed = session.calls.ends.error + session.calls.ends.timeout + session.calls.ends.interrupted;
     vec![
         TableCell::new(&session.session, link),
         TableCell::new(&session.state, verdict_badge(&session.state)),
-        TableCell::maybe(session.agent.as_deref()),
+        TableCell::maybe_chosen(session.agent.as_deref()),
         moment_cell(&visit.zone, began),
         moment_cell(&visit.zone, last),
         TableCell::count(session.calls.all),
@@ -96,8 +97,8 @@ fn row(visit: &Visit, session: &SessionAnswer) -> Vec<TableCell> {
         TableCell::count(failed),
         TableCell::count(session.gaps),
         TableCell::usd(spent(&session.spending)),
-        TableCell::maybe(session.harness.as_deref()),
-        TableCell::maybe(session.model.as_deref()),
+        TableCell::maybe_chosen(session.harness.as_deref()),
+        TableCell::maybe_chosen(session.model.as_deref()),
     ]
 }
 
@@ -109,7 +110,7 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     let path = timeline_path(visit, "session", id, order);
     let clock = if shown.session.imported { Clock::Own } else { Clock::Ledger };
     let gaps = part_or_reason(visit, gaps(visit, &shown.session).await)?;
-    let events = part_or_reason(visit, events(visit, &path, clock).await)?;
+    let events = part_or_reason(visit, events(visit, &path, clock, shown.session.agent.as_deref()).await)?;
     let content = html! {
         section #session data-fresh { (head(visit, &shown.session)) (runs(visit, shown)) (gaps) }
         h2 { "What happened" }
@@ -123,13 +124,13 @@ pub(crate) async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
     Ok(page)
 }
 
-async fn events(visit: &Visit, path: &str, clock: Clock) -> Result<Markup, PageError> {
+async fn events(visit: &Visit, path: &str, clock: Clock, agent: Option<&str>) -> Result<Markup, PageError> {
     let events = visit.interface.get::<StoredEventPage>(path).await.map_err(PageError::from)?.value;
     let answers = Answers::load(visit, &events.events).await;
     Ok(html! {
         @if events.events.is_empty() { p.empty { "This session has no events of this kind." } }
         @if clock == Clock::Own { p.note { "This session was imported. Times are those of its own recording." } }
-        (timeline_with(visit, &events.events, clock, &answers))
+        (timeline_with(visit, &events.events, clock, &answers, agent))
         (next_link(visit, events.next.as_deref()))
     })
 }

@@ -9,7 +9,7 @@ use http::{Response, StatusCode};
 use maud::{Markup, html};
 use tokio::time::timeout;
 
-use super::{not_shown, refusal};
+use super::{not_shown, refusal, stop_told};
 use crate::components::{ACT_FIELD, KEY_FIELD, SECRET_FIELD};
 use crate::form::FormFields;
 use crate::layout::ledger_page;
@@ -113,6 +113,7 @@ async fn answer(visit: &Visit, id: &str, mut end: EndOfAct, wait: Duration) -> R
 fn not_known(visit: &Visit, words: &str) -> Response<ConsoleBody> {
     let section = pages::section_of(&visit.path);
     let content: Markup = html! {
+        (stop_told(visit, section))
         p.notice.refusal role="alert" { (words) }
         p { a href=(section_page(visit)) { (section.names().1) } }
     };

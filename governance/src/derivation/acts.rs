@@ -43,7 +43,7 @@ impl State {
         if is_due && placed.event.source == SCHEDULER_SOURCE {
             return Ok(());
         }
-        Err(no_such(&format_args!("run `{}` whose end is overdue", overdue.run)))
+        Err(no_such(&format_args!("run {} whose end is overdue", quoted(&overdue.run))))
     }
 
     /// Checks an act against the state that it would change.
@@ -70,10 +70,10 @@ impl State {
             Command::ImportAccepted(accepted) => self.may_accept_import(&accepted.digest),
             Command::GrantGiven(given) => self.may_give_grant(given, time),
             Command::GrantRevoked(revoked) if !self.grants().contains(&revoked.grant) => {
-                Err(no_such(&format_args!("grant `{}`", revoked.grant)))
+                Err(no_such(&format_args!("grant {}", quoted(&revoked.grant))))
             }
             Command::Resumed(resumed) if !self.suspensions().suspended.contains_key(&resumed.agent) => {
-                Err(no_such(&format_args!("suspended agent `{}`", resumed.agent)))
+                Err(no_such(&format_args!("suspended agent {}", quoted(&resumed.agent))))
             }
             Command::ClockAccepted(_) if self.clock().jump().is_none() => {
                 Err(no_such(&"jump of the clock to be accepted"))
@@ -106,7 +106,7 @@ impl State {
     fn may_give_grant(&self, given: &GrantGiven, time: Micros) -> Result<(), ReactorRefusal> {
         let is_isolated = is_isolated(self.rules.get().version());
         if self.grants().contains(&given.grant) {
-            let reason = format_args!("grant `{}` was given before; use a new id", given.grant);
+            let reason = format_args!("grant {} was given before; use a new id", quoted(&given.grant));
             return Err(invalid(&reason));
         }
         if given.scope.session.is_some() && given.scope.agent.is_none() {
@@ -208,6 +208,11 @@ fn names_all(scope: &GrantScope) -> bool {
 
 fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::InvalidData, error.to_string())
+}
+
+/// Returns a name that somebody chose, between backticks, with none in it: readers see where it ends.
+fn quoted(name: &dyn std::fmt::Display) -> String {
+    format!("`{}`", name.to_string().replace('`', "'"))
 }
 
 fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {

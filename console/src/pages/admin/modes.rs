@@ -20,8 +20,8 @@ pub(super) fn section(visit: &Visit, mode: &ModeAnswer) -> Result<Markup, PageEr
     let rows = mode.scopes.iter().map(|scoped| {
         let ModeScopeAnswer { tool, agent, role } = &scoped.scope;
         vec![
-            TableCell::maybe(tool.as_deref()),
-            TableCell::maybe(agent.as_deref()),
+            TableCell::maybe_chosen(tool.as_deref()),
+            TableCell::maybe_chosen(agent.as_deref()),
             TableCell::maybe(role.as_deref()),
             TableCell::new(&scoped.mode, mode_badge(&scoped.mode)),
         ]
@@ -121,5 +121,5 @@ pub(super) fn rates(visit: &Visit, rates: &RateList) -> Markup {
 }
 
 fn scope_cell(scope: &RateScopeAnswer) -> TableCell {
-    TableCell::text(scope.to_string())
+    TableCell::chosen(scope.to_string())
 }

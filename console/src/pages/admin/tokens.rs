@@ -59,7 +59,7 @@ fn row(visit: &Visit, principal: &PrincipalAnswer) -> Result<Vec<TableCell>, Pag
     let mut cells = vec![
         TableCell::new(id, html! { (text(shown_name)) br; code.quiet-text { (text(id)) } }),
         TableCell::text(role),
-        TableCell::maybe(agent.as_deref()),
+        TableCell::maybe_chosen(agent.as_deref()),
         TableCell::new(actor, html! { code { (text(actor)) } }),
         TableCell::new(
             state,

@@ -77,12 +77,12 @@ fn registered_row(tool: &ToolAnswer) -> Option<Vec<TableCell>> {
     let found: Registration = serde_json::from_str(tool.document.get()).ok()?;
     let short: String = found.description.chars().take(160).collect();
     Some(vec![
-        TableCell::text(found.tool),
-        TableCell::maybe(found.server.as_deref()),
+        TableCell::chosen(found.tool),
+        TableCell::maybe_chosen(found.server.as_deref()),
         TableCell::text(found.risk),
         TableCell::text(found.blast_radius),
         TableCell::text(if found.requires_review { "yes" } else { "no" }),
-        TableCell::text(short),
+        TableCell::chosen(short),
     ])
 }
 
@@ -99,9 +99,9 @@ fn seen_table(visit: &Visit, seen: &UnregisteredToolList) -> Result<Table, PageE
     }
     let rows = seen.tools.iter().map(|tool| {
         let mut cells = vec![
-            TableCell::text(&tool.tool),
-            TableCell::maybe(tool.server.as_deref()),
-            TableCell::maybe(tool.agent.as_deref()),
+            TableCell::chosen(&tool.tool),
+            TableCell::maybe_chosen(tool.server.as_deref()),
+            TableCell::maybe_chosen(tool.agent.as_deref()),
             TableCell::count(tool.calls),
             moment_cell(&visit.zone, &tool.last_time),
         ];

@@ -10,7 +10,7 @@ use super::card::card;
 use super::policy::ActivePolicy;
 use super::verdicts::State;
 use crate::command_line::CommandLine;
-use crate::components::{code_text, moment_cell, next_link, text};
+use crate::components::{code_text, moment_cell, name, next_link};
 use crate::csv_file::CsvFile;
 use crate::form::query;
 use crate::page::{Page, Section};
@@ -29,7 +29,13 @@ const MAX_SHOWN: usize = 100;
 /// Lists the calls that wait. A page that is open names the cards that it shows: of those that wait no more it is told why.
 pub(crate) async fn list(visit: &Visit) -> Result<Page, PageError> {
     let is_file = visit.query.get("format").is_some();
-    let limit = if is_file { ROWS_OF_A_FILE } else { CARDS }.to_string();
+    let limit = match visit.wants_rows_as_file() {
+        // The file reads its rows itself.
+        true => 1,
+        false if is_file => ROWS_OF_A_FILE,
+        false => CARDS,
+    };
+    let limit = limit.to_string();
     let asked = query(
         [("after", visit.query.get("after")), ("limit", Some(limit.as_str()))]
             .into_iter()
@@ -127,10 +133,10 @@ fn columns() -> Vec<TableColumn> {
 fn row(visit: &Visit, approval: &ApprovalAnswer) -> Vec<TableCell> {
     let address = visit.page(&["approvals", &approval.id]);
     vec![
-        TableCell::new(&approval.id, html! { a href=(address) { (text(&approval.id)) } }),
+        TableCell::new(&approval.id, html! { a href=(address) { (name(&approval.id)) } }),
         TableCell::new(&approval.tool, code_text(&approval.tool)),
-        TableCell::maybe(approval.context.as_deref()),
-        TableCell::maybe(approval.agent.as_deref()),
+        TableCell::maybe_chosen(approval.context.as_deref()),
+        TableCell::maybe_chosen(approval.agent.as_deref()),
         TableCell::text(approval.reason_codes.as_deref().unwrap_or_default().join(" ")),
         moment_cell(&visit.zone, &approval.asked),
         moment_cell(&visit.zone, &approval.expires),

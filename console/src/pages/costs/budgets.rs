@@ -84,7 +84,7 @@ fn row(visit: &Visit, budget: &BudgetAnswer) -> Vec<TableCell> {
     };
     vec![
         TableCell::new(&budget.budget, name_of(budget)),
-        TableCell::text(budget.scope.to_string()),
+        TableCell::chosen(budget.scope.to_string()),
         TableCell::text(budget.period.replace('_', " ")),
         TableCell::new(if budget.exhausted { "spent" } else { "open" }, budget_badge(budget)),
         TableCell::new(words.join("; "), html! { @for used in &uses { (used.bar()) } }),

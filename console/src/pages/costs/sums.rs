@@ -3,7 +3,7 @@
 use bitacora_api::{CostAnswer, CostList, SpendingAnswer};
 use maud::{Markup, html};
 
-use crate::components::{grouped, run_link, session_link, spent, text};
+use crate::components::{grouped, name, run_link, session_link, spent, text};
 use crate::limits::{CSV_ROWS, PAGE_ROWS};
 use crate::table::{Table, TableCell, TableColumn};
 use crate::visit::Visit;
@@ -74,8 +74,9 @@ fn name_of(visit: &Visit, by: &str, value: &str) -> Markup {
     match by {
         "session" => session_link(visit, value),
         "run" => run_link(visit, value),
-        "agent" | "model" | "task" | "tool" => html! { a href=(filtered(by)) { (text(value)) } },
-        _ => text(value),
+        "agent" | "model" | "task" | "tool" => html! { a href=(filtered(by)) { (name(value)) } },
+        "day" => text(value),
+        _ => name(value),
     }
 }
 

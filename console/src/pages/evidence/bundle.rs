@@ -22,7 +22,7 @@ const TIMES: [&str; 2] = ["since", "before"];
 pub(crate) async fn download(visit: &Visit) -> Result<Response<ConsoleBody>, PageError> {
     let mut asked: Vec<(&str, String)> = Vec::new();
     for name in FIELDS {
-        asked.extend(visit.query.get(name).map(|value| (name, value.to_owned())));
+        asked.extend(visit.query.exact(name).map(|value| (name, value.to_owned())));
     }
     for name in TIMES {
         let Some(told) = visit.query.get(name) else { continue };

@@ -68,9 +68,9 @@ pub(super) fn erasures(visit: &Visit, page: &StoredEventPage) -> Markup {
         vec![
             TableCell::new(&stored.position, event_link(visit, &stored.position)),
             moment_cell(&visit.zone, &stored.recorded_at),
-            TableCell::maybe(data.map(|data| data.subject.as_str())),
-            TableCell::maybe(data.and_then(|data| data.by.as_deref())),
-            TableCell::maybe(data.and_then(|data| data.reason.as_deref())),
+            TableCell::maybe_chosen(data.map(|data| data.subject.as_str())),
+            TableCell::maybe_chosen(data.and_then(|data| data.by.as_deref())),
+            TableCell::maybe_chosen(data.and_then(|data| data.reason.as_deref())),
         ]
     });
     let table = Table {

@@ -18,7 +18,7 @@ pub(crate) struct Choice {
 
 impl Choice {
     fn markup(&self, visit: &Visit) -> Markup {
-        let chosen = visit.query.get(self.name);
+        let chosen = visit.query.exact(self.name);
         html! { label { (self.label) " " select name=(self.name) {
             option value="" { "any" }
             @for word in self.words { option value=(word) selected[chosen == Some(word)] { (word) } }
@@ -48,12 +48,17 @@ pub(crate) fn filter_form(
     }
 }
 
-/// Returns what the interface is asked: these filters, the time span, one page.
-pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan) -> String {
+/// Returns the rows of a list that are asked for. Of those that a file replaces, one tells whether the interface takes the filters.
+pub(crate) fn list_rows(visit: &Visit) -> usize {
+    if visit.wants_rows_as_file() { 1 } else { PAGE_ROWS }
+}
+
+/// Returns what the interface is asked: these filters, the time span, one page of so many rows.
+pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan, rows: usize) -> String {
     let times = span.parameters();
     let times = times.iter().map(|(name, time)| (*name, time.as_str()));
-    let filters = names.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
-    let rows = PAGE_ROWS.to_string();
+    let filters = names.iter().filter_map(|name| Some((*name, visit.query.exact(name)?)));
+    let rows = rows.to_string();
     query(filters.chain(times).chain([("limit", rows.as_str())]))
 }
 
@@ -61,7 +66,7 @@ pub(crate) fn asked(visit: &Visit, names: &[&str], span: &TimeSpan) -> String {
 pub(crate) fn file_path(visit: &Visit, template: &str, names: &[&str], span: &TimeSpan) -> String {
     let times = span.parameters();
     let times = times.iter().map(|(name, time)| (*name, time.as_str()));
-    let set = names.iter().filter_map(|name| Some((*name, visit.query.get(name)?)));
+    let set = names.iter().filter_map(|name| Some((*name, visit.query.exact(name)?)));
     visit.api(template, &[], &query(set.chain(times)))
 }
 
@@ -78,7 +83,7 @@ pub(crate) fn outside(
     span: &TimeSpan,
     outside: Option<&OutsideAnswer>,
 ) -> Markup {
-    let set: Vec<_> = names.iter().filter_map(|name| Some((*name, visit.query.get(name)?))).collect();
+    let set: Vec<_> = names.iter().filter_map(|name| Some((*name, visit.query.exact(name)?))).collect();
     html! {
         p.empty {
             "No " (things) " match"

@@ -43,6 +43,11 @@ pub(super) fn kinds_asked(visit: &Visit) -> &'static [&'static str] {
     PARTS.iter().find(|(word, ..)| asked == Some(word)).map_or(&[], |(_, _, kinds)| kinds)
 }
 
+/// Returns the words of all parts.
+pub(crate) fn kind_words() -> Vec<&'static str> {
+    PARTS.map(|(word, ..)| word).to_vec()
+}
+
 /// Returns the links to all parts.
 pub(crate) fn kind_links(visit: &Visit) -> Markup {
     let asked = visit.query.get("part");

@@ -13,6 +13,8 @@ use crate::visit::Visit;
 const LINE_CHARS: usize = 180;
 /// Members of other data in a line.
 const LINE_MEMBERS: usize = 4;
+/// The beginning of the types that anybody may make up.
+const FREE: &str = "x.";
 /// The roles that names of actors begin with.
 const ROLES: [&str; 4] = ["agent", "auditor", "operator", "admin"];
 /// Members of arguments that say the most of a call, the first one first.
@@ -59,6 +61,7 @@ pub(crate) fn summary(visit: &Visit, event: &Event<'_>) -> Markup {
             html! { (dimension(event)) " " (words(event, &["reason", "by"])) }
         }
         "annotation.added" => annotation(event),
+        kind if kind.starts_with(FREE) => free(event),
         _ => other(event),
     }
 }
@@ -189,6 +192,11 @@ fn checks(event: &Event<'_>) -> Markup {
     }
 }
 
+/// Returns who recorded what: whoever records an event of such a type may say anything in it.
+fn free(event: &Event<'_>) -> Markup {
+    html! { (author(event)) ": " (other(event)) }
+}
+
 /// Returns the first members of other data.
 fn other(event: &Event<'_>) -> Markup {
     let members = event.data().and_then(Value::as_object).into_iter().flatten();
@@ -240,6 +248,12 @@ mod tests {
         assert_eq!(of(r#","actor":"operator:1","agent":"coder""#), "operator  (agent ) noted: <q></q>");
         assert_eq!(of(r#","actor":"Everybody agrees""#), " noted: <q></q>");
         assert_eq!(of(""), "Somebody who is not named noted: <q></q>");
+    }
+
+    #[test]
+    fn an_event_of_a_type_that_somebody_made_up_names_its_author() {
+        let stored = stored("x.verdict", r#","actor":"agent:1","agent":"coder""#, r#"{"said":"Approved."}"#);
+        assert_eq!(unboxed(&free(&Event::read(&stored))), "agent  (agent ): ");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use bitacora_api::{ActAnswer, ModeAnswer, ModeScopeAnswer, StopRequest, StopsAns
 use http::Method;
 use maud::{Markup, html};
 
-use crate::components::{act_fields, mode_badge, mode_words, name};
+use crate::components::{act_fields, clipped_name, mode_badge, mode_words, name};
 use crate::form::FormFields;
 use crate::page::Done;
 use crate::page_error::PageError;
@@ -24,7 +24,7 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
         @if stops.panic {
             div.notice.refusal.stopped role="alert" {
                 p { strong { "Everything is stopped." } " Every call is denied."
-                    @if let Some(reason) = &stops.reason { " Reason: " q { (name(reason)) } } }
+                    @if let Some(reason) = &stops.reason { " Reason: " q { (clipped_name(reason)) } } }
                 @if visit.may_govern() { (panic_form(visit, "release", "Let calls run again")?) }
             }
         }
@@ -36,7 +36,7 @@ pub(super) async fn part(visit: &Visit) -> Result<Markup, PageError> {
             } } }
             @if !stops.suspended.is_empty() {
                 p { "Suspended: " @for agent in stops.suspended.iter().take(NAMED_AGENTS) {
-                        span.agent { (name(&agent.agent)) " " q { (name(&agent.reason)) } " " } }
+                        span.agent { (name(&agent.agent)) " " q { (clipped_name(&agent.reason)) } " " } }
                     @if stops.suspended.len() > NAMED_AGENTS { "and " (stops.suspended.len() - NAMED_AGENTS) " more " }
                     a href=(visit.page(&["trust", "agents"])) { "Agents" } }
             }

@@ -4,7 +4,7 @@ use bitacora_api::{StoredEvent, StoredEventPage, paths};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::components::{moment, text};
+use crate::components::{moment, name, text};
 use crate::page_error::PageError;
 use crate::visit::Visit;
 
@@ -38,7 +38,7 @@ fn line(visit: &Visit, stored: &StoredEvent) -> Markup {
     html! { tr {
         td { (moment(&visit.zone, &stored.recorded_at)) }
         td { a href=(visit.page(&["events", &stored.position])) { (text(&of.r#type)) } }
-        td { (text(of.agent.as_deref().unwrap_or_default())) }
-        td { @if let Some(call) = &of.call { a href=(visit.page(&["calls", call])) { (text(call)) } } }
+        td { @if let Some(agent) = &of.agent { (name(agent)) } }
+        td { @if let Some(call) = &of.call { a href=(visit.page(&["calls", call])) { (name(call)) } } }
     } }
 }

@@ -126,7 +126,7 @@ fn days(days: &[ChangedGroup]) -> Markup {
 fn groups(name: &'static str, groups: &[ChangedGroup]) -> Table {
     let rows = groups.iter().map(|group| {
         vec![
-            TableCell::text(&group.name),
+            TableCell::chosen(&group.name),
             TableCell::count(group.stricter),
             TableCell::count(group.milder),
             TableCell::count(group.calls),
@@ -168,8 +168,8 @@ fn example(visit: &Visit, call: &ChangedCall) -> Vec<TableCell> {
     vec![
         TableCell::new(&call.position, event_link(visit, &call.position)),
         TableCell::new(&call.call, call_link(visit, &call.call)),
-        TableCell::text(&call.tool),
-        TableCell::maybe(call.agent.as_deref()),
+        TableCell::chosen(&call.tool),
+        TableCell::maybe_chosen(call.agent.as_deref()),
         TableCell::new(in_words(&call.before), steps(&call.before)),
         TableCell::new(in_words(&call.after), steps(&call.after)),
         TableCell::text(assumed),

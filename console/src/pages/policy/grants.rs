@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::tabs;
 use crate::command_line::CommandLine;
-use crate::components::{act_fields, code_name, moment_cell, next_link, quoted, text};
+use crate::components::{act_fields, code_name, moment_cell, name, next_link, quoted};
 use crate::csv_file::CsvFile;
 use crate::form::FormFields;
 use crate::page::{Done, Page, Section};
@@ -69,11 +69,11 @@ fn cells(visit: &Visit, grant: &GrantAnswer) -> Vec<TableCell> {
     let tool =
         scope.server.as_ref().map_or_else(|| scope.tool.clone(), |server| format!("{server}/{}", scope.tool));
     vec![
-        TableCell::new(&grant.grant, html! { code { (text(&grant.grant)) } }),
-        TableCell::text(tool),
+        TableCell::new(&grant.grant, html! { code { (name(&grant.grant)) } }),
+        TableCell::chosen(tool),
         only(grant),
         moment_cell(&visit.zone, &grant.expires),
-        TableCell::maybe(grant.note.as_deref()),
+        TableCell::maybe_chosen(grant.note.as_deref()),
     ]
 }
 

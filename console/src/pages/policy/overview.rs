@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::rules::{self, RuleCounts};
 use super::{document, tabs, version};
 use crate::command_line::CommandLine;
-use crate::components::{Fact, facts, next_link};
+use crate::components::{Fact, facts, next_link, sentence};
 use crate::page::{Page, Section};
 use crate::page_error::PageError;
 use crate::table::{Table, TableCell, TableColumn};
@@ -60,7 +60,7 @@ fn about(policy: &PolicyAnswer) -> Markup {
     let active = policy.versions.iter().find(|version| Some(&version.version) == policy.active.as_ref());
     facts([
         policy.active.as_ref().and_then(|active| Fact::new("Active version", html! { strong { (active) } })),
-        Fact::new("Origin", html! { (starter) }),
+        Fact::new("Origin", sentence(starter)),
         active.and_then(|version| Fact::text("Author", Some(&version.author))),
         active.and_then(|version| Fact::text("Note", version.note.as_deref())),
     ])
@@ -92,9 +92,9 @@ fn row(visit: &Visit, active: Option<&str>, of: &PolicyVersionAnswer) -> Vec<Tab
     vec![
         TableCell::new(number, html! { a href=(visit.page(&["policy", "versions", number])) { (number) } }),
         TableCell::new(state, version::state_badge(state)),
-        TableCell::text(&of.author),
+        TableCell::chosen(&of.author),
         TableCell::count(of.rules),
-        TableCell::maybe(of.note.as_deref()),
+        TableCell::maybe_chosen(of.note.as_deref()),
         TableCell::new(
             "",
             html! {

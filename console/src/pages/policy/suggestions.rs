@@ -126,7 +126,7 @@ fn table(found: &[SuggestionAnswer]) -> Table {
             TableCell::text(&suggestion.suggestion),
             TableCell::text(&suggestion.state),
             TableCell::maybe(suggestion.kind.as_deref()),
-            TableCell::text(suggestion.dimension.as_ref().map(dimension_words).unwrap_or_default()),
+            TableCell::chosen(suggestion.dimension.as_ref().map(dimension_words).unwrap_or_default()),
             TableCell::text(&suggestion.reason),
             TableCell::text(suggestion.evidence.join(" ")),
         ]

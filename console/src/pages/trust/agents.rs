@@ -58,7 +58,8 @@ fn columns() -> Vec<TableColumn> {
 }
 
 fn rows(_: &Visit, list: &StopsAnswer) -> Vec<Vec<TableCell>> {
-    let row = |agent: &SuspendedAgent| vec![TableCell::text(&agent.agent), TableCell::text(&agent.reason)];
+    let row =
+        |agent: &SuspendedAgent| vec![TableCell::chosen(&agent.agent), TableCell::chosen(&agent.reason)];
     list.suspended.iter().map(row).collect()
 }
 
@@ -74,7 +75,7 @@ fn form(
             (act_fields(visit)?)
             @match agent {
                 Some(agent) => { input type="hidden" name="agent" value=(agent); }
-                None => { label { "Agent " input name="agent" required autocomplete="off" spellcheck="false" value=(visit.query.get("agent").unwrap_or_default()); } }
+                None => { label { "Agent " input name="agent" required autocomplete="off" spellcheck="false" value=(visit.query.exact("agent").unwrap_or_default()); } }
             }
             label { "Reason " input name="reason" required; }
             button .bad[is_stop] { (label) }
@@ -84,16 +85,23 @@ fn form(
 
 /// Suspends an agent.
 pub(super) async fn suspend(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    change(visit, form, "suspend", "is suspended").await
+    change(visit, form.get("agent"), form, "suspend", "is suspended").await
 }
 
 /// Resumes an agent.
 pub(super) async fn resume(visit: &Visit, form: &FormFields) -> Result<Done, PageError> {
-    change(visit, form, "resume", "is resumed: its calls are decided again").await
+    // The page wrote the name itself.
+    change(visit, form.exact("agent"), form, "resume", "is resumed: its calls are decided again").await
 }
 
-async fn change(visit: &Visit, form: &FormFields, verb: &str, words: &str) -> Result<Done, PageError> {
-    let agent = form.get("agent").ok_or_else(|| PageError::Field("Name the agent.".to_owned()))?;
+async fn change(
+    visit: &Visit,
+    agent: Option<&str>,
+    form: &FormFields,
+    verb: &str,
+    words: &str,
+) -> Result<Done, PageError> {
+    let agent = agent.ok_or_else(|| PageError::Field("Name the agent.".to_owned()))?;
     let path = paths::act(paths::AGENT, &[&visit.ledger, agent], verb);
     let request = StopRequest { reason: reason_of(form)? };
     visit.send::<ActAnswer>(Method::POST, &path, &request).await?;

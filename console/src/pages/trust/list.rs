@@ -167,7 +167,7 @@ fn row(visit: &Visit, found: &TrustDimension, breakers: &Breakers, is_file: bool
         let parts = [&of.tool, &of.context, &of.model, &of.task_type];
         parts
             .into_iter()
-            .map(TableCell::text)
+            .map(TableCell::chosen)
             .chain([TableCell::text(of.workspace.as_deref().unwrap_or("*"))])
             .collect()
     } else {

@@ -217,11 +217,11 @@ async fn edited_digest(
         let tool = governance(&ledger)?
             .read(|state| state.tools().get(&request.tool, server).cloned())
             .ok_or_else(|| {
-                let detail = format!("tool `{}` is not registered any more", request.tool);
+                let detail = format!("tool {} is not registered any more", quoted(&request.tool));
                 Problem::new(Code::NoSuchGoverned, detail)
             })?;
         let unfit = |why: &dyn std::fmt::Display| {
-            let detail = format!("the arguments do not fit tool `{}`: {why}", request.tool);
+            let detail = format!("the arguments do not fit tool {}: {why}", quoted(&request.tool));
             Problem::new(Code::Schema, detail)
         };
         let compiled = CompiledTool::new(&tool.document).map_err(|error| unfit(&error))?;

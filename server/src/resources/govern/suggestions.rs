@@ -17,7 +17,7 @@ use bitacora_vocabulary::{
 use crate::api::Api;
 use crate::background::suggestion_job::{MODEL, STREAM, is_news, make_new};
 use crate::http::query::bad_query;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::act::{Act, no_such_verb};
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::{ask_model, ask_model_of_now};
@@ -236,7 +236,9 @@ async fn open(api: &Api, ledger: &IndexedLedger, id: &Name) -> Result<Suggestion
     let named = id.clone();
     let found = ask_model_of_now(api, ledger, MODEL, move |models| models.suggestion(&named));
     match found.await?.0 {
-        None => Err(Problem::new(Code::NoSuchGoverned, format!("no suggestion `{id}` was made"))),
+        None => {
+            Err(Problem::new(Code::NoSuchGoverned, format!("no suggestion {} was made", quoted(id.as_str()))))
+        }
         Some(found) if found.state == SuggestionState::Open => Ok(found),
         Some(_) => Err(is_answered()),
     }

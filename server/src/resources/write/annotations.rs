@@ -16,7 +16,7 @@ use bitacora_vocabulary::{
 use crate::api::Api;
 use crate::background::suggestion_job::MODEL;
 use crate::http::query::{Query, bad_query};
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::act::Act;
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_model_query::ask_model;
@@ -139,7 +139,8 @@ async fn refuse_unknown(api: &Api, ledger: &IndexedLedger, call: &Name) -> Resul
     if api.read(move || Ok(is_recorded(&log, id)?)).await? {
         return Ok(());
     }
-    let detail = format!("no event tells of a call `{call}`; `…/calls` lists those there are");
+    let detail =
+        format!("no event tells of a call {}; `…/calls` lists those there are", quoted(call.as_str()));
     Err(Problem::new(Code::NoSuchCall, detail))
 }
 
