@@ -148,7 +148,7 @@ mod tests {
         let of_writer = Arc::clone(&begun);
         let unread = WrittenBody::new(|_| async move {
             drop(of_writer);
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
         tokio::task::yield_now().await;
         assert_eq!(Arc::strong_count(&begun), 2, "nobody has read it");
