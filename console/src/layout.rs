@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::components::{name, plain_text, sentence, text};
+use crate::components::{clipped_name, name, plain_text, sentence, text};
 use crate::form::query;
 use crate::page::{Page, Section};
 use crate::sign_in::Notice;
@@ -86,7 +86,7 @@ fn stopped_notice(visit: &Visit, of: &EverythingStopped) -> Markup {
     html! {
         p.notice.refusal {
             strong { "Everything is stopped." } " Every call is denied"
-            @if let Some(reason) = &of.reason { " (" (name(reason)) ")" }
+            @if let Some(reason) = &of.reason { " (" (clipped_name(reason)) ")" }
             ". " a href=(visit.page(&["now"])) { "See Now" }
         }
     }
