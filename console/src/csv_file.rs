@@ -90,7 +90,7 @@ type Writing = Box<dyn FnOnce(Sender<Bytes, BoxError>) -> WritingFuture + Send>;
 /// A body that a task of its own writes, from its first read on and for as long as somebody has it: a browser that went away leaves nothing
 /// to be done.
 struct WrittenBody {
-    /// How it is written, until that begins.
+    /// The writer and its end of the channel, until the first read.
     writing: Option<(Writing, Sender<Bytes, BoxError>)>,
     written: Channel<Bytes, BoxError>,
     task: Option<AbortHandle>,

@@ -17,17 +17,22 @@ use crate::response::{ConsoleBody, html_response, redirect};
 pub(super) async fn show(console: &Console, parts: &Parts) -> Result<Response<ConsoleBody>, PageError> {
     let found = signing::session_of(console, parts)?;
     let interface = client(console, parts, found.as_ref().and_then(|session| session.token()));
-    let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
-        Ok(answered) => answered.value.ledgers,
-        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            return Ok(signing::ask_again(console, parts, found.is_some()));
-        }
-        Err(error) => return Err(error.into()),
+    let Some(list) = open_to(&interface).await? else {
+        return Ok(signing::ask_again(console, parts, found.is_some()));
     };
     if let [only] = &list[..] {
         return Ok(redirect(&format!("/console/{}/now", paths::percent_encoded(&only.name))));
     }
     Ok(html_response(StatusCode::OK, bare_page("Ledgers", &ledger_links(&list))))
+}
+
+/// Returns the ledgers that are open to a viewer; nothing where the service does not know them.
+async fn open_to(interface: &InterfaceClient) -> Result<Option<Vec<LedgerAnswer>>, PageError> {
+    match interface.get::<LedgerList>(paths::LEDGERS).await {
+        Ok(answered) => Ok(Some(answered.value.ledgers)),
+        Err(error) if error.status() == StatusCode::UNAUTHORIZED => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn ledger_links(list: &[LedgerAnswer]) -> Markup {
@@ -45,12 +50,8 @@ pub(super) async fn not_taken(
     ledger: &str,
     interface: &InterfaceClient,
 ) -> Result<Response<ConsoleBody>, PageError> {
-    let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
-        Ok(answered) => answered.value.ledgers,
-        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            return Ok(signing::ask_again(console, parts, true));
-        }
-        Err(error) => return Err(error.into()),
+    let Some(list) = open_to(interface).await? else {
+        return Ok(signing::ask_again(console, parts, true));
     };
     let content = html! {
         p.notice.refusal role="alert" { "The ledger " (name(ledger)) " does not take your token. Nothing was done." }
@@ -67,13 +68,9 @@ pub(super) async fn no_ledger(
     ledger: &str,
     interface: &InterfaceClient,
 ) -> Result<Response<ConsoleBody>, PageError> {
-    let list = match interface.get::<LedgerList>(paths::LEDGERS).await {
-        Ok(answered) => answered.value.ledgers,
-        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            let has_session = signing::session_of(console, parts)?.is_some();
-            return Ok(signing::ask_again(console, parts, has_session));
-        }
-        Err(error) => return Err(error.into()),
+    let Some(list) = open_to(interface).await? else {
+        let has_session = signing::session_of(console, parts)?.is_some();
+        return Ok(signing::ask_again(console, parts, has_session));
     };
     let content = html! {
         p.notice.refusal role="alert" { "There is no ledger " (name(ledger)) "." @if parts.method == Method::POST { " Nothing was done." } }

@@ -87,21 +87,21 @@ pub(crate) fn timeline_with(
     answers: &Answers,
     agent: Option<&str>,
 ) -> Markup {
-    let whose = Some(Whose::of(agent, events));
+    let whose = Some(TimelineAgents::of(agent, events));
     html! {
         ol.history { @for stored in events { (line(visit, stored, clock, answers, whose.as_ref())) } }
     }
 }
 
-/// Whose the events of a session or a run are.
-struct Whose<'a> {
+/// The agent of the events of a session or a run.
+struct TimelineAgents<'a> {
     /// The agent of its first event.
     agent: Option<&'a str>,
     /// The agents of the calls that are told of. Not every event of a call names its agent.
     of_calls: HashMap<String, String>,
 }
 
-impl<'a> Whose<'a> {
+impl<'a> TimelineAgents<'a> {
     fn of(agent: Option<&'a str>, events: &[StoredEvent]) -> Self {
         let named = events
             .iter()
@@ -122,7 +122,7 @@ fn line(
     stored: &StoredEvent,
     clock: Clock,
     answers: &Answers,
-    whose: Option<&Whose<'_>>,
+    whose: Option<&TimelineAgents<'_>>,
 ) -> Markup {
     let event = Event::read(stored);
     let other = whose.and_then(|whose| whose.other(&event));
@@ -164,7 +164,7 @@ mod tests {
         ]
         .map(stored);
         let others = |agent| {
-            let whose = Whose::of(agent, &events);
+            let whose = TimelineAgents::of(agent, &events);
             events.each_ref().map(|stored| whose.other(&Event::read(stored)).map(str::to_owned))
         };
         let other = Some("other".to_owned());
