@@ -18,6 +18,7 @@ mod contracts;
 mod costs;
 mod decision_minutes;
 mod decisions;
+mod erasures;
 mod events;
 mod gaps;
 mod grants;
@@ -88,6 +89,7 @@ pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
     LadderStepAnswer, ObligationsAnswer, RetryAnswer,
 };
+pub use erasures::{ErasureAnswer, ErasureCreation, ErasureMemoryAnswer};
 pub use events::{End, EndLine, StoredEvent, StoredEventPage};
 pub use gaps::{GapAnswer, GapList};
 pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer};

@@ -100,6 +100,7 @@ templates! {
         CLOCK = "/clock";
         CLOCK_ACCEPT = "/clock:accept";
         PANIC = "/panic";
+        ERASURES = "/erasures";
         AGENT = "/agents/{agent}";
         GOVERNANCE_STATE = "/projections/governance";
         PROJECTION = "/projections/{projection}";

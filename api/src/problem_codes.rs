@@ -147,6 +147,10 @@ codes! {
     CallTaken, "call-taken", 409, false, None, "another caller asked for a call of this id";
     KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
+    SubjectUnknown, "subject-unknown", 404, false, None, "no key of this data subject is here";
+    NameInReason, "name-in-reason", 422, false, None, "what is recorded for good names the data subject";
+    TooManyErasures, "too-many-erasures", 507, false, None, "the ledger takes no more erasures";
+    ErasureUnfinished, "erasure-unfinished", 500, true, Committed, "the erasure is recorded and not complete";
     AlreadyResolved, "already-resolved", 409, false, None, "the approval is resolved already";
     OwnRequest, "own-request", 403, false, None, "nobody resolves a request of their own";
     SuggestionAnswered, "suggestion-answered", 409, false, None, "the suggestion is answered already";

@@ -11,7 +11,7 @@ use bitacora_formats::limits::MAX_NOTE_BYTES;
 use bitacora_ledger::{Anchor, AnchorError, FolderAnchor};
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 
 use crate::limits::ANCHOR_PATIENCE;
 use crate::store::{self, Bounds, StoreError, StoreSettings, error_text};
@@ -120,6 +120,26 @@ impl Anchor for ObjectAnchor {
             let listed = store.list_with_delimiter(prefix).await.map_err(|error| failed(&error))?;
             let names = listed.objects.iter().filter_map(|object| object.location.filename());
             Ok(names.filter_map(FolderAnchor::ledger_of).collect())
+        })
+    }
+
+    fn remember_erased(&self, ledger: &LedgerName, name: &str) -> Result<(), AnchorError> {
+        let store = Arc::clone(&self.store);
+        let key = Path::from(self.url.key_of(&format!("{}/{name}", FolderAnchor::erased_folder(ledger))));
+        self.ask(self.shown(ledger), async move {
+            // What is there has the same name, and a name is all that it says.
+            let put = store.put(&key, PutPayload::new()).await;
+            put.map(|_| ()).map_err(|error| failed(&error))
+        })
+    }
+
+    fn erased(&self, ledger: &LedgerName) -> Result<Vec<String>, AnchorError> {
+        let store = Arc::clone(&self.store);
+        let prefix = Path::from(self.url.key_of(&FolderAnchor::erased_folder(ledger)));
+        self.ask(self.shown(ledger), async move {
+            let listed = store.list_with_delimiter(Some(&prefix)).await.map_err(|error| failed(&error))?;
+            let names = listed.objects.iter().filter_map(|object| object.location.filename());
+            Ok(names.map(str::to_owned).collect())
         })
     }
 }

@@ -22,6 +22,7 @@ use crate::commands::contracts::ContractsArguments;
 use crate::commands::costs::CostsArguments;
 use crate::commands::decide::DecideArguments;
 use crate::commands::doctor::DoctorArguments;
+use crate::commands::erase::EraseArguments;
 use crate::commands::gaps::GapsArguments;
 use crate::commands::grants::GrantsArguments;
 use crate::commands::hook::HookCommandArguments;
@@ -128,6 +129,8 @@ pub(crate) enum ProgramCommand {
     Report(ReportArguments),
     /// Add a note to an event, a call or a dimension; show notes.
     Annotate(Box<AnnotateArguments>),
+    /// Erase a data subject: destroy the key of its events, for good.
+    Erase(Box<EraseArguments>),
     /// Show the progress of read models; rebuild one.
     Projections(ProjectionsArguments),
     /// List pending approvals, and answer them.

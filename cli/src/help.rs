@@ -74,6 +74,7 @@ const GROUPS: [CommandGroup; 5] = [
                 TABLES,
                 "bitacora checkpoints list --thread t1\nbitacora checkpoints fork t1 --as c9",
             ),
+            command("erase", TABLES, "bitacora erase customer/4711 --authority 'ticket 882'"),
             command("annotate", TABLES, "bitacora annotate 'flaky test' --call c1 --tag ci"),
         ],
     },

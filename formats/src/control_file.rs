@@ -22,6 +22,10 @@ pub enum ControlFile {
     Notices,
     /// The file `LEDGERS` of a data folder.
     Ledgers,
+    /// The file `erased-keys` of a ledger.
+    ErasedKeys,
+    /// The name under which an anchor remembers the erasure of one key.
+    ErasedKey,
 }
 
 /// The reason why bytes are not a control file that this keyring sealed.
@@ -45,6 +49,8 @@ impl ControlFile {
             Self::UnwrittenFrames => "unwritten frames",
             Self::Notices => "notices",
             Self::Ledgers => "ledgers",
+            Self::ErasedKeys => "erased keys",
+            Self::ErasedKey => "erased key",
         }
     }
 
@@ -101,12 +107,14 @@ impl fmt::Display for ControlSeal {
 mod tests {
     use super::*;
 
-    const ALL: [ControlFile; 5] = [
+    const ALL: [ControlFile; 7] = [
         ControlFile::DeclaredLoss,
         ControlFile::TornCut,
         ControlFile::UnwrittenFrames,
         ControlFile::Notices,
         ControlFile::Ledgers,
+        ControlFile::ErasedKeys,
+        ControlFile::ErasedKey,
     ];
 
     fn key(byte: u8) -> Secret {

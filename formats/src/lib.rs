@@ -15,6 +15,7 @@ mod control_file;
 mod cosignature;
 mod damage;
 mod declared_loss;
+mod erased_keys;
 mod event;
 mod evidence;
 mod fields;
@@ -82,6 +83,7 @@ pub use control_file::{ControlFile, ControlFileError, ControlSeal};
 pub use cosignature::{Cosignature, CosignatureError, WitnessKey, WitnessKeyError, cosign};
 pub use damage::{Damage, DamageKind, is_all_zeros};
 pub use declared_loss::{DECLARED_LOSS_FORMAT, DeclaredLossError, LossDeclaration, LostHead};
+pub use erased_keys::{ERASED_KEYS_FORMAT, ErasedKeys, ErasedKeysError, erased_key_name, erased_key_of};
 pub use event::{AttributeProblem, Data, Event, EventError, ExtensionValue, text_problem};
 pub use evidence::{
     EVIDENCE_FORMAT, Evidence, EvidenceContent, EvidenceError, ProvenEvent, RevealedPart, UnverifiedEvidence,

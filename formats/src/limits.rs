@@ -123,6 +123,13 @@ pub const MAX_EVIDENCE_BYTES: usize = 16 * MIB;
 /// Bytes of a receipt: a tree head, and an inclusion proof before it.
 pub const MAX_RECEIPT_BYTES: usize = MAX_NOTE_BYTES + 4 * KIB;
 
+// Erasure.
+
+/// Keys of data subjects that one ledger's list of erased keys holds.
+pub const MAX_ERASED_KEYS: usize = 1 << 20;
+/// Bytes of that list: its first lines, a line of 54 bytes at most for each key, and the seal.
+pub const MAX_ERASED_KEYS_BYTES: usize = MAX_ERASED_KEYS * 54 + KIB;
+
 // Cold archives.
 
 /// Groups of events in one archive.

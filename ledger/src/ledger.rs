@@ -19,6 +19,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::append::pending::PendingAppend;
 use crate::dedup::id_tables::look_up_failed;
+use crate::erasure::recall::bar_erased;
 use crate::heads::signer_handle::PublishedHead;
 use crate::host::environment::Environment;
 use crate::ledger::status::Status;
@@ -120,6 +121,8 @@ impl Ledger {
         name: Option<&LedgerName>,
     ) -> Result<Self, OpenError> {
         let read = reading::open(environment, folder, keyring, name, None)?;
+        let alone = Options { heads: None, name: name.cloned(), ..Options::default() };
+        bar_erased(&read.inner.shared, &alone, read.generation)?;
         Ok(Self { inner: Arc::new(read.inner) })
     }
 
@@ -202,7 +205,7 @@ impl Ledger {
         Ok(PendingAppend::new(Arc::clone(self.shared()), outcome, events))
     }
 
-    fn check_open(&self) -> Result<(), AppendError> {
+    pub(crate) fn check_open(&self) -> Result<(), AppendError> {
         match self.shared().write.writer() {
             WriterState::Ready => Ok(()),
             WriterState::ReadOnly(reason) => Err(AppendError::ReadOnly(reason)),

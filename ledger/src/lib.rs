@@ -12,6 +12,7 @@ mod archive_tier;
 mod blinding_key;
 mod dedup;
 mod derived_key;
+mod erasure;
 mod heads;
 mod host;
 mod ledger;
@@ -50,6 +51,7 @@ pub use archive_tier::{
     ArchivedFrame, ArchivedReactorState, ArchivedSpan, NoArchives,
 };
 pub use bitacora_formats::LostHead;
+pub use erasure::{EraseError, Erasure, ErasureMemory, ErasureRequest};
 pub use heads::anchor::{Anchor, AnchorError, FolderAnchor};
 pub use heads::signer_handle::{HeadStatus, PublishedHead};
 pub use heads::witness::handle::{WitnessStatus, WitnessedStatus};

@@ -113,6 +113,8 @@ pub const BACKGROUND_REST: Duration = Duration::from_millis(2);
 
 /// Keys of data subjects held in memory, by name and again by id (about 150 bytes each).
 pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
+/// Erased keys up to which the list of them is written at each erasure; with more, at openings and closes.
+pub const MAX_ERASED_KEYS_KEPT_WRITTEN: usize = 10_000;
 
 /// Events of one page.
 pub const MAX_PAGE_EVENTS: usize = 1_000;

@@ -13,6 +13,7 @@ use bitacora_governance::Governance;
 
 use self::read_side::{ReadParts, ReadSide};
 use self::write_side::{WriteParts, WriteSide};
+use crate::erasure::Erasures;
 use crate::heads::signer_handle::HeadSignerHandle;
 use crate::heads::witness::handle::WitnessPublisherHandle;
 use crate::host::background_pace::BackgroundPace;
@@ -36,6 +37,7 @@ pub(crate) struct SharedState {
     pub(crate) read: ReadSide,
     pub(crate) write: WriteSide,
     pub(crate) heads: HeadHandles,
+    pub(crate) erasures: Erasures,
 }
 
 /// The threads that sign tree heads and bring them to witnesses, as others see them.
@@ -73,6 +75,7 @@ impl SharedState {
             read: ReadSide::new(read),
             write: WriteSide::new(write, last),
             heads: HeadHandles::default(),
+            erasures: Erasures::default(),
         }
     }
 

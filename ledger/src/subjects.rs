@@ -4,6 +4,7 @@
 //! The one mutable store of a ledger, and the only copy of these keys. So nothing here replaces what stands there: a
 //! file that is damaged, or a name whose key is missing, is an error until somebody restores or erases it.
 
+pub(crate) mod destruction;
 mod key_files;
 mod recent;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{LedgerKeys, Secret, SubjectFileError, SubjectFiles};
 
+use self::destruction::ErasedIds;
 use self::key_files::{KeyFiles, KeyFolder, SyncFailure};
 use self::recent::RecentEntries;
 use crate::host::environment::Environment;
@@ -89,6 +91,8 @@ struct CachedKeys {
     by_id: RecentEntries<Arc<Secret>>,
     /// Keys whose files were found damaged and told of.
     damaged: RecentEntries<()>,
+    /// Keys that are erased. None of them is in the other members, nor used if its file comes back.
+    erased: ErasedIds,
 }
 
 impl Subjects {
@@ -105,6 +109,7 @@ impl Subjects {
                 by_name: RecentEntries::new(MAX_CACHED_SUBJECT_KEYS),
                 by_id: RecentEntries::new(MAX_CACHED_SUBJECT_KEYS),
                 damaged: RecentEntries::new(MAX_CACHED_SUBJECT_KEYS),
+                erased: ErasedIds::new(),
             }),
         }
     }
@@ -119,13 +124,19 @@ impl Subjects {
         }
         let disk = &*self.environment.disk;
         let mut key_folder = self.by_name.open(disk, &name)?;
-        let key = match self.by_name.read(disk, &name)? {
+        let held = match self.by_name.read(disk, &name)? {
             Some(file) => self.follow(&name, &file)?,
+            None => None,
+        };
+        let key = match held {
+            Some(key) => key,
             None => self.make(&mut key_folder, &name)?,
         };
         let mut cached = self.cached();
-        cached.by_name.put(name, key.clone());
-        cached.by_id.put(key.id, Arc::clone(&key.secret));
+        if !cached.erased.contains_key(&key.id) {
+            cached.by_name.put(name, key.clone());
+            cached.by_id.put(key.id, Arc::clone(&key.secret));
+        }
         Ok(key)
     }
 
@@ -135,21 +146,32 @@ impl Subjects {
         let secret = match cached {
             Some(secret) => secret,
             None => {
+                if self.erasure_of(id).is_some() {
+                    return Ok(None);
+                }
                 let Some(secret) = self.load(id)? else { return Ok(None) };
-                self.cached().by_id.put(*id, Arc::clone(&secret));
+                let mut cached = self.cached();
+                // It may have been erased since.
+                if cached.erased.contains_key(id) {
+                    return Ok(None);
+                }
+                cached.by_id.put(*id, Arc::clone(&secret));
                 secret
             }
         };
         Ok(Some(SubjectKey { id: *id, secret }))
     }
 
-    /// The key that a name's file leads to.
-    fn follow(&self, name: &[u8; 16], file: &[u8]) -> io::Result<SubjectKey> {
+    /// The key that a name's file leads to; `None` where that key is erased.
+    fn follow(&self, name: &[u8; 16], file: &[u8]) -> io::Result<Option<SubjectKey>> {
         let id = self.files.open_name(name, file).map_err(|what| damaged(&self.by_name, name, what))?;
+        if self.erasure_of(&id).is_some() {
+            return Ok(None);
+        }
         let missing =
             || SubjectsError::KeyMissing { file: self.by_name.file_name(name), id: hex::encode(id) };
         let secret = self.load(&id)?.ok_or_else(missing)?;
-        Ok(SubjectKey { id, secret })
+        Ok(Some(SubjectKey { id, secret }))
     }
 
     fn load(&self, id: &[u8; 16]) -> io::Result<Option<Arc<Secret>>> {

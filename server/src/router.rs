@@ -21,7 +21,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, verifications,
+    admin, caller, erasures, health, keys, ledgers, metrics, openapi, principals, projections, sign_in,
+    verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -55,6 +56,7 @@ fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::LEDGER, get(ledgers::show))
         .route(paths::PROJECTION, post(projections::fold_again))
         .route(paths::PROJECTIONS, get(projections::list))
+        .route(paths::ERASURES, post(erasures::create))
         .route(paths::PRINCIPALS, get(principals::list))
         .route(paths::KEYS, get(keys::show))
         .route(paths::VERIFICATIONS, get(verifications::list).post(verifications::start))

@@ -19,7 +19,7 @@ use super::genesis::{Genesis, check_genesis};
 use super::history::History;
 use super::level::LeafGroup;
 use super::options::Progress;
-use super::parts::erased_subject;
+use super::parts::erased_key;
 use super::streams::{EventLocation, SegmentStreams};
 
 /// The numbers of checked archives.
@@ -56,7 +56,7 @@ pub(super) struct LedgerArchives {
     /// The commitments of opened events that tree heads name.
     pub(super) commitments: BTreeMap<u64, Commitment>,
     /// The data subjects whose erasure opened events record.
-    pub(super) erased: HashSet<String>,
+    pub(super) erased: HashSet<[u8; 16]>,
     pub(super) checked: ArchivesChecked,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct OpenedArchives {
     /// The commitments at the requested positions.
     pub(super) commitments: BTreeMap<u64, Commitment>,
     /// The data subjects whose erasure they record.
-    pub(super) erased: HashSet<String>,
+    pub(super) erased: HashSet<[u8; 16]>,
     /// Set when they cover all that was released.
     pub(super) is_whole: bool,
 }
@@ -287,7 +287,7 @@ pub(super) fn open(
                 if let Some(genesis) = genesis.filter(|_| position == Position::FIRST) {
                     check_genesis(&record, genesis).map_err(|kind| StreamFault(position, kind))?;
                 }
-                opened.erased.extend(erased_subject(&record));
+                opened.erased.extend(erased_key(&record));
                 if headed.contains(&position.get()) {
                     let commitment = keys.commitment(&record.source, &record.id, row.record);
                     opened.commitments.insert(position.get(), commitment);

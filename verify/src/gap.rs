@@ -57,13 +57,11 @@ pub enum Gap {
     },
     /// Keys of data subjects are missing, and the log does not record that they were erased.
     #[error(
-        "the keys of {absent} data subjects are not in subjects/, and the log records {erased} erasures; what is sealed under lost keys is lost with them: restore subjects/ from a copy"
+        "{lost} keys of data subjects are not in subjects/, and the log records no erasure of them; what is sealed under lost keys is lost with them: restore subjects/ from a copy"
     )]
     SubjectKeysLost {
-        /// The keys that records name and that are missing.
-        absent: u64,
-        /// The subjects whose erasure the log records.
-        erased: u64,
+        /// The keys that records name, that are missing, and whose erasure the log does not record.
+        lost: u64,
     },
     /// A file of leaves is there and cannot be read.
     #[error(

@@ -44,8 +44,8 @@ pub struct SubjectKeyStore {
     cached: Mutex<HashMap<[u8; 16], FoundKey>>,
     /// The ids of missing keys, as many as are counted.
     absent: Mutex<HashSet<[u8; 16]>>,
-    /// The subjects whose erasure the log records.
-    erased: Mutex<HashSet<String>>,
+    /// The ids of the keys whose erasure the log records.
+    erased: Mutex<HashSet<[u8; 16]>>,
 }
 
 /// The result of looking for a subject's key.
@@ -57,13 +57,12 @@ enum FoundKey {
     Unusable(Arc<Gap>),
 }
 
-/// Returns the subject whose erasure a record declares, if it does. A record names a key by its id, and an erasure
-/// names a subject by a hash of the name. The owner of a missing key is therefore unknown, so both are counted.
-pub(super) fn erased_subject(record: &Record<'_>) -> Option<String> {
+/// Returns the id of the key whose erasure a record declares, if it does.
+pub(super) fn erased_key(record: &Record<'_>) -> Option<[u8; 16]> {
     let is_erasure = record.kind == SubjectErased::KIND;
     let RecordData::Json(json) = is_erasure.then_some(&record.data)? else { return None };
-    let SubjectErased { subject, .. } = serde_json::from_slice(json.as_bytes()).ok()?;
-    Some(format!("{subject:?}"))
+    let SubjectErased { key, .. } = serde_json::from_slice(json.as_bytes()).ok()?;
+    Some(key.bytes())
 }
 
 impl SubjectKeyStore {
@@ -76,26 +75,23 @@ impl SubjectKeyStore {
         Self { store, ledger, files, cached, absent, erased }
     }
 
-    /// Takes in subjects whose erasure archives record.
-    pub(super) fn add_erased(&self, subjects: &HashSet<String>) {
-        let mut erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
-        erased.extend(subjects.iter().take(MAX_CACHED_KEYS).cloned());
+    /// Takes in keys whose erasure archives record.
+    pub(super) fn add_erased(&self, keys: &HashSet<[u8; 16]>) {
+        self.erased.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
     }
 
     fn note_erasure(&self, record: &Record<'_>) {
-        let Some(subject) = erased_subject(record) else { return };
-        let mut erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
-        if erased.len() < MAX_CACHED_KEYS {
-            erased.insert(subject);
+        if let Some(key) = erased_key(record) {
+            self.erased.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         }
     }
 
-    /// Returns the gap of missing keys, where they are more than the log records erasures of.
+    /// Returns the gap of the missing keys whose erasure the log does not record.
     pub(super) fn lost(&self) -> Option<Gap> {
-        let count = |ids: usize| ids as u64;
-        let absent = count(self.absent.lock().unwrap_or_else(PoisonError::into_inner).len());
-        let erased = count(self.erased.lock().unwrap_or_else(PoisonError::into_inner).len());
-        (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased })
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        let erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = absent.difference(&erased).count() as u64;
+        (lost > 0).then_some(Gap::SubjectKeysLost { lost })
     }
 
     /// Checks the part beside a record against it.
@@ -203,9 +199,9 @@ mod tests {
 
     use super::*;
 
-    fn erasure(subject: &str) -> Record<'static> {
+    fn erasure(key: &str) -> Record<'static> {
         let mut event = Event::new("e", "urn:test", SubjectErased::KIND, "subjects");
-        let data = format!(r#"{{"subject":"{}","reason":"asked for"}}"#, subject.repeat(32));
+        let data = format!(r#"{{"key":"{}","authority":"asked for"}}"#, key.repeat(16));
         event.data = Data::Json(Json::check(data.into_bytes()).unwrap());
         match Record::draft(event, 0) {
             EventDraft::Clear(record) => record,
@@ -214,21 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_lost_where_more_are_gone_than_subjects_were_erased() {
+    fn a_missing_key_is_lost_unless_the_log_records_its_own_erasure() {
         let (folder, ledger) = (tempfile::tempdir().unwrap(), LedgerId([7; 16]));
         let keys = LedgerKeys::new(&Keyring::generate(&mut |bytes| bytes.fill(3)), ledger);
         let parts = SubjectKeyStore::new(folder.path(), ledger, &keys);
+        let lost = |lost| Some(Gap::SubjectKeysLost { lost });
         assert_eq!(parts.lost(), None);
-        for (gone, erased) in [(1, 0), (2, 1), (2, 2), (2, 2)] {
-            parts.absent.lock().unwrap().insert([gone; 16]);
-            if erased > 0 {
-                // The same subject twice is one.
-                parts.note_erasure(&erasure(if erased == 1 { "5a" } else { "5b" }));
-            }
-            let (absent, erased) = (u64::from(gone), erased);
-            let lost = (absent > erased).then_some(Gap::SubjectKeysLost { absent, erased });
-            assert_eq!(parts.lost(), lost, "{absent} gone, {erased} erased");
-        }
-        assert_eq!(erased_subject(&Record { kind: "subject.other".into(), ..erasure("5c") }), None);
+        parts.absent.lock().unwrap().insert([0x5a; 16]);
+        assert_eq!(parts.lost(), lost(1));
+        parts.note_erasure(&erasure("5b"));
+        assert_eq!(parts.lost(), lost(1), "the erasure of another key");
+        parts.absent.lock().unwrap().insert([0x5b; 16]);
+        assert_eq!(parts.lost(), lost(1));
+        parts.note_erasure(&erasure("5a"));
+        assert_eq!(parts.lost(), None);
+        assert_eq!(erased_key(&Record { kind: "subject.other".into(), ..erasure("5c") }), None);
     }
 }

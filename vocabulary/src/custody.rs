@@ -2,8 +2,11 @@
 //!
 //! Only the service writes these. No secret and no subject's name stands in them.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Count, EventData, EventPosition, FreeText, Name, PathText, Sha256Text};
 
@@ -67,16 +70,76 @@ pub struct RetentionApplied {
     pub reason: FreeText,
 }
 
-/// `subject.erased`: the key of a data subject was destroyed; everything sealed under it is unreadable everywhere.
+/// `subject.erased`: the key of a data subject is destroyed, and everything sealed under it becomes unreadable everywhere. It is recorded
+/// before the key is destroyed, once for each key. No name of the subject stands in it, so nothing leads from a record to its subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectErased {
-    /// The data subject, as a keyed hash.
-    pub subject: Sha256Text,
+    /// The id of the key, as records name it.
+    pub key: SubjectKeyId,
+    /// The authority for the erasure: a ticket, a request, a court's order.
+    pub authority: FreeText,
     /// The person who asked for it, on whose behalf it was done. The event's actor did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Name>,
     /// The reason.
-    pub reason: FreeText,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<FreeText>,
+}
+
+/// The id of a data subject's key: 16 random bytes, in lower-case hex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubjectKeyId([u8; 16]);
+
+impl SubjectKeyId {
+    /// The id with these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, as a record has them.
+    #[must_use]
+    pub const fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl std::fmt::Display for SubjectKeyId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&hex::encode(self.0))
+    }
+}
+
+impl Serialize for SubjectKeyId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SubjectKeyId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 16];
+        let is_hex = hex::decode_to_slice(&text, &mut bytes).is_ok();
+        if !is_hex || text.bytes().any(|digit| digit.is_ascii_uppercase()) {
+            return Err(D::Error::custom("the id of a subject's key is 32 lower-case hex digits"));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl JsonSchema for SubjectKeyId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "SubjectKeyId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-f]{32}$" })
+    }
 }
 
 /// `hold.placed`: the data in its scope is neither let go nor erased while it holds.
@@ -96,9 +159,9 @@ pub struct HoldPlaced {
 /// The scope of a hold: all that agrees with every part that is named; everything, if none is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldScope {
-    /// The data subject, as a keyed hash.
+    /// The data subject, by the id of its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<Sha256Text>,
+    pub key: Option<SubjectKeyId>,
     /// From this event on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<EventPosition>,

@@ -98,7 +98,7 @@ pub use contract::{
 };
 pub use custody::{
     ArchiveSealed, HoldPlaced, HoldReleased, HoldScope, KeyPurpose, KeyRotated, RetentionApplied,
-    SubjectErased,
+    SubjectErased, SubjectKeyId,
 };
 pub use decision::{
     BreakerCondition, DecisionInputs, DecisionMade, FactsError, FactsText, LadderStep, MAX_FACTS_BYTES,

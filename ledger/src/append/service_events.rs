@@ -6,6 +6,7 @@ use bitacora_formats::{
 };
 use bitacora_vocabulary::{
     ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
+    SubjectErased,
 };
 use serde_json::json;
 
@@ -58,6 +59,12 @@ pub(crate) enum ServiceEvent<'a> {
     },
     /// Begins a generation, after a loss that was declared.
     Recovered(&'a DeclaredLoss),
+    /// A data subject's key is destroyed.
+    Erased {
+        erased: &'a SubjectErased,
+        /// The person whose token asked for it; `None` for the ledger itself.
+        actor: Option<&'a str>,
+    },
 }
 
 impl ServiceEvent<'_> {
@@ -74,6 +81,7 @@ impl ServiceEvent<'_> {
             Self::Archived(_) => ArchiveSealed::KIND,
             Self::Released { .. } => RetentionApplied::KIND,
             Self::Recovered(_) => RECOVERED_KIND,
+            Self::Erased { .. } => SubjectErased::KIND,
         }
     }
 
@@ -116,6 +124,7 @@ impl ServiceEvent<'_> {
                 "reason": reason,
             }),
             Self::Recovered(loss) => loss.to_json(),
+            Self::Erased { erased, .. } => json!(erased),
         }
     }
 
@@ -138,9 +147,14 @@ impl ServiceEvent<'_> {
             }
             // So that of a segment it is said once, however often a crash stops it from going.
             Self::Released { released, .. } => signed_release_id(released.first, released.last),
+            // So that the erasure of a key is recorded once.
+            Self::Erased { erased, .. } => format!("{}:{}", self.kind(), erased.key),
             _ => format!("{}:{next}", self.kind()),
         };
         let mut event = Event::new(id, service_source(ledger), self.kind(), HEADED_STREAM);
+        if let Self::Erased { actor, .. } = self {
+            event.actor = actor.map(Into::into);
+        }
         let data = Json::check(self.data(ledger).to_string().into_bytes());
         event.data = Data::Json(
             data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?,
@@ -162,7 +176,7 @@ pub(crate) fn signed_release_id(first: Position, last: Position) -> String {
 #[cfg(test)]
 mod tests {
     use bitacora_formats::{ChainHash, LostHead, Micros, Secret, TreeHash};
-    use bitacora_vocabulary::{SchemaMatch, check_data};
+    use bitacora_vocabulary::{FreeText, SchemaMatch, SubjectKeyId, check_data};
 
     use super::*;
     use crate::receipt::Head;
@@ -211,6 +225,13 @@ mod tests {
         let (first, last) = (archive.first, archive.last);
         let released = ReleaseExtent { first, last, segments: 2, bytes: 1 << 20 };
         events.push(ServiceEvent::Archived(&archive));
+        let erased = SubjectErased {
+            key: SubjectKeyId::new([0xb1; 16]),
+            authority: FreeText::new("ticket 4711").unwrap(),
+            by: None,
+            reason: None,
+        };
+        events.push(ServiceEvent::Erased { erased: &erased, actor: Some("admin:0123456789ab") });
         events.push(ServiceEvent::Released { released: &released, reason: "kept here for 90 days" });
         events.extend(losses.iter().map(ServiceEvent::Recovered));
         for event in events {

@@ -17,6 +17,8 @@ use crate::host::replacement::replace;
 
 /// The suffix of a head's file name.
 const HEAD: &str = ".head";
+/// The suffix of the name of the folder of erased keys.
+const ERASED: &str = ".erased";
 /// The suffix of a head's file name while it is written.
 const UNFINISHED: &str = ".new";
 /// The text shown for bytes that are no UTF-8.
@@ -88,6 +90,19 @@ pub trait Anchor: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`AnchorError::Unreachable`].
     fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError>;
+
+    /// Remembers the erasure of one key of the ledger for good, under a name of 97 characters (`docs/formats/erased_keys.md`). Returned
+    /// `Ok` ⇒ durable; once more is the same.
+    ///
+    /// # Errors
+    /// [`AnchorError::Unreachable`], with or without effect.
+    fn remember_erased(&self, ledger: &LedgerName, name: &str) -> Result<(), AnchorError>;
+
+    /// Returns the names under which erasures of the ledger are remembered, and perhaps others.
+    ///
+    /// # Errors
+    /// [`AnchorError::Unreachable`].
+    fn erased(&self, ledger: &LedgerName) -> Result<Vec<String>, AnchorError>;
 }
 
 /// An anchor in a folder: one file for each ledger, `<name>.head`. It belongs on another disk than the data, or at least beside
@@ -109,6 +124,12 @@ impl FolderAnchor {
     #[must_use]
     pub fn file_name(ledger: &LedgerName) -> String {
         format!("{ledger}{HEAD}")
+    }
+
+    /// The folder in which an anchor remembers this ledger's erased keys, one empty file for each.
+    #[must_use]
+    pub fn erased_folder(ledger: &LedgerName) -> String {
+        format!("{ledger}{ERASED}")
     }
 
     /// Returns the ledger whose head has this name in an anchor's folder.
@@ -196,6 +217,25 @@ impl Anchor for FolderAnchor {
             Err(source) => {
                 Err(AnchorError::Unreachable { anchor: self.folder.display().to_string(), source })
             }
+        }
+    }
+
+    fn remember_erased(&self, ledger: &LedgerName, name: &str) -> Result<(), AnchorError> {
+        let unreachable = self.unreachable(ledger);
+        let folder = self.folder.join(Self::erased_folder(ledger));
+        make_folder(&*self.disk, &self.folder).map_err(&unreachable)?;
+        make_folder(&*self.disk, &folder).map_err(&unreachable)?;
+        match self.disk.open(&folder.join(name), OpenMode::CreateNew) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unreachable(error)),
+            _ => self.disk.sync_folder(&folder).map_err(unreachable),
+        }
+    }
+
+    fn erased(&self, ledger: &LedgerName) -> Result<Vec<String>, AnchorError> {
+        match self.disk.list(&self.folder.join(Self::erased_folder(ledger))) {
+            Ok(entries) => Ok(entries.into_iter().map(|entry| entry.name).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(self.unreachable(ledger)(error)),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The locks of a ledger, and the order in which a thread may take them.
 //!
 //! A thread that holds a lock takes only locks of a higher [`LockRank`]; it never takes two of one rank. So no two threads wait for each
-//! other. Debug builds, and with them all tests, check that at each lock. Six kinds of locks are held while others are taken. All others
+//! other. Debug builds, and with them all tests, check that at each lock. Seven kinds of locks are held while others are taken. All others
 //! are [`LockRank::Inner`]: nothing is taken under them.
 //!
 //! | lock | held | under it |
 //! |---|---|---|
+//! | `Erasures::erasing` | for a whole erasure, appends and disk included | a folder by name, a folder by id, `Inner` |
 //! | `Segments::releasing` | for a whole release, appends and disk included | `Inner` |
 //! | `KeyFiles`, a folder by name | while a subject's key is looked for and made | a folder by id, `Inner` |
 //! | `KeyFiles`, a folder by id | while a key's file is written | `Inner` |
@@ -13,9 +14,9 @@
 //! | `TableWriter::tips` | while a table or a snapshot is written or merged | `Inner` |
 //! | `Tree::stored` | while a level of the tree is written | `Inner` |
 //!
-//! Damage that a read finds is reported while the reader may hold one of the first four. The report changes the writer's state and tries
+//! Damage that a read finds is reported while the reader may hold one of the first five. The report changes the writer's state and tries
 //! `TableWriter::tips`; it never waits for it. No thread waits for a condition while it holds a second lock. A wait for an answer of the
-//! sequencer or the committer happens under `Segments::releasing` alone, which neither of them takes.
+//! sequencer or the committer happens under `Erasures::erasing` and `Segments::releasing` alone, which neither of them takes.
 //!
 //! Outside of this order: cells that are written once, the head's subscribers, and governance's published state, under which nothing of
 //! the ledger is called.
@@ -31,6 +32,7 @@ use std::time::Duration;
 /// The rank of a lock: a thread takes locks of rising rank alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LockRank {
+    Erasure,
     Release,
     KeyFolderByName,
     KeyFolderById,

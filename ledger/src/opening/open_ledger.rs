@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::erasure::recall;
 use crate::heads::witness::handle::WitnessPublisherStart;
 use crate::host::disk::FolderLock;
 use crate::host::lock_order::OrderedMutex;
@@ -92,6 +93,9 @@ impl OpenLedger {
             if thread.join().is_err() {
                 self.shared.write.poison("a thread of the ledger panicked".to_owned());
             }
+        }
+        if before == WriterState::Ready {
+            recall::note_close(&self.shared);
         }
         let last = self.shared.write.writer();
         self.shared.write.set_writer(WriterState::Closed);

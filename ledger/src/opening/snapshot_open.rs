@@ -11,6 +11,7 @@ use bitacora_formats::{After, Generation, Keyring, LedgerName, SegmentEnd, Signe
 use bitacora_governance::Reactor;
 
 use crate::derived_key;
+use crate::erasure::recall::bar_erased;
 use crate::heads::anchor::AnchorError;
 use crate::heads::cosigned;
 use crate::heads::head_files;
@@ -57,6 +58,8 @@ pub(crate) fn open(
     // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
+    let named = Options { name: name.cloned(), ..options.clone() };
+    bar_erased(&inner.shared, &named, generation)?;
     let log = SnapshotLog { shared: &inner.shared, generation, end };
     let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
     log.refuse_rollback(&anchored, is_new)?;

@@ -338,6 +338,7 @@ impl HeadSigner<'_> {
         }
         self.shared.heads.signer.anchor_moved(size_of(note));
         self.shared.write.anchor_is_back();
+        self.shared.erasures.remember_pending();
     }
 
     /// Another copy of the ledger has moved the anchor: two would go on from one history.

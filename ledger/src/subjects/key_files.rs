@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bitacora_formats::SUBJECT_KEY_FILE_BYTES;
 
 use super::SubjectsError;
-use crate::host::disk::{Disk, OpenMode};
+use crate::host::disk::{Disk, FolderEntry, OpenMode};
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard};
 use crate::host::replacement::write_unfinished;
 
@@ -86,6 +86,37 @@ impl KeyFiles {
         Ok(Some(bytes))
     }
 
+    /// Returns `true` if something stands under this name.
+    pub(super) fn exists(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<bool> {
+        disk.exists(&file_in(&self.key_folder_path(name), name))
+    }
+
+    /// Returns `true` if there is any file.
+    pub(super) fn has_any(&self, disk: &dyn Disk) -> io::Result<bool> {
+        let [.., kind] = &self.folders;
+        for folder in list(disk, kind)? {
+            if !list(disk, &kind.join(folder.name))?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the names of all files; what has no such name is passed over.
+    pub(super) fn names(&self, disk: &dyn Disk) -> io::Result<Vec<[u8; 16]>> {
+        let [.., kind] = &self.folders;
+        let mut names = Vec::new();
+        for folder in list(disk, kind)? {
+            for file in list(disk, &kind.join(&folder.name))? {
+                let mut name = [0; 16];
+                if hex::decode_to_slice(format!("{}{}", folder.name, file.name), &mut name).is_ok() {
+                    names.push(name);
+                }
+            }
+        }
+        Ok(names)
+    }
+
     /// The key folder of this name, made if it is missing. Returned `Ok` ⇒ every name in it is durable, and nobody else adds
     /// to it before the key folder is dropped.
     pub(super) fn open(&self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<KeyFolder<'_>> {
@@ -139,8 +170,49 @@ impl KeyFolder<'_> {
         Ok(())
     }
 
+    /// Takes the file of a name away, if there is one. Returned `Ok` ⇒ durable.
+    ///
+    /// Syscalls: `unlink`, `fsync` of the folder.
+    pub(super) fn unlink(&mut self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<()> {
+        *self.state = KeyFolderState::Unseen;
+        match disk.remove_file(&file_in(&self.folder, name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => self.sync(disk, &self.folder)?,
+        }
+        *self.state = KeyFolderState::Durable;
+        Ok(())
+    }
+
+    /// Overwrites the file of a name with zeros, and takes it away. Returned `Ok` ⇒ durable; a crash before leaves the file, zeros in its
+    /// place, or none. A disk that keeps older versions of blocks may keep the bytes.
+    ///
+    /// Syscalls: `openat`, `pwrite64`, `fsync`, and those of [`Self::unlink`].
+    pub(super) fn destroy(&mut self, disk: &dyn Disk, name: &[u8; 16]) -> io::Result<()> {
+        match disk.open(&file_in(&self.folder, name), OpenMode::Write) {
+            Ok(file) => {
+                let length = usize::try_from(file.len()?).unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
+                file.write_all_at(&vec![0; length], 0)?;
+                file.sync_all()?;
+            }
+            // What is no file holds no key, and what cannot be opened for writing is unlinked all the same.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, "a subject's key is unlinked without being overwritten"),
+        }
+        self.unlink(disk, name)
+    }
+
     fn sync(&self, disk: &dyn Disk, folder: &Path) -> io::Result<()> {
         disk.sync_folder(folder).inspect_err(|_| self.sync_failed.store(true, Ordering::SeqCst))
+    }
+}
+
+/// The entries of a folder; none if it is missing.
+fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<FolderEntry>> {
+    match disk.list(folder) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        listed => listed,
     }
 }
 

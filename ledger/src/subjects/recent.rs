@@ -31,6 +31,17 @@ impl<V: Clone> RecentEntries<V> {
         }
         self.newer.insert(key, value);
     }
+
+    pub(super) fn remove(&mut self, key: &[u8; 16]) {
+        self.newer.remove(key);
+        self.older.remove(key);
+    }
+
+    /// Drops the entries that `stays` does not hold for.
+    pub(super) fn retain(&mut self, stays: impl Fn(&V) -> bool) {
+        self.newer.retain(|_, value| stays(value));
+        self.older.retain(|_, value| stays(value));
+    }
 }
 
 #[cfg(test)]

@@ -466,6 +466,14 @@ impl Anchor for RefusingAnchor {
     fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
         Ok(Vec::new())
     }
+
+    fn remember_erased(&self, _: &LedgerName, _: &str) -> Result<(), AnchorError> {
+        Ok(())
+    }
+
+    fn erased(&self, _: &LedgerName) -> Result<Vec<String>, AnchorError> {
+        Ok(Vec::new())
+    }
 }
 
 #[test]

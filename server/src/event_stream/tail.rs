@@ -31,6 +31,8 @@ pub(crate) struct Tail {
 struct Ring {
     batches: VecDeque<Arc<TailBatch>>,
     bytes: usize,
+    /// The number of times that it was emptied because of an erasure.
+    emptied: u64,
 }
 
 /// Events that follow each other, as messages.
@@ -75,6 +77,16 @@ impl Tails {
     }
 }
 
+impl Tails {
+    /// Drops what is held of a ledger's events: some of it may be erased. Followers read the log instead.
+    pub(crate) fn forget(&self, ledger: LedgerId) {
+        let tails = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tail) = tails.get(&ledger).and_then(Weak::upgrade) {
+            tail.forget();
+        }
+    }
+}
+
 /// Puts into the ring what becomes durable, until nobody follows.
 async fn keep_up(tail: Weak<Tail>, ledger: Ledger, mut unfollowed: watch::Receiver<()>) {
     let mut heads = ledger.watch_head();
@@ -82,6 +94,7 @@ async fn keep_up(tail: Weak<Tail>, ledger: Ledger, mut unfollowed: watch::Receiv
         let head: After = heads.borrow_and_update().position.into();
         let Some(held) = tail.upgrade() else { return };
         let (reached, followers) = (*held.reached.borrow(), held.reached.receiver_count());
+        let emptied = held.emptied();
         drop(held);
         if reached >= head {
             tokio::select! {
@@ -94,7 +107,7 @@ async fn keep_up(tail: Weak<Tail>, ledger: Ledger, mut unfollowed: watch::Receiv
         let read = tokio::task::spawn_blocking(move || read_batches(&reader, reached)).await;
         let Some(held) = tail.upgrade() else { return };
         match read {
-            Ok(Ok((batches, reached))) => held.put(batches, reached),
+            Ok(Ok((batches, reached))) => held.put(batches, reached, emptied),
             // Every follower reads the log instead, and hears there of the fault.
             Ok(Err(_)) | Err(_) => held.skip_to(head),
         }
@@ -161,8 +174,19 @@ impl Tail {
         }
     }
 
-    fn put(&self, batches: Vec<TailBatch>, reached: After) {
+    fn emptied(&self) -> u64 {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner).emptied
+    }
+
+    fn forget(&self) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        *ring = Ring { emptied: ring.emptied + 1, ..Ring::default() };
+    }
+
+    /// Adds what was read while the ring had been emptied this often. What was read before an erasure is not added.
+    fn put(&self, batches: Vec<TailBatch>, reached: After, emptied: u64) {
+        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let batches = if ring.emptied == emptied { batches } else { Vec::new() };
         for batch in batches {
             ring.bytes += batch.size();
             ring.batches.push_back(Arc::new(batch));
@@ -177,7 +201,7 @@ impl Tail {
 
     fn skip_to(&self, reached: After) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        *ring = Ring::default();
+        *ring = Ring { emptied: ring.emptied, ..Ring::default() };
         drop(ring);
         self.reached.send_replace(reached);
     }
@@ -242,7 +266,7 @@ mod tests {
         let tail = Tail { ring: Mutex::default(), reached, _followed: watch::channel(()).0 };
         let (batches, reached) =
             batches(positions.map(|position| event(position, data_bytes)).collect(), after);
-        tail.put(batches, reached);
+        tail.put(batches, reached, 0);
         tail
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod caller;
+pub(crate) mod erasures;
 pub(crate) mod health;
 pub(crate) mod keys;
 pub(crate) mod ledgers;

@@ -40,6 +40,14 @@ impl Anchor for Far {
     fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
         self.reach().and_then(|()| self.anchor.ledgers())
     }
+
+    fn remember_erased(&self, ledger: &LedgerName, name: &str) -> Result<(), AnchorError> {
+        self.reach().and_then(|()| self.anchor.remember_erased(ledger, name))
+    }
+
+    fn erased(&self, ledger: &LedgerName) -> Result<Vec<String>, AnchorError> {
+        self.reach().and_then(|()| self.anchor.erased(ledger))
+    }
 }
 
 /// An anchor in this folder that remembers a head of each name, by its keyring.

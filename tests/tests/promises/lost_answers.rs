@@ -51,6 +51,14 @@ impl Anchor for ForgetfulAnchor {
     fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
         self.inner.ledgers()
     }
+
+    fn remember_erased(&self, ledger: &LedgerName, name: &str) -> Result<(), AnchorError> {
+        self.inner.remember_erased(ledger, name)
+    }
+
+    fn erased(&self, ledger: &LedgerName) -> Result<Vec<String>, AnchorError> {
+        self.inner.erased(ledger)
+    }
 }
 
 #[test]

@@ -366,7 +366,7 @@ pub static EVENT_TYPES: &[EventType] = &[
     EventType::of::<SubjectErased>(
         EventWriter::Service,
         "The key of a data subject was destroyed, and what was sealed under it is unreadable everywhere.",
-        r#"{"subject":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","by":"privacy","reason":"the subject asked for it"}"#,
+        r#"{"key":"8d2f0c5e9b7a41633e5d0f1c2b4a6978","authority":"ticket 4711","by":"privacy","reason":"the subject asked for it"}"#,
     ),
     EventType::of::<SuggestionAccepted>(
         EventWriter::Operators,

@@ -11,7 +11,8 @@ use crate::visit::Visit;
 /// The members of `subject.erased` that the page shows.
 #[derive(Deserialize)]
 struct Erasure {
-    subject: String,
+    key: String,
+    authority: String,
     #[serde(default)]
     by: Option<String>,
     #[serde(default)]
@@ -68,7 +69,8 @@ pub(super) fn erasures(visit: &Visit, page: &StoredEventPage) -> Markup {
         vec![
             TableCell::new(&stored.position, event_link(visit, &stored.position)),
             moment_cell(&visit.zone, &stored.recorded_at),
-            TableCell::maybe_chosen(data.map(|data| data.subject.as_str())),
+            TableCell::maybe_chosen(data.map(|data| data.key.as_str())),
+            TableCell::maybe_chosen(data.map(|data| data.authority.as_str())),
             TableCell::maybe_chosen(data.and_then(|data| data.by.as_deref())),
             TableCell::maybe_chosen(data.and_then(|data| data.reason.as_deref())),
         ]
@@ -78,7 +80,8 @@ pub(super) fn erasures(visit: &Visit, page: &StoredEventPage) -> Markup {
         columns: vec![
             TableColumn::number("Position"),
             TableColumn::text("Recorded"),
-            TableColumn::text("Subject, as a keyed hash"),
+            TableColumn::text("Key"),
+            TableColumn::text("Authority"),
             TableColumn::text("Asked for by"),
             TableColumn::text("Reason"),
         ],

@@ -6,6 +6,7 @@ use bitacora_formats::{Epoch, SegmentEnd};
 
 use crate::append::own_events::append_own;
 use crate::append::service_events::ServiceEvent;
+use crate::erasure::recall;
 use crate::heads::witness::handle::WitnessPublisherStart;
 use crate::loss::DeclaredLoss;
 use crate::open_error::OpenError;
@@ -38,6 +39,7 @@ impl RecordedOpening {
         }
         record_opening(shared, &running.cuts, running.epoch, running.reactor_version);
         put_back::record(shared);
+        recall::finish(shared)?;
         Ok(Self { running })
     }
 }

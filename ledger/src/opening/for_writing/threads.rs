@@ -19,6 +19,7 @@ use crate::append::live_segment::{LiveSegment, LiveSegmentStart};
 use crate::append::sequencer::Sequencer;
 use crate::append::staged_state::StagedState;
 use crate::dedup::id_tables::IdTables;
+use crate::erasure::recall::bar_erased;
 use crate::host::index_folder::INDEX;
 use crate::host::lock_order::OrderedRwLock;
 use crate::host::threads::LedgerThread;
@@ -84,7 +85,7 @@ impl RunningLedger {
         let heads = context.options.heads.clone().zip(known_heads);
         let heads = heads.map(|(options, known_heads)| HeadsStart { options, known_heads, first, before });
         let was_damaged = replayed.tail.is_corrupt();
-        let ledger = start(&context, replayed, next).map_err(context.failed("starting the threads"))?;
+        let ledger = start(&context, replayed, next)?;
         // Segments that no table spared the opening from reading may turn out to be damaged only now.
         let is_damaged = was_damaged || ledger.shared.write.is_corrupt();
         ledger.keep_locked(context.lock);
@@ -105,20 +106,27 @@ impl RunningLedger {
 }
 
 /// Builds the ledger, brings the state that decides to its head, and starts the threads; none for a damaged ledger.
-fn start(context: &OpeningContext<'_>, replayed: ReplayedLog, next: NextNumbers) -> io::Result<OpenLedger> {
-    let end = replayed.end;
+fn start(
+    context: &OpeningContext<'_>,
+    replayed: ReplayedLog,
+    next: NextNumbers,
+) -> Result<OpenLedger, OpenError> {
+    let failed = || context.failed("starting the threads");
+    let (end, generation) = (replayed.end, replayed.generation);
     let (reactor, governance) = context.options.governing.begin();
     let mut state = reactor.as_ref().map(ReactorProjection::new);
-    let (shared, writer) = build(context, replayed, next, (reactor, governance))?;
+    let (shared, writer) = build(context, replayed, next, (reactor, governance)).map_err(failed())?;
     // Damage that a read finds ends appends; the reads of this opening are among them.
     shared.hear_of_damage();
     let ledger = OpenLedger::without_threads(Arc::clone(&shared));
+    // Before anything is read or sealed for a caller.
+    bar_erased(&shared, &context.options, generation)?;
     // Before the sequencer: it admits by this state.
     if let Some(state) = &mut state {
-        catch_up(&shared, state, &end)?;
+        catch_up(&shared, state, &end).map_err(failed())?;
     }
     if !shared.write.is_corrupt() {
-        let threads = writer.start_threads(&shared, state, &context.options)?;
+        let threads = writer.start_threads(&shared, state, &context.options).map_err(failed())?;
         ledger.threads.lock().extend(threads);
     }
     Ok(ledger)

@@ -22,7 +22,7 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, caller, health, keys, ledgers, metrics, principals, projections, sign_in, verifications,
+    admin, caller, erasures, health, keys, ledgers, metrics, principals, projections, sign_in, verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -68,6 +68,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         events::list,
         events::show,
         caller::show,
+        erasures::create,
         principals::list,
         keys::show,
         archives::list,

@@ -1,0 +1,193 @@
+//! The erasure of data subjects: the log says it, then the subject's key is destroyed.
+//!
+//! Everything that a subject's key sealed is unreadable without it, wherever it lies: in segments, in archives, in copies of both. The
+//! erasure is recorded first and destroyed after, so a crash in between leaves an erasure that the next opening finishes
+//! ([`recall`]).
+
+mod anchor_memory;
+mod list_file;
+pub(crate) mod recall;
+
+use std::io;
+use std::sync::OnceLock;
+
+use bitacora_formats::{Generation, Position};
+use bitacora_vocabulary::{FreeText, Name, SubjectErased, SubjectKeyId};
+
+use self::anchor_memory::AnchorMemory;
+use crate::append::own_events::append_own_at;
+use crate::append::service_events::ServiceEvent;
+use crate::host::lock_order::{LockRank, OrderedMutex};
+use crate::ledger::Ledger;
+use crate::limits::MAX_ERASED_KEYS_KEPT_WRITTEN;
+use crate::shared_state::SharedState;
+use crate::subjects::destruction::NamedKey;
+use crate::submission::append_error::AppendError;
+use bitacora_formats::limits::MAX_ERASED_KEYS;
+
+/// A request to erase a data subject.
+#[derive(Debug, Clone)]
+pub struct ErasureRequest<'a> {
+    /// The subject's name, as events give it in `datasubject`.
+    pub subject: &'a str,
+    /// The authority for the erasure, in words that do not name the subject.
+    pub authority: FreeText,
+    /// The person who asked for it.
+    pub by: Option<Name>,
+    /// The reason, in words that do not name the subject.
+    pub reason: Option<FreeText>,
+    /// The person whose token is used.
+    pub actor: Option<&'a str>,
+}
+
+/// The memory that the anchor has of an erasure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErasureMemory {
+    /// The ledger has no anchor: an older copy of its folder does not know of the erasure.
+    NoAnchor,
+    /// It remembers the erasure.
+    Remembered,
+    /// It could not be reached; it is asked again with the next tree head, and at the next opening.
+    Pending,
+}
+
+/// A data subject's erasure, which is recorded, durable and complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Erasure {
+    /// The id of the key that is destroyed.
+    pub key: SubjectKeyId,
+    /// The event that records it.
+    pub position: Position,
+    /// The anchor's memory of it.
+    pub memory: ErasureMemory,
+}
+
+/// The reasons for which a subject is not erased.
+#[derive(Debug, thiserror::Error)]
+pub enum EraseError {
+    /// No event names this subject, or it was erased before.
+    #[error(
+        "no key of this data subject is here: no event names it in `datasubject`, or it was erased before; compare the name with the event's"
+    )]
+    Unknown,
+    /// The words that are recorded would name the subject.
+    #[error(
+        "`{member}` holds the subject's name, and events cannot be erased; name a ticket or a case instead"
+    )]
+    NamesSubject {
+        /// The member of the request.
+        member: &'static str,
+    },
+    /// The ledger has as many erased keys as it can.
+    #[error("{MAX_ERASED_KEYS} keys of this ledger are erased, and it takes no more; begin another ledger")]
+    TooMany,
+    /// The erasure was not recorded, and nothing is destroyed.
+    #[error("the erasure was not recorded, and nothing is destroyed: {0}")]
+    Append(#[from] AppendError),
+    /// The erasure is recorded and nothing is readable through this process any more, but the key's file may still be there.
+    #[error(
+        "the erasure is recorded at position {position}, and no event is opened with the key any more, but its file may still be there: {source}; erase the subject again, or restart the service"
+    )]
+    Unfinished {
+        /// The event that records it.
+        position: Position,
+        /// The error of the disk.
+        source: io::Error,
+    },
+}
+
+/// The state of a ledger's erasures, besides the keys that [`Subjects`](crate::subjects::Subjects) bars.
+pub(crate) struct Erasures {
+    /// Held for a whole erasure, so that the list is never written between an erasure's event and its key.
+    erasing: OrderedMutex<()>,
+    /// Set by an opening for writing.
+    kept: OnceLock<KeptErasures>,
+}
+
+/// The places that remember erasures outside of the log.
+pub(crate) struct KeptErasures {
+    generation: Generation,
+    anchor: AnchorMemory,
+}
+
+impl Default for Erasures {
+    fn default() -> Self {
+        Self { erasing: OrderedMutex::new(LockRank::Erasure, ()), kept: OnceLock::new() }
+    }
+}
+
+impl Erasures {
+    /// Tries again to have the anchor remember what it could not.
+    pub(crate) fn remember_pending(&self) {
+        if let Some(kept) = self.kept.get() {
+            kept.anchor.remember_pending();
+        }
+    }
+}
+
+impl Ledger {
+    /// Erases a data subject: records `subject.erased`, then destroys the subject's key. Returned `Ok` ⇒ both are durable, and everything
+    /// that was sealed under the key reads as erased, here and after any crash. An event of the subject that is appended meanwhile may be
+    /// erased with the others; a later one is sealed under a new key. Blocks on the disk and on the anchor.
+    ///
+    /// # Errors
+    /// An [`EraseError`]. With [`EraseError::Unfinished`] the next call for the same subject, or the next opening, finishes it.
+    pub fn erase(&self, request: &ErasureRequest<'_>) -> Result<Erasure, EraseError> {
+        let shared = self.shared();
+        refuse_names(request)?;
+        self.check_open()?;
+        let subjects = shared.write.preparer.subjects();
+        let _erasing = shared.erasures.erasing.lock();
+        let key = subjects.named_key(request.subject).map_err(AppendError::of_subject_key)?;
+        let key = key.ok_or(EraseError::Unknown)?;
+        let position = match subjects.erasure_of(&key.id) {
+            Some(Some(position)) => position,
+            // The anchor alone remembers it, or nobody does yet.
+            _ => record(shared, request, &key)?,
+        };
+        subjects.bar([(key.id, Some(position))].into());
+        subjects.destroy(&key).map_err(|source| EraseError::Unfinished { position, source })?;
+        let memory = remember(shared, &key);
+        Ok(Erasure { key: SubjectKeyId::new(key.id), position, memory })
+    }
+}
+
+/// Refuses words that name the subject: what is recorded stays. The comparison passes over the case of letters.
+fn refuse_names(request: &ErasureRequest<'_>) -> Result<(), EraseError> {
+    let subject = request.subject.to_lowercase();
+    let members = [
+        ("authority", Some(request.authority.as_str())),
+        ("by", request.by.as_ref().map(Name::as_str)),
+        ("reason", request.reason.as_ref().map(FreeText::as_str)),
+    ];
+    let named = members.into_iter().find(|(_, text)| {
+        text.is_some_and(|text| !subject.is_empty() && text.to_lowercase().contains(&subject))
+    });
+    named.map_or(Ok(()), |(member, _)| Err(EraseError::NamesSubject { member }))
+}
+
+fn record(
+    shared: &SharedState,
+    request: &ErasureRequest<'_>,
+    key: &NamedKey,
+) -> Result<Position, EraseError> {
+    if shared.write.preparer.subjects().erased_count() >= MAX_ERASED_KEYS {
+        return Err(EraseError::TooMany);
+    }
+    let erased = SubjectErased {
+        key: SubjectKeyId::new(key.id),
+        authority: request.authority.clone(),
+        by: request.by.clone(),
+        reason: request.reason.clone(),
+    };
+    Ok(append_own_at(shared, &ServiceEvent::Erased { erased: &erased, actor: request.actor })?)
+}
+
+/// Has the anchor and the list remember an erasure that is complete. The log says it, so neither is waited for.
+fn remember(shared: &SharedState, key: &NamedKey) -> ErasureMemory {
+    let Some(kept) = shared.erasures.kept.get() else { return ErasureMemory::NoAnchor };
+    if shared.write.preparer.subjects().erased_count() <= MAX_ERASED_KEYS_KEPT_WRITTEN {
+        list_file::save_locked(shared, kept.generation);
+    }
+    kept.anchor.remember([key.id])
+}

@@ -1,0 +1,75 @@
+//! `…/erasures`: the erasure of a data subject, for good.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use bitacora_api::{ErasureAnswer, ErasureCreation, ErasureMemoryAnswer, paths};
+use bitacora_ledger::{EraseError, Erasure, ErasureMemory, ErasureRequest};
+use bitacora_vocabulary::{FreeText, Name};
+
+use crate::problem::{Code, Problem, SideEffects};
+use crate::requests::act::Act;
+use crate::requests::read_request::json_answer;
+use crate::resources::description::{InLedger, Refusals};
+
+#[utoipa::path(
+    post,
+    path = paths::ERASURES,
+    tag = "operation",
+    operation_id = "eraseSubject",
+    params(InLedger),
+    request_body(content = ErasureCreation),
+    responses(
+        (status = 201, description = "Recorded, and the subject's key is destroyed", body = ErasureAnswer),
+        Refusals,
+    )
+)]
+pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
+    let (subject, authority, by, reason) = act
+        .read(|members| {
+            let authority = members.require::<FreeText>("authority")?;
+            let by = members.take::<Name>("by")?;
+            Ok((members.require::<String>("subject")?, authority, by, members.take::<FreeText>("reason")?))
+        })
+        .await?;
+    act.query(|_| Ok(()))?;
+    act.caller.still_holds(&act.api.authenticator)?;
+    // One after the other: each may wait for the anchor.
+    let _turn = act.turn().await;
+    let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
+    let erased = tokio::task::spawn_blocking(move || {
+        let actor = Some(actor.as_str());
+        ledger.erase(&ErasureRequest { subject: &subject, authority, by, reason, actor })
+    });
+    let erased = erased.await.map_err(|_| {
+        Problem::new(Code::Internal, "the erasure did not end; repeat it, or restart the service")
+    });
+    // Whatever came of it: what followers are sent is read again, as far as it is still readable.
+    act.api.tails.forget(act.ledger.id());
+    let Erasure { key, position, memory } = erased??;
+    let anchor = match memory {
+        ErasureMemory::NoAnchor => ErasureMemoryAnswer::None,
+        ErasureMemory::Remembered => ErasureMemoryAnswer::Remembered,
+        ErasureMemory::Pending => ErasureMemoryAnswer::Pending,
+    };
+    let answer = ErasureAnswer { position: position.to_string(), key: key.to_string(), anchor };
+    let mut response = json_answer(&act.ledger.head(), &answer)?;
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+impl From<EraseError> for Problem {
+    fn from(error: EraseError) -> Self {
+        let detail = error.to_string();
+        match error {
+            EraseError::Unknown => Self::new(Code::SubjectUnknown, detail),
+            EraseError::NamesSubject { .. } => Self::new(Code::NameInReason, detail),
+            EraseError::TooMany => Self::new(Code::TooManyErasures, detail),
+            EraseError::Append(error) => error.into(),
+            EraseError::Unfinished { position, source } => {
+                tracing::error!(%position, error = %source, "an erasure is recorded, and its key's file may still be there");
+                let problem = Self::new(Code::ErasureUnfinished, detail).with("position", position);
+                problem.with_side_effects(SideEffects::Committed)
+            }
+        }
+    }
+}
