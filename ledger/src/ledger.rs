@@ -121,8 +121,7 @@ impl Ledger {
         name: Option<&LedgerName>,
     ) -> Result<Self, OpenError> {
         let read = reading::open(environment, folder, keyring, name, None)?;
-        let alone = Options { heads: None, name: name.cloned(), ..Options::default() };
-        bar_erased(&read.inner.shared, &alone, read.generation)?;
+        bar_erased(&read.inner.shared, (None, name), read.generation)?;
         Ok(Self { inner: Arc::new(read.inner) })
     }
 

@@ -9,7 +9,7 @@ use bitacora_formats::{LedgerName, Secret, erased_key_name, erased_key_of};
 use crate::erasure::ErasureMemory;
 use crate::heads::anchor::{Anchor, AnchorError};
 use crate::host::lock_order::OrderedMutex;
-use crate::options::Options;
+use crate::options::HeadOptions;
 
 /// The anchor of one ledger, with the keys that it was not told of yet.
 pub(super) struct AnchorMemory {
@@ -19,10 +19,10 @@ pub(super) struct AnchorMemory {
 }
 
 impl AnchorMemory {
-    /// The memory of the anchor that the options name.
-    pub(super) fn new(options: &Options, key: &Secret) -> Self {
-        let anchor = options.heads.as_ref().and_then(|heads| heads.anchor.clone());
-        let asked = anchor.zip(options.name.clone());
+    /// The memory that the options' anchor has of the ledger with this name.
+    pub(super) fn new(heads: Option<&HeadOptions>, name: Option<&LedgerName>, key: &Secret) -> Self {
+        let anchor = heads.and_then(|heads| heads.anchor.clone());
+        let asked = anchor.zip(name.cloned());
         Self { asked, key: key.clone(), pending: OrderedMutex::default() }
     }
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use bitacora_formats::{After, Data, ErasedKeys, Generation, Position};
+use bitacora_formats::{After, Data, ErasedKeys, Generation, LedgerName, Position};
 use bitacora_governance::ObservedEvent;
 use bitacora_vocabulary::{EventData, FreeText, SubjectErased, SubjectKeyId};
 
@@ -15,7 +15,7 @@ use super::{KeptErasures, list_file};
 use crate::append::own_events::append_own_at;
 use crate::append::service_events::ServiceEvent;
 use crate::open_error::OpenError;
-use crate::options::Options;
+use crate::options::HeadOptions;
 use crate::read::log_fold::fold_to_head;
 use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
@@ -31,12 +31,12 @@ const REMEMBERED: &str = "this erasure is remembered beside the log, which does 
 /// A disk that fails; an anchor that is required and does not answer.
 pub(crate) fn bar_erased(
     shared: &SharedState,
-    options: &Options,
+    (heads, name): (Option<&HeadOptions>, Option<&LedgerName>),
     generation: Generation,
 ) -> Result<(), OpenError> {
     let keys = shared.write.preparer.keys();
-    let anchor = AnchorMemory::new(options, keys.index_key());
-    let is_required = options.heads.as_ref().is_some_and(|heads| heads.anchor_required);
+    let anchor = AnchorMemory::new(heads, name, keys.index_key());
+    let is_required = heads.is_some_and(|heads| heads.anchor_required);
     let remembered = match anchor.load() {
         Err(error) if is_required => return Err(error.into()),
         Err(error) => {

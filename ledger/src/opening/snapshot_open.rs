@@ -58,8 +58,7 @@ pub(crate) fn open(
     // Derived state is made again where it does not open, or is of another log.
     refuse_wrong_keyring(disk, folder, keyring)?;
     derived_key::refuse_another(disk, folder, keyring, inner.shared.id)?;
-    let named = Options { name: name.cloned(), ..options.clone() };
-    bar_erased(&inner.shared, &named, generation)?;
+    bar_erased(&inner.shared, (options.heads.as_ref(), name), generation)?;
     let log = SnapshotLog { shared: &inner.shared, generation, end };
     let is_new = options.heads.as_ref().is_some_and(|heads| heads.anchor_is_new);
     log.refuse_rollback(&anchored, is_new)?;

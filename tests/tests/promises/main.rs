@@ -8,6 +8,7 @@ mod indexed;
 mod leaves;
 mod lost_answers;
 mod p10_confidential;
+mod p11_forgettable;
 mod p11_sealed_calls;
 mod p12_bounded;
 mod p1_durable;

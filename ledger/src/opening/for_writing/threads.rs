@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bitacora_formats::{After, Compressor, Epoch, SegmentEnd};
+use bitacora_formats::{After, Compressor, Epoch, LedgerName, SegmentEnd};
 use bitacora_governance::{Governance, Reactor};
 
 use crate::append::admission::Admission;
@@ -82,10 +82,11 @@ impl RunningLedger {
         let RepairedParts { context, replayed, known_heads, loss, cuts } = folder.into_parts();
         let next = NextNumbers::of(&replayed)?;
         let (first, before) = (first_segment(&replayed), replayed.end);
+        let name = known_heads.as_ref().map(|heads| heads.origin.name.clone());
         let heads = context.options.heads.clone().zip(known_heads);
         let heads = heads.map(|(options, known_heads)| HeadsStart { options, known_heads, first, before });
         let was_damaged = replayed.tail.is_corrupt();
-        let ledger = start(&context, replayed, next)?;
+        let ledger = start(&context, name.as_ref(), replayed, next)?;
         // Segments that no table spared the opening from reading may turn out to be damaged only now.
         let is_damaged = was_damaged || ledger.shared.write.is_corrupt();
         ledger.keep_locked(context.lock);
@@ -108,6 +109,7 @@ impl RunningLedger {
 /// Builds the ledger, brings the state that decides to its head, and starts the threads; none for a damaged ledger.
 fn start(
     context: &OpeningContext<'_>,
+    name: Option<&LedgerName>,
     replayed: ReplayedLog,
     next: NextNumbers,
 ) -> Result<OpenLedger, OpenError> {
@@ -120,7 +122,7 @@ fn start(
     shared.hear_of_damage();
     let ledger = OpenLedger::without_threads(Arc::clone(&shared));
     // Before anything is read or sealed for a caller.
-    bar_erased(&shared, &context.options, generation)?;
+    bar_erased(&shared, (context.options.heads.as_ref(), name), generation)?;
     // Before the sequencer: it admits by this state.
     if let Some(state) = &mut state {
         catch_up(&shared, state, &end).map_err(failed())?;
