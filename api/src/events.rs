@@ -41,6 +41,9 @@ pub struct StoredEvent {
     /// `true` if its contents were erased with its data subject. Absent means `false`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
+    /// The position of `subject.erased`, which records that erasure. Absent where nothing records why the key is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erased_by: Option<String>,
     /// `true` if its contents cannot be opened because the file of its data subject's key is damaged. Absent means `false`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,

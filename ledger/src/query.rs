@@ -142,6 +142,8 @@ pub struct StoredEvent<'a> {
     pub redactions: u32,
     /// `true` if its contents can no longer be opened, because its subject's key is gone.
     pub erased: bool,
+    /// The event that records the erasure of that key. `None` where the key is gone and nothing records why.
+    pub erased_by: Option<Position>,
     /// `true` if its contents cannot be opened for now: the file of its subject's key is damaged, and a copy of that file brings them
     /// back.
     pub unreadable: bool,
@@ -161,6 +163,7 @@ impl StoredEvent<'_> {
             derived: self.derived,
             redactions: self.redactions,
             erased: self.erased,
+            erased_by: self.erased_by,
             unreadable: self.unreadable,
             event: self.event.into_owned(),
         }

@@ -172,6 +172,9 @@ fn write_members(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, js
     if stored.erased {
         json.bool_member("erased", true);
     }
+    if let Some(position) = stored.erased_by {
+        json.place_member("erasedBy", position.get());
+    }
     if stored.unreadable {
         json.bool_member("unreadable", true);
     }

@@ -2184,7 +2184,7 @@ MANIFEST_MEMBERS = {"format", "ledger", "after", "until", "events", "first", "la
 MANIFEST_FILTERS = {"since", "before", "session", "run"}
 PROOF_MEMBERS = ["position", "time", "commitment", "blind", "record", "proof"]
 EVENT_MEMBERS = ["position", "streamVersion", "recordedAt", "commitment"]
-EVENT_MARKS = ["derived", "erased", "unreadable"]  # which the ledger adds; nothing proves them
+EVENT_MARKS = ["derived", "erased", "unreadable"]  # which the ledger adds, with "erasedBy"; nothing proves them
 RECORD_TEXTS = ["time", "datacontenttype", "dataschema", "actor", "agent", "session", "run", "call", "correlationid", "causationid", "traceparent"]
 
 
@@ -2319,9 +2319,13 @@ def check_bundle_event(line: bytes, proof: bytes, manifest: dict[str, Any], head
     require(mark != b"" and text.endswith(b"}}"), kind, f"an event expected at position {position}")
     shown_event, text = read_object(before_event + b"}", kind), text[:-1]
     redactions, event, is_whole = event_of_record(record)
-    expected = [*EVENT_MEMBERS, *[mark for mark in EVENT_MARKS if mark in shown_event], *(["redactions"] if redactions else [])]
+    marks = [mark for mark in ["derived", "erased", "erasedBy", "unreadable"] if mark in shown_event]
+    expected = [*EVENT_MEMBERS, *marks, *(["redactions"] if redactions else [])]
     require_equal(list(shown_event), expected, kind, f"members of the event at position {position}", 0)
     require(all(shown_event[mark] is True for mark in EVENT_MARKS if mark in shown_event), kind, "a mark that is true expected")
+    if "erasedBy" in shown_event:
+        require("erased" in shown_event, kind, "erasedBy beside erased expected")
+        decimal(shown_event["erasedBy"], kind)
     decimal(shown_event["streamVersion"], kind)
     found = (shown_event["position"], shown_event["recordedAt"], shown_event["commitment"], shown_event.get("redactions", 0))
     require_equal(found, (str(position), written_time(time), commitment.hex(), redactions), kind, f"what is said of position {position}", 0)

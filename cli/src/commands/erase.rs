@@ -10,7 +10,8 @@ use crate::ledger_access::context::CommandContext;
 use crate::terminal::output::{Output, OutputError, printable};
 
 /// The copies that no erasure reaches, for the person who has to look after them.
-const NOT_REACHED: &str = "not reached  copies of `subjects/` and of the data folder elsewhere, exports, and logs of other programs; a copy of the data folder that is opened with this anchor erases again";
+const NOT_REACHED: &str =
+    "not reached  copies of `subjects/` and of the data folder elsewhere, exports, logs of other programs";
 
 #[derive(Debug, Args)]
 pub(crate) struct EraseArguments {
@@ -45,7 +46,9 @@ fn write(erased: &ErasureAnswer, output: &mut Output) -> Result<(), OutputError>
 const fn memory(anchor: ErasureMemoryAnswer) -> &'static str {
     match anchor {
         ErasureMemoryAnswer::None => "none; an older copy of the data folder does not know of the erasure",
-        ErasureMemoryAnswer::Remembered => "remembers the erasure",
+        ErasureMemoryAnswer::Remembered => {
+            "remembers the erasure; an older copy of the data folder that comes back here is erased again"
+        }
         ErasureMemoryAnswer::Pending => {
             "out of reach; it is told with the next tree head, or at the next start"
         }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::terminal::output::printable;
+
 /// The members of a stored event that people are shown.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -11,6 +13,7 @@ pub(crate) struct StoredLine<'a> {
     pub(crate) recorded_at: String,
     #[serde(default)]
     erased: bool,
+    erased_by: Option<String>,
     #[serde(default)]
     unreadable: bool,
     #[serde(borrow)]
@@ -32,7 +35,8 @@ pub(crate) struct EventLine<'a> {
 /// The data of an event, or the reason for its absence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DataLine<'a> {
-    Erased,
+    /// Erased with its data subject, by the event at this position where it is known.
+    Erased(Option<&'a str>),
     /// The file of its data subject's key is damaged.
     Unreadable,
     /// The data as the client wrote them.
@@ -51,12 +55,17 @@ impl StoredLine<'_> {
             return DataLine::Unreadable;
         }
         match (self.erased, self.event.data, &self.event.data_base64) {
-            (true, ..) => DataLine::Erased,
+            (true, ..) => DataLine::Erased(self.erased_by.as_deref()),
             (false, Some(json), _) => DataLine::Json(json.get()),
             (false, None, Some(base64)) => DataLine::Base64(base64),
             (false, None, None) => DataLine::Nothing,
         }
     }
+}
+
+/// The text in the place of data that are erased.
+pub(crate) fn erased(by: Option<&str>) -> String {
+    by.map_or_else(|| "(erased)".to_owned(), |position| format!("(erased by event {})", printable(position)))
 }
 
 #[cfg(test)]
@@ -76,7 +85,8 @@ mod tests {
         is(&line("", r#","data":{"a": 1}"#), DataLine::Json(r#"{"a": 1}"#));
         is(&line("", r#","data_base64":"AA==""#), DataLine::Base64("AA=="));
         is(&line("", ""), DataLine::Nothing);
-        is(&line(r#""erased":true,"#, r#","data":1"#), DataLine::Erased);
+        is(&line(r#""erased":true,"#, r#","data":1"#), DataLine::Erased(None));
+        is(&line(r#""erased":true,"erasedBy":"7","#, ""), DataLine::Erased(Some("7")));
         assert!(StoredLine::parse(br#"{"position":"7"}"#).is_err());
     }
 }

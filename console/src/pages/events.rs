@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::history::{Clock, Event, Order, filter_form, outside, summary, timeline};
 use crate::command_line::CommandLine;
-use crate::components::{Fact, Tone, badge, facts, long_text, moment, next_link, text};
+use crate::components::{Fact, Tone, badge, event_link, facts, long_text, moment, next_link, text};
 use crate::form::query;
 use crate::json::pretty;
 use crate::limits::PAGE_ROWS;
@@ -114,6 +114,7 @@ fn head(visit: &Visit, event: &Event<'_>) -> Markup {
             stored.derived.then(|| Fact::new("Origin", html! { "added by the reactor, in the same frame as its cause" })).flatten(),
             (stored.redactions > 0).then(|| Fact::new("Redacted", html! { (stored.redactions) " secrets were removed before it was recorded" })).flatten(),
             stored.erased.then(|| Fact::new("Contents", badge("erased", Tone::Plain))).flatten(),
+            stored.erased_by.as_ref().map(|position| Fact::new("Erased by", event_link(visit, position))).flatten(),
             stored.unreadable.then(|| Fact::new("Contents", badge("unreadable", Tone::Bad))).flatten(),
         ]))
         details open {

@@ -17,6 +17,8 @@ const LOST: &str = "lost";
 const MAX_LOST_FOLDERS: u32 = 1_000;
 /// The folder of data subjects' keys, which are in no archive.
 const SUBJECTS: &str = "subjects";
+/// The file that names erased keys: the restored log may end before their erasure.
+const ERASED_KEYS: &str = "erased-keys";
 
 /// The rest of a damaged ledger.
 pub(super) struct DamagedLedger<'a> {
@@ -82,6 +84,8 @@ impl DamagedLedger<'_> {
         let (of, progress) = ((id, &known), ArchiveProgress::default());
         let restored = restore_history(self.environment, objects, of, self.keyring, &fresh, &progress)?;
         copy_folder(disk, &self.folder.join(SUBJECTS), &fresh.join(SUBJECTS)).map_err(self.failed())?;
+        copy_file(disk, &self.folder.join(ERASED_KEYS), &fresh.join(ERASED_KEYS)).map_err(self.failed())?;
+        disk.sync_folder(&fresh).map_err(self.failed())?;
         let exchanged = renameat_with(CWD, &fresh, CWD, self.folder, RenameFlags::EXCHANGE);
         exchanged.map_err(|error| self.failed()(error.into()))?;
         let kept = self.put_aside(&fresh)?;
@@ -98,7 +102,8 @@ impl DamagedLedger<'_> {
         self.folder.with_file_name(format!("{name}.{ending}"))
     }
 
-    /// Renames a folder beside the ledger's to the next free name of kept folders. Returned `Ok` ⇒ durable.
+    /// Renames a folder beside the ledger's to the next free name of kept folders, without its subjects' keys: the ledger has them, and a
+    /// second copy would outlive their erasure. Returned `Ok` ⇒ durable.
     fn put_aside(&self, folder: &Path) -> Result<PathBuf, ArchiveRecoveryError> {
         let disk = &*self.environment.disk;
         for number in 1..=MAX_LOST_FOLDERS {
@@ -109,6 +114,7 @@ impl DamagedLedger<'_> {
             disk.rename(folder, &kept).map_err(self.failed())?;
             let parent = self.folder.parent().unwrap_or(self.folder);
             disk.sync_folder(parent).map_err(self.failed())?;
+            remove_folder(disk, &kept.join(SUBJECTS)).map_err(self.failed())?;
             return Ok(kept);
         }
         Err(self.failed()(io::ErrorKind::AlreadyExists.into()))
@@ -133,12 +139,34 @@ fn copy_folder(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
             copy_folder(disk, &from, &to)?;
             continue;
         }
-        let source = disk.open(&from, OpenMode::Read)?;
-        let mut bytes = vec![0; usize::try_from(source.len()?).map_err(io::Error::other)?];
-        source.read_exact_at(&mut bytes, 0)?;
-        let file = disk.open(&to, OpenMode::CreateNew)?;
-        file.write_all_at(&bytes, 0)?;
-        file.sync_all()?;
+        copy_file(disk, &from, &to)?;
     }
     disk.sync_folder(to)
+}
+
+/// Copies a file, if it is there. Returned `Ok` ⇒ its bytes are durable, its name not yet.
+fn copy_file(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+    let source = match disk.open(from, OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let mut bytes = vec![0; usize::try_from(source.len()?).map_err(io::Error::other)?];
+    source.read_exact_at(&mut bytes, 0)?;
+    let file = disk.open(to, OpenMode::CreateNew)?;
+    file.write_all_at(&bytes, 0)?;
+    file.sync_all()
+}
+
+/// Removes a folder with all it holds, if it is there. Returned `Ok` ⇒ what it held is gone for good.
+fn remove_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    let entries = match disk.list(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
+    for entry in &entries {
+        let path = folder.join(&entry.name);
+        if entry.is_folder { remove_folder(disk, &path)? } else { disk.remove_file(&path)? }
+    }
+    disk.sync_folder(folder)?;
+    disk.remove_folder(folder)
 }

@@ -398,6 +398,11 @@ impl<'a> LogReader<'a> {
             OpenedPart::Clear(bytes) => Some(decode_part(bytes).map_err(|error| origin.corrupt(&error))?),
             OpenedPart::None | OpenedPart::Erased | OpenedPart::Unreadable => None,
         };
+        let erased = matches!(opened, OpenedPart::Erased);
+        let erased_by = record
+            .seal()
+            .filter(|_| erased)
+            .and_then(|seal| self.shared.write.preparer.subjects().erasure_of(&seal.subject_key).flatten());
         take(StoredEvent {
             position: at,
             stream_version: entry.stream_version,
@@ -405,7 +410,8 @@ impl<'a> LogReader<'a> {
             commitment,
             derived,
             redactions,
-            erased: matches!(opened, OpenedPart::Erased),
+            erased,
+            erased_by,
             unreadable: matches!(opened, OpenedPart::Unreadable),
             event: record.into_event(part),
         });

@@ -255,6 +255,7 @@ mod tests {
             derived: false,
             redactions: 0,
             erased: false,
+            erased_by: None,
             unreadable: false,
             event,
         }

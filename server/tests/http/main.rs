@@ -26,6 +26,7 @@ mod closed;
 mod contents;
 mod deciding;
 mod doubt;
+mod erasing;
 mod event_stream;
 mod exports;
 mod flooding;

@@ -5,7 +5,7 @@ use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
 
 use crate::terminal::output::printable;
-use crate::terminal::stored_line::{DataLine, EventLine, StoredLine};
+use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, erased};
 
 /// The most characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;
@@ -74,6 +74,12 @@ pub(crate) fn event_line(stored: &StoredEvent<'_>) -> Vec<u8> {
     if stored.erased {
         line.push_str(r#""erased":true,"#);
     }
+    if let Some(position) = stored.erased_by {
+        line.push_str(&format!(r#""erasedBy":"{position}","#));
+    }
+    if stored.unreadable {
+        line.push_str(r#""unreadable":true,"#);
+    }
     if stored.redactions > 0 {
         line.push_str(&format!(r#""redactions":{},"#, stored.redactions));
     }
@@ -91,7 +97,7 @@ pub(crate) fn for_people(line: &[u8]) -> String {
         return printable(String::from_utf8_lossy(line).trim_end());
     };
     let data = match stored.data() {
-        DataLine::Erased => "(erased)".to_owned(),
+        DataLine::Erased(position) => erased(position),
         DataLine::Unreadable => "(unreadable: the data subject's key is damaged)".to_owned(),
         DataLine::Json(json) => shortened(json, SHOWN_DATA_CHARACTERS),
         DataLine::Base64(base64) => format!("base64 {}", shortened(base64, SHOWN_DATA_CHARACTERS)),
