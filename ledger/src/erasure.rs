@@ -5,25 +5,24 @@
 //! ([`recall`]).
 
 mod anchor_memory;
+pub(crate) mod kept;
 mod list_file;
 pub(crate) mod recall;
 
 use std::io;
-use std::sync::OnceLock;
 
-use bitacora_formats::{Generation, Position};
+use bitacora_formats::Position;
+use bitacora_formats::limits::MAX_ERASED_KEYS;
 use bitacora_vocabulary::{FreeText, Name, SubjectErased, SubjectKeyId};
 
-use self::anchor_memory::AnchorMemory;
+pub use self::anchor_memory::ErasureMemory;
 use crate::append::own_events::append_own_at;
 use crate::append::service_events::ServiceEvent;
-use crate::host::lock_order::{LockRank, OrderedMutex};
 use crate::ledger::Ledger;
 use crate::limits::MAX_ERASED_KEYS_KEPT_WRITTEN;
 use crate::shared_state::SharedState;
 use crate::subjects::destruction::NamedKey;
 use crate::submission::append_error::AppendError;
-use bitacora_formats::limits::MAX_ERASED_KEYS;
 
 /// A request to erase a data subject.
 #[derive(Debug, Clone)]
@@ -38,17 +37,6 @@ pub struct ErasureRequest<'a> {
     pub reason: Option<FreeText>,
     /// The person whose token is used.
     pub actor: Option<&'a str>,
-}
-
-/// The memory that the anchor has of an erasure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErasureMemory {
-    /// The ledger has no anchor: an older copy of its folder does not know of the erasure.
-    NoAnchor,
-    /// It remembers the erasure.
-    Remembered,
-    /// It could not be reached; it is asked again with the next tree head, and at the next opening.
-    Pending,
 }
 
 /// A data subject's erasure, which is recorded, durable and complete.
@@ -96,35 +84,6 @@ pub enum EraseError {
     },
 }
 
-/// The state of a ledger's erasures, besides the keys that [`Subjects`](crate::subjects::Subjects) bars.
-pub(crate) struct Erasures {
-    /// Held for a whole erasure, so that the list is never written between an erasure's event and its key.
-    erasing: OrderedMutex<()>,
-    /// Set by an opening for writing.
-    kept: OnceLock<KeptErasures>,
-}
-
-/// The places that remember erasures outside of the log.
-pub(crate) struct KeptErasures {
-    generation: Generation,
-    anchor: AnchorMemory,
-}
-
-impl Default for Erasures {
-    fn default() -> Self {
-        Self { erasing: OrderedMutex::new(LockRank::Erasure, ()), kept: OnceLock::new() }
-    }
-}
-
-impl Erasures {
-    /// Tries again to have the anchor remember what it could not.
-    pub(crate) fn remember_pending(&self) {
-        if let Some(kept) = self.kept.get() {
-            kept.anchor.remember_pending();
-        }
-    }
-}
-
 impl Ledger {
     /// Erases a data subject: records `subject.erased`, then destroys the subject's key. Returned `Ok` ⇒ both are durable, and everything
     /// that was sealed under the key reads as erased, here and after any crash. An event of the subject that is appended meanwhile may be
@@ -137,7 +96,7 @@ impl Ledger {
         refuse_names(request)?;
         self.check_open()?;
         let subjects = shared.write.preparer.subjects();
-        let _erasing = shared.erasures.erasing.lock();
+        let _erasing = shared.erasures.begin();
         let key = subjects.named_key(request.subject).map_err(AppendError::of_subject_key)?;
         let key = key.ok_or(EraseError::Unknown)?;
         let position = match subjects.erasure_of(&key.id) {
@@ -185,7 +144,7 @@ fn record(
 
 /// Has the anchor and the list remember an erasure that is complete. The log says it, so neither is waited for.
 fn remember(shared: &SharedState, key: &NamedKey) -> ErasureMemory {
-    let Some(kept) = shared.erasures.kept.get() else { return ErasureMemory::NoAnchor };
+    let Some(kept) = shared.erasures.kept() else { return ErasureMemory::NoAnchor };
     if shared.write.preparer.subjects().erased_count() <= MAX_ERASED_KEYS_KEPT_WRITTEN {
         list_file::save_locked(shared, kept.generation);
     }

@@ -13,7 +13,7 @@ use bitacora_governance::Governance;
 
 use self::read_side::{ReadParts, ReadSide};
 use self::write_side::{WriteParts, WriteSide};
-use crate::erasure::Erasures;
+use crate::erasure::kept::Erasures;
 use crate::heads::signer_handle::HeadSignerHandle;
 use crate::heads::witness::handle::WitnessPublisherHandle;
 use crate::host::background_pace::BackgroundPace;

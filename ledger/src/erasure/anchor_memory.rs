@@ -6,10 +6,20 @@ use std::sync::Arc;
 
 use bitacora_formats::{LedgerName, Secret, erased_key_name, erased_key_of};
 
-use crate::erasure::ErasureMemory;
 use crate::heads::anchor::{Anchor, AnchorError};
 use crate::host::lock_order::OrderedMutex;
 use crate::options::HeadOptions;
+
+/// The memory that the anchor has of an erasure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErasureMemory {
+    /// The ledger has no anchor: an older copy of its folder does not know of the erasure.
+    NoAnchor,
+    /// It remembers the erasure.
+    Remembered,
+    /// It could not be reached; it is asked again with the next tree head, and at the next opening.
+    Pending,
+}
 
 /// The anchor of one ledger, with the keys that it was not told of yet.
 pub(super) struct AnchorMemory {

@@ -10,10 +10,11 @@ use bitacora_formats::{After, Data, ErasedKeys, Generation, LedgerName, Position
 use bitacora_governance::ObservedEvent;
 use bitacora_vocabulary::{EventData, FreeText, SubjectErased, SubjectKeyId};
 
-use super::anchor_memory::AnchorMemory;
-use super::{KeptErasures, list_file};
 use crate::append::own_events::append_own_at;
 use crate::append::service_events::ServiceEvent;
+use crate::erasure::anchor_memory::AnchorMemory;
+use crate::erasure::kept::KeptErasures;
+use crate::erasure::list_file;
 use crate::open_error::OpenError;
 use crate::options::HeadOptions;
 use crate::read::log_fold::fold_to_head;
@@ -59,8 +60,7 @@ pub(crate) fn bar_erased(
         list.keys.entry(id).or_insert(None);
     }
     subjects.bar(list.keys);
-    // The first opening of this handle sets it, and there is one.
-    let _is_first = shared.erasures.kept.set(KeptErasures { generation, anchor }).is_ok();
+    shared.erasures.keep(KeptErasures { generation, anchor });
     Ok(())
 }
 
@@ -125,7 +125,7 @@ impl Fold for RecordedErasures<'_> {
 /// # Errors
 /// A key that cannot be destroyed: nobody may serve a ledger whose erased keys lie in its folder.
 pub(crate) fn finish(shared: &SharedState) -> Result<(), OpenError> {
-    let Some(kept) = shared.erasures.kept.get() else { return Ok(()) };
+    let Some(kept) = shared.erasures.kept() else { return Ok(()) };
     let subjects = shared.write.preparer.subjects();
     let erased = subjects.erased();
     let back = subjects.destroy_again().map_err(|source| OpenError::Disk {
@@ -168,8 +168,8 @@ fn record_again(shared: &SharedState, id: [u8; 16]) -> io::Result<Position> {
 
 /// Writes the list at a close, so that the next opening reads nothing of the log for it.
 pub(crate) fn note_close(shared: &SharedState) {
-    let Some(kept) = shared.erasures.kept.get() else { return };
-    let _erasing = shared.erasures.erasing.lock();
+    let Some(kept) = shared.erasures.kept() else { return };
+    let _erasing = shared.erasures.begin();
     let subjects = shared.write.preparer.subjects();
     if subjects.erased_count() > 0 || subjects.has_keys().unwrap_or(false) {
         list_file::save_locked(shared, kept.generation);

@@ -4,24 +4,26 @@
 #![expect(clippy::disallowed_methods, reason = "what is in the folder is changed behind the ledger's back")]
 
 mod damaged;
+mod refusing_anchor;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bitacora_formats::{
-    After, BodyWriter, Data, Event, Keyring, LedgerId, LedgerName, Micros, Position, SegmentHeader, TreeHash,
+    After, BodyWriter, Data, Event, Keyring, LedgerId, Micros, Position, SegmentHeader, TreeHash,
 };
 use bitacora_ledger::{
-    Anchor, AnchorError, AppendRequest, ArchiveAccess, ArchiveSource, ArchiveTier, ArchiveTierError,
-    ArchiveTierErrorKind, ArchivedFrame, Entropy, Environment, Filter, HeadOptions, Ledger, OpenError,
-    Options, ReadError, ReadFrom, ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError,
-    SegmentStart, StoredEvent, SystemEntropy, WriterState,
+    Anchor, AppendRequest, ArchiveAccess, ArchiveSource, ArchiveTier, ArchiveTierError, ArchiveTierErrorKind,
+    ArchivedFrame, Entropy, Environment, Filter, HeadOptions, Ledger, OpenError, Options, ReadError,
+    ReadFrom, ReadQuery, ReceiptStatus, ReleaseError, Restoration, RestoreError, SegmentStart, StoredEvent,
+    SystemEntropy, WriterState,
 };
+
+use crate::refusing_anchor::RefusingAnchor;
 
 /// The reason for releases in these tests.
 const WHY: &str = "it is tried";
@@ -375,7 +377,7 @@ fn a_ledger_is_made_again_of_its_frames_under_the_same_tree() {
     ledger.close().unwrap();
     drop(ledger);
     let other = scene.path.with_file_name("other");
-    let name: LedgerName = "main".parse().unwrap();
+    let name: bitacora_formats::LedgerName = "main".parse().unwrap();
     let begin = || {
         let of = (&name, id);
         Restoration::begin(&scene.environment, &other, of, &scene.keyring, starts.clone())
@@ -448,32 +450,6 @@ fn what_is_left_in_the_place_of_a_segment_is_checked() {
     assert!(!is_ready(&scene.open()));
     fs::write(&file, &bytes).unwrap();
     assert!(is_ready(&scene.open()));
-}
-
-/// An anchor that takes nothing.
-#[derive(Debug)]
-struct RefusingAnchor;
-
-impl Anchor for RefusingAnchor {
-    fn load(&self, _: &LedgerName) -> Result<Option<String>, AnchorError> {
-        Ok(None)
-    }
-
-    fn swap(&self, _: &LedgerName, _: Option<&str>, _: &str) -> Result<(), AnchorError> {
-        Err(AnchorError::Unreachable { anchor: "silent".to_owned(), source: io::Error::other("on purpose") })
-    }
-
-    fn ledgers(&self) -> Result<Vec<LedgerName>, AnchorError> {
-        Ok(Vec::new())
-    }
-
-    fn remember_erased(&self, _: &LedgerName, _: &str) -> Result<(), AnchorError> {
-        Ok(())
-    }
-
-    fn erased(&self, _: &LedgerName) -> Result<Vec<String>, AnchorError> {
-        Ok(Vec::new())
-    }
 }
 
 #[test]

@@ -42,13 +42,14 @@ const CHECKED_FOR_PATHS: [&str; 6] = [
 ];
 
 /// Format pages whose example is text, each with its reason; the others show bytes.
-const EXAMPLE_IN_TEXT: [(&str, &str); 10] = [
+const EXAMPLE_IN_TEXT: [(&str, &str); 11] = [
     ("bundle.md", "shows names of members"),
     ("folder.md", "shows names of files"),
     ("tree_head.md", "shows a note"),
     ("evidence.md", "shows JSON"),
     ("control_file.md", "declared_loss.md shows one"),
     ("declared_loss.md", "shows JSON"),
+    ("erased_keys.md", "shows a text of lines"),
     ("receipt.md", "shows a text of lines"),
     ("cosignature.md", "shows a note"),
     ("witness_policy.md", "shows a text of lines"),
