@@ -47,6 +47,7 @@ use crate::commands::sessions::SessionsArguments;
 use crate::commands::starter::StarterArguments;
 use crate::commands::status::StatusArguments;
 use crate::commands::tail::TailArguments;
+use crate::commands::tiers::TiersArguments;
 use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
@@ -128,6 +129,8 @@ pub(crate) enum ProgramCommand {
     Report(ReportArguments),
     /// Add a note to an event, a call or a dimension; show notes.
     Annotate(Box<AnnotateArguments>),
+    /// Show what lies in memory, on this disk and in archives.
+    Tiers(TiersArguments),
     /// Show the progress of read models; rebuild one.
     Projections(ProjectionsArguments),
     /// List pending approvals, and answer them.

@@ -179,6 +179,7 @@ const GROUPS: [CommandGroup; 5] = [
             command("token", TABLES, "bitacora token create --role agent --agent coder > coder.token"),
             command("keys", SERVING, "bitacora keys show\nbitacora keys rotate"),
             command("projections", TABLES, "bitacora projections\nbitacora projections rebuild calls"),
+            command("tiers", TABLES, "bitacora tiers\nbitacora tiers --json"),
             command("bench", &[], "bitacora bench --only append"),
             command("completions", &[], "bitacora completions bash > bitacora.bash"),
         ],

@@ -114,6 +114,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Gaps(gaps) => commands::gaps::run(&gaps, context),
         Command::Report(report) => commands::report::run(&report, context),
         Command::Annotate(annotate) => commands::annotate::run(*annotate, context),
+        Command::Tiers(tiers) => commands::tiers::run(&tiers, context),
         Command::Projections(projections) => commands::projections::run(&projections, context),
         Command::Grants(grants) => commands::grants::run(*grants, context),
         Command::Rates(rates) => commands::rates::run(rates, context),

@@ -81,5 +81,6 @@ pub use heads::witness::{Witness, WitnessError, Witnesses};
 pub use ledger::status::Status;
 pub use ledger::visit::{FrameMark, VisitedRecord};
 pub use receipt::{AppendReceipt, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
+pub use segments::census::SegmentCensus;
 pub use submission::request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use writer_state::{Counters, ReadOnlyReason, WriterState};

@@ -21,7 +21,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, verifications,
+    admin, caller, health, keys, ledgers, metrics, openapi, principals, projections, sign_in, tiers,
+    verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -57,6 +58,7 @@ fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::PROJECTIONS, get(projections::list))
         .route(paths::PRINCIPALS, get(principals::list))
         .route(paths::KEYS, get(keys::show))
+        .route(paths::TIERS, get(tiers::show))
         .route(paths::VERIFICATIONS, get(verifications::list).post(verifications::start))
         .route(paths::VERIFICATION, get(verifications::show))
         .route(paths::DRAIN, post(admin::drain))

@@ -55,6 +55,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::PRINCIPALS, READ),
     ("GET", paths::KEYS, READ),
     ("GET", paths::ARCHIVES, READ),
+    ("GET", paths::TIERS, READ),
     ("GET", paths::VERIFICATIONS, READ),
     ("POST", paths::VERIFICATIONS, Access::Audit),
     ("GET", paths::VERIFICATION, READ),

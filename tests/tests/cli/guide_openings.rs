@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 11] = [
+const GUIDES: [Guide; 12] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -31,6 +31,7 @@ const GUIDES: [Guide; 11] = [
     Guide { page: "learned.md", before: "" },
     Guide { page: "performance.md", before: "" },
     Guide { page: "projections.md", before: "" },
+    Guide { page: "tiers.md", before: "" },
 ];
 
 /// Pages that no command opens: references that are generated, lists, and pages whose whole story a test runs.

@@ -41,6 +41,7 @@ mod starters;
 mod status;
 mod tailing;
 mod tampering;
+mod tiers;
 mod tokens;
 mod verifying;
 mod watching;
