@@ -125,7 +125,7 @@ pub(crate) enum ProgramCommand {
     Contracts(ContractsArguments),
     /// List calls with an incomplete record.
     Gaps(GapsArguments),
-    /// Summarize the history on one page.
+    /// Report a day, who did what, tools, reviews, and what was learned.
     Report(ReportArguments),
     /// Add a note to an event, a call or a dimension; show notes.
     Annotate(Box<AnnotateArguments>),

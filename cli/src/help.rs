@@ -118,7 +118,11 @@ const GROUPS: [CommandGroup; 5] = [
             command("contracts", TABLES, "bitacora contracts checks edit --failed"),
             command("costs", TABLES, "bitacora costs --since 7d --by day,model"),
             command("gaps", TABLES, "bitacora gaps --session s1"),
-            command("report", TABLES, "bitacora report learned"),
+            command(
+                "report",
+                TABLES,
+                "bitacora report day yesterday\nbitacora report who-did-what --from 7d --csv",
+            ),
         ],
     },
     CommandGroup {

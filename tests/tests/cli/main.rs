@@ -32,6 +32,7 @@ mod proving;
 mod quickstarting;
 mod recovering;
 mod replaying;
+mod reporting;
 mod reports;
 mod retiring;
 mod rolling_back;
