@@ -69,6 +69,10 @@ pub struct SegmentTier {
     pub since: Option<String>,
     /// `true` if every byte that the last opening found was checked since.
     pub proven: bool,
+    /// The time at which the scrub last ended a round, which found every frame on this disk whole; absent before the first one since the
+    /// opening.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scrubbed: Option<String>,
 }
 
 /// The index on this disk.

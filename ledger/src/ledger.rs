@@ -396,6 +396,7 @@ impl Ledger {
             queue_requests,
             segments: shared.read.segments.len(),
             is_proven: shared.is_proven(),
+            scrub: shared.scrub(),
             heads: shared.heads.signer.status(shared.environment.clock.passed()),
             witnessed: shared.heads.witnesses.status(shared.environment.clock.passed()),
             counters: shared.write.counters.snapshot(),

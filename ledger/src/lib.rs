@@ -80,6 +80,7 @@ pub use heads::rollback::Rollback;
 pub use heads::witness::{Witness, WitnessError, Witnesses};
 pub use ledger::status::Status;
 pub use ledger::visit::{FrameMark, VisitedRecord};
+pub use read::scrub_rounds::{ScrubOptions, ScrubStatus};
 pub use receipt::{AppendReceipt, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
 pub use segments::census::SegmentCensus;
 pub use submission::request::{AppendCondition, AppendRequest, ExpectedVersion};

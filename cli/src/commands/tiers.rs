@@ -46,7 +46,9 @@ fn warm(warm: &DiskTier) -> Vec<Vec<Cell>> {
     let DiskTier { segments, index, models } = warm;
     let proven = if segments.proven { "proven" } else { "being proven" };
     let since = segments.since.as_ref().map(|since| format!(", since {}", to_the_second(since)));
-    let state = Cell::whole(format!("{proven}{}", since.unwrap_or_default()));
+    let scrubbed = segments.scrubbed.as_ref().map(|time| format!(", scrubbed {}", to_the_second(time)));
+    let state =
+        Cell::whole([Some(proven.to_owned()), since, scrubbed].into_iter().flatten().collect::<String>());
     let to = if segments.first.is_some() { Cell::id(&segments.last) } else { "-".into() };
     let from = Cell::maybe_id(segments.first.as_ref());
     let mut rows =

@@ -5291,6 +5291,11 @@ export interface components {
             last: string;
             /** @description `true` if every byte that the last opening found was checked since. */
             proven: boolean;
+            /**
+             * @description The time at which the scrub last ended a round, which found every frame on this disk whole; absent before the first one since the
+             *     opening.
+             */
+            scrubbed?: string | null;
             /** @description The time of the first of these events; absent where it cannot be read. */
             since?: string | null;
         };

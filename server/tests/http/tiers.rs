@@ -1,8 +1,12 @@
 //! `…/tiers`: what lies in memory, on this disk and in archives.
 
+use std::time::Duration;
+
+use bitacora_ledger::ScrubOptions;
+use bitacora_server::ServerLimits;
 use serde_json::json;
 
-use crate::service::{TestService, event, wait_until};
+use crate::service::{TestService, config, event, new_keyring, wait_until};
 
 const TIERS: &str = "/v1/ledgers/main/tiers";
 
@@ -49,4 +53,24 @@ fn the_size_of_the_state_is_measured_again_after_a_while_only() {
     let after = hot();
     assert_ne!(after["position"], before["position"]);
     assert_eq!((&after["bytes"], &after["bytesPosition"]), (&before["bytes"], &before["bytesPosition"]));
+}
+
+#[test]
+fn a_round_of_the_scrub_is_told_in_tiers_readiness_and_metrics() {
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    let pace = ScrubOptions { bytes_per_s: u64::MAX, pause: Duration::from_millis(5) };
+    config.ledgers.options.scrub = Some(pace);
+    let service = TestService::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    let segments = || service.get(TIERS).expect(200).json()["warm"]["segments"].clone();
+    wait_until(|| segments()["scrubbed"].is_string());
+    let ready = service.get("/readyz").expect(200);
+    let line = "ready\nmain: every frame was found whole by a scrub that ended 20";
+    assert!(ready.text().starts_with(line), "{}", ready.text());
+    let metrics = service.get("/metrics").expect(200);
+    for name in ["scrub_age_seconds", "scrub_rounds_total", "scrub_bytes_total"] {
+        let line = format!("\nbitacora_ledger_{name}{{ledger=\"main\"}} ");
+        assert!(metrics.text().contains(&line), "{line}");
+    }
 }

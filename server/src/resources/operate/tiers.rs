@@ -63,7 +63,7 @@ fn hot(memory: &mut TierMemory, ledger: &IndexedLedger) -> Result<StateTier, Pro
 
 fn warm(ledger: &IndexedLedger, head: Position) -> DiskTier {
     let census = ledger.ledger().segment_census();
-    let index = ledger.index_status();
+    let (status, index) = (ledger.status(), ledger.index_status());
     let models = ledger.read_models().map(ReadModels::status).unwrap_or_default();
     DiskTier {
         segments: SegmentTier {
@@ -72,7 +72,8 @@ fn warm(ledger: &IndexedLedger, head: Position) -> DiskTier {
             first: census.first.map(|first| first.to_string()),
             last: head.to_string(),
             since: census.first_time.map(format_time),
-            proven: ledger.status().is_proven,
+            proven: status.is_proven,
+            scrubbed: status.scrub.completed.map(format_time),
         },
         index: IndexTier {
             state: index.state.name().to_owned(),
