@@ -81,11 +81,11 @@ fn warm(ledger: &IndexedLedger, head: Position) -> DiskTier {
             blocks: index.blocks as u64,
             bytes: index.bytes,
         },
-        models: models.into_iter().map(model).collect(),
+        models: models.iter().map(model).collect(),
     }
 }
 
-fn model(status: ModelStatus) -> ModelTier {
+fn model(status: &ModelStatus) -> ModelTier {
     ModelTier {
         name: status.name.to_owned(),
         state: status.state.name().to_owned(),
