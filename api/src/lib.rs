@@ -46,6 +46,7 @@ mod starter;
 mod state;
 mod stops;
 mod suggestions;
+mod tiers;
 mod tool_usage;
 mod tools;
 mod trust;
@@ -131,6 +132,9 @@ pub use stops::{StopRequest, StopsAnswer, SuspendedAgent};
 pub use suggestions::{
     SuggestionAccepted, SuggestionAnswer, SuggestionAnswerRequest, SuggestionAnswered, SuggestionList,
     SuggestionsMade,
+};
+pub use tiers::{
+    ArchiveTierAnswer, ArchivedRange, DiskTier, IndexTier, ModelTier, SegmentTier, StateTier, TiersAnswer,
 };
 pub use tool_usage::{ToolCountsAnswer, ToolUsageAnswer, ToolUsageList};
 pub use tools::{SeenToolRegistration, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList};

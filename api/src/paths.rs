@@ -39,6 +39,7 @@ templates! {
         PRINCIPALS = "/principals";
         KEYS = "/keys";
         ARCHIVES = "/archives";
+        TIERS = "/tiers";
         VERIFICATIONS = "/verifications";
         VERIFICATION = "/verifications/{verification}";
         HEAD = "/head";

@@ -48,6 +48,7 @@ use crate::commands::sessions::SessionsArguments;
 use crate::commands::starter::StarterArguments;
 use crate::commands::status::StatusArguments;
 use crate::commands::tail::TailArguments;
+use crate::commands::tiers::TiersArguments;
 use crate::commands::token::TokenCommand;
 use crate::commands::tools::ToolsArguments;
 use crate::commands::trust::TrustArguments;
@@ -125,12 +126,14 @@ pub(crate) enum ProgramCommand {
     Contracts(ContractsArguments),
     /// List calls with an incomplete record.
     Gaps(GapsArguments),
-    /// Summarize the history on one page.
+    /// Report a day, who did what, tools, reviews, and what was learned.
     Report(ReportArguments),
     /// Add a note to an event, a call or a dimension; show notes.
     Annotate(Box<AnnotateArguments>),
     /// Erase a data subject: destroy the key of its events, for good.
     Erase(Box<EraseArguments>),
+    /// Show what lies in memory, on this disk and in archives.
+    Tiers(TiersArguments),
     /// Show the progress of read models; rebuild one.
     Projections(ProjectionsArguments),
     /// List pending approvals, and answer them.

@@ -43,6 +43,7 @@ pub(crate) mod sessions;
 pub(crate) mod starter;
 pub(crate) mod status;
 pub(crate) mod tail;
+pub(crate) mod tiers;
 pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trust;

@@ -119,7 +119,11 @@ const GROUPS: [CommandGroup; 5] = [
             command("contracts", TABLES, "bitacora contracts checks edit --failed"),
             command("costs", TABLES, "bitacora costs --since 7d --by day,model"),
             command("gaps", TABLES, "bitacora gaps --session s1"),
-            command("report", TABLES, "bitacora report learned"),
+            command(
+                "report",
+                TABLES,
+                "bitacora report day yesterday\nbitacora report who-did-what --from 7d --csv",
+            ),
         ],
     },
     CommandGroup {
@@ -180,6 +184,7 @@ const GROUPS: [CommandGroup; 5] = [
             command("token", TABLES, "bitacora token create --role agent --agent coder > coder.token"),
             command("keys", SERVING, "bitacora keys show\nbitacora keys rotate"),
             command("projections", TABLES, "bitacora projections\nbitacora projections rebuild calls"),
+            command("tiers", TABLES, "bitacora tiers\nbitacora tiers --json"),
             command("bench", &[], "bitacora bench --only append"),
             command("completions", &[], "bitacora completions bash > bitacora.bash"),
         ],

@@ -115,6 +115,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Report(report) => commands::report::run(&report, context),
         Command::Annotate(annotate) => commands::annotate::run(*annotate, context),
         Command::Erase(erase) => commands::erase::run(*erase, context),
+        Command::Tiers(tiers) => commands::tiers::run(&tiers, context),
         Command::Projections(projections) => commands::projections::run(&projections, context),
         Command::Grants(grants) => commands::grants::run(*grants, context),
         Command::Rates(rates) => commands::rates::run(rates, context),

@@ -42,6 +42,7 @@ use crate::read::proofs::{ConsistencyProof, InclusionProof, TreeReader};
 use crate::read_error::ReadError;
 use crate::receipt::Head;
 use crate::segments::GapSide;
+use crate::segments::census::SegmentCensus;
 use crate::shared_state::SharedState;
 use crate::submission::append_error::AppendError;
 use crate::submission::inbox::{Lane, SequencerCommand};
@@ -397,10 +398,17 @@ impl Ledger {
             queue_requests,
             segments: shared.read.segments.len(),
             is_proven: shared.is_proven(),
+            scrub: shared.scrub(),
             heads: shared.heads.signer.status(shared.environment.clock.passed()),
             witnessed: shared.heads.witnesses.status(shared.environment.clock.passed()),
             counters: shared.write.counters.snapshot(),
         }
+    }
+
+    /// Counts the segments on this disk. Reads the header of one frame.
+    #[must_use]
+    pub fn segment_census(&self) -> SegmentCensus {
+        self.shared().read.segments.census()
     }
 
     /// The last tree head that was signed, durable and published; `None` until there is one.

@@ -82,6 +82,8 @@ pub use heads::rollback::Rollback;
 pub use heads::witness::{Witness, WitnessError, Witnesses};
 pub use ledger::status::Status;
 pub use ledger::visit::{FrameMark, VisitedRecord};
+pub use read::scrub_rounds::{ScrubOptions, ScrubStatus};
 pub use receipt::{AppendReceipt, DerivedReceipt, EventReceipt, Head, ReceiptStatus};
+pub use segments::census::SegmentCensus;
 pub use submission::request::{AppendCondition, AppendRequest, ExpectedVersion};
 pub use writer_state::{Counters, ReadOnlyReason, WriterState};

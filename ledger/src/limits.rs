@@ -111,6 +111,11 @@ pub const MAX_ID_TABLE_WRITE_ENTRIES: usize = 1 << 20;
 /// Rest of background work after each slice of [`FILL_SLICE_BYTES`]: about twice as long as the slice takes.
 pub const BACKGROUND_REST: Duration = Duration::from_millis(2);
 
+/// Bytes that the scrub's rounds read in a second where nothing else is said: a gigabyte takes 17 minutes.
+pub const SCRUB_BYTES_PER_S: u64 = 1024 * 1024;
+/// The pause between two rounds of the scrub.
+pub const SCRUB_ROUND_PAUSE: Duration = Duration::from_hours(1);
+
 /// Keys of data subjects held in memory, by name and again by id (about 150 bytes each).
 pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
 /// Erased keys up to which the list of them is written at each erasure; with more, at openings and closes.

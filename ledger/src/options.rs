@@ -13,6 +13,7 @@ use crate::heads::witness::Witnesses;
 use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
 };
+use crate::read::scrub_rounds::ScrubOptions;
 use bitacora_governance::{Governance, REACTOR_VERSION, Reactor};
 
 /// The options of an opening. The defaults are those of the service.
@@ -30,6 +31,8 @@ pub struct Options {
     pub compression_level: i32,
     /// The delay of the proof of old segments after the opening: the caller who waited for the ledger reads a cold disk first.
     pub proof_delay: Duration,
+    /// The pace of the scrub's rounds over the log, after that proof; `None` makes none.
+    pub scrub: Option<ScrubOptions>,
     /// The options of tree heads; `None` signs none, and asks nobody whether the ledger is the one that was.
     pub heads: Option<HeadOptions>,
     /// The reactor that derives events from admitted ones; none by default.
@@ -117,6 +120,7 @@ impl Default for Options {
             queue_bytes: MAX_QUEUE_BYTES,
             compression_level: 1,
             proof_delay: Duration::from_secs(2),
+            scrub: None,
             heads: Some(HeadOptions::default()),
             governing: ReactorChoice::default(),
             archived: None,

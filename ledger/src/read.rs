@@ -8,3 +8,4 @@ pub(crate) mod log_reader;
 pub(crate) mod openers;
 pub(crate) mod page;
 pub(crate) mod proofs;
+pub(crate) mod scrub_rounds;

@@ -1,6 +1,7 @@
 //! The segments that hold events: they find and open a frame wherever its bytes are.
 
 mod archived;
+pub(crate) mod census;
 pub(crate) mod damage_reports;
 pub(crate) mod decompressors;
 mod file_names;

@@ -19,6 +19,8 @@ use crate::heads::witness::handle::WitnessPublisherHandle;
 use crate::host::background_pace::BackgroundPace;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
+use crate::host::lock_order::OrderedMutex;
+use crate::read::scrub_rounds::{ScrubProgress, ScrubStatus};
 
 /// Shared by a ledger's threads and every handle.
 pub(crate) struct SharedState {
@@ -34,6 +36,7 @@ pub(crate) struct SharedState {
     /// The pace of background work.
     pub(crate) pace: Arc<BackgroundPace>,
     is_proven: AtomicBool,
+    scrub: OrderedMutex<ScrubProgress>,
     pub(crate) read: ReadSide,
     pub(crate) write: WriteSide,
     pub(crate) heads: HeadHandles,
@@ -72,6 +75,7 @@ impl SharedState {
             governance,
             pace: write.ids.pace(),
             is_proven: AtomicBool::new(false),
+            scrub: OrderedMutex::default(),
             read: ReadSide::new(read),
             write: WriteSide::new(write, last),
             heads: HeadHandles::default(),
@@ -86,6 +90,15 @@ impl SharedState {
 
     pub(crate) fn set_proven(&self) {
         self.is_proven.store(true, Ordering::Release);
+    }
+
+    /// Returns the progress of the scrub's rounds.
+    pub(crate) fn scrub(&self) -> ScrubStatus {
+        self.scrub.lock().status(self.environment.clock.passed())
+    }
+
+    pub(crate) fn change_scrub(&self, change: impl FnOnce(&mut ScrubProgress)) {
+        change(&mut self.scrub.lock());
     }
 
     /// Hears from now on of damage that reads find.

@@ -226,6 +226,7 @@ impl Index {
             state,
             digest: digest(&blocks.stored),
             blocks: blocks.stored.len(),
+            bytes: blocks.stored.iter().map(|block| block.bytes()).sum(),
             doubts: self.doubts.load(Ordering::Relaxed),
         }
     }

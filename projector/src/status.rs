@@ -17,6 +17,8 @@ pub struct IndexStatus {
     pub digest: Option<(Position, [u8; 32])>,
     /// Blocks on the disk.
     pub blocks: usize,
+    /// Bytes of them.
+    pub bytes: u64,
     /// Blocks that were not believed since the ledger was opened.
     pub doubts: u64,
 }

@@ -27,6 +27,7 @@ pub(crate) enum BlockIntegrityError {
 pub(crate) struct StoredBlock {
     path: PathBuf,
     block: IndexBlock,
+    bytes: u64,
 }
 
 impl StoredBlock {
@@ -43,8 +44,9 @@ impl StoredBlock {
         let (at, bytes) = header.directory_place();
         let mut directory = vec![0; bytes];
         file.read_exact_at(&mut directory, at)?;
-        let block = IndexBlock::open(derived_state_key, header, &directory, file.len()?)?;
-        Ok(Self { path: path.to_owned(), block })
+        let bytes = file.len()?;
+        let block = IndexBlock::open(derived_state_key, header, &directory, bytes)?;
+        Ok(Self { path: path.to_owned(), block, bytes })
     }
 
     pub(crate) fn header(&self) -> &IndexHeader {
@@ -61,6 +63,11 @@ impl StoredBlock {
 
     pub(crate) fn last(&self) -> Position {
         self.extent().last
+    }
+
+    /// The length of its file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub(crate) fn path(&self) -> &Path {

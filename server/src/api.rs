@@ -30,6 +30,7 @@ use crate::limits::{MAX_BUNDLES, MIN_POSITION_WAIT, PLACE_WAIT, READ_QUEUE_WAIT}
 use crate::metrics::Metrics;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::server_limits::ServerLimits;
+use crate::tiers::TierCache;
 use crate::turns::LedgerLocks;
 use crate::verifications::Verifications;
 
@@ -72,6 +73,7 @@ pub(crate) struct Api {
     /// Places for evidence bundles that are being made.
     pub(crate) bundles: BundlePlaces,
     pub(crate) verifications: Verifications,
+    pub(crate) tiers: TierCache,
     reads: Arc<Semaphore>,
     phase: watch::Receiver<Phase>,
     drain: Notify,
@@ -113,6 +115,7 @@ impl Api {
             turns: LedgerLocks::default(),
             bundles: BundlePlaces::new(MAX_BUNDLES),
             verifications: Verifications::default(),
+            tiers: TierCache::default(),
             reads: Arc::new(Semaphore::new(limits.max_reads)),
             limits,
             phase,

@@ -30,6 +30,7 @@ mod router;
 mod server;
 mod server_limits;
 mod strict_object;
+mod tiers;
 mod turns;
 mod verifications;
 mod witnesses;

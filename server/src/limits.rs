@@ -70,6 +70,13 @@ pub(crate) const VERIFICATION_PAUSE: Duration = Duration::from_secs(10);
 /// Verifications of a ledger that are remembered.
 pub(crate) const MAX_VERIFICATIONS: usize = 8;
 
+/// The time for which the measured size of a deciding state is shown.
+pub(crate) const STATE_SIZE_AGE: Duration = Duration::from_secs(60);
+/// The most pages of events that one question about tiers reads to count archives. The next question goes on.
+pub(crate) const MAX_TIER_PAGES: usize = 32;
+/// The most ranges of archives that an answer about tiers lists.
+pub(crate) const MAX_TIER_RANGES: usize = 100;
+
 /// The time until archiving in the background looks for due events for the first time: by then the log is proven in most ledgers.
 pub(crate) const FIRST_ARCHIVE_PAUSE: Duration = Duration::from_secs(10);
 /// The pause before it looks again.

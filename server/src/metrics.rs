@@ -232,6 +232,12 @@ const HEAD_GAUGES: &[LedgerMetric] = &[
     }),
 ];
 
+/// A gauge of the scrub's rounds. A ledger has it once a round has ended.
+const SCRUB_AGE: (&str, &str) = (
+    "ledger_scrub_age_seconds",
+    "For how long the last round of the scrub, which found everything whole, is over",
+);
+
 /// The gauges of a ledger's index.
 const INDEX_GAUGES: &[IndexMetric] = &[
     ("index_ok", "1 where the index follows the head", |status| (status.state == IndexState::Ok).into()),
@@ -253,6 +259,10 @@ const COUNTERS: &[LedgerMetric] = &[
     ("ledger_refused", "Requests refused while sequencing", |status| status.counters.refused),
     ("ledger_tree_heads", "Tree heads signed and published", |status| status.heads.published),
     ("ledger_tree_heads_failed", "Tree heads that could not be signed or kept", |status| status.heads.failed),
+    ("ledger_scrub_rounds", "Rounds of the scrub that found every frame on this disk whole", |status| {
+        status.scrub.rounds
+    }),
+    ("ledger_scrub_bytes", "Bytes that the scrub's rounds read", |status| status.scrub.bytes),
     ("ledger_redactions", "Secrets replaced before an append", |status| status.counters.redactions),
 ];
 
@@ -337,6 +347,13 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         registry.register(*name, *help, gauges);
     }
     register_models(&mut registry, ledgers);
+    let ages = Gauges::default();
+    for (label, status) in &states {
+        if let Some(age) = status.as_ref().and_then(|status| status.scrub.age) {
+            ages.get_or_create(label).set(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
+        }
+    }
+    registry.register(SCRUB_AGE.0, SCRUB_AGE.1, ages);
     for (name, help, read) in COUNTERS {
         let counters = Counters::default();
         for (label, status) in &states {

@@ -22,7 +22,7 @@ use crate::resources::govern::{
 };
 use crate::resources::operate::{
     admin, caller, erasures, health, keys, ledgers, metrics, openapi, principals, projections, sign_in,
-    verifications,
+    tiers, verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -59,6 +59,7 @@ fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::ERASURES, post(erasures::create))
         .route(paths::PRINCIPALS, get(principals::list))
         .route(paths::KEYS, get(keys::show))
+        .route(paths::TIERS, get(tiers::show))
         .route(paths::VERIFICATIONS, get(verifications::list).post(verifications::start))
         .route(paths::VERIFICATION, get(verifications::show))
         .route(paths::DRAIN, post(admin::drain))

@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use bitacora_api::{
     AnnotationAnswer, AnnotationList, AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList,
     ApprovalAnswer, ApprovalList, BreakerAnswer, BreakerList, BudgetAnswer, BudgetList, CallAnswer, CallList,
-    CheckpointList, ContractAnswer, ContractCheckAnswer, ContractCheckList, ContractList, GapAnswer, GapList,
-    GrantAnswer, GrantList, ImportList, ImportListed, ModeAnswer, PolicyAnswer, PolicyVersionAnswer,
-    ProjectionAnswer, ProjectionList, RateList, RateRequest, RollbackAnswered, RollbackList, RunAnswer,
-    RunList, RunStepAnswer, RunStepList, SavedCheckpoint, ScopedMode, SessionAnswer, SessionList,
-    StopsAnswer, SuggestionAnswer, SuggestionList, SuspendedAgent, ToolAnswer, ToolList,
-    UnregisteredToolAnswer, UnregisteredToolList,
+    CheckpointList, ContractAnswer, ContractCheckAnswer, ContractCheckList, ContractList,
+    DecisionMinuteAnswer, DecisionMinuteList, GapAnswer, GapList, GrantAnswer, GrantList, ImportList,
+    ImportListed, ModeAnswer, PolicyAnswer, PolicyVersionAnswer, ProjectionAnswer, ProjectionList, RateList,
+    RateRequest, RollbackAnswered, RollbackList, RunAnswer, RunList, RunStepAnswer, RunStepList,
+    SavedCheckpoint, ScopedMode, SessionAnswer, SessionList, StopsAnswer, SuggestionAnswer, SuggestionList,
+    SuspendedAgent, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -80,6 +80,7 @@ pages! {
     CheckpointList { checkpoints: SavedCheckpoint },
     ContractCheckList { checks: ContractCheckAnswer },
     ContractList { contracts: ContractAnswer },
+    DecisionMinuteList { minutes: DecisionMinuteAnswer },
     GapList { gaps: GapAnswer },
     GrantList { grants: GrantAnswer },
     ImportList { imports: ImportListed },

@@ -1631,6 +1631,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/tiers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show what lies in memory, on this disk and in archives */
+        get: operations["showTiers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/tile/{tile}": {
         parameters: {
             query?: never;
@@ -2266,6 +2283,68 @@ export interface components {
             archives: components["schemas"]["ArchiveAnswer"][];
             /** @description The `after` of the next page; absent at the end. */
             next?: string | null;
+        };
+        /** @description Archives in an object store, by the events that record them. */
+        ArchiveTierAnswer: {
+            /**
+             * Format: int64
+             * @description Their number.
+             */
+            archives: number;
+            /**
+             * Format: int64
+             * @description Bytes of them.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Events in them. Segments on this disk may hold the same events.
+             */
+            events: number;
+            /** @description The time at which the newest archive was sealed. */
+            lastSealed?: string | null;
+            /**
+             * Format: int64
+             * @description The number of further ranges, which are not listed.
+             */
+            moreRanges: number;
+            /**
+             * @description Archives up to this position are counted; `0` before the first event.
+             * @example 918275
+             */
+            position: string;
+            /** @description Positions that follow one another in one store, the oldest first. */
+            ranges: components["schemas"]["ArchivedRange"][];
+        };
+        /** @description Archives whose positions follow one another. */
+        ArchivedRange: {
+            /**
+             * Format: int64
+             * @description Archives.
+             */
+            archives: number;
+            /**
+             * Format: int64
+             * @description Bytes of them.
+             */
+            bytes: number;
+            /**
+             * @description The first event.
+             * @example 1
+             */
+            first: string;
+            /**
+             * @description The last one.
+             * @example 65536
+             */
+            last: string;
+            /** @description The store that holds them, in the words of the configuration; absent where it was not recorded. */
+            store?: string | null;
+            /**
+             * @description The oldest of the times at which each of them was last read back whole, as far as the ledger knows: when it was sealed. Checks
+             *     by `bitacora archive verify` are not recorded.
+             */
+            verified: string;
         };
         /** @description A condition on one place of the arguments: exactly one of `glob`, `equals` and `absent`. */
         ArgumentCondition: {
@@ -3565,6 +3644,15 @@ export interface components {
             /** @description The workspace, `-` for calls that named none; absent from the trust that is kept for all workspaces together. */
             workspace?: string | null;
         };
+        /** @description Data on this disk. */
+        DiskTier: {
+            /** @description The index of labels. */
+            index: components["schemas"]["IndexTier"];
+            /** @description The read models, by name; none where the service keeps none. */
+            models: components["schemas"]["ModelTier"][];
+            /** @description The segments that were not released. */
+            segments: components["schemas"]["SegmentTier"];
+        };
         /** @description The end of an NDJSON answer. */
         End: {
             /**
@@ -3909,6 +3997,29 @@ export interface components {
              */
             size: string;
         };
+        /** @description The index on this disk. */
+        IndexTier: {
+            /**
+             * Format: int64
+             * @description Blocks on the disk. The newest events are in memory.
+             */
+            blocks: number;
+            /**
+             * Format: int64
+             * @description Bytes of the blocks.
+             */
+            bytes: number;
+            /**
+             * @description The last position up to which it knows every event; `0` before the first.
+             * @example 17
+             */
+            position: string;
+            /**
+             * @description `ok`, `rebuilding`, `degraded` or `stopped`.
+             * @example ok
+             */
+            state: string;
+        };
         /** @description Lines of an upload that have become durable since the last acknowledgement. */
         IngestAcknowledgement: {
             /**
@@ -4087,6 +4198,34 @@ export interface components {
             role?: string | null;
             /** @description Of this tool. */
             tool?: string | null;
+        };
+        /** @description A read model on this disk. It covers the history from the first event on. */
+        ModelTier: {
+            /**
+             * Format: int64
+             * @description Bytes of its tables. Rows that only the store's journal holds are not counted.
+             */
+            bytes?: number | null;
+            /**
+             * @description Its name.
+             * @example calls
+             */
+            name: string;
+            /**
+             * @description The last event that is folded; `0` before the first.
+             * @example 17
+             */
+            position: string;
+            /**
+             * Format: int64
+             * @description Rows that were stored last.
+             */
+            rows?: number | null;
+            /**
+             * @description `ok`, `rebuilding`, `degraded` or `stopped`.
+             * @example ok
+             */
+            state: string;
         };
         /** @description The way in which a context is made of an argument. */
         Normaliser: "path" | "command" | "host";
@@ -5128,6 +5267,38 @@ export interface components {
              */
             ledger: string;
         };
+        /** @description The segments on this disk. */
+        SegmentTier: {
+            /**
+             * Format: int64
+             * @description Bytes in use in them; the files may be longer.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Their number.
+             */
+            files: number;
+            /**
+             * @description The first position in them; absent of an empty ledger.
+             * @example 1
+             */
+            first?: string | null;
+            /**
+             * @description The last position in them: the ledger's head.
+             * @example 17
+             */
+            last: string;
+            /** @description `true` if every byte that the last opening found was checked since. */
+            proven: boolean;
+            /**
+             * @description The time at which the scrub last ended a round, which found every frame on this disk whole; absent before the first one since the
+             *     opening.
+             */
+            scrubbed?: string | null;
+            /** @description The time of the first of these events; absent where it cannot be read. */
+            since?: string | null;
+        };
         /** @description One session: any id that events name as their session. */
         SessionAnswer: {
             /** @description The actor that first wrote an event of it. */
@@ -5540,6 +5711,49 @@ export interface components {
              */
             version: number;
         };
+        /** @description The deciding state. Decisions read nothing else. */
+        StateTier: {
+            /**
+             * Format: int64
+             * @description Approvals that wait, or ended a short time ago.
+             */
+            approvals: number;
+            /**
+             * Format: int64
+             * @description Circuit breakers that have seen anything.
+             */
+            breakers: number;
+            /**
+             * Format: int64
+             * @description Bytes of its text, which the digest covers. The memory that it takes is not measured.
+             */
+            bytes: number;
+            /**
+             * @description The position at which the bytes were measured, at most a minute ago.
+             * @example 17
+             */
+            bytesPosition: string;
+            /**
+             * Format: int64
+             * @description Dimensions with trust of their own.
+             */
+            dimensions: number;
+            /**
+             * Format: int64
+             * @description Calls without an outcome.
+             */
+            openCalls: number;
+            /**
+             * @description The last event that is folded in it; `0` before the first.
+             * @example 17
+             */
+            position: string;
+            /**
+             * Format: int64
+             * @description Tools that may be called.
+             */
+            tools: number;
+        };
         /** @description Contents that went into a step or came out of it. */
         StepContentAnswer: {
             /**
@@ -5724,6 +5938,15 @@ export interface components {
             last: string;
             /** @description The word. */
             tag: string;
+        };
+        /** @description The tiers of a ledger. */
+        TiersAnswer: {
+            /** @description Archives, in an object store. */
+            cold: components["schemas"]["ArchiveTierAnswer"];
+            /** @description The deciding state, in memory. */
+            hot: components["schemas"]["StateTier"];
+            /** @description Segments, index and read models, on this disk. */
+            warm: components["schemas"]["DiskTier"];
         };
         /**
          * @description A span of every week. Its first minute is within, its last is not.
@@ -11686,6 +11909,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SuggestionsMade"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    showTiers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tiers. Nothing is scanned for it: sizes are those that the service knows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TiersAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */

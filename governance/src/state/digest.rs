@@ -148,6 +148,47 @@ impl State {
     }
 }
 
+impl State {
+    /// Counts the bytes of the text that the digests cover. Takes as long as the digests.
+    ///
+    /// # Errors
+    /// [`UnwritableState`].
+    pub fn text_bytes(&self) -> Result<u64, UnwritableState> {
+        let mut bytes = TextBytes(0);
+        self.each_part(&mut bytes)?;
+        Ok(bytes.0)
+    }
+}
+
+/// The number of bytes that were written.
+struct TextBytes(u64);
+
+impl Write for TextBytes {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl PartVisitor for TextBytes {
+    type Error = UnwritableState;
+
+    fn part<T: Serialize + Default + PartialEq>(
+        &mut self,
+        part: StatePart,
+        value: &T,
+    ) -> Result<(), UnwritableState> {
+        if *value == T::default() {
+            return Ok(());
+        }
+        serde_json::to_writer(self, value).map_err(|source| UnwritableState::new(part, source))
+    }
+}
+
 struct StateParts(Vec<(StatePart, StateDigest)>);
 
 impl PartVisitor for StateParts {

@@ -2,6 +2,7 @@
 
 use crate::heads::signer_handle::HeadStatus;
 use crate::heads::witness::handle::WitnessedStatus;
+use crate::read::scrub_rounds::ScrubStatus;
 use crate::receipt::Head;
 use crate::writer_state::{Counters, WriterState};
 
@@ -21,6 +22,8 @@ pub struct Status {
     /// `true` if every stored byte that this opening found was walked over. Old segments are walked over in the background, after the
     /// opening. Damage found there makes the ledger read-only.
     pub is_proven: bool,
+    /// The rounds of the scrub, which read every frame on this disk again.
+    pub scrub: ScrubStatus,
     /// The state of the tree heads.
     pub heads: HeadStatus,
     /// The state of the tree heads at the witnesses; `None` without witnesses.

@@ -74,6 +74,11 @@ impl StoredSegment {
         Self { number, first, file, opener, last, extent, survey, known, reports: OnceLock::new() }
     }
 
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> u64 {
+        self.extent.read().end
+    }
+
     /// Tells of damage there from now on.
     pub(super) fn report_to(&self, reports: &Arc<DamageReports>) {
         self.reports.get_or_init(|| Arc::clone(reports));

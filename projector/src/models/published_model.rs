@@ -225,6 +225,7 @@ impl PublishedModel {
             state: shown.state.clone(),
             answers: shown.build.is_some() && folded.is_some_and(|position| position > 0),
             digest: shown.stored.map(|stored| (stored.position, stored.sum.rows(), stored.sum.digest())),
+            bytes: shown.build.as_ref().map(|build| build.keyspace.disk_space()),
             doubts: self.doubts.load(Ordering::Relaxed),
         }
     }

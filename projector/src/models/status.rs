@@ -19,6 +19,8 @@ pub struct ModelStatus {
     pub answers: bool,
     /// Rows, and what they come to, as of a position: the same events give the same.
     pub digest: Option<(Position, u64, [u8; 32])>,
+    /// Bytes of its tables on the disk; `None` while nothing is answered. Rows that only the journal holds are not counted.
+    pub bytes: Option<u64>,
     /// The number of times that its rows were not believed since the ledger was opened.
     pub doubts: u64,
 }

@@ -56,6 +56,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::KEYS, READ),
     ("GET", paths::ARCHIVES, READ),
     ("POST", paths::ERASURES, ADMINISTER),
+    ("GET", paths::TIERS, READ),
     ("GET", paths::VERIFICATIONS, READ),
     ("POST", paths::VERIFICATIONS, Access::Audit),
     ("GET", paths::VERIFICATION, READ),

@@ -79,6 +79,7 @@ mod tests {
     fn model(state: ModelState, lag: u64) -> ModelStatus {
         let answers = matches!(state, ModelState::Ok | ModelState::Degraded(_));
         ModelStatus {
+            bytes: None,
             name: "calls",
             version: 1,
             position: None,

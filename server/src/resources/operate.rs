@@ -11,4 +11,5 @@ pub(crate) mod openapi;
 pub(crate) mod principals;
 pub(crate) mod projections;
 pub(crate) mod sign_in;
+pub(crate) mod tiers;
 pub(crate) mod verifications;

@@ -201,6 +201,17 @@ fn what_is_due_is_archived_and_let_go_and_read_as_before() {
     assert!(released.count() > 0, "no segment was let go");
     assert!(first_events() == first, "other events than before");
 
+    let tiers = service.get("/v1/ledgers/main/tiers").expect(200).json();
+    let cold = &tiers["cold"];
+    assert_eq!(
+        (&cold["events"], &cold["bytes"]),
+        (&position.into(), &metric(&service, "bytes_total").into())
+    );
+    let range = &cold["ranges"][0];
+    assert_eq!((&range["first"], &range["last"]), (&"1".into(), &position.to_string().into()), "{tiers}");
+    assert_eq!((&range["store"], range["archives"] == cold["archives"]), (&"cold".into(), true), "{tiers}");
+    assert_ne!(tiers["warm"]["segments"]["first"], "1", "{tiers}");
+
     // An archive that is gone: its events lie nowhere else.
     let (cold, away) = (service.folder.path().join("cold"), service.folder.path().join("away"));
     wait_until(|| service.get("/readyz").status == 200);

@@ -68,6 +68,7 @@ mod sessions;
 mod sharing;
 mod sign_in;
 mod signed_answers;
+mod tiers;
 mod times;
 mod tlog_client;
 mod tree_heads;

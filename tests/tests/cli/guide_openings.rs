@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 12] = [
+const GUIDES: [Guide; 14] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -28,10 +28,21 @@ const GUIDES: [Guide; 12] = [
     },
     Guide { page: "erasure.md", before: "" },
     Guide { page: "exit_codes.md", before: "" },
+    Guide {
+        page: "history_reports.md",
+        before: r#"bitacora tools register --starter && bitacora policy publish --starter --activate \
+            && bitacora token create --role agent --agent coder > coder.token \
+            && as_coder='--token-file coder.token --cwd /home/ana/project --agent coder --session s1' \
+            && bitacora decide $as_coder --call c1 --tool Read --args '{"file_path":"src/a.rs"}' \
+            && bitacora outcome --token-file coder.token --call c1 --status ok \
+            && { bitacora decide $as_coder --call c2 --tool Write --args '{"file_path":"src/a.rs","content":"x"}' || true; } \
+            && bitacora approvals reject "$(bitacora approvals --json | jq -r '.approvals[0].id')" --note 'not today' && sleep 1"#,
+    },
     Guide { page: "import.md", before: "" },
     Guide { page: "learned.md", before: "" },
     Guide { page: "performance.md", before: "" },
     Guide { page: "projections.md", before: "" },
+    Guide { page: "tiers.md", before: "" },
 ];
 
 /// Pages that no command opens: references that are generated, lists, and pages whose whole story a test runs.

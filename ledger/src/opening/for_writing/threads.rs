@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use bitacora_formats::{After, Compressor, Epoch, LedgerName, SegmentEnd};
 use bitacora_governance::{Governance, Reactor};
@@ -30,9 +29,9 @@ use crate::opening::for_writing::next_numbers::NextNumbers;
 use crate::opening::for_writing::repair::{RepairedFolder, RepairedParts};
 use crate::opening::open_ledger::OpenLedger;
 use crate::options::{HeadOptions, Options};
-use crate::read::background_scrub;
 use crate::read::leaf_repair::settle_tree;
 use crate::read::log_fold::{begin_in_archives, fold_to_head};
+use crate::read::{background_scrub, scrub_rounds};
 use crate::read_error::ReadError;
 use crate::replay::{ReplayedLog, TailState};
 use crate::segment_index::end_of_segment;
@@ -278,9 +277,11 @@ impl WriterStart {
             start_duplicate_receipts(shared, incomplete)?,
             start_table_writer(shared)?,
         ];
-        match unread {
-            None => shared.set_proven(),
-            Some(unread) => threads.push(start_scrub(shared, unread, options.proof_delay)?),
+        if unread.is_none() {
+            shared.set_proven();
+        }
+        if unread.is_some() || options.scrub.is_some() {
+            threads.push(start_scrub(shared, unread, options)?);
         }
         Ok(threads)
     }
@@ -350,7 +351,18 @@ fn start_table_writer(shared: &Arc<SharedState>) -> io::Result<JoinHandle<()>> {
     })
 }
 
-fn start_scrub(shared: &Arc<SharedState>, unread: SegmentEnd, delay: Duration) -> io::Result<JoinHandle<()>> {
-    let shared = Arc::clone(shared);
-    LedgerThread::BackgroundScrub.builder().spawn(move || background_scrub::run(&shared, &unread, delay))
+fn start_scrub(
+    shared: &Arc<SharedState>,
+    unread: Option<SegmentEnd>,
+    options: &Options,
+) -> io::Result<JoinHandle<()>> {
+    let (shared, delay, rounds) = (Arc::clone(shared), options.proof_delay, options.scrub);
+    LedgerThread::BackgroundScrub.builder().spawn(move || {
+        if let Some(unread) = unread {
+            background_scrub::run(&shared, &unread, delay);
+        }
+        if let Some(rounds) = rounds.filter(|_| shared.is_proven()) {
+            scrub_rounds::run(&shared, rounds);
+        }
+    })
 }

@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
-use bitacora_formats::LedgerName;
+use bitacora_formats::{LedgerName, format_time};
 
 use crate::access::caller::Caller;
 use crate::api::Api;
@@ -32,6 +32,12 @@ fn clock_jumped(slot: &Slot) -> bool {
         .ledger()
         .governance()
         .is_some_and(|governance| governance.read(|state| state.clock_trust().jump().is_some()))
+}
+
+/// Returns the time at which a ledger's scrub last ended a round.
+fn scrubbed(slot: &Slot) -> Option<String> {
+    let Slot::Open(ledger) = slot else { return None };
+    ledger.status().scrub.completed.map(format_time)
 }
 
 /// The process answers.
@@ -84,6 +90,9 @@ pub(crate) async fn readyz(
         for name in jumped {
             ready +=
                 &format!("{name}: its clock jumped; calls are denied until an operator accepts the time\n");
+        }
+        for (name, time) in slots.iter().filter_map(|(name, slot)| Some((name, scrubbed(slot)?))) {
+            ready += &format!("{name}: every frame was found whole by a scrub that ended {time}\n");
         }
         return Ok(text(ready));
     }

@@ -22,7 +22,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, caller, erasures, health, keys, ledgers, metrics, principals, projections, sign_in, verifications,
+    admin, caller, erasures, health, keys, ledgers, metrics, principals, projections, sign_in, tiers,
+    verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -142,6 +143,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         stops::engage,
         stops::release,
         stops::change,
+        tiers::show,
         projections::list,
         projections::fold_again,
         calls::list,

@@ -191,6 +191,7 @@ const SUMMARIES: &[(&str, &str)] = &[
     ("listArchives", "List archives"),
     ("listPrincipals", "List who has a token, or had one"),
     ("showKeys", "Show the public keys of a ledger"),
+    ("showTiers", "Show what lies in memory, on this disk and in archives"),
     ("listVerifications", "List the last verifications"),
     ("startVerification", "Start a verification of a ledger's files"),
     ("showVerification", "Show a verification's progress, or its outcome"),

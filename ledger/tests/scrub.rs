@@ -1,0 +1,116 @@
+//! The scrub's rounds: they find damage that nobody reads, keep to their pace, and end with the ledger.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![expect(clippy::disallowed_methods, reason = "damage is done to the files themselves")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{Event, Keyring};
+use bitacora_ledger::{
+    AppendError, AppendRequest, Entropy, Environment, Ledger, Options, ReadOnlyReason, ScrubOptions,
+    SystemEntropy,
+};
+
+/// Longer than any of this takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A round right after the other, as fast as the disk gives the bytes.
+const RESTLESS: ScrubOptions = ScrubOptions { bytes_per_s: u64::MAX, pause: Duration::from_millis(1) };
+
+fn keyring() -> Arc<Keyring> {
+    Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()))
+}
+
+fn event(id: u64) -> Event<'static> {
+    Event::new(format!("e{id}"), "urn:test", "x.noted", "s".to_owned())
+}
+
+fn open(path: &Path, keyring: &Arc<Keyring>, scrub: ScrubOptions) -> Ledger {
+    let options = Options { scrub: Some(scrub), ..Options::small() };
+    Ledger::open(&Environment::real(), path, Arc::clone(keyring), options).unwrap()
+}
+
+/// A ledger with an ended segment of several frames, and its keyring.
+fn written(path: &Path) -> Arc<Keyring> {
+    let (environment, keyring) = (Environment::real(), keyring());
+    Ledger::create(&environment, path, &"main".parse().unwrap(), &keyring, &Options::small()).unwrap();
+    for round in 0..3 {
+        let ledger = Ledger::open(&environment, path, Arc::clone(&keyring), Options::small()).unwrap();
+        for id in 0..4 {
+            ledger.append(AppendRequest::of(vec![event(round * 10 + id)])).unwrap().wait().unwrap();
+        }
+        ledger.close().unwrap();
+    }
+    keyring
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn rounds_go_on_and_find_damage_that_nobody_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("main");
+    let keyring = written(&path);
+    let ledger = open(&path, &keyring, RESTLESS);
+    wait_until("two rounds", || ledger.status().scrub.rounds >= 2);
+    let status = ledger.status();
+    assert!(status.is_proven && status.scrub.completed.is_some(), "{status:?}");
+    assert!(status.scrub.age.is_some_and(|age| age < PATIENCE), "{status:?}");
+    assert!(ledger.doubt().is_none());
+    // What is appended now is in a later round too.
+    let bytes = status.scrub.bytes / status.scrub.rounds;
+    ledger.append(AppendRequest::of(vec![event(77)])).unwrap().wait().unwrap();
+    let rounds = ledger.status().scrub.rounds;
+    wait_until("two more", || ledger.status().scrub.rounds >= rounds + 2);
+    let status = ledger.status();
+    assert!(status.scrub.bytes / status.scrub.rounds >= bytes, "{status:?}");
+
+    let name = "segments/0000000002.seg";
+    let mut stored = std::fs::read(path.join(name)).unwrap();
+    let frame = (0..stored.len() - 4).filter(|at| stored[*at..].starts_with(b"BITF")).nth(1).unwrap();
+    stored[frame + 150] ^= 1;
+    std::fs::write(path.join(name), stored).unwrap();
+    wait_until("the damage is found", || ledger.doubt().is_some());
+    assert!(ledger.doubt().unwrap().contains(name), "{:?}", ledger.doubt());
+    let refused = ledger.append(AppendRequest::of(vec![event(99)]));
+    assert!(matches!(refused, Err(AppendError::ReadOnly(ReadOnlyReason::Corrupt(_)))));
+    // No round is counted that found it.
+    let rounds = ledger.status().scrub.rounds;
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(ledger.status().scrub.rounds, rounds);
+}
+
+#[test]
+fn a_round_keeps_to_its_pace_and_ends_with_the_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("main");
+    let keyring = written(&path);
+    let pace = ScrubOptions { bytes_per_s: 2_000, pause: Duration::ZERO };
+    let ledger = open(&path, &keyring, pace);
+    let began = Instant::now();
+    wait_until("a few frames", || ledger.status().scrub.bytes > 1_500);
+    assert!(began.elapsed() > Duration::from_millis(250), "{:?}", began.elapsed());
+    let read = ledger.status().scrub.bytes;
+    assert!(read < 10_000, "{read}");
+    let closing = Instant::now();
+    ledger.close().unwrap();
+    assert!(closing.elapsed() < PATIENCE / 4, "{:?}", closing.elapsed());
+}
+
+#[test]
+fn without_its_option_there_is_no_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("main");
+    let keyring = written(&path);
+    let ledger = Ledger::open(&Environment::real(), &path, keyring, Options::small()).unwrap();
+    wait_until("proven", || ledger.status().is_proven);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(ledger.status().scrub, bitacora_ledger::ScrubStatus::default());
+}
