@@ -122,6 +122,7 @@ templates! {
         SUGGESTIONS_REFRESH = "/suggestions:refresh";
         SUGGESTION = "/suggestions/{suggestion}";
         ANNOTATIONS = "/annotations";
+        BULK_EXPORTS = "/exports";
     }
 }
 
