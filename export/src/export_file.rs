@@ -32,6 +32,9 @@ pub enum ExportError {
     /// The stream was not written.
     #[error("stdout: {0}; the export is not complete")]
     Stream(io::Error),
+    /// The thread that writes ended early.
+    #[error("the writing thread ended early; --resume goes on")]
+    Writer,
 }
 
 impl ExportError {
@@ -269,3 +272,6 @@ impl FinishedFile {
         Ok(self.names.as_ref().map_or(Ok(()), part_file::publish)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

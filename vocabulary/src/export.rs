@@ -27,6 +27,9 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
+    /// All formats.
+    pub const ALL: [Self; 5] = [Self::Jsonl, Self::Cloudevents, Self::Csv, Self::Parquet, Self::Ocsf];
+
     /// Returns the format's name in events and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -162,6 +162,9 @@ const UNMAPPED: [(TextField, &str); 10] = [
     (TextField::DataBase64, "data_base64"),
 ];
 
+/// Attributes that the class API Activity has a member for, and the base class none.
+const BASE_UNMAPPED: [(TextField, &str); 2] = [(TextField::Actor, "actor"), (TextField::Session, "session")];
+
 /// The severity of an event, by its number in the schema.
 #[derive(Clone, Copy)]
 enum Severity {
@@ -202,13 +205,13 @@ pub(crate) fn write_row(row: &StoredRow<'_>, facts: &CallFacts<'_>, out: &mut Ve
         status_code: facts.reason_code().or_else(|| facts.error_type()).filter(|_| is_call),
         status_detail: facts.reason().filter(|_| is_call),
         duration: facts.duration_ms().filter(|_| is_call),
-        actor: actor(row),
+        actor: is_call.then(|| actor(row)),
         api: is_call.then(|| api(facts, row)),
         src_endpoint: is_call.then(|| Named { name: source(row).into() }),
         policy: facts.rule().filter(|_| is_call).map(|name| Named { name }),
         metadata: metadata(row, time, control.is_some()),
         control,
-        unmapped: unmapped(row),
+        unmapped: unmapped(row, is_call),
         raw_data: row.event.data.map(RawValue::get),
     };
     // Texts and numbers are all that is in it, so it can be written.
@@ -230,13 +233,12 @@ fn metadata<'a>(row: &'a StoredRow<'_>, time: u64, is_controlled: bool) -> Metad
     }
 }
 
-/// Returns the actor; an event of the class API Activity has one in any case.
-fn actor<'a>(row: &'a StoredRow<'_>) -> Option<Actor<'a>> {
-    Some(Actor {
+fn actor<'a>(row: &'a StoredRow<'_>) -> Actor<'a> {
+    Actor {
         user: row.event.text(TextField::Actor).map(|name| Named { name: name.into() }),
         session: row.event.text(TextField::Session).map(|uid| Identified { uid: uid.into() }),
         app_name: source(row),
-    })
+    }
 }
 
 /// Returns the agent, or the event's source where it names none.
@@ -286,7 +288,8 @@ fn status(kind: &str, facts: &CallFacts<'_>) -> (Option<u32>, Severity) {
     }
 }
 
-fn unmapped<'a>(row: &'a StoredRow<'_>) -> Unmapped<'a> {
+fn unmapped<'a>(row: &'a StoredRow<'_>, is_call: bool) -> Unmapped<'a> {
+    let of_base = BASE_UNMAPPED.into_iter().filter(|_| !is_call);
     let attribute = |(field, name): (TextField, &'static str)| Some((name, row.event.text(field)?));
     Unmapped {
         position: &row.position,
@@ -295,7 +298,7 @@ fn unmapped<'a>(row: &'a StoredRow<'_>) -> Unmapped<'a> {
         derived: row.derived,
         erased: row.erased,
         unreadable: row.unreadable,
-        attributes: UNMAPPED.into_iter().filter_map(attribute).collect(),
+        attributes: UNMAPPED.into_iter().chain(of_base).filter_map(attribute).collect(),
         extensions: row.event.extensions.iter().map(|(name, value)| (&**name, *value)).collect(),
     }
 }

@@ -13,6 +13,7 @@ mod connecting;
 mod consoling;
 mod documented;
 mod ends;
+mod exporting;
 mod first_starts;
 mod forging;
 mod governing;

@@ -23,8 +23,8 @@ pub(crate) enum ExportFailure {
     Agent,
     #[error("the system gives no thread for writing: {0}; --resume goes on")]
     Thread(io::Error),
-    #[error("the writing thread ended early; --resume goes on")]
-    Writer,
+    #[error("the writing thread takes nothing more; --resume goes on")]
+    Gone,
     #[error("the service does not know the id of the ledger, which did not open; see `bitacora status`")]
     Closed,
 }
@@ -34,7 +34,7 @@ impl CommandFailure for ExportFailure {
         match self {
             Self::ParquetToStdout | Self::ResumedStdout => Exit::Usage,
             Self::Agent => Exit::Refused,
-            Self::Export(_) | Self::Thread(_) | Self::Writer | Self::Closed => Exit::Failed,
+            Self::Export(_) | Self::Thread(_) | Self::Gone | Self::Closed => Exit::Failed,
         }
     }
 }

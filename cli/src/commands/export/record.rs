@@ -1,21 +1,13 @@
 //! The record of an export in its ledger, and the signed receipt of that.
 
 use bitacora_api::{ActAnswer, ExportRequest};
-use bitacora_export::FinishedFile;
+use bitacora_export::{FinishedFile, RecordedExport};
 use bitacora_formats::limits::MAX_RECEIPT_BYTES;
 use hyper::Method;
 
 use super::failure::ExportFailure;
 use crate::error::CommandError;
 use crate::ledger_access::context::CommandContext;
-
-/// An export that the ledger has recorded.
-pub(super) struct RecordedExport {
-    /// The position of `export.made`.
-    pub(super) position: String,
-    /// `true` if the ledger's receipt lies beside the file.
-    pub(super) has_receipt: bool,
-}
 
 /// Records the export, and keeps the ledger's receipt beside the file where one is given in time.
 pub(super) fn record(

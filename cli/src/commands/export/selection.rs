@@ -59,11 +59,9 @@ impl ExportSelection {
         self.filters.to_filter()
     }
 
-    /// Returns the query of a read of this range, for the service.
-    pub(super) fn query(&self, after: u64, until: u64) -> String {
-        let mut parts = vec![format!("after={after}"), format!("until={until}")];
-        parts.extend(self.filters.to_query());
-        parts.join("&")
+    /// Returns the same for the service, to be put behind another parameter.
+    pub(super) fn query(&self) -> String {
+        self.filters.to_query().iter().map(|part| format!("&{part}")).collect()
     }
 
     /// Returns the filters that no read knows.
