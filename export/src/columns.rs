@@ -23,7 +23,7 @@ pub(crate) enum ColumnType {
 
 /// The value of one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cell<'a> {
+pub(crate) enum RowCell<'a> {
     Missing,
     Text(Cow<'a, str>),
     Integer(i64),
@@ -32,7 +32,7 @@ pub(crate) enum Cell<'a> {
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum ExportColumn {
     Position,
     RecordedAt,
     Stream,
@@ -50,40 +50,40 @@ pub(crate) enum Column {
 }
 
 /// All columns, in their order.
-pub(crate) const COLUMNS: [Column; 30] = [
-    Column::Position,
-    Column::RecordedAt,
-    Column::Stream,
-    Column::StreamVersion,
-    Column::Field(TextField::Type, "type"),
-    Column::Field(TextField::Id, "id"),
-    Column::Field(TextField::Source, "source"),
-    Column::Field(TextField::Time, "time"),
-    Column::Field(TextField::Actor, "actor"),
-    Column::Field(TextField::Agent, "agent"),
-    Column::Field(TextField::Session, "session"),
-    Column::Field(TextField::Run, "run"),
-    Column::Field(TextField::Call, "call"),
-    Column::Tool,
-    Column::Verdict,
-    Column::Field(TextField::CorrelationId, "correlationid"),
-    Column::Field(TextField::CausationId, "causationid"),
-    Column::Field(TextField::TraceParent, "traceparent"),
-    Column::Field(TextField::DataSubject, "datasubject"),
-    Column::Field(TextField::Tags, "tags"),
-    Column::Field(TextField::DataContentType, "datacontenttype"),
-    Column::Field(TextField::DataSchema, "dataschema"),
-    Column::Derived,
-    Column::Erased,
-    Column::Unreadable,
-    Column::Redactions,
-    Column::Commitment,
-    Column::Extensions,
-    Column::Data,
-    Column::Field(TextField::DataBase64, "data_base64"),
+pub(crate) const COLUMNS: [ExportColumn; 30] = [
+    ExportColumn::Position,
+    ExportColumn::RecordedAt,
+    ExportColumn::Stream,
+    ExportColumn::StreamVersion,
+    ExportColumn::Field(TextField::Type, "type"),
+    ExportColumn::Field(TextField::Id, "id"),
+    ExportColumn::Field(TextField::Source, "source"),
+    ExportColumn::Field(TextField::Time, "time"),
+    ExportColumn::Field(TextField::Actor, "actor"),
+    ExportColumn::Field(TextField::Agent, "agent"),
+    ExportColumn::Field(TextField::Session, "session"),
+    ExportColumn::Field(TextField::Run, "run"),
+    ExportColumn::Field(TextField::Call, "call"),
+    ExportColumn::Tool,
+    ExportColumn::Verdict,
+    ExportColumn::Field(TextField::CorrelationId, "correlationid"),
+    ExportColumn::Field(TextField::CausationId, "causationid"),
+    ExportColumn::Field(TextField::TraceParent, "traceparent"),
+    ExportColumn::Field(TextField::DataSubject, "datasubject"),
+    ExportColumn::Field(TextField::Tags, "tags"),
+    ExportColumn::Field(TextField::DataContentType, "datacontenttype"),
+    ExportColumn::Field(TextField::DataSchema, "dataschema"),
+    ExportColumn::Derived,
+    ExportColumn::Erased,
+    ExportColumn::Unreadable,
+    ExportColumn::Redactions,
+    ExportColumn::Commitment,
+    ExportColumn::Extensions,
+    ExportColumn::Data,
+    ExportColumn::Field(TextField::DataBase64, "data_base64"),
 ];
 
-impl Column {
+impl ExportColumn {
     /// Returns its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -118,26 +118,27 @@ impl Column {
     }
 
     /// Returns its value in a row.
-    pub(crate) fn cell<'r>(self, row: &'r StoredRow<'_>, facts: &'r CallFacts<'_>) -> Cell<'r> {
-        let text = |value: Option<&'r str>| value.map_or(Cell::Missing, |value| Cell::Text(value.into()));
-        let integer = |text: &str| text.parse().map_or(Cell::Missing, Cell::Integer);
+    pub(crate) fn cell<'r>(self, row: &'r StoredRow<'_>, facts: &'r CallFacts<'_>) -> RowCell<'r> {
+        let text =
+            |value: Option<&'r str>| value.map_or(RowCell::Missing, |value| RowCell::Text(value.into()));
+        let integer = |text: &str| text.parse().map_or(RowCell::Missing, RowCell::Integer);
         match self {
             Self::Position => integer(&row.position),
             Self::StreamVersion => integer(&row.stream_version),
-            Self::Redactions => Cell::Integer(row.redactions.into()),
+            Self::Redactions => RowCell::Integer(row.redactions.into()),
             Self::RecordedAt => {
                 let time = parse_time(&row.recorded_at).ok();
                 let micros = time.and_then(|Micros(micros)| i64::try_from(micros).ok());
-                micros.map_or(Cell::Missing, Cell::Integer)
+                micros.map_or(RowCell::Missing, RowCell::Integer)
             }
             Self::Stream => text(row.event.text(TextField::Subject)),
             Self::Field(field, _) => text(row.event.text(field)),
-            Self::Tool => facts.tool().map_or(Cell::Missing, Cell::Text),
-            Self::Verdict => facts.verdict().map_or(Cell::Missing, Cell::Text),
-            Self::Derived => Cell::Boolean(row.derived),
-            Self::Erased => Cell::Boolean(row.erased),
-            Self::Unreadable => Cell::Boolean(row.unreadable),
-            Self::Commitment => Cell::Text((&*row.commitment).into()),
+            Self::Tool => facts.tool().map_or(RowCell::Missing, RowCell::Text),
+            Self::Verdict => facts.verdict().map_or(RowCell::Missing, RowCell::Text),
+            Self::Derived => RowCell::Boolean(row.derived),
+            Self::Erased => RowCell::Boolean(row.erased),
+            Self::Unreadable => RowCell::Boolean(row.unreadable),
+            Self::Commitment => RowCell::Text((&*row.commitment).into()),
             Self::Extensions => extensions(row),
             Self::Data => text(row.event.data.map(RawValue::get)),
         }
@@ -145,9 +146,9 @@ impl Column {
 }
 
 /// Returns the attributes without a column, as one JSON object.
-fn extensions<'r>(row: &'r StoredRow<'_>) -> Cell<'r> {
+fn extensions<'r>(row: &'r StoredRow<'_>) -> RowCell<'r> {
     if row.event.extensions.is_empty() {
-        return Cell::Missing;
+        return RowCell::Missing;
     }
     let mut json = String::from("{");
     for (name, value) in &row.event.extensions {
@@ -159,5 +160,5 @@ fn extensions<'r>(row: &'r StoredRow<'_>) -> Cell<'r> {
         json.push_str(value.get());
     }
     json.push('}');
-    Cell::Text(json.into())
+    RowCell::Text(json.into())
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::encoders::{EncodeError, Encoder};
 use crate::export_plan::ExportPlan;
 use crate::line_batch::LineBatch;
-use crate::manifest::{DeclaredLossMark, Manifest};
+use crate::manifest::{DeclaredLossMark, ExportManifest};
 use crate::part_file::{self, ExportNames, PartError, Progress};
 use crate::row_filter::RowFilter;
 use crate::row_tally::RowTally;
@@ -219,12 +219,12 @@ impl ExportFile {
         let (names, manifest) = match self.sink {
             Sink::Stream(mut to) => {
                 to.flush().map_err(ExportError::Stream)?;
-                (None, Manifest::new(&self.plan, STREAM_NAME, &self.tally, size, losses).to_bytes())
+                (None, ExportManifest::new(&self.plan, STREAM_NAME, &self.tally, size, losses).to_bytes())
             }
             Sink::Part { file, names } => {
                 file.sync_all().map_err(|source| PartError::disk(&names.part, source))?;
                 let file = names.file.file_name().unwrap_or_default().to_string_lossy();
-                let manifest = Manifest::new(&self.plan, &file, &self.tally, size, losses).to_bytes();
+                let manifest = ExportManifest::new(&self.plan, &file, &self.tally, size, losses).to_bytes();
                 part_file::replace(&names.manifest, &manifest)?;
                 (Some(names), manifest)
             }

@@ -25,7 +25,7 @@ pub use export_file::{ExportError, ExportFile, FinishedFile};
 pub use export_plan::{ExportPlan, HeadMark};
 pub use export_summary::RecordedExport;
 pub use line_batch::{BATCH_BYTES, LineBatch, StoredEventLine};
-pub use manifest::{DeclaredLossMark, MANIFEST_FORMAT, Manifest};
+pub use manifest::{DeclaredLossMark, ExportManifest, MANIFEST_FORMAT};
 pub use part_file::{ExportNames, PartError};
 pub use row_filter::RowFilter;
 pub use row_tally::{MAX_GAPS, PositionGap, RowTally};

@@ -20,7 +20,7 @@ pub struct DeclaredLossMark {
 /// The manifest, in the order of its members.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Manifest<'a> {
+pub struct ExportManifest<'a> {
     manifest: &'static str,
     file: &'a str,
     format: ExportFormat,
@@ -44,7 +44,7 @@ pub struct Manifest<'a> {
     recorded: bool,
 }
 
-impl<'a> Manifest<'a> {
+impl<'a> ExportManifest<'a> {
     /// Returns the manifest of a file.
     pub(crate) fn new(
         plan: &'a ExportPlan,

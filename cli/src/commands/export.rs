@@ -23,7 +23,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::access::{AccessError, event_loop};
 use crate::ledger_access::context::CommandContext;
-use crate::ledger_access::interrupt::{InterruptError, Interrupts};
+use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
 use crate::program::note;
 use crate::terminal::output::printable;
 use crate::terminal::progress::EventBar;
@@ -62,12 +62,17 @@ pub(crate) fn run(
     let names = (arguments.out != Path::new(STDOUT)).then(|| ExportNames::new(&arguments.out));
     let is_stdout = names.is_none();
     arguments.check(names.as_ref())?;
+    let runtime = event_loop()?;
+    let mut source = runtime.block_on(LedgerSource::open(&context.global))?;
     if let Some(names) = names.as_ref().filter(|_| arguments.resume) {
         let interrupted = ExportFile::interrupted_plan(names).map_err(ExportFailure::from)?;
         arguments.selection.adopt_times(&interrupted.selection);
+        runtime.block_on(source.refuse_loss_since(&interrupted))?;
     }
-    let runtime = event_loop()?;
-    let mut source = runtime.block_on(LedgerSource::open(&context.global))?;
+    if is_stdout {
+        // A reader that takes nothing keeps nobody from ending it.
+        interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
+    }
     let file = arguments.open(names, &source)?;
     let copied = runtime.block_on(copy(file, &mut source, &arguments.selection));
     drop(source);
@@ -118,7 +123,7 @@ async fn copy(
         file.checkpoint().map_err(ExportFailure::from)?;
     }
     read?;
-    let losses = source.losses(selection.after()..=until).await?;
+    let losses = source.losses(selection.after()..=until, None).await?;
     Ok(file.finish(losses).map_err(ExportFailure::from)?)
 }
 

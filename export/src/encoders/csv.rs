@@ -1,12 +1,12 @@
 //! Comma-separated values (RFC 4180), with the names of the columns on the first line.
 
 use crate::call_facts::CallFacts;
-use crate::columns::{COLUMNS, Cell, Column};
+use crate::columns::{COLUMNS, ExportColumn, RowCell};
 use crate::stored_row::StoredRow;
 
 /// Appends the line of names.
 pub(crate) fn write_names(out: &mut Vec<u8>) {
-    let names = COLUMNS.map(Column::name).join(",");
+    let names = COLUMNS.map(ExportColumn::name).join(",");
     out.extend_from_slice(names.as_bytes());
     out.extend_from_slice(b"\r\n");
 }
@@ -17,16 +17,16 @@ pub(crate) fn write_row(row: &StoredRow<'_>, facts: &CallFacts<'_>, out: &mut Ve
         if number > 0 {
             out.push(b',');
         }
-        if *column == Column::RecordedAt {
+        if *column == ExportColumn::RecordedAt {
             out.extend_from_slice(row.recorded_at.as_bytes());
             continue;
         }
         match column.cell(row, facts) {
-            Cell::Missing => (),
-            Cell::Text(text) => write_text(&text, out),
-            Cell::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
-            Cell::Boolean(true) => out.extend_from_slice(b"true"),
-            Cell::Boolean(false) => out.extend_from_slice(b"false"),
+            RowCell::Missing => (),
+            RowCell::Text(text) => write_text(&text, out),
+            RowCell::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            RowCell::Boolean(true) => out.extend_from_slice(b"true"),
+            RowCell::Boolean(false) => out.extend_from_slice(b"false"),
         }
     }
     out.extend_from_slice(b"\r\n");

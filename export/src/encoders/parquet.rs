@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
@@ -17,7 +18,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 use crate::call_facts::CallFacts;
-use crate::columns::{COLUMNS, Cell, Column, ColumnType};
+use crate::columns::{COLUMNS, ColumnType, ExportColumn, RowCell};
 use crate::stored_row::StoredRow;
 
 /// The first and the last bytes of a file.
@@ -56,7 +57,7 @@ pub(crate) struct ParquetEncoder {
 /// The cells of one column of the row group to come.
 #[derive(Debug)]
 enum ColumnBuffer {
-    Text { values: Vec<ByteArray>, levels: Vec<i16> },
+    Text { bytes: Vec<u8>, ends: Vec<usize>, levels: Vec<i16> },
     Time { values: Vec<i64>, levels: Vec<i16> },
     Integer(Vec<i64>),
     Boolean(Vec<bool>),
@@ -139,7 +140,9 @@ impl ParquetEncoder {
 impl ColumnBuffer {
     fn of(values: ColumnType) -> Self {
         match values {
-            ColumnType::Text | ColumnType::Json => Self::Text { values: Vec::new(), levels: Vec::new() },
+            ColumnType::Text | ColumnType::Json => {
+                Self::Text { bytes: Vec::new(), ends: Vec::new(), levels: Vec::new() }
+            }
             ColumnType::Time => Self::Time { values: Vec::new(), levels: Vec::new() },
             ColumnType::Integer => Self::Integer(Vec::new()),
             ColumnType::Boolean => Self::Boolean(Vec::new()),
@@ -147,14 +150,15 @@ impl ColumnBuffer {
     }
 
     /// Adds a cell; returns its bytes.
-    fn push(&mut self, cell: Cell<'_>) -> usize {
+    fn push(&mut self, cell: RowCell<'_>) -> usize {
         match (self, cell) {
-            (Self::Text { values, levels }, Cell::Text(text)) => {
+            (Self::Text { bytes, ends, levels }, RowCell::Text(text)) => {
                 levels.push(1);
-                values.push(ByteArray::from(text.as_bytes().to_vec()));
-                text.len() + size_of::<ByteArray>()
+                bytes.extend_from_slice(text.as_bytes());
+                ends.push(bytes.len());
+                text.len() + size_of::<usize>()
             }
-            (Self::Time { values, levels }, Cell::Integer(time)) => {
+            (Self::Time { values, levels }, RowCell::Integer(time)) => {
                 levels.push(1);
                 values.push(time);
                 size_of::<i64>()
@@ -164,11 +168,11 @@ impl ColumnBuffer {
                 size_of::<i16>()
             }
             (Self::Integer(values), cell) => {
-                values.push(if let Cell::Integer(number) = cell { number } else { 0 });
+                values.push(if let RowCell::Integer(number) = cell { number } else { 0 });
                 size_of::<i64>()
             }
             (Self::Boolean(values), cell) => {
-                values.push(cell == Cell::Boolean(true));
+                values.push(cell == RowCell::Boolean(true));
                 size_of::<bool>()
             }
         }
@@ -177,9 +181,15 @@ impl ColumnBuffer {
     /// Writes its cells, and forgets them.
     fn write(&mut self, mut column: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         match self {
-            Self::Text { values, levels } => {
-                column.typed::<ByteArrayType>().write_batch(values, Some(levels), None)?;
-                values.clear();
+            Self::Text { bytes, ends, levels } => {
+                let (whole, mut begin) = (Bytes::from(std::mem::take(bytes)), 0);
+                let values = ends.drain(..).map(|end| {
+                    let value = whole.slice(begin..end);
+                    begin = end;
+                    ByteArray::from(value)
+                });
+                let values: Vec<ByteArray> = values.collect();
+                column.typed::<ByteArrayType>().write_batch(&values, Some(levels), None)?;
                 levels.clear();
             }
             Self::Time { values, levels } => {
@@ -231,7 +241,7 @@ fn properties() -> WriterPropertiesPtr {
     let unique = UNIQUE_COLUMNS.iter().fold(properties, |properties, column| {
         properties.set_column_dictionary_enabled(ColumnPath::from(*column), false)
     });
-    let large = |column: &&Column| matches!(column.of_type(), ColumnType::Json);
+    let large = |column: &&ExportColumn| matches!(column.of_type(), ColumnType::Json);
     let properties = COLUMNS.iter().filter(large).fold(unique, |properties, column| {
         properties.set_column_statistics_enabled(ColumnPath::from(column.name()), EnabledStatistics::None)
     });

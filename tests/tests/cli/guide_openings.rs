@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 11] = [
+const GUIDES: [Guide; 12] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -27,6 +27,7 @@ const GUIDES: [Guide; 11] = [
             && curl -fsS -H \"$auth\" --retry 5 http://127.0.0.1:7717/v1/ledgers/main/treehead > head.txt",
     },
     Guide { page: "exit_codes.md", before: "" },
+    Guide { page: "export.md", before: "" },
     Guide { page: "import.md", before: "" },
     Guide { page: "learned.md", before: "" },
     Guide { page: "performance.md", before: "" },

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use bitacora_api::{CallerAnswer, LedgerAnswer};
-use bitacora_client::{ClientError, Connection};
-use bitacora_export::{BatchSender, DeclaredLossMark, HeadMark};
-use bitacora_formats::{After, LedgerName, Position};
+use bitacora_client::{ClientError, Connection, percent_encoded};
+use bitacora_export::{BatchSender, DeclaredLossMark, ExportPlan, HeadMark};
+use bitacora_formats::{After, LedgerName, Position, format_time, parse_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Filter, ReadFrom, ReadQuery};
 use bitacora_vocabulary::{EventData, LedgerRecovered, Role};
@@ -66,16 +66,29 @@ impl LedgerSource {
         self.each(selection.filter(), &selection.query(), range, to).await
     }
 
-    /// Returns the declared losses in a range: the events that begin a generation.
+    /// Returns the declared losses in a range: the events that begin a generation, recorded since a time where one is given.
     pub(super) async fn losses(
         &mut self,
         range: RangeInclusive<u64>,
+        since: Option<&str>,
     ) -> Result<Vec<DeclaredLossMark>, CommandError> {
         let kind = LedgerRecovered::KIND;
-        let filter = Filter { kinds: vec![kind.to_owned()], ..Filter::default() };
+        let since = since.and_then(|since| parse_time(since).ok());
+        let filter = Filter { kinds: vec![kind.to_owned()], since, ..Filter::default() };
+        let since = since.map(|since| format!("&since={}", percent_encoded(&format_time(since))));
         let mut marks = LossMarks(Vec::new());
-        self.each(filter, &format!("&type={kind}"), range, &mut marks).await?;
+        let query = format!("&type={kind}{}", since.unwrap_or_default());
+        self.each(filter, &query, range, &mut marks).await?;
         Ok(marks.0)
+    }
+
+    /// Refuses to go on with an export that began before a loss was declared: its rows may be of positions that were given up.
+    pub(super) async fn refuse_loss_since(&mut self, plan: &ExportPlan) -> Result<(), CommandError> {
+        let head = self.head.position.parse().unwrap_or_default();
+        match self.losses(0..=head, Some(&plan.began)).await?.pop() {
+            Some(DeclaredLossMark { position }) => Err(ExportFailure::LossSince(position).into()),
+            None => Ok(()),
+        }
     }
 
     async fn each(
@@ -91,7 +104,8 @@ impl LedgerSource {
             Access::Folder(folder) => folder,
             Access::Service(client) => {
                 let path = format!("/v1/ledgers/{}/events?after={after}&until={until}{query}", self.ledger);
-                return each_line(client, &path, &mut ServiceLines(to)).await;
+                // An answer may end before its connection can be asked again.
+                return each_line(&mut client.another(), &path, &mut ServiceLines(to)).await;
             }
         };
         let mut next = Some(ReadFrom::After(After::new(after)));
