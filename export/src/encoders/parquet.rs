@@ -70,7 +70,10 @@ impl ParquetEncoder {
     /// The footer is none.
     pub(crate) fn new(footer: Option<&str>) -> Result<Self, ParquetFailure> {
         let columns = COLUMNS.iter().map(|column| ColumnBuffer::of(column.of_type())).collect();
-        let written = footer.map(row_groups).transpose()?.unwrap_or_default();
+        let footer = footer.map(hex::decode).transpose();
+        let footer =
+            footer.map_err(|error| ParquetFailure(format!("the footer of the part is none: {error}")))?;
+        let written = footer.map(|footer| row_groups(&footer)).transpose()?.unwrap_or_default();
         Ok(Self { schema: schema()?, properties: properties(), columns, rows: 0, bytes: 0, written })
     }
 
@@ -120,17 +123,23 @@ impl ParquetEncoder {
         Ok(())
     }
 
-    /// Returns the footer over the row groups so far.
+    /// Returns the footer over the row groups so far. It is the same whether or not the file was gone on with: metadata loses some
+    /// hints when it is read back, so all of it is read back once.
     ///
     /// # Errors
     /// The crate that writes it refuses.
     pub(crate) fn footer(&self) -> Result<Vec<u8>, ParquetFailure> {
-        let rows = self.written.iter().map(RowGroupMetaData::num_rows).sum();
+        let first = self.footer_over(&self.written)?;
+        self.footer_over(&row_groups(&first)?)
+    }
+
+    fn footer_over(&self, groups: &[RowGroupMetaData]) -> Result<Vec<u8>, ParquetFailure> {
+        let rows = groups.iter().map(RowGroupMetaData::num_rows).sum();
         let schema = Arc::new(SchemaDescriptor::new(Arc::clone(&self.schema)));
         let created_by = Some(self.properties.created_by().to_owned());
         let version = self.properties.writer_version().as_num();
         let file = FileMetaData::new(version, rows, created_by, None, schema, None);
-        let metadata = ParquetMetaDataBuilder::new(file).set_row_groups(self.written.clone()).build();
+        let metadata = ParquetMetaDataBuilder::new(file).set_row_groups(groups.to_vec()).build();
         let mut footer = Vec::new();
         ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
         Ok(footer)
@@ -248,14 +257,12 @@ fn properties() -> WriterPropertiesPtr {
     Arc::new(properties.build())
 }
 
-/// Returns the row groups that a footer in hexadecimal names.
-fn row_groups(footer: &str) -> Result<Vec<RowGroupMetaData>, ParquetFailure> {
-    let none = |why: &dyn std::fmt::Display| ParquetFailure(format!("the footer of the part is none: {why}"));
-    let footer = hex::decode(footer).map_err(|error| none(&error))?;
+/// Returns the row groups that a footer names.
+fn row_groups(footer: &[u8]) -> Result<Vec<RowGroupMetaData>, ParquetFailure> {
     let metadata = footer.len().checked_sub(FOOTER_TAIL_BYTES).and_then(|length| footer.get(..length));
-    let metadata = metadata.ok_or_else(|| none(&"it is too short"))?;
-    let metadata = ParquetMetaDataReader::decode_metadata(metadata)?;
-    Ok(metadata.row_groups().to_vec())
+    let metadata =
+        metadata.ok_or_else(|| ParquetFailure("the footer of the part is too short".to_owned()))?;
+    Ok(ParquetMetaDataReader::decode_metadata(metadata)?.row_groups().to_vec())
 }
 
 /// Returns the metadata of a row group that stood behind the magic, at the place where it stands now.

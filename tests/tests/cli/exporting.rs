@@ -232,7 +232,7 @@ fn a_full_disk_ends_an_export_with_a_part_that_goes_on() {
         let resumed =
             sample.run(&["export", "--resume", "--format", format, "--out", path.to_str().unwrap()]);
         assert_eq!(code(&resumed), 0, "{}", why(&resumed));
-        assert_eq!(fs::read(&path).unwrap(), fs::read(&whole).unwrap(), "{format}");
+        assert!(fs::read(&path).unwrap() == fs::read(&whole).unwrap(), "{format}");
     }
 }
 
@@ -256,7 +256,8 @@ fn a_declared_loss_in_the_range_stands_in_the_manifest() {
     fs::remove_file(beside(&path, ".part.json")).unwrap();
     let whole = sample.run(&export);
     assert_eq!(code(&whole), 0, "{}", why(&whole));
-    let manifest: Value = serde_json::from_slice(&fs::read(beside(&path, ".manifest.json")).unwrap()).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(beside(&path, ".manifest.json")).unwrap()).unwrap();
     let rows = lines(&fs::read_to_string(&path).unwrap());
     let recovered = rows.iter().find(|row| row["event"]["type"] == "ledger.recovered").unwrap();
     assert_eq!(manifest["losses"], json!([{"position": recovered["position"]}]));

@@ -25,7 +25,9 @@ pub(crate) enum ExportFailure {
     Thread(io::Error),
     #[error("the writing thread takes nothing more; --resume goes on")]
     Gone,
-    #[error("a loss was declared at position {0} since the export began, and what it read may be given up; remove the part and begin again")]
+    #[error(
+        "a loss was declared at position {0} since the export began, and what it read may be given up; remove the part and begin again"
+    )]
     LossSince(String),
     #[error("the service does not know the id of the ledger, which did not open; see `bitacora status`")]
     Closed,
@@ -36,7 +38,9 @@ impl CommandFailure for ExportFailure {
         match self {
             Self::ParquetToStdout | Self::ResumedStdout => Exit::Usage,
             Self::Agent => Exit::Refused,
-            Self::Export(_) | Self::Thread(_) | Self::Gone | Self::LossSince(_) | Self::Closed => Exit::Failed,
+            Self::Export(_) | Self::Thread(_) | Self::Gone | Self::LossSince(_) | Self::Closed => {
+                Exit::Failed
+            }
         }
     }
 }
