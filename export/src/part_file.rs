@@ -249,9 +249,11 @@ pub(crate) fn publish(names: &ExportNames) -> Result<(), PartError> {
         }
         // A file system without hard links.
         Err(_) => {
-            fs::rename(&names.part, &names.file).map_err(|source| PartError::disk(&names.file, source))?
+            fs::rename(&names.part, &names.file).map_err(|source| PartError::disk(&names.file, source))?;
         }
-        Ok(()) => fs::remove_file(&names.part).map_err(|source| PartError::disk(&names.part, source))?,
+        Ok(()) => {
+            fs::remove_file(&names.part).map_err(|source| PartError::disk(&names.part, source))?;
+        }
     }
     fs::remove_file(&names.progress).map_err(|source| PartError::disk(&names.progress, source))?;
     sync_folder(&names.file).map_err(|source| PartError::disk(&names.file, source))

@@ -14,9 +14,9 @@ pub(crate) fn write_event(row: &StoredRow<'_>, is_first: bool, out: &mut Vec<u8>
     out.extend_from_slice(if is_first { b"[\n" } else { b",\n" });
     let is_taken = row.event.extensions.iter().any(|(name, _)| name == POSITION_ATTRIBUTE);
     if is_taken {
-        write_without_taken(row, out)
+        write_without_taken(row, out);
     } else {
-        write_open(row.raw_event.get(), out)
+        write_open(row.raw_event.get(), out);
     }
     out.extend_from_slice(b",\"");
     out.extend_from_slice(POSITION_ATTRIBUTE.as_bytes());

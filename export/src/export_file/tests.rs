@@ -3,6 +3,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bitacora_vocabulary::ExportFormat;
+use bytes::Bytes;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::RowAccessor as _;
 
 use super::*;
 use crate::export_plan::HeadMark;
@@ -84,6 +87,17 @@ fn an_interrupted_export_goes_on_to_the_same_file() {
         assert!(fs::read(&names.file).unwrap() == whole, "{format:?}");
         assert!(!names.part.exists() && !names.progress.exists());
     }
+}
+
+#[test]
+fn every_row_group_of_a_parquet_file_is_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let batches = [batch(1..=20), batch(21..=30), batch(31..=40)];
+    let bytes = written(folder.path(), "events", ExportFormat::Parquet, &batches);
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    assert_eq!(reader.num_row_groups(), 3);
+    let positions = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().get_long(0).unwrap());
+    assert!(positions.eq(1..=40));
 }
 
 #[test]

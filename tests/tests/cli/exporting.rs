@@ -1,7 +1,7 @@
 //! Tests of `export`: what is in the file, and what happens to files that are there, interrupted or read by others.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -74,7 +74,8 @@ fn sha256(path: &Path) -> String {
 /// The answer of the readers that are not ours, where a Python has them.
 fn checked(format: &str, path: &Path) -> Option<Value> {
     let Some(python) = std::env::var_os(PYTHON) else {
-        println!("not run: {PYTHON} names no Python with the packages of tests/exports/requirements.txt");
+        let why = "names no Python with the packages of tests/exports/requirements.txt";
+        let _unheard = writeln!(std::io::stderr(), "NOT RUN: {PYTHON} {why}").is_err();
         return None;
     };
     let output = Command::new(python).args(["-I", CHECK, format]).arg(path).output().unwrap();
