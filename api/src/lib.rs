@@ -9,6 +9,7 @@ mod approvals;
 mod archives;
 mod breakers;
 mod budgets;
+mod bulk_exports;
 mod callers;
 mod calls;
 mod checkpoints;
@@ -68,6 +69,7 @@ pub use breakers::{
     BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
 };
 pub use budgets::{BudgetAnswer, BudgetList, BudgetRequest, BudgetScopeAnswer, BudgetSetAnswer, SpendAnswer};
+pub use bulk_exports::ExportRequest;
 pub use callers::{CallerAnswer, SignInLink};
 pub use calls::{
     CallAnswer, CallApprovalAnswer, CallArtifactAnswer, CallDecisionAnswer, CallEndsAnswer, CallList,

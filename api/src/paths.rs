@@ -124,6 +124,7 @@ templates! {
         SUGGESTIONS_REFRESH = "/suggestions:refresh";
         SUGGESTION = "/suggestions/{suggestion}";
         ANNOTATIONS = "/annotations";
+        BULK_EXPORTS = "/exports";
     }
 }
 

@@ -23,6 +23,7 @@ use crate::commands::costs::CostsArguments;
 use crate::commands::decide::DecideArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::erase::EraseArguments;
+use crate::commands::export::ExportArguments;
 use crate::commands::gaps::GapsArguments;
 use crate::commands::grants::GrantsArguments;
 use crate::commands::hook::HookCommandArguments;
@@ -106,6 +107,8 @@ pub(crate) enum ProgramCommand {
     Read(ReadArguments),
     /// Import agents' transcripts and logs; each event is added once.
     Import(Box<ImportArguments>),
+    /// Write events to a file as JSON lines, CloudEvents, CSV, Parquet or OCSF, with a manifest.
+    Export(Box<ExportArguments>),
     /// List imports, show what each would change, and accept them.
     Imports(ImportsArguments),
     /// Ask whether a tool call may begin; records the decision first.

@@ -18,6 +18,7 @@ pub(crate) mod costs;
 pub(crate) mod decide;
 pub(crate) mod doctor;
 pub(crate) mod erase;
+pub(crate) mod export;
 pub(crate) mod gaps;
 pub(crate) mod grants;
 pub(crate) mod hook;

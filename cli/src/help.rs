@@ -68,6 +68,11 @@ const GROUPS: [CommandGroup; 5] = [
             ),
             command("tail", LEDGER, "bitacora tail -n 20 --agent coder"),
             command("import", LEDGER, "bitacora import ~/.claude/projects"),
+            command(
+                "export",
+                LEDGER,
+                "bitacora export --out events.jsonl\nbitacora export --format parquet --since 30d --tool Bash --out bash.parquet",
+            ),
             command("imports", TABLES, "bitacora imports\nbitacora imports accept 5de16745"),
             command(
                 "checkpoints",

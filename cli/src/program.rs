@@ -113,6 +113,7 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Checkpoints(checkpoints) => commands::checkpoints::run(*checkpoints, context),
         Command::Gaps(gaps) => commands::gaps::run(&gaps, context),
         Command::Report(report) => commands::report::run(&report, context),
+        Command::Export(export) => commands::export::run(*export, context),
         Command::Annotate(annotate) => commands::annotate::run(*annotate, context),
         Command::Erase(erase) => commands::erase::run(*erase, context),
         Command::Tiers(tiers) => commands::tiers::run(&tiers, context),

@@ -9,6 +9,7 @@ use super::cloud_events::CloudEvents;
 use super::mapped_events::{MappedEvents, MappingRefusal};
 use super::mapping::{LineMapper, LineMapping};
 use super::runs::Runs;
+use super::stored_events;
 use super::transcript::Transcript;
 
 /// The format of a file's lines.
@@ -22,6 +23,8 @@ pub enum Format {
     Actions,
     /// Labelled runs of an agent with the messages of each, as tau-bench writes them.
     Runs,
+    /// One stored event of a ledger a line, as `export` writes it.
+    Stored,
     /// Any JSON, mapped by `--type` and the flags beside it.
     Lines,
 }
@@ -34,6 +37,7 @@ impl Format {
             Self::ClaudeCode => "claude-code/1",
             Self::Actions => "actions/1",
             Self::Runs => "runs/1",
+            Self::Stored => "stored/1",
             Self::Lines => "lines/1",
         }
     }
@@ -41,10 +45,23 @@ impl Format {
     /// Detects the format of a record, by members that only its kind has; `None` where it could be any.
     pub fn of_record(record: &[u8]) -> Option<Self> {
         let Ok(marks) = serde_json::from_slice::<Marks>(record) else { return None };
-        let Marks { specversion, call, tool, outcome, session_id, uuid, traj, reward, leaf_uuid, message_id } =
-            marks;
+        let Marks {
+            specversion,
+            call,
+            tool,
+            outcome,
+            session_id,
+            uuid,
+            traj,
+            reward,
+            leaf_uuid,
+            message_id,
+            ..
+        } = marks;
         if specversion.is_some() {
             Some(Self::Cloudevents)
+        } else if marks.position.is_some() && marks.commitment.is_some() && marks.event.is_some() {
+            Some(Self::Stored)
         } else if traj.is_some() && reward.is_some() {
             Some(Self::Runs)
         } else if call.is_some() && tool.is_some() && outcome.is_some() {
@@ -62,6 +79,9 @@ impl Format {
 #[serde(rename_all = "camelCase")]
 struct Marks {
     specversion: Option<IgnoredAny>,
+    position: Option<IgnoredAny>,
+    commitment: Option<IgnoredAny>,
+    event: Option<IgnoredAny>,
     call: Option<IgnoredAny>,
     tool: Option<IgnoredAny>,
     outcome: Option<IgnoredAny>,
@@ -79,6 +99,7 @@ pub(crate) enum Mapper {
     Transcript(Box<Transcript>),
     Actions(Actions),
     Runs(Runs),
+    Stored,
     Lines(Box<LineMapper>),
 }
 
@@ -96,6 +117,7 @@ impl Mapper {
             Format::ClaudeCode => Self::Transcript(Box::default()),
             Format::Actions => Self::Actions(Actions::default()),
             Format::Runs => Self::Runs(Runs::new(file)),
+            Format::Stored => Self::Stored,
             Format::Lines => Self::Lines(Box::new(LineMapper::new(lines.clone(), file))),
         }
     }
@@ -103,6 +125,7 @@ impl Mapper {
     pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedRecord, MappingRefusal> {
         Ok(MappedRecord::Drafts(match self {
             Self::CloudEvents(events) => return events.map(record).map(MappedRecord::Event),
+            Self::Stored => return stored_events::map(record),
             Self::Transcript(transcript) => transcript.map(record)?,
             Self::Actions(actions) => actions.map(record)?,
             Self::Runs(runs) => runs.map(record, number)?,
@@ -131,6 +154,7 @@ mod tests {
             Some(Format::Cloudevents)
         );
         assert_eq!(of(r#"{"call":"c","tool":"t","outcome":"ok"}"#), Some(Format::Actions));
+        assert_eq!(of(r#"{"position":"7","commitment":"c","event":{}}"#), Some(Format::Stored));
         assert_eq!(of(r#"{"sessionId":"s","uuid":"u","type":5}"#), Some(Format::ClaudeCode));
         assert_eq!(of(r#"{"type":"summary","leafUuid":"u"}"#), Some(Format::ClaudeCode));
         assert_eq!(of(r#"{"traj":[],"reward":0.0}"#), Some(Format::Runs));

@@ -23,6 +23,7 @@ mod report_place;
 mod runs;
 mod source_file;
 mod source_files;
+mod stored_events;
 mod summary;
 mod tally;
 mod totals;

@@ -10,4 +10,5 @@ pub(crate) mod index_folder;
 pub(crate) mod key_map;
 pub(crate) mod lock_order;
 pub(crate) mod replacement;
+pub(crate) mod scrub_progress;
 pub(crate) mod threads;

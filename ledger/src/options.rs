@@ -10,10 +10,10 @@ use bitacora_formats::{LedgerName, Position};
 
 use crate::heads::anchor::Anchor;
 use crate::heads::witness::Witnesses;
+use crate::host::scrub_progress::ScrubOptions;
 use crate::limits::{
     ENTRY_BYTES, MAX_DERIVED_BYTES, MAX_QUEUE_BYTES, MIN_SEGMENT_BYTES, RESERVED_TAIL_BYTES,
 };
-use crate::read::scrub_rounds::ScrubOptions;
 use bitacora_governance::{Governance, REACTOR_VERSION, Reactor};
 
 /// The options of an opening. The defaults are those of the service.

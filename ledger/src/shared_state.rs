@@ -20,7 +20,7 @@ use crate::host::background_pace::BackgroundPace;
 use crate::host::disk::Disk;
 use crate::host::environment::Environment;
 use crate::host::lock_order::OrderedMutex;
-use crate::read::scrub_rounds::{ScrubProgress, ScrubStatus};
+use crate::host::scrub_progress::{ScrubProgress, ScrubStatus};
 
 /// Shared by a ledger's threads and every handle.
 pub(crate) struct SharedState {

@@ -21,8 +21,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, caller, erasures, health, keys, ledgers, metrics, openapi, principals, projections, sign_in,
-    tiers, verifications,
+    admin, bulk_exports, caller, erasures, health, keys, ledgers, metrics, openapi, principals, projections,
+    sign_in, tiers, verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -65,6 +65,7 @@ fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::DRAIN, post(admin::drain))
         .route(paths::SEAL, post(admin::seal))
         .route(paths::READ_ONLY, post(admin::read_only))
+        .route(paths::BULK_EXPORTS, post(bulk_exports::record))
 }
 
 /// Adds the routes of events, their contents and checkpoints.

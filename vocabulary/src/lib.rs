@@ -19,6 +19,7 @@ mod contract;
 mod custody;
 mod decision;
 mod dimension;
+mod export;
 mod file_guard;
 mod import;
 mod json_object;
@@ -105,6 +106,7 @@ pub use decision::{
     Obligations, OutcomeRules, ReasonCode, ReasonText, Step,
 };
 pub use dimension::{Dimension, DimensionError, DimensionPart, MAX_DIMENSION_PART_BYTES};
+pub use export::{EXPORT_SOURCE, ExportFormat, ExportMade, MAX_EXPORT_SELECTION_BYTES};
 pub use file_guard::{FileAccess, FileGlobs, FileGuard, MAX_GUARDED_GLOBS};
 pub use import::{
     ImportAccepted, ImportBatch, ImportCounts, ImportSource, MAX_IMPORT_SOURCES, MAX_IMPORT_TYPES,

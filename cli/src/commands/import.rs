@@ -62,6 +62,8 @@ enum FormatName {
     Actions,
     /// Labelled runs of an agent with their messages, as from tau-bench.
     Runs,
+    /// One stored event a line, as `export` writes it.
+    Stored,
     /// Any JSON, mapped by `--type` and the flags beside it.
     Lines,
 }
@@ -73,6 +75,7 @@ impl From<FormatName> for Format {
             FormatName::ClaudeCode => Self::ClaudeCode,
             FormatName::Actions => Self::Actions,
             FormatName::Runs => Self::Runs,
+            FormatName::Stored => Self::Stored,
             FormatName::Lines => Self::Lines,
         }
     }

@@ -1,12 +1,14 @@
 //! `read`: stored events, from the service or from their folder.
 
+pub(crate) mod each_line;
 pub(crate) mod line;
 mod selection;
 
 use bitacora_ledger::{ArchiveTierErrorKind, Ledger, ReadError};
 use clap::Args;
 
-use self::line::{AnswerLine, event_line, for_people, read_line};
+use self::each_line::{LineEvent, LineSink, each_line};
+use self::line::{event_line, for_people};
 use self::selection::ReadSelection;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
@@ -14,11 +16,8 @@ use crate::ledger_access::access::{Access, AccessError, event_loop};
 use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
 use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
-use crate::terminal::output::{Output, OutputError, printable};
+use crate::terminal::output::{Output, OutputError};
 use bitacora_client::{ClientError, Connection, Refusal};
-
-/// The size limit of one line of an answer: an event of the largest size in base64, and its envelope.
-pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadArguments {
@@ -35,6 +34,8 @@ pub(crate) enum ReadFailure {
     Client(#[from] ClientError),
     #[error("reading failed on the way: {what}; go on after position {position}")]
     OnTheWay { what: String, position: String },
+    #[error("the service's answer names no position: {0}; check that both are of one version")]
+    Position(String),
     #[error("the answer was cut after position {position}; go on from there")]
     Cut { position: String },
 }
@@ -110,41 +111,21 @@ impl AnswerWriter<'_> {
     }
 
     async fn through_service(&mut self, client: &mut Connection, path: &str) -> Result<(), CommandError> {
-        let mut answer = client.get(path, "application/x-ndjson").await.map_err(ReadFailure::from)?;
-        let mut last = "0".to_owned();
-        let mut unread = Vec::new();
-        loop {
-            let piece = answer.next().await;
-            let cut = || ReadFailure::Cut { position: last.clone() };
-            let piece = piece.ok().flatten().ok_or_else(cut)?;
-            unread.extend_from_slice(&piece);
-            let mut lines = unread.split_inclusive(|byte| *byte == b'\n');
-            let mut used = 0;
-            for line in lines.by_ref().take_while(|line| line.ends_with(b"\n")) {
-                used += line.len();
-                match read_line(line) {
-                    Some(AnswerLine::Event { position }) => {
-                        self.show(line)?;
-                        last = position;
-                    }
-                    Some(AnswerLine::End { .. }) => return Ok(()),
-                    Some(AnswerLine::Error { what }) => {
-                        let what = printable(&what);
-                        return Err(ReadFailure::OnTheWay { what, position: last }.into());
-                    }
-                    None => return Err(ReadFailure::Client(client.strange()).into()),
-                }
-            }
-            unread.drain(..used);
-            if unread.len() > MAX_LINE_BYTES {
-                return Err(ReadFailure::Client(client.strange()).into());
-            }
-            self.output.flush()?;
-        }
+        each_line(client, path, self).await
     }
 
     /// Writes one stored event, given as the service's NDJSON line.
     fn show(&mut self, line: &[u8]) -> Result<(), OutputError> {
         if self.as_json { self.output.bytes(line) } else { self.output.line(for_people(line)) }
+    }
+}
+
+impl LineSink for AnswerWriter<'_> {
+    fn line(&mut self, event: LineEvent<'_>) -> Result<(), CommandError> {
+        Ok(self.show(event.line)?)
+    }
+
+    fn pause(&mut self) -> Result<(), CommandError> {
+        Ok(self.output.flush()?)
     }
 }

@@ -10,8 +10,9 @@ use bitacora_ledger::{Ledger, ReadError, ReadFrom, ReadQuery};
 use clap::{Args, ValueEnum};
 
 use self::writer::TailWriter;
+use crate::commands::read::ReadFailure;
+use crate::commands::read::each_line::MAX_LINE_BYTES;
 use crate::commands::read::line::{AnswerLine, event_line, read_line};
-use crate::commands::read::{MAX_LINE_BYTES, ReadFailure};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::ledger_access::access::{Access, AccessError, event_loop};

@@ -1,6 +1,6 @@
 //! The filter options of `read` and `tail`.
 
-use bitacora_formats::format_time;
+use bitacora_formats::{format_time, parse_time};
 use bitacora_ledger::Filter;
 use clap::Args;
 
@@ -60,6 +60,16 @@ impl Filters {
         add("since", self.since.map(|time| format_time(time.0)));
         add("before", self.before.map(|time| format_time(time.0)));
         query
+    }
+
+    /// Replaces relative times by those that an earlier command with the same options asked for, in its query.
+    pub(crate) fn adopt_times(&mut self, query: &str) {
+        let named = |name: &str| {
+            let value = query.split('&').find_map(|part| part.strip_prefix(name))?;
+            parse_time(&value.replace("%3A", ":")).ok().map(PastTime)
+        };
+        self.since = self.since.map(|time| named("since=").unwrap_or(time));
+        self.before = self.before.map(|time| named("before=").unwrap_or(time));
     }
 
     /// Returns the filter of a query to a ledger.

@@ -842,6 +842,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Record an export of events */
+        post: operations["recordExport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/gaps": {
         parameters: {
             query?: never;
@@ -3679,6 +3696,31 @@ export interface components {
             actor: string;
             /** @description The agent whose calls they are. */
             agent?: string | null;
+        };
+        /** @description An export to be recorded: its file, and the manifest beside it. */
+        ExportRequest: {
+            /**
+             * Format: int64
+             * @description Bytes of the file.
+             */
+            bytes: number;
+            /** @description The position of the first of them. */
+            first?: string;
+            /** @description `jsonl`, `cloudevents`, `csv`, `parquet` or `ocsf`. */
+            format: string;
+            /** @description The position of the last of them. */
+            last?: string;
+            /** @description SHA-256 of the manifest, hexadecimal. An export whose manifest is recorded already is not recorded again. */
+            manifest_sha256: string;
+            /**
+             * Format: int64
+             * @description Events in the file.
+             */
+            rows: number;
+            /** @description The selection of events, as the query of a read; absent for all. */
+            selection?: string;
+            /** @description SHA-256 of the file, hexadecimal. */
+            sha256: string;
         };
         /** @description The failures that may block. */
         FailuresCounted: "all" | "recent";
@@ -9264,6 +9306,51 @@ export interface operations {
                 };
                 content: {
                     "application/x-tar": number[];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    recordExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExportRequest"];
+            };
+        };
+        responses: {
+            /** @description Recorded: the signed log vouches for the manifest's digest */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */

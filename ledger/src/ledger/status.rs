@@ -2,7 +2,7 @@
 
 use crate::heads::signer_handle::HeadStatus;
 use crate::heads::witness::handle::WitnessedStatus;
-use crate::read::scrub_rounds::ScrubStatus;
+use crate::host::scrub_progress::ScrubStatus;
 use crate::receipt::Head;
 use crate::writer_state::{Counters, WriterState};
 

@@ -5,8 +5,9 @@ use crate::submission::append_error::AppendError;
 use bitacora_formats::{Data, Event};
 use bitacora_governance::{Reactor, SCHEDULER_SOURCE};
 use bitacora_vocabulary::{
-    Assurance, BreakerClosed, EventData, EventDataError, EventWriter, FREE_PREFIX, RunOverdue, SchemaMatch,
-    SuggestionMade, TrustObserved, check_data, check_members, event_type, is_service_kind,
+    Assurance, BreakerClosed, EXPORT_SOURCE, EventData, EventDataError, EventWriter, ExportMade, FREE_PREFIX,
+    RunOverdue, SchemaMatch, SuggestionMade, TrustObserved, check_data, check_members, event_type,
+    is_service_kind,
 };
 
 /// Returns `true` where a client may not write such an event: it is the service's own, or derived from others. An import brings outcomes
@@ -18,7 +19,7 @@ pub(crate) fn is_reserved(event: &Event<'_>) -> bool {
         return false;
     }
     match event_type(&event.kind).map(|listed| listed.writer) {
-        Some(EventWriter::Service) => true,
+        Some(EventWriter::Service) => !is_recorded_export(event),
         None => is_service_kind(&event.kind),
         Some(EventWriter::Reactor) => {
             !is_imported(event) && !is_a_persons(event) && !is_found_by_the_service(event)
@@ -39,6 +40,11 @@ fn is_a_persons(event: &Event<'_>) -> bool {
 fn is_found_by_the_service(event: &Event<'_>) -> bool {
     let is_found = event.kind == SuggestionMade::KIND || event.kind == RunOverdue::KIND;
     is_found && event.source == SCHEDULER_SOURCE
+}
+
+/// The service beside the ledger records exports of its callers, under a source that no caller may use.
+fn is_recorded_export(event: &Event<'_>) -> bool {
+    event.kind == ExportMade::KIND && event.source == EXPORT_SOURCE
 }
 
 /// The data of an event, if it is of this type.

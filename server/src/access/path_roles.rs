@@ -166,6 +166,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("POST", paths::DRAIN, ADMINISTER),
     ("POST", paths::SEAL, ADMINISTER_ONE),
     ("POST", paths::READ_ONLY, ADMINISTER_ONE),
+    ("POST", paths::BULK_EXPORTS, Access::Audit),
 ];
 
 /// The room for a body. Only what a caller of that role may ask gets as far as this.

@@ -1,6 +1,7 @@
 //! Resources that operate the service.
 
 pub(crate) mod admin;
+pub(crate) mod bulk_exports;
 pub(crate) mod caller;
 pub(crate) mod erasures;
 pub(crate) mod health;

@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 14] = [
+const GUIDES: [Guide; 15] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -38,6 +38,7 @@ const GUIDES: [Guide; 14] = [
             && { bitacora decide $as_coder --call c2 --tool Write --args '{"file_path":"src/a.rs","content":"x"}' || true; } \
             && bitacora approvals reject "$(bitacora approvals --json | jq -r '.approvals[0].id')" --note 'not today' && sleep 1"#,
     },
+    Guide { page: "export.md", before: "" },
     Guide { page: "import.md", before: "" },
     Guide { page: "learned.md", before: "" },
     Guide { page: "performance.md", before: "" },

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 29] = [
+const ROOMS: [(&str, &[&str]); 30] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -45,6 +45,7 @@ const ROOMS: [(&str, &[&str]); 29] = [
     ("bitacora-demo", &["api", "client", "formats", "vocabulary", "governance"]),
     ("bitacora-verify", &["formats", "vocabulary", "archive-format"]),
     ("bitacora-import", &["formats", "vocabulary"]),
+    ("bitacora-export", &["formats", "vocabulary"]),
     ("bitacora-watch", &["api", "client", "connect", "formats", "harness", "import", "redaction"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
     ("bitacora-report", &["api", "formats"]),
@@ -73,6 +74,7 @@ const ROOMS: [(&str, &[&str]); 29] = [
             "mcp",
             "verify",
             "import",
+            "export",
             "watch",
             "replay",
             "report",

@@ -142,6 +142,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         r#"{"call":"c1","verdict":"review","mode":"enforce","reason_code":"trust-require-review","reason":"12 of 14 calls like this were good; a person has to say so","rule":"edit-src","ladder":["panic",{"step":"trust","verdict":"review","code":"trust-require-review"}],"inputs":{"dimension":{"tool":"fs.write","context":"src/**","model":"-","task_type":"feature"},"approvals":12,"rejections":2,"failures":0,"recent_failures":0,"streak":2,"role":"agent","last_updated":1794999999000000,"score":7892,"breaker":"closed","policy_version":2,"registry_revision":9,"reactor_version":1,"action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"approval":"a-17","expires":1795000000000000,"deadline":1795000030000000,"obligations":{"timeout_ms":5000,"max_retries":1,"backoff_ms":200}}"#,
     )
     .governing(),
+    EventType::of::<ExportMade>(
+        EventWriter::Service,
+        "Events were written to a file; its manifest has this digest.",
+        r#"{"format":"jsonl","selection":"type=tool.requested","rows":4012,"first":"7","last":"918275","bytes":2113041,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","manifest_sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
+    ),
     EventType::of::<GrantGiven>(
         EventWriter::Operators,
         "A person consents to calls within a scope, until a time.",

@@ -14,6 +14,8 @@ const SHOWN_DATA_CHARACTERS: usize = 200;
 pub(crate) enum AnswerLine {
     Event {
         position: String,
+        is_erased: bool,
+        is_unreadable: bool,
     },
     /// The last line, with the head that the answer rests on.
     End {
@@ -28,6 +30,10 @@ pub(crate) enum AnswerLine {
 #[serde(rename_all = "camelCase")]
 struct AnswerJson {
     position: Option<String>,
+    #[serde(default)]
+    erased: bool,
+    #[serde(default)]
+    unreadable: bool,
     end: Option<End>,
     error: Option<ErrorDetail>,
 }
@@ -55,40 +61,48 @@ pub(crate) fn read_line(line: &[u8]) -> Option<AnswerLine> {
         AnswerJson { end: Some(end), .. } => {
             Some(AnswerLine::End { position: end.head.map(|head| head.position) })
         }
-        AnswerJson { position, .. } => Some(AnswerLine::Event { position: position? }),
+        AnswerJson { position, erased: is_erased, unreadable: is_unreadable, .. } => {
+            Some(AnswerLine::Event { position: position?, is_erased, is_unreadable })
+        }
     }
 }
 
-/// Formats an event as the service would answer it: its data as the client wrote it, on one line.
+/// Returns an event as the service would answer it: its data as the client wrote it, on one line.
 pub(crate) fn event_line(stored: &StoredEvent<'_>) -> Vec<u8> {
-    let mut line = format!(
+    let mut line = Vec::new();
+    push_event_line(stored, &mut line);
+    line
+}
+
+/// Appends an event as [`event_line`] returns it.
+pub(crate) fn push_event_line(stored: &StoredEvent<'_>, line: &mut Vec<u8>) {
+    let envelope = format!(
         r#"{{"position":"{}","streamVersion":"{}","recordedAt":"{}","commitment":"{}","#,
         stored.position,
         stored.stream_version,
         format_time(stored.time),
         stored.commitment,
     );
+    line.extend_from_slice(envelope.as_bytes());
     if stored.derived {
-        line.push_str(r#""derived":true,"#);
+        line.extend_from_slice(br#""derived":true,"#);
     }
     if stored.erased {
-        line.push_str(r#""erased":true,"#);
+        line.extend_from_slice(br#""erased":true,"#);
     }
     if let Some(position) = stored.erased_by {
-        line.push_str(&format!(r#""erasedBy":"{position}","#));
+        line.extend_from_slice(format!(r#""erasedBy":"{position}","#).as_bytes());
     }
     if stored.unreadable {
-        line.push_str(r#""unreadable":true,"#);
+        line.extend_from_slice(br#""unreadable":true,"#);
     }
     if stored.redactions > 0 {
-        line.push_str(&format!(r#""redactions":{},"#, stored.redactions));
+        line.extend_from_slice(format!(r#""redactions":{},"#, stored.redactions).as_bytes());
     }
-    line.push_str(r#""event":"#);
-    let mut line = line.into_bytes();
-    write_event_line(&stored.event, &mut line);
+    line.extend_from_slice(br#""event":"#);
+    write_event_line(&stored.event, line);
     line.pop();
     line.extend_from_slice(b"}\n");
-    line
 }
 
 /// Formats an event for people: position, time, type, stream, id and the beginning of the data.
@@ -130,7 +144,7 @@ mod tests {
     fn an_answer_tells_its_end_and_its_failure_from_events() {
         let is = |line: &str| read_line(line.as_bytes());
         assert!(
-            matches!(is(r#"{"position":"7","event":{}}"#), Some(AnswerLine::Event { position }) if position == "7")
+            matches!(is(r#"{"position":"7","event":{}}"#), Some(AnswerLine::Event { position, .. }) if position == "7")
         );
         assert!(matches!(is(r#"{"end":{"count":1}}"#), Some(AnswerLine::End { .. })));
         assert!(

@@ -22,8 +22,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, caller, erasures, health, keys, ledgers, metrics, principals, projections, sign_in, tiers,
-    verifications,
+    admin, bulk_exports, caller, erasures, health, keys, ledgers, metrics, principals, projections, sign_in,
+    tiers, verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -159,6 +159,7 @@ pub(crate) async fn document() -> impl IntoResponse {
         suggestions::answer,
         annotations::list,
         annotations::add,
+        bulk_exports::record,
         runs::list,
         runs::show,
         runs::steps,

@@ -124,6 +124,7 @@ const SUMMARIES: &[(&str, &str)] = &[
     ("showLedger", "Show a ledger"),
     ("listAnnotations", "List notes"),
     ("annotate", "Add a note"),
+    ("recordExport", "Record an export of events"),
     ("listAnswerers", "List the people and programs that answer approvals"),
     ("listApprovals", "List approvals that wait"),
     ("showApproval", "Show an approval, or wait for its answer"),

@@ -1,0 +1,83 @@
+//! Lines of stored events on their way from a reader to the file.
+
+/// Bytes of a batch after which it is handed on.
+pub const BATCH_BYTES: usize = 1024 * 1024;
+/// Bytes reserved for a batch, so that its last line seldom makes it grow.
+const ROOM_BYTES: usize = BATCH_BYTES + 64 * 1024;
+
+/// Stored events as lines of NDJSON, in the order of their positions.
+#[derive(Debug, Default)]
+pub struct LineBatch {
+    bytes: Vec<u8>,
+    lines: Vec<LineMark>,
+}
+
+/// The end of a line within a batch, and the facts of its event that every export counts.
+#[derive(Debug, Clone, Copy)]
+struct LineMark {
+    end: usize,
+    position: u64,
+    is_erased: bool,
+    is_unreadable: bool,
+}
+
+/// One stored event.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredEventLine<'a> {
+    /// Its position.
+    pub position: u64,
+    /// Its line, with the line feed.
+    pub line: &'a [u8],
+    /// `true` if its data was erased.
+    pub is_erased: bool,
+    /// `true` if the key of its data subject is damaged.
+    pub is_unreadable: bool,
+}
+
+impl LineBatch {
+    /// Returns an empty batch with room for its lines.
+    #[must_use]
+    pub fn with_room() -> Self {
+        Self { bytes: Vec::with_capacity(ROOM_BYTES), lines: Vec::new() }
+    }
+
+    /// Adds an event whose line `write` appends.
+    pub fn push_with(
+        &mut self,
+        position: u64,
+        (is_erased, is_unreadable): (bool, bool),
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        write(&mut self.bytes);
+        self.lines.push(LineMark { end: self.bytes.len(), position, is_erased, is_unreadable });
+    }
+
+    /// Returns `true` if the batch is large enough to be handed on.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// Returns `true` if no event is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Returns the position of its last event.
+    #[must_use]
+    pub fn last_position(&self) -> Option<u64> {
+        self.lines.last().map(|line| line.position)
+    }
+
+    /// Returns its events.
+    pub fn events(&self) -> impl Iterator<Item = StoredEventLine<'_>> {
+        let mut begin = 0;
+        self.lines.iter().map(move |mark| {
+            let line = self.bytes.get(begin..mark.end).unwrap_or_default();
+            begin = mark.end;
+            let LineMark { position, is_erased, is_unreadable, .. } = *mark;
+            StoredEventLine { position, line, is_erased, is_unreadable }
+        })
+    }
+}
