@@ -133,7 +133,7 @@ mod tests {
         let day = ReportSpan::day(at("2026-11-20T23:59:59Z"), now).unwrap();
         assert_eq!(
             (day.from().as_deref(), day.before().as_deref()),
-            (Some("2026-11-20T00:00:00Z"), Some("2026-11-21T00:00:00Z"))
+            (Some("2026-11-20T00:00:00.000000Z"), Some("2026-11-21T00:00:00.000000Z"))
         );
         assert_eq!(
             (day.from_date().as_deref(), day.before_date().as_deref()),
