@@ -773,6 +773,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["eraseSubject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/events": {
         parameters: {
             query?: never;
@@ -3687,6 +3703,37 @@ export interface components {
             /** @description The sums of the lines before it. */
             end: components["schemas"]["End"];
         };
+        /** @description An erasure that is recorded and complete. */
+        ErasureAnswer: {
+            /** @description The anchor's memory of it. */
+            anchor: components["schemas"]["ErasureMemoryAnswer"];
+            /** @description The id of the key that is destroyed, 32 hexadecimal digits. */
+            key: string;
+            /** @description The position of its event, `subject.erased`. */
+            position: string;
+        };
+        /** @description The body that erases a data subject. */
+        ErasureCreation: {
+            /**
+             * @description The authority for the erasure, such as a ticket. It is recorded for good, so it may not hold the subject's name.
+             * @example ticket 4711
+             */
+            authority: string;
+            /** @description The person who asked for it. It is recorded for good. */
+            by?: string | null;
+            /** @description The reason. It is recorded for good. */
+            reason?: string | null;
+            /**
+             * @description The subject's name, as events give it in `datasubject`. It is not recorded.
+             * @example customer/4711
+             */
+            subject: string;
+        };
+        /**
+         * @description The memory that the anchor has of an erasure.
+         * @enum {string}
+         */
+        ErasureMemoryAnswer: "none" | "remembered" | "pending";
         /** @description An executor: the origin of calls. */
         ExecutorAnswer: {
             /**
@@ -5847,6 +5894,8 @@ export interface components {
             derived?: boolean;
             /** @description `true` if its contents were erased with its data subject. Absent means `false`. */
             erased?: boolean;
+            /** @description The position of `subject.erased`, which records that erasure. Absent where nothing records why the key is gone. */
+            erasedBy?: string | null;
             /** @description The CloudEvent; its `data` is as the client wrote it, byte for byte. */
             event: Record<string, unknown>;
             /**
@@ -9009,6 +9058,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DecisionAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    eraseSubject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ErasureCreation"];
+            };
+        };
+        responses: {
+            /** @description Recorded, and the subject's key is destroyed */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */

@@ -36,7 +36,7 @@ fn code_lines(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The most lines of `cli/src`: the command line is flags, tables and exit codes.
-const MAX_COMMAND_LINE_LINES: usize = 18_500;
+const MAX_COMMAND_LINE_LINES: usize = 19_000;
 
 #[test]
 fn the_command_line_is_small() {
