@@ -202,7 +202,7 @@ mod tests {
             (format!("{head}{id} 0\n"), 4),
             (format!("{head}{id} 07\n"), 4),
             (format!("{head}{} 7\n", id.to_uppercase()), 4),
-            (format!("{head}{}00 7\n", id), 4),
+            (format!("{head}{id}00 7\n"), 4),
             (format!("{head}{id} 7\n{id} 8\n"), 5),
         ] {
             assert!(

@@ -142,7 +142,7 @@ pub(crate) fn finish(shared: &SharedState) -> Result<(), OpenError> {
         match record_again(shared, id) {
             Ok(position) => subjects.bar([(id, Some(position))].into()),
             Err(error) => {
-                tracing::warn!(%error, "an erasure that is remembered beside the log could not be recorded")
+                tracing::warn!(%error, "an erasure that is remembered beside the log could not be recorded");
             }
         }
     }
@@ -154,7 +154,7 @@ pub(crate) fn finish(shared: &SharedState) -> Result<(), OpenError> {
             kept.anchor.remember(erased.into_keys().filter(|id| !known.contains(id)));
         }
         Err(error) => {
-            tracing::warn!(%error, "the anchor was not told of erasures; it is told at the next opening")
+            tracing::warn!(%error, "the anchor was not told of erasures; it is told at the next opening");
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::requests::act::Act;
 use crate::requests::read_request::json_answer;
 use crate::resources::description::{InLedger, Refusals};
 
-/// Erases a data subject for good: records it, then destroys the subject's key.
+/// Erases a data subject, for good.
 #[utoipa::path(
     post,
     path = paths::ERASURES,
