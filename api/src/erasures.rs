@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 /// The body that erases a data subject.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct ErasureCreation {
+pub struct ErasureRequest {
     /// The subject's name, as events give it in `datasubject`. It is not recorded.
     #[schema(example = "customer/4711")]
     pub subject: String,

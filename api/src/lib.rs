@@ -92,7 +92,7 @@ pub use decisions::{
     ApprovalReference, DecideBatchAnswer, DecideBatchRequest, DecideRequest, DecisionAnswer,
     LadderStepAnswer, ObligationsAnswer, RetryAnswer,
 };
-pub use erasures::{ErasureAnswer, ErasureCreation, ErasureMemoryAnswer};
+pub use erasures::{ErasureAnswer, ErasureMemoryAnswer, ErasureRequest};
 pub use events::{End, EndLine, StoredEvent, StoredEventPage};
 pub use gaps::{GapAnswer, GapList};
 pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer};

@@ -58,6 +58,14 @@ pub enum EraseError {
         "no key of this data subject is here: no event names it in `datasubject`, or it was erased before; compare the name with the event's"
     )]
     Unknown,
+    /// The name leads to a key that was erased and destroyed before: an older file took the name's place, and nothing leads to a newer key.
+    #[error(
+        "the subject's name leads to a key that event {position} erased: the files in `subjects/by-name` are older than the log; restore `subjects/` as a whole from a copy, and erase again"
+    )]
+    OlderName {
+        /// The event that records the erasure of that key.
+        position: Position,
+    },
     /// The words that are recorded would name the subject.
     #[error(
         "`{member}` holds the subject's name, and events cannot be erased; name a ticket or a case instead"
@@ -97,18 +105,38 @@ impl Ledger {
         self.check_open()?;
         let subjects = shared.write.preparer.subjects();
         let _erasing = shared.erasures.begin();
-        let key = subjects.named_key(request.subject).map_err(AppendError::of_subject_key)?;
-        let key = key.ok_or(EraseError::Unknown)?;
-        let position = match subjects.erasure_of(&key.id) {
-            Some(Some(position)) => position,
-            // The anchor alone remembers it, or nobody does yet.
-            _ => record(shared, request, &key)?,
+        let unfinished = shared.erasures.unfinished(&subjects.name_of(request.subject));
+        let (key, position) = match unfinished {
+            Some(unfinished) => unfinished,
+            None => begin(shared, request)?,
         };
-        subjects.bar([(key.id, Some(position))].into());
-        subjects.destroy(&key).map_err(|source| EraseError::Unfinished { position, source })?;
+        if let Err(source) = subjects.destroy(&key) {
+            shared.erasures.is_unfinished(key, position);
+            return Err(EraseError::Unfinished { position, source });
+        }
+        shared.erasures.is_finished(&key);
         let memory = remember(shared, &key);
         Ok(Erasure { key: SubjectKeyId::new(key.id), position, memory })
     }
+}
+
+/// Finds the subject's key, records its erasure, and bars it.
+fn begin(shared: &SharedState, request: &ErasureRequest<'_>) -> Result<(NamedKey, Position), EraseError> {
+    let subjects = shared.write.preparer.subjects();
+    let key = subjects.named_key(request.subject).map_err(AppendError::of_subject_key)?;
+    let key = key.ok_or(EraseError::Unknown)?;
+    let position = match subjects.erasure_of(&key.id) {
+        Some(Some(position)) => {
+            if !subjects.has_file(&key.id).map_err(AppendError::of_subject_key)? {
+                return Err(EraseError::OlderName { position });
+            }
+            position
+        }
+        // The anchor alone remembers it, or nobody does yet.
+        _ => record(shared, request, &key)?,
+    };
+    subjects.bar([(key.id, Some(position))].into());
+    Ok((key, position))
 }
 
 /// Refuses words that name the subject: what is recorded stays. The comparison passes over the case of letters.

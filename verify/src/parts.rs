@@ -1,11 +1,12 @@
 //! The sealed parts of records about data subjects, which open while the subject's key is there.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bitacora_formats::limits::MAX_ERASED_KEYS;
 use bitacora_formats::{
     LedgerId, LedgerKeys, Record, RecordData, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part,
     open_part,
@@ -26,6 +27,9 @@ pub struct PartCounts {
     /// the store is elsewhere.
     pub without_key: u64,
 }
+
+/// The most missing keys that are told apart: twice as many as a ledger's erased ones.
+const MAX_ABSENT_KEYS: usize = 2 * MAX_ERASED_KEYS;
 
 /// The sealed parts of some records.
 #[derive(Default)]
@@ -91,6 +95,8 @@ impl SubjectKeyStore {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         let erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = absent.difference(&erased).count() as u64;
+        // More are missing than can be told apart: some of them may be lost.
+        let lost = if absent.len() < MAX_ABSENT_KEYS { lost } else { lost.max(1) };
         (lost > 0).then_some(Gap::SubjectKeysLost { lost })
     }
 
@@ -117,7 +123,7 @@ impl SubjectKeyStore {
             FoundKey::Absent => {
                 found.counts.without_key += 1;
                 let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
-                if absent.len() < MAX_CACHED_KEYS {
+                if absent.len() < MAX_ABSENT_KEYS {
                     absent.insert(seal.subject_key);
                 }
                 return Ok(());
@@ -173,6 +179,10 @@ impl SubjectKeyStore {
 
 /// Reads a key's file. One byte more than such a file has is enough to refuse it.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe would be waited for.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"));
+    }
     let mut bytes = Vec::with_capacity(SUBJECT_KEY_FILE_BYTES + 1);
     File::open(path)?.take(SUBJECT_KEY_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

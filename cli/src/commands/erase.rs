@@ -1,6 +1,6 @@
 //! `erase`: a data subject is erased, for good.
 
-use bitacora_api::{ErasureAnswer, ErasureCreation, ErasureMemoryAnswer};
+use bitacora_api::{ErasureAnswer, ErasureMemoryAnswer, ErasureRequest};
 use clap::Args;
 use hyper::Method;
 
@@ -30,7 +30,7 @@ pub(crate) struct EraseArguments {
 
 pub(crate) fn run(arguments: EraseArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let EraseArguments { subject, authority, by, reason } = arguments;
-    let erasure = ErasureCreation { subject, authority, by, reason };
+    let erasure = ErasureRequest { subject, authority, by, reason };
     let answer = context.send(&Method::POST, "erasures", Some(&erasure))?;
     context.answer(&answer, write)
 }

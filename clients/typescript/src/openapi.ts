@@ -782,6 +782,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
+        /** Erases a data subject, for good. */
         post: operations["eraseSubject"];
         delete?: never;
         options?: never;

@@ -111,10 +111,11 @@ impl DamagedLedger<'_> {
             if disk.exists(&kept).map_err(self.failed())? {
                 continue;
             }
+            // Before it takes a name that nobody looks at again.
+            remove_folder(disk, &folder.join(SUBJECTS)).map_err(self.failed())?;
             disk.rename(folder, &kept).map_err(self.failed())?;
             let parent = self.folder.parent().unwrap_or(self.folder);
             disk.sync_folder(parent).map_err(self.failed())?;
-            remove_folder(disk, &kept.join(SUBJECTS)).map_err(self.failed())?;
             return Ok(kept);
         }
         Err(self.failed()(io::ErrorKind::AlreadyExists.into()))

@@ -2,15 +2,18 @@
 
 use std::sync::OnceLock;
 
-use bitacora_formats::Generation;
+use bitacora_formats::{Generation, Position};
 
 use crate::erasure::anchor_memory::AnchorMemory;
 use crate::host::lock_order::{LockRank, OrderedMutex, OrderedMutexGuard};
+use crate::subjects::destruction::NamedKey;
 
 /// The state of a ledger's erasures, besides the keys that [`Subjects`](crate::subjects::Subjects) bars.
 pub(crate) struct Erasures {
     /// Held for a whole erasure, so that the list is never written between an erasure's event and its key.
     erasing: OrderedMutex<()>,
+    /// Keys that are recorded as erased, and whose files could not be removed.
+    unfinished: OrderedMutex<Vec<(NamedKey, Position)>>,
     /// Set by an opening for writing.
     kept: OnceLock<KeptErasures>,
 }
@@ -23,7 +26,11 @@ pub(crate) struct KeptErasures {
 
 impl Default for Erasures {
     fn default() -> Self {
-        Self { erasing: OrderedMutex::new(LockRank::Erasure, ()), kept: OnceLock::new() }
+        Self {
+            erasing: OrderedMutex::new(LockRank::Erasure, ()),
+            unfinished: OrderedMutex::default(),
+            kept: OnceLock::new(),
+        }
     }
 }
 
@@ -36,6 +43,22 @@ impl Erasures {
     /// Says where erasures are remembered. The first opening of a handle does, and there is one.
     pub(super) fn keep(&self, kept: KeptErasures) {
         let _is_first = self.kept.set(kept).is_ok();
+    }
+
+    /// Returns the erasure of this name that is not finished.
+    pub(super) fn unfinished(&self, name: &[u8; 16]) -> Option<(NamedKey, Position)> {
+        self.unfinished.lock().iter().find(|(key, _)| key.name == *name).copied()
+    }
+
+    pub(super) fn is_unfinished(&self, key: NamedKey, position: Position) {
+        let mut unfinished = self.unfinished.lock();
+        if !unfinished.iter().any(|(other, _)| *other == key) {
+            unfinished.push((key, position));
+        }
+    }
+
+    pub(super) fn is_finished(&self, key: &NamedKey) {
+        self.unfinished.lock().retain(|(other, _)| other != key);
     }
 
     pub(super) fn kept(&self) -> Option<&KeptErasures> {

@@ -50,11 +50,28 @@ impl Subjects {
     }
 
     /// Destroys a key that is barred. Returned `Ok` ⇒ durable: no name leads to it, and its bytes are overwritten and unlinked. A crash before
-    /// leaves both files or the key's alone.
+    /// leaves both files or the key's alone. A name that leads to a newer key by now stays.
     pub(crate) fn destroy(&self, key: &NamedKey) -> io::Result<()> {
         let disk = &*self.environment.disk;
-        self.by_name.open(disk, &key.name)?.unlink(disk, &key.name)?;
+        // Nobody gives the name another key while its folder is held.
+        let mut key_folder = self.by_name.open(disk, &key.name)?;
+        let file = self.by_name.read(disk, &key.name)?;
+        let leads_to = file.and_then(|file| self.files.open_name(&key.name, &file).ok());
+        if leads_to.is_none_or(|id| id == key.id) {
+            key_folder.unlink(disk, &key.name)?;
+        }
+        drop(key_folder);
         self.by_id.open(disk, &key.id)?.destroy(disk, &key.id)
+    }
+
+    /// Returns `true` if the file of this key is there.
+    pub(crate) fn has_file(&self, id: &[u8; 16]) -> io::Result<bool> {
+        self.by_id.exists(&*self.environment.disk, id)
+    }
+
+    /// Returns the name under which a subject's key stands.
+    pub(crate) fn name_of(&self, subject: &str) -> [u8; 16] {
+        self.keys.subject_name_key(subject)
     }
 
     /// Destroys the erased keys that are there again: a copy brought them back, or a crash came before their destruction. Returns the number

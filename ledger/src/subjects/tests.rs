@@ -275,3 +275,19 @@ fn no_random_bytes_no_key() {
     Subjects::of_ledger(environment, ledger.path(), &keys()).key_for("person/ada").unwrap_err();
     assert_eq!(files(ledger.path()).len(), 0);
 }
+
+#[test]
+fn the_name_of_a_newer_key_outlives_the_destruction_of_an_erased_one() {
+    let ledger = TempDir::new().unwrap();
+    let subjects = store(ledger.path());
+    let older = subjects.key_for("person/ada").unwrap();
+    let erased = subjects.named_key("person/ada").unwrap().unwrap();
+    subjects.bar([(older.id, None)].into());
+    // As an append does that comes between the two.
+    let newer = subjects.key_for("person/ada").unwrap();
+    assert_ne!(newer.id, older.id);
+    subjects.destroy(&erased).unwrap();
+    assert_eq!(subjects.named_key("person/ada").unwrap().map(|named| named.id), Some(newer.id));
+    assert_eq!(subjects.key_by_id(&older.id).unwrap(), None);
+    assert_eq!(store(ledger.path()).key_for("person/ada").unwrap(), newer);
+}

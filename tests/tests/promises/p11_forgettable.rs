@@ -364,3 +364,63 @@ fn names_at_the_anchor_that_nobody_sealed_erase_nothing() {
     assert_eq!(recorded(&ledger), []);
     ledger.close().unwrap();
 }
+
+#[test]
+fn events_that_are_appended_while_their_subject_is_erased_are_erased_by_the_next_erasure() {
+    let machine = machine_with_ledger(1_117);
+    let ledger = open(&machine).unwrap();
+    let appended = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4_u64)
+            .map(|writer| {
+                let ledger = &ledger;
+                scope.spawn(move || {
+                    (0..60).map(|n| append(ledger, writer * 1_000 + n, ADA)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            assert!(matches!(erase(&ledger, ADA), Ok(_) | Err(EraseError::Unknown)));
+        }
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(matches!(erase(&ledger, ADA), Ok(_) | Err(EraseError::Unknown)));
+    let readable = stored(&ledger, &appended).into_iter().filter(|stored| !stored.erased).count();
+    assert_eq!((readable, key_files(&machine).len()), (0, 0), "no key is left that no name leads to");
+    ledger.close().unwrap();
+}
+
+#[test]
+fn an_erasure_that_the_disk_did_not_finish_is_finished_by_the_next_request() {
+    let machine = machine_with_ledger(1_118);
+    let ledger = open(&machine).unwrap();
+    let positions = fill(&ledger);
+    let fault = DiskFault::on(DiskCall::RemoveFile, 1, errno::EIO).where_path_has("by-id");
+    machine.disk.inject(fault);
+    let Err(EraseError::Unfinished { position, .. }) = erase(&ledger, ADA) else { panic!("it was finished") };
+    assert_eq!(key_files(&machine).len(), 3, "the key is still there");
+    let again = erase(&ledger, ADA).unwrap();
+    assert_eq!((again.position, key_files(&machine).len()), (position, 2));
+    assert!(is_erased(&ledger, &positions, "finished"));
+    assert!(matches!(erase(&ledger, ADA), Err(EraseError::Unknown)));
+    ledger.close().unwrap();
+}
+
+#[test]
+fn a_name_that_leads_to_a_key_of_before_is_not_taken_for_an_erasure() {
+    let machine = machine_with_ledger(1_119);
+    let ledger = open(&machine).unwrap();
+    fill(&ledger);
+    let is_name = |(path, _): &(PathBuf, Vec<u8>)| path.to_string_lossy().contains("by-name");
+    let names: Vec<_> = key_files(&machine).into_iter().filter(is_name).collect();
+    let erased = erase(&ledger, ADA).unwrap();
+    append(&ledger, 50, ADA);
+    ledger.close().unwrap();
+    restore(&machine, &names);
+    let ledger = open(&machine).unwrap();
+    let refused = erase(&ledger, ADA);
+    assert!(
+        matches!(refused, Err(EraseError::OlderName { position }) if position == erased.position),
+        "{refused:?}"
+    );
+    ledger.close().unwrap();
+}

@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use bitacora_api::{ErasureAnswer, ErasureCreation, ErasureMemoryAnswer, paths};
-use bitacora_ledger::{EraseError, Erasure, ErasureMemory, ErasureRequest};
+use bitacora_api::{ErasureAnswer, ErasureMemoryAnswer, ErasureRequest, paths};
+use bitacora_ledger::{EraseError, Erasure, ErasureMemory};
 use bitacora_vocabulary::{FreeText, Name};
 
 use crate::problem::{Code, Problem, SideEffects};
@@ -18,7 +18,7 @@ use crate::resources::description::{InLedger, Refusals};
     tag = "operation",
     operation_id = "eraseSubject",
     params(InLedger),
-    request_body(content = ErasureCreation),
+    request_body(content = ErasureRequest),
     responses(
         (status = 201, description = "Recorded, and the subject's key is destroyed", body = ErasureAnswer),
         Refusals,
@@ -39,7 +39,7 @@ pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let erased = tokio::task::spawn_blocking(move || {
         let actor = Some(actor.as_str());
-        ledger.erase(&ErasureRequest { subject: &subject, authority, by, reason, actor })
+        ledger.erase(&bitacora_ledger::ErasureRequest { subject: &subject, authority, by, reason, actor })
     });
     let erased = erased.await.map_err(|_| {
         Problem::new(Code::Internal, "the erasure did not end; repeat it, or restart the service")
@@ -64,6 +64,9 @@ impl From<EraseError> for Problem {
         match error {
             EraseError::Unknown => Self::new(Code::SubjectUnknown, detail),
             EraseError::NamesSubject { .. } => Self::new(Code::NameInReason, detail),
+            EraseError::OlderName { position } => {
+                Self::new(Code::SubjectKeyDamaged, detail).with("position", position)
+            }
             EraseError::TooMany => Self::new(Code::TooManyErasures, detail),
             EraseError::Append(error) => error.into(),
             EraseError::Unfinished { position, source } => {

@@ -21,7 +21,7 @@ const USD: &str = "^(0|[1-9][0-9]{0,5})(\\.[0-9]{1,6})?$";
 /// A place in a call's arguments.
 const JSON_POINTER: &str = "^(/([^~]|~[01])*)?$";
 /// Members that hold prose.
-const PROSE_MEMBERS: &[&str] = &["reason", "note", "text", "description", "tail"];
+const PROSE_MEMBERS: &[&str] = &["authority", "reason", "note", "text", "description", "tail"];
 /// Shapes that bodies share with answers.
 const SHARED: &[&str] = &["ContentValue", "SpendAnswer"];
 
