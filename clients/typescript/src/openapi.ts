@@ -3713,28 +3713,28 @@ export interface components {
             /** @description The position of its event, `subject.erased`. */
             position: string;
         };
+        /**
+         * @description The memory that the anchor has of an erasure.
+         * @enum {string}
+         */
+        ErasureMemoryAnswer: "none" | "remembered" | "pending";
         /** @description The body that erases a data subject. */
-        ErasureCreation: {
+        ErasureRequest: {
             /**
              * @description The authority for the erasure, such as a ticket. It is recorded for good, so it may not hold the subject's name.
              * @example ticket 4711
              */
             authority: string;
             /** @description The person who asked for it. It is recorded for good. */
-            by?: string | null;
+            by?: string;
             /** @description The reason. It is recorded for good. */
-            reason?: string | null;
+            reason?: string;
             /**
              * @description The subject's name, as events give it in `datasubject`. It is not recorded.
              * @example customer/4711
              */
             subject: string;
         };
-        /**
-         * @description The memory that the anchor has of an erasure.
-         * @enum {string}
-         */
-        ErasureMemoryAnswer: "none" | "remembered" | "pending";
         /** @description An executor: the origin of calls. */
         ExecutorAnswer: {
             /**
@@ -9093,7 +9093,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ErasureCreation"];
+                "application/json": components["schemas"]["ErasureRequest"];
             };
         };
         responses: {
