@@ -77,8 +77,8 @@ pub enum EraseError {
     /// The ledger has as many erased keys as it can.
     #[error("{MAX_ERASED_KEYS} keys of this ledger are erased, and it takes no more; begin another ledger")]
     TooMany,
-    /// The erasure was not recorded, and nothing is destroyed.
-    #[error("the erasure was not recorded, and nothing is destroyed: {0}")]
+    /// The erasure is not known to be recorded, and nothing is destroyed.
+    #[error("the erasure is not known to be recorded, and nothing is destroyed: {0}")]
     Append(#[from] AppendError),
     /// The erasure is recorded and nothing is readable through this process any more, but the key's file may still be there.
     #[error(
@@ -111,10 +111,10 @@ impl Ledger {
             None => begin(shared, request)?,
         };
         if let Err(source) = subjects.destroy(&key) {
-            shared.erasures.is_unfinished(key, position);
+            shared.erasures.note_unfinished(key, position);
             return Err(EraseError::Unfinished { position, source });
         }
-        shared.erasures.is_finished(&key);
+        shared.erasures.note_finished(&key);
         let memory = remember(shared, &key);
         Ok(Erasure { key: SubjectKeyId::new(key.id), position, memory })
     }

@@ -1,4 +1,4 @@
-//! What the service remembers to tell of tiers at once: the size of each deciding state, and the archives that were sealed.
+//! A cache for the answers about tiers: the size of each deciding state, and the sealed archives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

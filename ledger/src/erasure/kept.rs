@@ -50,14 +50,14 @@ impl Erasures {
         self.unfinished.lock().iter().find(|(key, _)| key.name == *name).copied()
     }
 
-    pub(super) fn is_unfinished(&self, key: NamedKey, position: Position) {
+    pub(super) fn note_unfinished(&self, key: NamedKey, position: Position) {
         let mut unfinished = self.unfinished.lock();
         if !unfinished.iter().any(|(other, _)| *other == key) {
             unfinished.push((key, position));
         }
     }
 
-    pub(super) fn is_finished(&self, key: &NamedKey) {
+    pub(super) fn note_finished(&self, key: &NamedKey) {
         self.unfinished.lock().retain(|(other, _)| other != key);
     }
 

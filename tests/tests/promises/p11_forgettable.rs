@@ -66,7 +66,7 @@ fn stored(ledger: &Ledger, positions: &[Position]) -> Vec<StoredEvent<'static>> 
     positions.iter().map(|position| ledger.event(*position).unwrap()).collect()
 }
 
-/// Whether the subject's events are erased: all of them are, or none. The other subject's are whole.
+/// Returns `true` if the subject's events are erased: all of them are, or none. The other subject's are whole.
 fn is_erased(ledger: &Ledger, positions: &[Position], what: &str) -> bool {
     let stored = stored(ledger, positions);
     let mut erased = Vec::new();
