@@ -19,7 +19,7 @@ use bitacora_archive_format::ColumnRow;
 use bitacora_archive_format::{
     ARCHIVE_TRAILER_BYTES, ArchiveKey, ArchiveLayout, ArchivePlan, ArchiveRange, ArchiveSecrets,
     ArchiveTrailer, ArchiveWriter, ChainLink, ContentCheck, Facts, GROUP_LEAVES, GroupCollector, PartEntry,
-    PartKind, SegmentLink, check_roots, open_group, open_part, seal_group,
+    PartKind, Revision, SegmentLink, check_roots, open_group, open_part, seal_group,
 };
 use bitacora_formats::{
     ChainHash, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation, Json, Keyring,
@@ -98,7 +98,8 @@ fn pack(origin: &LedgerOrigin, keyring: &Keyring, records: &[Vec<u8>]) -> (Vec<u
     let keys = LedgerKeys::new(keyring, origin.ledger);
     let range = ArchiveRange::new(1, records.len() as u64).unwrap();
     let secrets = ArchiveSecrets::generate(&mut counting());
-    let (mut writer, header) = ArchiveWriter::new(ArchivePlan { origin: origin.clone(), range }, secrets);
+    let plan = ArchivePlan { origin: origin.clone(), range, revision: Revision::FIRST };
+    let (mut writer, header) = ArchiveWriter::new(plan, secrets);
     let (mut bytes, mut roots, mut tree) = (header.to_vec(), Vec::new(), Frontier::new());
     let mut collector = GroupCollector::new(range.first());
     let mut add = |writer: &mut ArchiveWriter, group| {

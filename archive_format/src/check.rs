@@ -76,7 +76,7 @@ impl<'a> ContentCheck<'a> {
         let due = self.tree.size().saturating_add(1);
         let position = Position::new(due).ok_or(ArchiveError::OutOfTurn { expected: due, found: due })?;
         let record = decode_record(row.record).map_err(|source| ArchiveError::Record { position, source })?;
-        let commitment = self.keys.commitment(&record.source, &record.id, row.record);
+        let commitment = self.keys.commitment_of(&record, row.record);
         if row.begins_frame {
             self.last_frame = Some(position);
         }
@@ -109,6 +109,9 @@ impl<'a> ContentCheck<'a> {
         let kinds = std::mem::take(&mut self.contents.kinds);
         if !kinds.into_iter().eq(manifest.kinds.iter().cloned()) {
             return differs("the counts by type");
+        }
+        if self.contents.expired != manifest.expiry.map_or(0, |expiry| expiry.events) {
+            return differs("the number of expired events");
         }
         if self.contents.bytes != manifest.content_bytes || self.contents.times != Some(manifest.times) {
             return differs("the bytes or times");

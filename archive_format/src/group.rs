@@ -139,6 +139,7 @@ pub(super) struct GroupSummary {
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) times: (Micros, Micros),
     pub(super) bytes: u64,
+    pub(super) expired: u64,
 }
 
 /// Encodes and seals a group. A function of its inputs alone, so that groups can be sealed side by side.
@@ -229,13 +230,19 @@ impl GroupSummary {
         first: Position,
         rows: impl Iterator<Item = ColumnRow<'a>>,
     ) -> Result<Self, ArchiveError> {
-        let mut summary =
-            Self { terms: Vec::new(), kinds: BTreeMap::new(), times: (Micros(0), Micros(0)), bytes: 0 };
+        let mut summary = Self {
+            terms: Vec::new(),
+            kinds: BTreeMap::new(),
+            times: (Micros(0), Micros(0)),
+            bytes: 0,
+            expired: 0,
+        };
         for (index, row) in (0..).zip(rows) {
             let position = first.plus(index).unwrap_or(first);
             let record =
                 decode_record(row.record).map_err(|source| ArchiveError::Record { position, source })?;
             terms.of_record(&record, |term| summary.terms.push(term));
+            summary.expired += u64::from(record.expired().is_some());
             match summary.kinds.get_mut(record.kind.as_ref()) {
                 Some(count) => *count += 1,
                 None => drop(summary.kinds.insert(record.kind.into_owned(), 1)),

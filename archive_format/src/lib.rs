@@ -38,10 +38,10 @@ pub use index::{GroupTimes, IndexShard};
 pub use key::{ArchiveKey, SEALED_OVERHEAD_BYTES, open_part};
 pub use layout::ArchiveLayout;
 pub use manifest::{
-    ChainLink, MANIFEST_FIRST_LINE, Manifest, SegmentLink, SignedManifest, StateLine, TableDigest,
-    TreeHeadProof, UnverifiedManifest, WrappedKey,
+    ChainLink, ExpiryLine, MANIFEST_FIRST_LINE, Manifest, SegmentLink, SignedManifest, StateLine,
+    TableDigest, TreeHeadProof, UnverifiedManifest, WrappedKey,
 };
-pub use range::{ArchiveRange, GROUP_LEAVES};
+pub use range::{ArchiveRange, GROUP_LEAVES, Revision};
 pub use table::{PART_ENTRY_BYTES, PartCheck, PartEntry, PartKind, PartTable, STATE_PART_BYTES};
 pub use term::{ArchiveLabel, ArchiveTerm, ArchiveTerms};
 pub use trailer::{ARCHIVE_TRAILER_BYTES, ARCHIVE_TRAILER_MAGIC, ArchiveTrailer};

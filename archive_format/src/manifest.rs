@@ -5,7 +5,7 @@
 mod text;
 
 use super::error::{ArchiveError, ManifestError};
-use super::range::ArchiveRange;
+use super::range::{ArchiveRange, Revision};
 use super::table::PART_ENTRY_BYTES;
 use super::tree::grown;
 use bitacora_formats::Frontier;
@@ -37,7 +37,9 @@ pub struct Manifest {
     pub reactor: u32,
     /// Bytes of all records and sealed parts, as they are in the ledger before compression.
     pub content_bytes: u64,
-    /// The number of events of each type, sorted by type.
+    /// The events whose content is removed, if there are any.
+    pub expiry: Option<ExpiryLine>,
+    /// The number of events of each type, sorted by type. Expired ones count.
     pub kinds: Vec<(String, u64)>,
     /// The chain before the frame that holds the first position.
     pub chain_before: ChainLink,
@@ -94,6 +96,15 @@ pub struct TreeHeadProof {
     pub note: String,
     /// That the head's tree grew from the one that ends with the archive; empty if they are one.
     pub consistency: Vec<TreeHash>,
+}
+
+/// The expired events of an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpiryLine {
+    /// The revision of the archive, behind the first one.
+    pub revision: Revision,
+    /// The number of expired events.
+    pub events: u64,
 }
 
 /// The state that an archive holds.
@@ -153,6 +164,18 @@ impl Manifest {
         self.check()?;
         let note = sign_checked(&text::write(self), &self.origin.to_string(), keyring.signing().key);
         Ok(UnverifiedManifest::parse(note.as_bytes())?.verify_alone()?)
+    }
+
+    /// The archive's revision.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.expiry.map_or(Revision::FIRST, |expiry| expiry.revision)
+    }
+
+    /// The name of the archive in its store.
+    #[must_use]
+    pub fn object_name(&self) -> String {
+        self.range.object_name(self.origin.ledger, self.origin.generation, self.revision())
     }
 
     /// The tree that ends with the last position.
@@ -226,6 +249,12 @@ impl Manifest {
         }
         if !self.kinds.is_sorted_by(|(one, _), (other, _)| one < other) {
             return Some("the types are not sorted");
+        }
+        let is_expiry = |expiry: ExpiryLine| {
+            expiry.revision > Revision::FIRST && (1..=self.range.events()).contains(&expiry.events)
+        };
+        if !self.expiry.is_none_or(is_expiry) {
+            return Some("more or fewer events are expired than an archive of its revision can have");
         }
         let events = self.kinds.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
         (events != Some(self.range.events())).then_some("the types do not add up to the events")

@@ -6,6 +6,7 @@ use super::error::ArchiveError;
 use crate::MAX_GROUP_ROWS;
 use bitacora_formats::Position;
 use bitacora_formats::limits::MAX_ARCHIVE_GROUPS;
+use bitacora_formats::plain_number;
 use bitacora_formats::{Generation, LedgerId};
 use bitacora_formats::{TILE_HEIGHT, TILE_WIDTH};
 
@@ -85,10 +86,26 @@ impl ArchiveRange {
         })
     }
 
-    /// The name of the archive of this range: `<ledger id>/g<generation>/<first>-<last>.bca`.
+    /// The name of the archive of this range: `<ledger id>/g<generation>/<first>-<last>.bca`, of a later revision with `.r<revision>`
+    /// before the ending.
     #[must_use]
-    pub fn object_name(self, ledger: LedgerId, generation: Generation) -> String {
-        format!("{ledger}/g{generation}/{}.bca", self.file_stem())
+    pub fn object_name(self, ledger: LedgerId, generation: Generation, revision: Revision) -> String {
+        let stem = self.file_stem();
+        match revision {
+            Revision::FIRST => format!("{ledger}/g{generation}/{stem}.bca"),
+            Revision(number) => format!("{ledger}/g{generation}/{stem}.r{number}.bca"),
+        }
+    }
+
+    /// The range and revision of an archive, by the last part of its [`ArchiveRange::object_name`].
+    #[must_use]
+    pub fn of_object(name: &str) -> Option<(Self, Revision)> {
+        let stem = name.strip_suffix(".bca")?;
+        let (stem, revision) = match stem.split_once(".r") {
+            None => (stem, Revision::FIRST),
+            Some((stem, number)) => (stem, Revision::later(plain_number(number)?)?),
+        };
+        Some((Self::of_file_stem(stem)?, revision))
     }
 
     /// First and last position in twenty digits each, joined by `-`.
@@ -103,6 +120,33 @@ impl ArchiveRange {
         let (first, last) = stem.split_once('-')?;
         let range = Self::new(first.parse().ok()?, last.parse().ok()?).ok()?;
         (range.file_stem() == stem).then_some(range)
+    }
+}
+
+/// The revision of an archive: it is packed again, of the same positions, each time that events of it expire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(u32);
+
+impl Revision {
+    /// The revision of an archive in which nothing is expired.
+    pub const FIRST: Self = Self(0);
+
+    /// A revision behind the first one.
+    #[must_use]
+    pub fn later(number: u32) -> Option<Self> {
+        (number > 0).then_some(Self(number))
+    }
+
+    /// The revision after this one.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        self.0.checked_add(1).map(Self)
+    }
+
+    /// The number, from 0.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
     }
 }
 

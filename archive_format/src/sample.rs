@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use super::{
     ARCHIVE_HEADER_BYTES, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ArchivedState, ChainLink,
-    Facts, GroupCollector, SealedGroup, SegmentLink, TreeHeadProof, seal_group,
+    Facts, GroupCollector, Revision, SealedGroup, SegmentLink, TreeHeadProof, seal_group,
 };
 use crate::ColumnRow;
 use bitacora_formats::prove_consistency;
 use bitacora_formats::{
-    ChainHash, Compressor, Data, Epoch, Event, EventDraft, Generation, Json, Keyring, LedgerId, LedgerKeys,
-    Levels, Micros, Position, Record, SegmentNumber, StreamVersion, TreeHash, encode_record,
+    ChainHash, Compressor, Data, Epoch, Event, EventDraft, Expired, Generation, Json, Keyring, LedgerId,
+    LedgerKeys, Levels, Micros, Position, Record, SegmentNumber, StreamVersion, TreeHash, decode_record,
+    encode_record,
 };
 use bitacora_formats::{Frontier, leaf_hash};
 use bitacora_formats::{LedgerOrigin, TreeHead};
@@ -29,6 +30,7 @@ pub(super) struct Sample {
     /// The tree after every 256 events, the empty one first.
     pub(super) frontiers: Vec<Frontier>,
     pub(super) groups: Vec<TreeHash>,
+    pub(super) revision: Revision,
 }
 
 /// An archive's bytes.
@@ -97,7 +99,19 @@ impl Sample {
                 frontiers.push(tree.clone());
             }
         }
-        Self { origin, keyring, records, frontiers, groups }
+        Self { origin, keyring, records, frontiers, groups, revision: Revision::FIRST }
+    }
+
+    /// The same ledger after the events at these positions expired, in its archives' next revision.
+    pub(super) fn expire(&mut self, positions: impl IntoIterator<Item = u64>) {
+        let keys = LedgerKeys::new(&self.keyring, self.origin.ledger);
+        self.revision = self.revision.next().unwrap();
+        for position in positions {
+            let bytes = &mut self.records[usize::try_from(position - 1).unwrap()];
+            let record = decode_record(bytes).unwrap();
+            let (policy, commitment) = (Position::new(9).unwrap(), keys.commitment_of(&record, bytes));
+            *bytes = encode_record(&record.expire(Expired { policy, commitment })).unwrap();
+        }
     }
 
     pub(super) fn row(&self, position: u64) -> ColumnRow<'_> {
@@ -153,7 +167,7 @@ impl Sample {
     }
 
     fn writer(&self, range: ArchiveRange) -> (ArchiveWriter, [u8; ARCHIVE_HEADER_BYTES]) {
-        let plan = ArchivePlan { origin: self.origin.clone(), range };
+        let plan = ArchivePlan { origin: self.origin.clone(), range, revision: self.revision };
         let mut draw = 0_u8;
         let secrets = ArchiveSecrets::generate(&mut |bytes| {
             bytes.iter_mut().for_each(|byte| {

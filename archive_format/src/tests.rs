@@ -1,8 +1,10 @@
 mod hostile;
 
-use super::sample::{PackedArchive, Sample, keyring};
+use super::sample::{PackedArchive, Sample, keyring, origin};
 use super::*;
-use bitacora_formats::{Compressor, Decompressor, Keyring, LedgerKeys, Micros, Position, SigningChain};
+use bitacora_formats::{
+    Compressor, Decompressor, Generation, Keyring, LedgerKeys, Micros, Position, SigningChain,
+};
 use bitacora_vocabulary::Dimension;
 
 /// All that a keyless reader checks, over the bytes of an archive.
@@ -172,6 +174,36 @@ fn a_ledger_of_one_group_and_an_empty_state_is_an_archive() {
 }
 
 #[test]
+fn an_archive_of_which_events_expired_holds_the_same_tree() {
+    let mut sample = Sample::new(1_024);
+    let before = sample.archive(257, 768);
+    let (next, tree) = (sample.archive(769, 1_024), sample.groups.clone());
+    let whole = layout(&before.bytes, None).unwrap();
+    let whole = whole.manifest().manifest();
+    assert_eq!((whole.revision(), whole.expiry), (Revision::FIRST, None));
+    sample.expire((300..=500).step_by(2));
+    let after = sample.archive(257, 768);
+    verify_contents(&after.bytes, &sample.keyring).unwrap();
+    let left = layout(&after.bytes, None).unwrap();
+    let left = left.manifest().manifest();
+    assert_eq!(left.expiry.map(|expiry| (expiry.revision.get(), expiry.events)), Some((1, 101)));
+    assert_eq!((&left.kinds, left.times), (&whole.kinds, whole.times));
+    assert_eq!((&left.subtrees, left.root_after), (&whole.subtrees, whole.root_after));
+    assert!(left.content_bytes < whole.content_bytes);
+    assert_eq!(left.object_name(), whole.object_name().replace(".bca", ".r1.bca"));
+    let next = layout(&next.bytes, None).unwrap();
+    next.manifest().manifest().follows(left).unwrap();
+    assert_eq!(tree, sample.groups);
+    for events in [0, 513] {
+        let expiry = left.expiry.map(|expiry| ExpiryLine { events, ..expiry });
+        let refused = Manifest { expiry, ..left.clone() }.sign(&sample.keyring).unwrap_err();
+        assert!(matches!(refused, ArchiveError::Manifest(ManifestError::Contradiction { .. })), "{refused}");
+    }
+    let expiry = left.expiry.map(|expiry| ExpiryLine { events: 100, ..expiry });
+    assert!(Manifest { expiry, ..left.clone() }.sign(&sample.keyring).is_ok());
+}
+
+#[test]
 fn only_whole_groups_make_a_range() {
     for (first, last) in
         [(1, 0), (1, 255), (1, 257), (2, 257), (0, 256), (257, 256), (256, 512), (1, u64::MAX), (0, 0)]
@@ -182,13 +214,25 @@ fn only_whole_groups_make_a_range() {
     assert_eq!(range.file_stem(), "00000000000000000257-00000000000000001024");
     assert_eq!(ArchiveRange::of_file_stem(&range.file_stem()), Some(range));
     assert_eq!(ArchiveRange::of_file_stem("257-1024"), None);
+    let sample = origin();
+    for (revision, ending) in [(Revision::FIRST, ""), (Revision::later(12).unwrap(), ".r12")] {
+        let name = range.object_name(sample.ledger, Generation(1), revision);
+        let (folder, object) = name.rsplit_once('/').unwrap();
+        assert_eq!(folder, format!("{}/g1", sample.ledger));
+        assert_eq!(object, format!("00000000000000000257-00000000000000001024{ending}.bca"));
+        assert_eq!(ArchiveRange::of_object(object), Some((range, revision)));
+    }
+    for ending in [".r0", ".r01", ".r", ".rx", ".r1.r2", ".r4294967296", ".x"] {
+        let name = format!("{}{ending}.bca", range.file_stem());
+        assert_eq!(ArchiveRange::of_object(&name), None, "{name}");
+    }
 }
 
 #[test]
 fn a_writer_takes_groups_in_turn_and_all_of_them() {
     let sample = Sample::new(512);
     let range = ArchiveRange::new(1, 512).unwrap();
-    let plan = ArchivePlan { origin: sample.origin.clone(), range };
+    let plan = ArchivePlan { origin: sample.origin.clone(), range, revision: Revision::FIRST };
     let secrets = || ArchiveSecrets::generate(&mut |bytes| bytes.fill(9));
     let mut collector = GroupCollector::new(range.first());
     (1..=100).for_each(|position| assert!(collector.push(sample.row(position)).is_none()));

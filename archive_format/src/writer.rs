@@ -10,9 +10,10 @@ use super::header::{ARCHIVE_HEADER_BYTES, ArchiveHeader};
 use super::index::IndexBuilder;
 use super::key::ArchiveKey;
 use super::manifest::{
-    ChainLink, Manifest, SegmentLink, SignedManifest, StateLine, TableDigest, TreeHeadProof, WrappedKey,
+    ChainLink, ExpiryLine, Manifest, SegmentLink, SignedManifest, StateLine, TableDigest, TreeHeadProof,
+    WrappedKey,
 };
-use super::range::ArchiveRange;
+use super::range::{ArchiveRange, Revision};
 use super::table::{PART_ENTRY_BYTES, PartEntry, PartKind, PartTable, STATE_PART_BYTES, TIMES_LABEL};
 use super::term::ArchiveLabel;
 use super::trailer::{ARCHIVE_TRAILER_BYTES, ArchiveTrailer};
@@ -31,6 +32,8 @@ pub struct ArchivePlan {
     pub origin: LedgerOrigin,
     /// The positions.
     pub range: ArchiveRange,
+    /// The revision: behind the first one if events in it are expired.
+    pub revision: Revision,
 }
 
 /// The unpredictable values of an archive, never the same twice.
@@ -138,6 +141,7 @@ pub(super) struct Contents {
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes: u64,
     pub(super) times: Option<(Micros, Micros)>,
+    pub(super) expired: u64,
 }
 
 impl Contents {
@@ -147,6 +151,7 @@ impl Contents {
             *self.kinds.entry(kind).or_default() += count;
         }
         self.bytes += summary.bytes;
+        self.expired += summary.expired;
         let first = self.times.map_or(summary.times.0, |(first, _)| first);
         self.times = Some((first, summary.times.1));
     }
@@ -224,6 +229,8 @@ impl ArchiveWriter {
             return Err(ArchiveError::TooManyParts);
         }
 
+        let (revision, events) = (self.plan.revision, self.contents.expired);
+        let expiry = (revision > Revision::FIRST || events > 0).then_some(ExpiryLine { revision, events });
         let table_offset = self.end();
         let table = PartTable::new(self.entries).encode();
         let place = (origin.ledger, origin.generation, range);
@@ -235,6 +242,7 @@ impl ArchiveWriter {
             made: facts.made,
             reactor: facts.reactor,
             content_bytes: self.contents.bytes,
+            expiry,
             kinds: self.contents.kinds.into_iter().collect(),
             chain_before: facts.chain_before,
             chain_after: facts.chain_after,

@@ -17,8 +17,8 @@ use bitacora_archive_format::ColumnRow;
 use bitacora_archive_format::{
     ARCHIVE_TRAILER_BYTES, ArchiveHeader, ArchiveKey, ArchiveLabel, ArchiveLayout, ArchivePlan, ArchiveRange,
     ArchiveSecrets, ArchiveTrailer, ArchiveWriter, ArchivedState, ChainLink, ContentCheck, Facts,
-    GroupCollector, GroupTimes, IndexShard, PartEntry, PartKind, SegmentLink, TreeHeadProof, check_roots,
-    open_group, open_part, seal_group,
+    GroupCollector, GroupTimes, IndexShard, PartEntry, PartKind, Revision, SegmentLink, TreeHeadProof,
+    check_roots, open_group, open_part, seal_group,
 };
 use bitacora_formats::{
     ChainHash, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation, Json, Keyring,
@@ -90,7 +90,8 @@ fn make() -> Vec<u8> {
             next += 1;
         }
     });
-    let (mut writer, header) = ArchiveWriter::new(ArchivePlan { origin: origin.clone(), range }, secrets);
+    let plan = ArchivePlan { origin: origin.clone(), range, revision: Revision::FIRST };
+    let (mut writer, header) = ArchiveWriter::new(plan, secrets);
     let (mut collector, mut tree) = (GroupCollector::new(range.first()), Frontier::new());
     let mut group_roots = Vec::new();
     for position in 1..=EVENTS {

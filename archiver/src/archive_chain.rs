@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest, Revision};
 use bitacora_formats::{Generation, LedgerId, SigningChain};
 
 use crate::archive_store::{ArchiveStoreError, Objects};
@@ -17,6 +17,7 @@ use crate::stored_archive::StoredArchive;
 pub(crate) struct FoundArchive {
     pub(crate) range: ArchiveRange,
     pub(crate) generation: Generation,
+    pub(crate) revision: Revision,
     /// Its name in the store.
     pub(crate) name: String,
     /// The archive, or its fault, which every later question about it gets too.
@@ -40,7 +41,7 @@ pub(crate) fn find(
     signers: &SigningChain,
     is_wanted: impl Fn(ArchiveRange) -> bool,
 ) -> Result<Vec<FoundArchive>, StoredError> {
-    let mut names: Vec<(ArchiveRange, Generation)> = Vec::new();
+    let mut names: Vec<(ArchiveRange, Generation, Revision)> = Vec::new();
     for folder in objects.list(&ledger.to_string())?.folders {
         let number = folder.strip_prefix('g').and_then(|number| number.parse().ok());
         let Some(generation) = number.map(Generation) else { continue };
@@ -49,21 +50,21 @@ pub(crate) fn find(
             continue;
         }
         let listed = objects.list(&format!("{ledger}/{folder}"))?;
-        let stems = listed.objects.iter().filter_map(|(name, _)| name.strip_suffix(".bca"));
-        let ranges = stems.filter_map(ArchiveRange::of_file_stem).filter(|range| is_wanted(*range));
-        names.extend(ranges.map(|range| (range, generation)));
+        let archives = listed.objects.iter().filter_map(|(name, _)| ArchiveRange::of_object(name));
+        let wanted = archives.filter(|(range, _)| is_wanted(*range));
+        names.extend(wanted.map(|(range, revision)| (range, generation, revision)));
         if names.len() > MAX_LISTED {
             return Err(ArchiveStoreError::TooMany { object: objects.shown(&ledger.to_string()) }.into());
         }
     }
     names.sort_unstable();
-    let open = |(range, generation): (ArchiveRange, Generation)| {
-        let name = range.object_name(ledger, generation);
+    let open = |(range, generation, revision): (ArchiveRange, Generation, Revision)| {
+        let name = range.object_name(ledger, generation, revision);
         let opened = match open(objects, (ledger, range), &name, signers) {
             Err(error) if !error.is_of_one_archive() => return Err(error),
             opened => opened,
         };
-        Ok(FoundArchive { range, generation, name, opened })
+        Ok(FoundArchive { range, generation, revision, name, opened })
     };
     names.into_iter().map(open).collect()
 }
@@ -77,9 +78,8 @@ fn open(
 ) -> Result<StoredArchive, StoredError> {
     let archive = StoredArchive::open(objects, name, Some(signers))?;
     let manifest = archive.outline().manifest().manifest();
-    let is_of_its_name = manifest.origin.ledger == ledger
-        && manifest.range == range
-        && range.object_name(ledger, manifest.origin.generation) == name;
+    let is_of_its_name =
+        manifest.origin.ledger == ledger && manifest.range == range && manifest.object_name() == name;
     if is_of_its_name {
         return Ok(archive);
     }
@@ -97,7 +97,8 @@ pub(crate) struct ChainEnds<'a> {
 }
 
 /// Of the archives that join, each to the next, between these ends, those that go furthest, by their places among the ones found. Of
-/// chains that go as far, the one whose last archive is of the later generation, and then the larger one; and so for those before it.
+/// chains that go as far, the one whose last archive is of the later generation, then the larger one, then the later revision; and so for
+/// those before it.
 /// None where nothing joins both ends.
 ///
 /// # Errors
@@ -108,7 +109,9 @@ pub(crate) fn furthest(found: &[FoundArchive], ends: ChainEnds<'_>) -> Result<Ve
     // For each that is reached, the one before it; and by where they end, the best first.
     let mut reached: Vec<Option<Option<usize>>> = vec![None; found.len()];
     let mut by_end: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    let rank = |index: usize| found.get(index).map(|one| (Reverse(one.generation), one.range.first()));
+    let rank = |index: usize| {
+        found.get(index).map(|one| (Reverse(one.generation), one.range.first(), Reverse(one.revision)))
+    };
     let mut sorted: Vec<usize> = (0..found.len()).collect();
     sorted.sort_by_key(|index| found.get(*index).map(|one| (one.range, one.generation)));
     for index in sorted {

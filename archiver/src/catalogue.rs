@@ -112,7 +112,7 @@ impl Catalogue {
             return Ok(Arc::clone(open));
         }
         let manifest = kept.manifest();
-        let name = manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation);
+        let name = manifest.object_name();
         let stored = StoredArchive::open(objects, &name, Some(keyring.signing_chain()))?;
         if stored.outline().manifest() != kept {
             return Err(stored.wrong(ArchiveError::Contents { what: "the manifest, which the ledger kept," }));

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use bitacora_archive_format::{
     ArchiveError, ArchiveKey, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ChainLink,
-    EventGroup, Facts, FinishedArchive, GroupCollector, Manifest, SealedGroup, SegmentLink, SignedManifest,
-    TreeHeadProof, seal_group,
+    EventGroup, Facts, FinishedArchive, GroupCollector, Manifest, Revision, SealedGroup, SegmentLink,
+    SignedManifest, TreeHeadProof, seal_group,
 };
 use bitacora_formats::{Compressor, Keyring, LedgerOrigin, Position};
 use bitacora_ledger::{Environment, Ledger, ReadError};
@@ -46,7 +46,7 @@ impl PackingJob<'_> {
     pub(crate) fn pack(&self, range: ArchiveRange, folder: &Path) -> Result<PackedArchive, ArchiverError> {
         let on_disk = |source| ArchiverError::Disk { range, source };
         let secrets = self.secrets()?;
-        let plan = ArchivePlan { origin: self.origin.clone(), range };
+        let plan = ArchivePlan { origin: self.origin.clone(), range, revision: Revision::FIRST };
         let key = secrets.key(&plan);
         let (mut writer, header) = ArchiveWriter::new(plan, secrets);
         let mut file = PackingFile::create(&self.environment.disk, folder).map_err(on_disk)?;

@@ -283,7 +283,7 @@ impl FrameJoiner<'_> {
         let record = decode_record(row.record);
         let record =
             record.map_err(|source| ArchiverError::Range(ArchiveError::Record { position, source }))?;
-        let commitment = self.keys.commitment(&record.source, &record.id, row.record);
+        let commitment = self.keys.commitment_of(&record, row.record);
         self.tree.push(leaf_hash(position, row.time, &commitment));
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bitacora_archive_format::{ArchiveError, ArchiveRange, SignedManifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, Revision, SignedManifest};
 use bitacora_formats::{Keyring, LedgerOrigin, Micros, Position};
 use bitacora_ledger::{
     AppendError, ArchiveAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
@@ -210,7 +210,7 @@ impl Archiver {
         before: Option<&SignedManifest>,
         pace: ArchivePace,
     ) -> Result<(AcceptedArchive, SignedManifest), ArchiverError> {
-        let name = range.object_name(origin.ledger, origin.generation);
+        let name = range.object_name(origin.ledger, origin.generation, Revision::FIRST);
         let (stored, packed_state) = match self.stored(&name)? {
             Some(stored) => (stored, None),
             None => {
@@ -376,11 +376,10 @@ impl Archiver {
         let released = self.ledger.released_through().map_or(0, Position::get);
         let mut missing = None;
         for manifest in self.known_manifests(ArchiveAccess::Reading)? {
-            let (range, origin) = (manifest.manifest().range, &manifest.manifest().origin);
-            if range.first().get() > released {
+            if manifest.manifest().range.first().get() > released {
                 break;
             }
-            let name = range.object_name(origin.ledger, origin.generation);
+            let name = manifest.manifest().object_name();
             match self.objects.version(&name) {
                 Ok(_) => {}
                 Err(ArchiveStoreError::Missing { .. }) => {
@@ -396,8 +395,7 @@ impl Archiver {
 
     /// Reads an archive of an earlier run to its last byte.
     fn see_again(&self, manifest: &SignedManifest, pace: ArchivePace) -> Result<(), ArchiverError> {
-        let origin = &manifest.manifest().origin;
-        let name = manifest.manifest().range.object_name(origin.ledger, origin.generation);
+        let name = manifest.manifest().object_name();
         let stored = StoredArchive::open(&self.objects, &name, Some(self.keyring.signing_chain()))?;
         if stored.outline().manifest() != manifest {
             let (object, position) = (stored.shown(), manifest.manifest().range.first());

@@ -188,7 +188,8 @@ fn open_and_seal(
     };
     let manifest = stored.outline().manifest().manifest();
     let key = ArchiveKey::unwrap(manifest, keyring).map_err(wrong)?;
-    let plan = ArchivePlan { origin: manifest.origin.clone(), range: manifest.range };
+    let plan =
+        ArchivePlan { origin: manifest.origin.clone(), range: manifest.range, revision: manifest.revision() };
     // The key is thrown away with the sealed bytes, so that it need not be random.
     let mut byte = 0_u8;
     let secrets = ArchiveSecrets::generate(&mut |bytes| {

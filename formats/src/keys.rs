@@ -7,7 +7,7 @@ use std::fmt;
 use zeroize::Zeroize;
 
 use crate::kdf::{self, Derivation};
-use crate::{Commitment, EventKey, KeyUse, Keyring, LedgerId, Secret, StreamKey, derive};
+use crate::{Commitment, EventKey, KeyUse, Keyring, LedgerId, Record, Secret, StreamKey, derive};
 
 /// The keyed names and commitments of one ledger.
 ///
@@ -80,6 +80,17 @@ impl LedgerKeys {
         commitment(&self.blind(source, id), record)
     }
 
+    /// The commitment in the leaf of a record that is read: computed from its bytes, or the one that an expired record keeps.
+    ///
+    /// An expired record says itself what its commitment is. So a reader that must not believe it compares the leaf with the tree.
+    #[must_use]
+    pub fn commitment_of(&self, record: &Record<'_>, bytes: &[u8]) -> Commitment {
+        match record.expired() {
+            Some(expired) => expired.commitment,
+            None => self.commitment(&record.source, &record.id, bytes),
+        }
+    }
+
     /// The key that this ledger's derived state is sealed under.
     #[must_use]
     pub fn index_key(&self) -> &Secret {
@@ -150,6 +161,21 @@ mod tests {
             keys.commitment("agent/7", "e-1", b"record").0.to_vec(),
         ];
         assert_eq!(hex::encode(shown.concat()), hex::encode(hex_block(DOCUMENT, 2)));
+    }
+
+    #[test]
+    fn an_expired_record_keeps_the_commitment_of_the_whole_one() {
+        let keys = LedgerKeys::new(&keyring(), ledger());
+        let event = crate::Event::new("e-1", "agent/7", "x.noted", "s");
+        let crate::EventDraft::Clear(record) = Record::draft(event, 0) else { panic!("nothing to seal") };
+        let bytes = crate::encode_record(&record).unwrap();
+        let commitment = keys.commitment_of(&record, &bytes);
+        assert_eq!(commitment, keys.commitment("agent/7", "e-1", &bytes));
+        let policy = crate::Position::new(9).unwrap();
+        let left = record.expire(crate::Expired { policy, commitment });
+        let bytes = crate::encode_record(&left).unwrap();
+        assert_ne!(keys.commitment("agent/7", "e-1", &bytes), commitment);
+        assert_eq!(keys.commitment_of(&left, &bytes), commitment);
     }
 
     #[test]

@@ -147,7 +147,7 @@ pub use read_model::{
 };
 pub use receipt::{InclusionReceipt, ReceiptError, UnverifiedReceipt};
 pub use record::{
-    EventDraft, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart,
+    EventDraft, Expired, PART_FORMAT, RECORD_FORMAT, Record, RecordData, RecordError, Seal, SensitivePart,
     UnsealedRecord, append_record, decode_part, decode_record, encode_part, encode_record, record_kind,
 };
 pub use released::{

@@ -16,6 +16,7 @@ use bincode::enc::{Encode, EncoderImpl};
 use bincode::error::{DecodeError, EncodeError};
 
 use crate::event::{Data, Event, ExtensionValue};
+use crate::ids::{Commitment, Position};
 use crate::json::Json;
 use crate::limits::{MAX_PART_BYTES, MAX_RECORD_BYTES};
 
@@ -78,6 +79,17 @@ pub enum RecordData<'a> {
     Binary(Cow<'a, [u8]>),
     /// The event names a data subject; that name and the data lie in a sealed part beside the record.
     Sealed(Seal),
+    /// The retention policy removed the data, and all attributes but id, source, type and stream. Archives alone hold such records.
+    Expired(Expired),
+}
+
+/// The substitute for what the retention policy removed from a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expired {
+    /// The event that set the policy.
+    pub policy: Position,
+    /// The commitment to the record as it was. It keeps the leaf, and so every proof, as it was.
+    pub commitment: Commitment,
 }
 
 /// The seal that a record holds in place of its sensitive part.
@@ -194,6 +206,41 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Returns the record without what expires: only id, source, type and stream stay, and the commitment to the whole record.
+    #[must_use]
+    pub fn expire(self, expired: Expired) -> Self {
+        Self {
+            id: self.id,
+            source: self.source,
+            kind: self.kind,
+            stream: self.stream,
+            time: None,
+            datacontenttype: None,
+            dataschema: None,
+            actor: None,
+            agent: None,
+            session: None,
+            run: None,
+            call: None,
+            correlationid: None,
+            causationid: None,
+            traceparent: None,
+            tags: Vec::new(),
+            extensions: Vec::new(),
+            data: RecordData::Expired(expired),
+            redactions: 0,
+        }
+    }
+
+    /// The substitute for the record's content, if it is expired.
+    #[must_use]
+    pub fn expired(&self) -> Option<&Expired> {
+        match &self.data {
+            RecordData::Expired(expired) => Some(expired),
+            _ => None,
+        }
+    }
+
     /// The seal, if the record has a sensitive part.
     #[must_use]
     pub fn seal(&self) -> Option<&Seal> {
@@ -210,7 +257,9 @@ impl<'a> Record<'a> {
     pub fn into_event(self, part: Option<SensitivePart<'a>>) -> Event<'a> {
         let (datasubject, data) = match (self.data, part) {
             (RecordData::Sealed(_), Some(part)) => (Some(part.datasubject), part.data),
-            (RecordData::Sealed(_), None) | (RecordData::None, _) => (None, Data::None),
+            (RecordData::Sealed(_), None) | (RecordData::None | RecordData::Expired(_), _) => {
+                (None, Data::None)
+            }
             (RecordData::Json(json), _) => (None, Data::Json(json)),
             (RecordData::Binary(bytes), _) => (None, Data::Binary(bytes)),
         };
@@ -376,7 +425,7 @@ impl Writer for Append<'_> {
 impl RecordData<'_> {
     fn len(&self) -> usize {
         match self {
-            Self::None | Self::Sealed(_) => 0,
+            Self::None | Self::Sealed(_) | Self::Expired(_) => 0,
             Self::Json(json) => json.len(),
             Self::Binary(bytes) => bytes.len(),
         }

@@ -56,7 +56,7 @@ fn commits(frame: &[u8], keyring: &Keyring, header: &SegmentHeader) -> Option<bo
     let mut position = of.first_position;
     for entry in decode_body(&body, of.count).ok()?.entries() {
         let record = decode_record(entry.record).ok()?;
-        let commitment = keys.commitment(&record.source, &record.id, entry.record);
+        let commitment = keys.commitment_of(&record, entry.record);
         tree.push(leaf_hash(position, of.time, &commitment));
         position = position.next()?;
     }

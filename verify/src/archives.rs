@@ -289,11 +289,11 @@ pub(super) fn open(
                 }
                 opened.erased.extend(erased_key(&record));
                 if headed.contains(&position.get()) {
-                    let commitment = keys.commitment(&record.source, &record.id, row.record);
+                    let commitment = keys.commitment_of(&record, row.record);
                     opened.commitments.insert(position.get(), commitment);
                 }
                 if wanted.peek().is_some_and(|size| *size <= range.last().get()) {
-                    let commitment = keys.commitment(&record.source, &record.id, row.record);
+                    let commitment = keys.commitment_of(&record, row.record);
                     tree.push(leaf_hash(position, row.time, &commitment));
                     while wanted.next_if_eq(&position.get()).is_some() {
                         opened.made_roots.insert(position.get(), tree.root());
@@ -410,7 +410,7 @@ fn problem_of(name: String, range: ArchiveRange, problem: ArchiveProblem) -> Arc
 
 /// Returns an archive's name in findings: that in a store.
 pub(super) fn object_name(manifest: &Manifest) -> String {
-    manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
+    manifest.object_name()
 }
 
 fn read_manifest(

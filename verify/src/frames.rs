@@ -170,7 +170,7 @@ impl<'a> Openers<'a> {
         } else if position == segment.first_position {
             opened.declared = UncheckedLoss::read(&record, self.ledger)?;
         }
-        let commitment = self.keys.commitment(&record.source, &record.id, entry.record);
+        let commitment = self.keys.commitment_of(&record, entry.record);
         Ok(OpenedEvent {
             commitment,
             leaf: leaf_hash(position, time, &commitment),

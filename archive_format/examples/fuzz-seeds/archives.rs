@@ -3,7 +3,7 @@
 use bitacora_archive_format::ColumnRow;
 use bitacora_archive_format::{
     ArchiveLabel, ArchivePlan, ArchiveRange, ArchiveSecrets, ArchiveWriter, ChainLink, Facts, GroupCollector,
-    PartKind, SegmentLink, open_part, seal_group,
+    PartKind, Revision, SegmentLink, open_part, seal_group,
 };
 use bitacora_formats::{
     ChainHash, Compressor, Data, Decompressor, Epoch, Event, EventDraft, Frontier, Generation, Json,
@@ -41,7 +41,8 @@ fn archive() -> (Vec<u8>, Vec<Vec<u8>>) {
     let keys = LedgerKeys::new(&keyring, origin.ledger);
     let range = ArchiveRange::new(1, EVENTS).unwrap();
     let secrets = ArchiveSecrets::generate(&mut counting_from(3));
-    let (mut writer, header) = ArchiveWriter::new(ArchivePlan { origin: origin.clone(), range }, secrets);
+    let plan = ArchivePlan { origin: origin.clone(), range, revision: Revision::FIRST };
+    let (mut writer, header) = ArchiveWriter::new(plan, secrets);
     let (mut bytes, mut roots, mut tree) = (header.to_vec(), Vec::new(), Frontier::new());
     let mut collector = GroupCollector::new(range.first());
     for number in 1..=EVENTS {

@@ -172,9 +172,9 @@ impl<'g> Assembly<'g> {
             DataForm::None => Ok(()),
             DataForm::Json => self.put_text(column::WHOLE_JSON),
             DataForm::Binary => self.put_text(column::BINARY),
-            DataForm::Sealed => {
-                self.put(column::SUBJECT_KEY)?;
-                self.put(column::SEAL)
+            DataForm::Sealed | DataForm::Expired => {
+                self.put(column::SUBSTITUTE)?;
+                self.put(column::DIGEST)
             }
             DataForm::Shaped(shape) => self.behind_length(|assembly| assembly.shaped(shape)),
         }

@@ -18,6 +18,7 @@ const DATA_JSON: u8 = 1;
 const DATA_BINARY: u8 = 2;
 const DATA_SEALED: u8 = 3;
 const DATA_SHAPED: u8 = 4;
+const DATA_EXPIRED: u8 = 5;
 
 const EXTENSION_TEXT: u8 = 0;
 const EXTENSION_INTEGER: u8 = 1;
@@ -52,6 +53,7 @@ pub(super) enum DataForm {
     Json,
     Binary,
     Sealed,
+    Expired,
     /// JSON of the shape with this number.
     Shaped(usize),
 }
@@ -87,7 +89,7 @@ impl Forms {
             DataForm::None => {}
             DataForm::Json => columns.push(column::WHOLE_JSON),
             DataForm::Binary => columns.push(column::BINARY),
-            DataForm::Sealed => columns.extend([column::SUBJECT_KEY, column::SEAL]),
+            DataForm::Sealed | DataForm::Expired => columns.extend([column::SUBSTITUTE, column::DIGEST]),
             DataForm::Shaped(shape) => {
                 columns.extend(self.shapes.get(shape).into_iter().flat_map(|shape| &shape.columns));
             }
@@ -187,6 +189,7 @@ impl Form {
             DATA_JSON => DataForm::Json,
             DATA_BINARY => DataForm::Binary,
             DATA_SEALED => DataForm::Sealed,
+            DATA_EXPIRED => DataForm::Expired,
             DATA_SHAPED => {
                 let shape = input.count(shapes, "a shape's number")?;
                 if shape == shapes {
@@ -208,6 +211,7 @@ impl DataForm {
             Self::Json | Self::Shaped(_) => 1,
             Self::Binary => 2,
             Self::Sealed => 3,
+            Self::Expired => 4,
         }
     }
 
@@ -217,6 +221,7 @@ impl DataForm {
             Self::Json => DATA_JSON,
             Self::Binary => DATA_BINARY,
             Self::Sealed => DATA_SEALED,
+            Self::Expired => DATA_EXPIRED,
             Self::Shaped(_) => DATA_SHAPED,
         }
     }

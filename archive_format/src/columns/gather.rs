@@ -85,6 +85,7 @@ impl<'a> FormSurvey<'a> {
             DataBytes::None => {}
             DataBytes::Binary(bytes) => self.values.push(bytes),
             DataBytes::Sealed(key, seal) => self.values.extend([key, seal]),
+            DataBytes::Expired(policy, commitment) => self.values.extend([policy, commitment]),
             DataBytes::Json(text) => {
                 *json = text;
                 let first = self.values.len();
@@ -115,6 +116,7 @@ impl<'a> FormSurvey<'a> {
             DataBytes::Json(_) => DataForm::Json,
             DataBytes::Binary(_) => DataForm::Binary,
             DataBytes::Sealed(..) => DataForm::Sealed,
+            DataBytes::Expired(..) => DataForm::Expired,
         };
         let bits = record.optional.iter().rev();
         let optional = bits.fold(0, |bits, attribute| bits << 1 | u16::from(attribute.is_some()));

@@ -29,8 +29,10 @@ pub(super) mod column {
     /// JSON that is kept whole.
     pub(in super::super) const WHOLE_JSON: usize = 26;
     pub(in super::super) const BINARY: usize = 27;
-    pub(in super::super) const SUBJECT_KEY: usize = 28;
-    pub(in super::super) const SEAL: usize = 29;
+    /// Of a sealed record the id of the subject's key, of an expired one the position of the policy.
+    pub(in super::super) const SUBSTITUTE: usize = 28;
+    /// Of a sealed record the seal, of an expired one the commitment.
+    pub(in super::super) const DIGEST: usize = 29;
     /// The first of the others.
     pub(in super::super) const FIRST_FREE: usize = 30;
 

@@ -26,6 +26,8 @@ pub(super) enum DataBytes<'a> {
     Binary(&'a [u8]),
     /// The id of the subject's key, and the seal.
     Sealed(&'a [u8], &'a [u8]),
+    /// The position of the policy, as it is encoded, and the commitment.
+    Expired(&'a [u8], &'a [u8]),
 }
 
 /// A record's fields.
@@ -73,6 +75,7 @@ impl<'a> RecordBytes<'a> {
             1 => DataBytes::Json(rest.text()?),
             2 => DataBytes::Binary(rest.text()?),
             3 => DataBytes::Sealed(rest.take(16)?, rest.take(32)?),
+            4 => DataBytes::Expired(rest.int_bytes()?, rest.take(32)?),
             _ => return None,
         });
         self.redactions = i64::try_from(rest.int()?).ok()?;
@@ -112,6 +115,13 @@ impl<'a> RecordCursor<'a> {
         (number >= least).then_some(number)
     }
 
+    /// The bytes of such an integer.
+    fn int_bytes(&mut self) -> Option<&'a [u8]> {
+        let before = self.0;
+        self.int()?;
+        before.get(..before.len() - self.0.len())
+    }
+
     fn count(&mut self, max: usize) -> Option<usize> {
         usize::try_from(self.int()?).ok().filter(|count| *count <= max)
     }
@@ -124,11 +134,7 @@ impl<'a> RecordCursor<'a> {
     fn extension(&mut self) -> Option<ExtensionBytes<'a>> {
         Some(match self.byte()? {
             0 => ExtensionBytes::Text(self.text()?),
-            1 => {
-                let before = self.0;
-                self.int()?;
-                ExtensionBytes::Integer(before.get(..before.len() - self.0.len())?)
-            }
+            1 => ExtensionBytes::Integer(self.int_bytes()?),
             2 => match self.byte()? {
                 0 => ExtensionBytes::Boolean(false),
                 1 => ExtensionBytes::Boolean(true),

@@ -118,7 +118,7 @@ impl GroupWriter<'_> {
         if column::is_numeric(number) {
             return (self.numbers(&values.numbers, Some(rows), NUMBER_STEPS), values);
         }
-        if matches!(number, column::PART | column::SEAL) {
+        if matches!(number, column::PART | column::DIGEST) {
             return (self.raw(&values.texts, Some(rows), StreamKind::Bytes), values);
         }
         let node = self.named_or_composed(number, &values, found, rows);
@@ -231,7 +231,11 @@ fn looks_numeric(texts: &[&[u8]]) -> bool {
 
 /// The different texts of a column by which others may go, if they are few.
 fn few<'t>(number: usize, texts: &[&'t [u8]]) -> Option<DistinctTexts<'t>> {
-    if matches!(number, column::PART | column::SEAL | column::WHOLE_RECORD) { None } else { different(texts) }
+    if matches!(number, column::PART | column::DIGEST | column::WHOLE_RECORD) {
+        None
+    } else {
+        different(texts)
+    }
 }
 
 const _: () = assert!(number::CONSTANT == text::CONSTANT, "the first tag of both means the same");

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use super::{
-    ChainLink, MANIFEST_FIRST_LINE, Manifest, SegmentLink, StateLine, TableDigest, TreeHeadProof, WrappedKey,
+    ChainLink, ExpiryLine, MANIFEST_FIRST_LINE, Manifest, SegmentLink, StateLine, TableDigest, TreeHeadProof,
+    WrappedKey,
 };
 use crate::error::ManifestError;
-use crate::range::ArchiveRange;
+use crate::range::{ArchiveRange, Revision};
 use bitacora_formats::Frontier;
 use bitacora_formats::MAX_INCLUSION_HASHES;
 use bitacora_formats::limits::{MAX_MANIFEST_LINES, MAX_NOTE_BYTES};
@@ -19,6 +20,7 @@ const FIRST_WORD: &str = "bitacora-archive ";
 
 pub(super) const KIND: &str = "type";
 pub(super) const SEGMENT: &str = "segment";
+const EXPIRED: &str = "expired";
 const PEAK: &str = "peak";
 const SUBTREE: &str = "subtree";
 const TREE_HEAD: &str = "tree-head";
@@ -40,6 +42,9 @@ fn write_lines(manifest: &Manifest, text: &mut String) -> std::fmt::Result {
     writeln!(text, "made {}", manifest.made.0)?;
     writeln!(text, "reactor {}", manifest.reactor)?;
     writeln!(text, "content {}", manifest.content_bytes)?;
+    if let Some(expiry) = &manifest.expiry {
+        writeln!(text, "{EXPIRED} {} {}", expiry.revision.get(), expiry.events)?;
+    }
     for (kind, count) in &manifest.kinds {
         writeln!(text, "{KIND} {count} {kind}")?;
     }
@@ -93,6 +98,16 @@ pub(super) fn parse(text: &str) -> Result<Manifest, ManifestError> {
     let made = Micros(lines.one("made", "made <microseconds>", plain_number)?);
     let reactor = lines.one("reactor", "reactor <version>", plain_number)?;
     let content_bytes = lines.one("content", "content <bytes>", plain_number)?;
+    let expiry = lines.many(EXPIRED, "expired <revision> <events>", |words| {
+        let (revision, events) = words.split_once(' ')?;
+        Some(ExpiryLine {
+            revision: Revision::later(plain_number(revision)?)?,
+            events: plain_number(events)?,
+        })
+    })?;
+    let ([] | [_]) = expiry.as_slice() else {
+        return Err(ManifestError::Line { line: lines.number, form: "at most one line of expired events" });
+    };
     let kinds = lines.many(KIND, "type <count> <type>", |words| {
         let (count, kind) = words.split_once(' ')?;
         Some((kind.to_owned(), plain_number(count)?))
@@ -124,6 +139,7 @@ pub(super) fn parse(text: &str) -> Result<Manifest, ManifestError> {
         made,
         reactor,
         content_bytes,
+        expiry: expiry.first().copied(),
         kinds,
         chain_before,
         chain_after,

@@ -60,7 +60,7 @@ impl Stores {
 
     fn path(&self, store: &str, first: u64, last: u64) -> PathBuf {
         let range = ArchiveRange::new(first, last).unwrap();
-        self.folder(store).join(range.object_name(self.ledger, Generation::FIRST))
+        self.folder(store).join(range.object_name(self.ledger, Generation::FIRST, Revision::FIRST))
     }
 
     /// Puts an archive of one store into another.
@@ -74,7 +74,7 @@ impl Stores {
     fn pack_again(&self, store: &str, first: u64, last: u64) {
         let objects = self.objects(store);
         let range = ArchiveRange::new(first, last).unwrap();
-        let name = range.object_name(self.ledger, Generation::FIRST);
+        let name = range.object_name(self.ledger, Generation::FIRST, Revision::FIRST);
         let (packed, name) = packed_again(&self.fixture, &objects, (&name, Generation(2)), |_| ());
         fs::create_dir_all(self.folder(store).join(&name).parent().unwrap()).unwrap();
         fs::write(self.folder(store).join(name), packed).unwrap();

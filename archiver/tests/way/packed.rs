@@ -26,7 +26,7 @@ pub(crate) fn packed_again(
     let manifest = stored.outline().manifest().manifest();
     let secrets = ArchiveSecrets::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap());
     let origin = LedgerOrigin { generation, ..manifest.origin.clone() };
-    let plan = ArchivePlan { origin, range: manifest.range };
+    let plan = ArchivePlan { origin, range: manifest.range, revision: manifest.revision() };
     let key = secrets.key(&plan);
     let (mut writer, header) = ArchiveWriter::new(plan, secrets);
     let mut bytes = header.to_vec();
@@ -58,7 +58,7 @@ pub(crate) fn packed_again(
     change(&mut facts);
     let finished = writer.finish(facts, &fixture.keyring, &mut Compressor::new(3).unwrap()).unwrap();
     bytes.extend(finished.pieces.into_iter().flatten());
-    (bytes, manifest.range.object_name(manifest.origin.ledger, generation))
+    (bytes, manifest.range.object_name(manifest.origin.ledger, generation, manifest.revision()))
 }
 
 /// A state is of an event that ends a frame, whatever its bytes are.

@@ -157,7 +157,7 @@ impl OpenedLedger {
 /// Returns the name of an archive in the store.
 fn name_of(manifest: &SignedManifest) -> String {
     let manifest = manifest.manifest();
-    manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
+    manifest.object_name()
 }
 
 /// Runs work on a separate thread that an interruption can stop.

@@ -9,8 +9,9 @@ use bincode::de::{BorrowDecode, BorrowDecoder};
 use bincode::enc::{Encode, Encoder};
 use bincode::error::{DecodeError, EncodeError};
 
-use super::{PART_FORMAT, RECORD_FORMAT, Record, RecordData, Seal, SensitivePart};
+use super::{Expired, PART_FORMAT, RECORD_FORMAT, Record, RecordData, Seal, SensitivePart};
 use crate::event::{Data, ExtensionValue};
+use crate::ids::{Commitment, Position};
 use crate::json::Json;
 use crate::limits::{MAX_EXTENSIONS, MAX_TAGS};
 
@@ -19,6 +20,7 @@ const NO_DATA: u8 = 0;
 const JSON_DATA: u8 = 1;
 const BINARY_DATA: u8 = 2;
 const SEALED_DATA: u8 = 3;
+const EXPIRED_DATA: u8 = 4;
 
 // Tags of an extension's value.
 const TEXT_VALUE: u8 = 0;
@@ -110,6 +112,9 @@ impl Encode for RecordData<'_> {
             Self::Json(json) => (JSON_DATA, json.as_bytes()).encode(encoder),
             Self::Binary(bytes) => (BINARY_DATA, bytes).encode(encoder),
             Self::Sealed(seal) => (SEALED_DATA, seal.subject_key, seal.seal).encode(encoder),
+            Self::Expired(expired) => {
+                (EXPIRED_DATA, expired.policy.get(), expired.commitment.0).encode(encoder)
+            }
         }
     }
 }
@@ -123,6 +128,11 @@ impl<'de, C> BorrowDecode<'de, C> for RecordData<'de> {
             SEALED_DATA => {
                 let (subject_key, seal) = BorrowDecode::borrow_decode(decoder)?;
                 Ok(Self::Sealed(Seal { subject_key, seal }))
+            }
+            EXPIRED_DATA => {
+                let (policy, commitment) = BorrowDecode::borrow_decode(decoder)?;
+                let policy = Position::new(policy).ok_or(DecodeError::Other("position of a policy"))?;
+                Ok(Self::Expired(Expired { policy, commitment: Commitment(commitment) }))
             }
             _ => Err(DecodeError::Other("tag of the data")),
         }

@@ -92,6 +92,27 @@ fn the_worked_example_of_a_data_subject() {
 }
 
 #[test]
+fn the_worked_example_that_expired() {
+    let whole = hex_block(PAGE, 0);
+    let expired = Expired { policy: Position::new(4_660).unwrap(), commitment: Commitment([0xc0; 32]) };
+    let record = decode_record(&whole).unwrap().expire(expired);
+    let golden = hex_block(PAGE, 3);
+    assert_eq!(hex::encode(encode_record(&record).unwrap()), hex::encode(&golden));
+    let read = decode_record(&golden).unwrap();
+    assert_eq!((read.expired(), read.seal()), (Some(&expired), None));
+    assert_eq!(record_kind(&golden), Ok("tool.completed"));
+    let left = Event::new("e-1", "harness/coder", "tool.completed", "run-7");
+    assert_eq!(read.into_event(None), left);
+    for end in 0..golden.len() {
+        assert_eq!(decode_record(&golden[..end]), Err(RecordError::Truncated), "{end} of {}", golden.len());
+    }
+    // There is no position 0.
+    let policy = golden.windows(3).position(|window| window == [0xfb, 0x34, 0x12]).unwrap();
+    let unset = [&golden[..policy], &[0], &golden[policy + 3..]].concat();
+    assert_eq!(decode_record(&unset), Err(RecordError::Malformed));
+}
+
+#[test]
 fn the_record_of_a_data_subject_names_nobody() {
     let EventDraft::Sensitive { record, part } = Record::draft(event_of_a_data_subject(), 0) else {
         panic!("a data subject is named");

@@ -169,7 +169,7 @@ impl<'k> Restoration<'k> {
         let mut position = first;
         for entry in body.entries() {
             let record = decode_record(entry.record).map_err(|error| wrong(error.to_string()))?;
-            let commitment = self.keys.commitment(&record.source, &record.id, entry.record);
+            let commitment = self.keys.commitment_of(&record, entry.record);
             let leaf = LeafEntry { time: frame.time, commitment };
             self.frontier.push(leaf.hash(position));
             current.leaves.push(&leaf);

@@ -51,7 +51,7 @@ pub(crate) fn from_log(
         for entry in reader.decode(&frame)?.entries() {
             let record = reader.record(&frame, entry)?;
             let keys = shared.write.preparer.keys();
-            let commitment = keys.commitment(&record.source, &record.id, entry.record);
+            let commitment = keys.commitment_of(&record, entry.record);
             LeafEntry { time, commitment }.encode(&mut bytes);
         }
         next = if frame.place.header.last_position() < last { reader.frame_after(&frame)? } else { None };

@@ -390,8 +390,7 @@ impl<'a> LogReader<'a> {
     ) -> Result<(), ReadError> {
         let keys = self.shared.write.preparer.keys();
         let LocatedEntry { at, derived, entry, commitment } = *placed;
-        let commitment =
-            commitment.unwrap_or_else(|| keys.commitment(&record.source, &record.id, entry.record));
+        let commitment = commitment.unwrap_or_else(|| keys.commitment_of(&record, entry.record));
         let redactions = record.redactions;
         let opened = self.open_part(origin, entry, &record)?;
         let part = match &opened {

@@ -230,7 +230,7 @@ impl<'a> TreeReader<'a> {
             let wanted = usize::try_from(end.get() - at.get()).unwrap_or(usize::MAX);
             for entry in reader.decode(&frame)?.entries().skip(skipped).take(wanted) {
                 let record = reader.record(&frame, entry)?;
-                let commitment = keys.commitment(&record.source, &record.id, entry.record);
+                let commitment = keys.commitment_of(&record, entry.record);
                 into.push(LeafEntry { time: header.time, commitment });
             }
             at = header.last_position().next().ok_or_else(past_end)?;

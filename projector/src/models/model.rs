@@ -67,7 +67,9 @@ impl<'a> FoldEvent<'a> {
     pub(crate) fn data<T: Deserialize<'a>>(&self) -> Result<Option<T>, FoldError> {
         match &self.record.data {
             RecordData::Json(json) => Ok(Some(serde_json::from_slice(json.as_bytes())?)),
-            RecordData::None | RecordData::Binary(_) | RecordData::Sealed(_) => Ok(None),
+            RecordData::None | RecordData::Binary(_) | RecordData::Sealed(_) | RecordData::Expired(_) => {
+                Ok(None)
+            }
         }
     }
 

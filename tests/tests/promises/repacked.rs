@@ -41,7 +41,8 @@ pub(crate) fn repacked(archive: &[u8], state: Option<Vec<u8>>) -> Vec<u8> {
             .state
             .map(|line| ArchivedState { position: line.position, bytes: state.unwrap_or(own_state) }),
     };
-    let plan = ArchivePlan { origin: manifest.origin.clone(), range: manifest.range };
+    let plan =
+        ArchivePlan { origin: manifest.origin.clone(), range: manifest.range, revision: manifest.revision() };
     let (mut writer, header) = ArchiveWriter::new(plan, ArchiveSecrets::generate(&mut |bytes| bytes.fill(9)));
     let mut made = header.to_vec();
     for entry in table.groups() {

@@ -25,7 +25,7 @@ impl StoredEvent {
     /// Returns the event's leaf in the tree.
     pub(super) fn leaf(&self, keys: &LedgerKeys) -> Result<LeafEntry, EntryError> {
         let record = decode_record(&self.record)?;
-        let commitment = keys.commitment(&record.source, &record.id, &self.record);
+        let commitment = keys.commitment_of(&record, &self.record);
         Ok(LeafEntry { time: self.time, commitment })
     }
 }
