@@ -1,0 +1,186 @@
+//! The comparison of two revisions of an archive: the later one must be the earlier one without the content of some events.
+//!
+//! It does not ask the policy which events these are, so it also accepts a revision that a run left unrecorded.
+
+use std::collections::BTreeMap;
+
+use bitacora_archive_format::{ArchiveError, ArchivedState, ColumnRow, Manifest};
+use bitacora_formats::{Keyring, LedgerKeys, Position};
+use sha2::{Digest, Sha256};
+
+use super::expired_rows::{expired_record, record_of, without_content};
+use crate::error::ArchiverError;
+use crate::stored_archive::StoredArchive;
+use crate::throttle::{ArchivePace, ArchiveProgress};
+use crate::verification::Verification;
+
+/// Two revisions of one archive.
+pub(crate) struct RevisionComparison<'a> {
+    pub(crate) earlier: &'a StoredArchive,
+    pub(crate) later: &'a StoredArchive,
+    pub(crate) keyring: &'a Keyring,
+    pub(crate) pace: ArchivePace,
+    pub(crate) progress: &'a ArchiveProgress,
+}
+
+/// The expired events of a revision: a bit for each of its positions.
+struct ExpiredEvents {
+    first: Position,
+    bits: Vec<u64>,
+    /// The policies under which events expired, and how many under each.
+    policies: BTreeMap<Position, u64>,
+}
+
+/// The events that expired with the later revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewlyExpired {
+    /// How many.
+    pub(crate) events: u64,
+    /// The event that set the policy.
+    pub(crate) policy: Position,
+}
+
+impl RevisionComparison<'_> {
+    /// Reads both revisions whole. Returned `Ok` ⇒ the later one holds every event of the earlier one, byte for byte but for those that
+    /// expired, and the same state.
+    pub(crate) fn check(&self) -> Result<NewlyExpired, ArchiverError> {
+        let (earlier, later) = (manifest(self.earlier), manifest(self.later));
+        if !is_same_but_for_expiry(earlier, later) {
+            return self.differs(earlier.range.first(), "the manifest");
+        }
+        let (expired, later_digest, later_state) = self.read_later()?;
+        let policy = expired.policies.keys().next_back().copied();
+        let Some(policy) = policy else { return self.differs(earlier.range.first(), "expired events") };
+        let (newly, digest, state) = self.read_earlier(&expired, policy)?;
+        if digest != later_digest {
+            return self.differs(earlier.range.first(), "an event");
+        }
+        if state != later_state {
+            return self.differs(earlier.range.last(), "the state that decides");
+        }
+        Ok(NewlyExpired { events: newly, policy })
+    }
+
+    fn read_later(&self) -> Result<(ExpiredEvents, RowDigest, Option<ArchivedState>), ArchiverError> {
+        let range = manifest(self.later).range;
+        let mut expired = ExpiredEvents::new(range.first(), range.events());
+        let mut digest = RowHasher::default();
+        let state = self.read(self.later, |position, row| {
+            let record = record_of(position, row)?;
+            if let Some(substitute) = record.expired() {
+                expired.insert(position, substitute.policy);
+            }
+            digest.add(row);
+            Ok(())
+        })?;
+        Ok((expired, digest.finish(), state))
+    }
+
+    /// Reads the earlier revision, as it would be without the content of these events.
+    fn read_earlier(
+        &self,
+        expired: &ExpiredEvents,
+        policy: Position,
+    ) -> Result<(u64, RowDigest, Option<ArchivedState>), ArchiverError> {
+        let keys = LedgerKeys::new(self.keyring, manifest(self.earlier).origin.ledger);
+        let (mut newly, mut digest) = (0, RowHasher::default());
+        let state = self.read(self.earlier, |position, row| {
+            let record = record_of(position, row)?;
+            if expired.contains(position) && record.expired().is_none() {
+                newly += 1;
+                let left = expired_record(&keys, (position, row), record, policy)?;
+                digest.add(&without_content(row, &left));
+            } else {
+                digest.add(row);
+            }
+            Ok(())
+        })?;
+        Ok((newly, digest.finish(), state))
+    }
+
+    fn read(
+        &self,
+        stored: &StoredArchive,
+        mut take: impl FnMut(Position, &ColumnRow<'_>) -> Result<(), ArchiveError>,
+    ) -> Result<Option<ArchivedState>, ArchiverError> {
+        let verification = Verification::new(stored, self.pace, self.progress);
+        verification.contents(self.keyring, |first, rows| {
+            for (index, row) in (0..).zip(rows.iter()) {
+                let position = first.plus(index).unwrap_or(first);
+                take(position, &row).map_err(|error| ArchiverError::from(stored.wrong(error)))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn differs<T>(&self, position: Position, what: &'static str) -> Result<T, ArchiverError> {
+        Err(ArchiverError::Differs { object: self.later.shown(), position, what })
+    }
+}
+
+fn manifest(stored: &StoredArchive) -> &Manifest {
+    stored.outline().manifest().manifest()
+}
+
+/// Compares all that two revisions have in common.
+fn is_same_but_for_expiry(earlier: &Manifest, later: &Manifest) -> bool {
+    let of_later = Manifest {
+        made: later.made,
+        content_bytes: later.content_bytes,
+        expiry: later.expiry,
+        key: later.key,
+        signing_keys: later.signing_keys.clone(),
+        table: later.table,
+        ..earlier.clone()
+    };
+    of_later == *later && later.revision() > earlier.revision()
+}
+
+impl ExpiredEvents {
+    fn new(first: Position, events: u64) -> Self {
+        let words = usize::try_from(events.div_ceil(u64::BITS.into())).unwrap_or(usize::MAX);
+        Self { first, bits: vec![0; words], policies: BTreeMap::new() }
+    }
+
+    fn place(&self, position: Position) -> Option<(usize, u64)> {
+        let distance = position.get().checked_sub(self.first.get())?;
+        let word = usize::try_from(distance / u64::from(u64::BITS)).ok()?;
+        Some((word, 1 << (distance % u64::from(u64::BITS))))
+    }
+
+    fn insert(&mut self, position: Position, policy: Position) {
+        let Some((word, bit)) = self.place(position) else { return };
+        if let Some(word) = self.bits.get_mut(word) {
+            *word |= bit;
+        }
+        *self.policies.entry(policy).or_default() += 1;
+    }
+
+    fn contains(&self, position: Position) -> bool {
+        let place = self.place(position).and_then(|(word, bit)| Some((self.bits.get(word)?, bit)));
+        place.is_some_and(|(word, bit)| word & bit != 0)
+    }
+}
+
+type RowDigest = [u8; 32];
+
+/// Hashes rows one after the other, each field behind its length.
+#[derive(Default)]
+struct RowHasher(Sha256);
+
+impl RowHasher {
+    fn add(&mut self, row: &ColumnRow<'_>) {
+        let flags = [row.begins_frame, row.begins_request, row.derived, row.part.is_some()].map(u8::from);
+        self.0.update(row.time.0.to_le_bytes());
+        self.0.update(flags);
+        self.0.update(row.stream_version.get().to_le_bytes());
+        for bytes in [row.record, row.part.unwrap_or_default()] {
+            self.0.update((bytes.len() as u64).to_le_bytes());
+            self.0.update(bytes);
+        }
+    }
+
+    fn finish(self) -> RowDigest {
+        self.0.finalize().into()
+    }
+}
