@@ -179,9 +179,13 @@ impl EventType {
         }
     }
 
-    /// The same type, of events that govern.
-    const fn governing(self) -> Self {
-        Self { governs: true, ..self }
+    /// A type of events that govern.
+    const fn governing<T: EventData>(
+        writer: EventWriter,
+        description: &'static str,
+        example: &'static str,
+    ) -> Self {
+        Self { governs: true, ..Self::of::<T>(writer, description, example) }
     }
 
     /// Checks that this JSON is valid data of such an event.

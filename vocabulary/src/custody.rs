@@ -142,7 +142,7 @@ impl JsonSchema for SubjectKeyId {
     }
 }
 
-/// `hold.placed`: the data in its scope is neither let go nor erased while it holds.
+/// `hold.placed`: the data in its scope is neither removed nor erased while it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldPlaced {
     /// The hold's id.
@@ -168,6 +168,9 @@ pub struct HoldScope {
     /// Up to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<EventPosition>,
+    /// The stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Name>,
 }
 
 /// `hold.released`: it holds no longer.

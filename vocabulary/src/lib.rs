@@ -33,6 +33,7 @@ mod policy_settings;
 mod position;
 mod principal;
 mod rate;
+mod retention;
 mod risk;
 mod rule;
 mod run;
@@ -130,6 +131,10 @@ pub use principal::{PrincipalCreated, PrincipalExpired, PrincipalRevoked, Role};
 pub use rate::{
     DayLimit, MAX_DAY_CALLS, MAX_RATE_CALLS, MAX_RATE_PERIOD_MS, MAX_ROLLING_CALLS, MAX_ROLLING_S,
     MAX_ROLLING_WINDOWS, RateBy, RateConfigured, RateLimit, RateScope, RollingRate, RollingWindow,
+};
+pub use retention::{
+    MAX_KEEP_DAYS, MAX_RETENTION_GLOBS, MAX_RETENTION_RULES, RETENTION_MINIMUM_DAYS, RetentionChanged,
+    RetentionExpired, RetentionGlobs, RetentionRule, RetentionRules,
 };
 pub use risk::Risk;
 pub use rule::{

@@ -6,7 +6,7 @@ use bitacora_formats::{
 };
 use bitacora_vocabulary::{
     ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
-    SubjectErased,
+    RetentionExpired, SubjectErased,
 };
 use serde_json::json;
 
@@ -57,6 +57,8 @@ pub(crate) enum ServiceEvent<'a> {
         released: &'a ReleaseExtent,
         reason: &'a str,
     },
+    /// Events were removed from an archive.
+    Expired(&'a RetentionExpired),
     /// Begins a generation, after a loss that was declared.
     Recovered(&'a DeclaredLoss),
     /// A data subject's key is destroyed.
@@ -80,6 +82,7 @@ impl ServiceEvent<'_> {
             Self::Headed(_) => HEADED_KIND,
             Self::Archived(_) => ArchiveSealed::KIND,
             Self::Released { .. } => RetentionApplied::KIND,
+            Self::Expired(_) => RetentionExpired::KIND,
             Self::Recovered(_) => RECOVERED_KIND,
             Self::Erased { .. } => SubjectErased::KIND,
         }
@@ -123,6 +126,7 @@ impl ServiceEvent<'_> {
                 "bytes": released.bytes,
                 "reason": reason,
             }),
+            Self::Expired(expired) => json!(expired),
             Self::Recovered(loss) => loss.to_json(),
             Self::Erased { erased, .. } => json!(erased),
         }
@@ -147,6 +151,10 @@ impl ServiceEvent<'_> {
             }
             // So that of a segment it is said once, however often a crash stops it from going.
             Self::Released { released, .. } => signed_release_id(released.first, released.last),
+            // So that a revision of an archive is recorded once.
+            Self::Expired(RetentionExpired { first, last, revision, .. }) => {
+                format!("{}:{}-{}:{}", self.kind(), first.get(), last.get(), revision.get())
+            }
             // So that the erasure of a key is recorded once.
             Self::Erased { erased, .. } => format!("{}:{}", self.kind(), erased.key),
             _ => format!("{}:{next}", self.kind()),
@@ -176,7 +184,7 @@ pub(crate) fn signed_release_id(first: Position, last: Position) -> String {
 #[cfg(test)]
 mod tests {
     use bitacora_formats::{ChainHash, LostHead, Micros, Secret, TreeHash};
-    use bitacora_vocabulary::{FreeText, SchemaMatch, SubjectKeyId, check_data};
+    use bitacora_vocabulary::{Count, FreeText, Name, SchemaMatch, Sha256Text, SubjectKeyId, check_data};
 
     use super::*;
     use crate::receipt::Head;
@@ -233,6 +241,16 @@ mod tests {
         };
         events.push(ServiceEvent::Erased { erased: &erased, actor: Some("admin:0123456789ab") });
         events.push(ServiceEvent::Released { released: &released, reason: "kept here for 90 days" });
+        let expired = RetentionExpired {
+            first: first.into(),
+            last: last.into(),
+            events: Count::new(7).unwrap(),
+            archive: Name::new("5e/g1/1-512.r2.bca").unwrap(),
+            revision: Count::new(2).unwrap(),
+            manifest_sha256: Sha256Text::of_digest(&[9; 32]),
+            policy: Position::new(600).unwrap().into(),
+        };
+        events.push(ServiceEvent::Expired(&expired));
         events.extend(losses.iter().map(ServiceEvent::Recovered));
         for event in events {
             let data = event.data(LedgerId([7; 16])).to_string();

@@ -5,88 +5,76 @@ use crate::*;
 
 /// Every type of the vocabulary, sorted by name.
 pub static EVENT_TYPES: &[EventType] = &[
-    EventType::of::<AgentResumed>(
+    EventType::governing::<AgentResumed>(
         EventWriter::Operators,
         "Calls of a suspended agent are decided again.",
         r#"{"agent":"coder-7","reason":"the loop is understood"}"#,
-    )
-    .governing(),
-    EventType::of::<AgentSuspended>(
+    ),
+    EventType::governing::<AgentSuspended>(
         EventWriter::Operators,
         "Every call of one agent is denied from here on, in every mode.",
         r#"{"agent":"coder-7","by":"on-call","reason":"deletes what it should read"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<AnnotationAdded>(
         EventWriter::Anyone,
         "A note beside the record; it changes nothing of what it is about.",
         r#"{"on":{"position":"918275"},"text":"this was the outage of the 5th","tags":["incident"]}"#,
     ),
-    EventType::of::<ApprovalConsumed>(
+    EventType::governing::<ApprovalConsumed>(
         EventWriter::Reactor,
         "An approval is used up by the call that it allowed.",
         r#"{"approval":"a-17","call":"c1"}"#,
-    )
-    .governing(),
-    EventType::of::<ApprovalRequested>(
+    ),
+    EventType::governing::<ApprovalRequested>(
         EventWriter::Reactor,
         "A call waits for a person.",
         r#"{"approval":"a-17","call":"c1","tool":"fs.write","action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","policy_version":2,"approvers":["operator"],"requested_by":"agent:0c4b1f2a9d3e","agent":"coder-7","expires":1795000000000000}"#,
-    )
-    .governing(),
-    EventType::of::<ApprovalResolved>(
+    ),
+    EventType::governing::<ApprovalResolved>(
         EventWriter::Operators,
         "A person, or the end of its time, has answered a request.",
         r#"{"approval":"a-17","resolution":"approved","by":"operator:77aa01f2c3d4","note":"once"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<ArchiveSealed>(
         EventWriter::Service,
         "A range of events lies in an archive that was read back and found whole.",
         r#"{"archive":"main-1-918275","first":"1","last":"918275","bytes":61203944,"manifest_sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","store":"s3://evidence/main"}"#,
     ),
-    EventType::of::<BreakerClosed>(
+    EventType::governing::<BreakerClosed>(
         EventWriter::Reactor,
         "Calls in a dimension pass again.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"by":"ana","reason":"the server is mended"}"#,
-    )
-    .governing(),
-    EventType::of::<BreakerConfigured>(
+    ),
+    EventType::governing::<BreakerConfigured>(
         EventWriter::Operators,
         "How a circuit breaker is set.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"window":20,"failure_threshold":5,"recovery_probes":3,"cooldown_s":300}"#,
-    )
-    .governing(),
-    EventType::of::<BreakerHalfOpened>(
+    ),
+    EventType::governing::<BreakerHalfOpened>(
         EventWriter::Reactor,
         "Calls in a dimension pass as probes, each reviewed.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"}}"#,
-    )
-    .governing(),
-    EventType::of::<BreakerOpened>(
+    ),
+    EventType::governing::<BreakerOpened>(
         EventWriter::Reactor,
         "No call in a dimension passes until the cooldown is over.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcomes":20,"bad":5,"cooldown_until":1795000300000000}"#,
-    )
-    .governing(),
-    EventType::of::<BudgetCharged>(
+    ),
+    EventType::governing::<BudgetCharged>(
         EventWriter::Reactor,
         "An estimate was reserved for a call, settled by its outcome, or given back.",
         r#"{"budget":"coders","call":"c1","charge":"settled","amounts":{"cost_micro_usd":2300,"tokens":1800,"calls":1}}"#,
-    )
-    .governing(),
-    EventType::of::<BudgetConfigured>(
+    ),
+    EventType::governing::<BudgetConfigured>(
         EventWriter::Operators,
         "A budget has these limits from here on; without any it is lifted.",
         r#"{"budget":"coders","scope":{"role":"agent","task_type":"feature"},"limits":{"cost_micro_usd":50000000},"period":"thirty_days","on_exceed":"pause"}"#,
-    )
-    .governing(),
-    EventType::of::<BudgetExceeded>(
+    ),
+    EventType::governing::<BudgetExceeded>(
         EventWriter::Reactor,
         "A budget is spent, and a call has met its limit.",
         r#"{"budget":"coders","scope":{"role":"agent"},"limits":{"cost_micro_usd":50000000},"amounts":{"cost_micro_usd":50002300},"on_exceed":"pause","call":"c1"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<CheckpointCopied>(
         EventWriter::Anyone,
         "What a thread of work holds is in another one, too.",
@@ -107,97 +95,86 @@ pub static EVENT_TYPES: &[EventType] = &[
         "What a task wrote behind a checkpoint, before the next one.",
         r#"{"thread":"t1","namespace":"sub:1","checkpoint":"1f0c","task":"act","path":"~__pregel_pull, act","replace":false,"writes":[{"channel":"messages","pieces":["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],"bytes":97,"index":0}]}"#,
     ),
-    EventType::of::<ClockAccepted>(
+    EventType::governing::<ClockAccepted>(
         EventWriter::Operators,
         "The time that the clock shows is taken, and calls are decided again.",
         r#"{"reason":"the machine had no network since noon"}"#,
-    )
-    .governing(),
-    EventType::of::<ClockCorrected>(
+    ),
+    EventType::governing::<ClockCorrected>(
         EventWriter::Reactor,
         "Governed time goes on from the latest one, at the pace of the clock that was accepted.",
         r#"{"offset_us":86400000000}"#,
-    )
-    .governing(),
-    EventType::of::<ContractChecked>(
+    ),
+    EventType::governing::<ContractChecked>(
         EventWriter::Anyone,
         "What the checks of a contract found, before or after a step.",
         r#"{"contract":"edit","call":"c1","run":"r1","node":"act","phase":"post","checks":[{"type":"tests_pass","params":{"suite":"unit"},"passed":false,"found":"2 of 40 failed"}]}"#,
-    )
-    .governing(),
-    EventType::of::<ContractDefined>(
+    ),
+    EventType::governing::<ContractDefined>(
         EventWriter::Operators,
         "What is to hold before and after a step, and what is to be done where it does not. Who runs the step checks it.",
         r#"{"contract":"edit","pre":[{"type":"tree_clean","params":{}}],"post":[{"type":"tests_pass","params":{"suite":"unit"}}],"rollback":[{"type":"git_restore","params":{}}],"blast_radius":"low"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<CoverageGap>(
         EventWriter::Anyone,
         "A call was seen elsewhere, and half of its record is missing here.",
         r#"{"call":"c1","evidence":"line 40 of the transcript of session 42","missing":"decision"}"#,
     ),
-    EventType::of::<DecisionMade>(
+    EventType::governing::<DecisionMade>(
         EventWriter::Reactor,
         "What was said of a call, by which step, and what it rests on.",
         r#"{"call":"c1","verdict":"review","mode":"enforce","reason_code":"trust-require-review","reason":"12 of 14 calls like this were good; a person has to say so","rule":"edit-src","ladder":["panic",{"step":"trust","verdict":"review","code":"trust-require-review"}],"inputs":{"dimension":{"tool":"fs.write","context":"src/**","model":"-","task_type":"feature"},"approvals":12,"rejections":2,"failures":0,"recent_failures":0,"streak":2,"role":"agent","last_updated":1794999999000000,"score":7892,"breaker":"closed","policy_version":2,"registry_revision":9,"reactor_version":1,"action_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},"approval":"a-17","expires":1795000000000000,"deadline":1795000030000000,"obligations":{"timeout_ms":5000,"max_retries":1,"backoff_ms":200}}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<ExportMade>(
         EventWriter::Service,
         "Events were written to a file; its manifest has this digest.",
         r#"{"format":"jsonl","selection":"type=tool.requested","rows":4012,"first":"7","last":"918275","bytes":2113041,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","manifest_sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
     ),
-    EventType::of::<GrantGiven>(
+    EventType::governing::<GrantGiven>(
         EventWriter::Operators,
         "A person consents to calls within a scope, until a time.",
         r#"{"grant":"g-3","scope":{"tool":"fs.write","context":"src/**","agent":"coder-7"},"expires":1795000000000000,"note":"for the release"}"#,
-    )
-    .governing(),
-    EventType::of::<GrantRevoked>(
+    ),
+    EventType::governing::<GrantRevoked>(
         EventWriter::Operators,
         "That consent holds no longer.",
         r#"{"grant":"g-3","note":"released"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<HoldPlaced>(
         EventWriter::Service,
-        "What it covers is neither let go nor erased while it holds.",
-        r#"{"hold":"case-7","scope":{"first":"1","last":"918275"},"by":"counsel","reason":"the proceedings of case 7"}"#,
+        "What it covers is neither removed nor erased while it holds.",
+        r#"{"hold":"case-7","scope":{"key":"8d2f0c5e9b7a41633e5d0f1c2b4a6978","first":"1","last":"918275","stream":"orders"},"by":"counsel","reason":"the proceedings of case 7"}"#,
     ),
     EventType::of::<HoldReleased>(
         EventWriter::Service,
-        "What a hold covered may be let go and erased again.",
+        "What a hold covered may be removed and erased again.",
         r#"{"hold":"case-7","by":"counsel","reason":"case 7 is closed"}"#,
     ),
-    EventType::of::<ImportAccepted>(
+    EventType::governing::<ImportAccepted>(
         EventWriter::Admins,
         "From here on an import counts towards trust.",
         r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","note":"its report was read"}"#,
-    )
-    .governing(),
-    EventType::of::<ImportBatch>(
+    ),
+    EventType::governing::<ImportBatch>(
         EventWriter::Admins,
         "An import came to its end.",
         r#"{"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","mapping":"claude-code","counts":{"files":1,"lines":40,"bytes":91822,"events":71,"unmapped":0,"passed_over":3,"without_outcome":1,"types":{"tool.requested":31,"tool.completed":30}},"sources":[{"name":"s.jsonl","mapping":"claude-code","sha256":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","bytes":91822,"lines":40,"events":71}]}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<KeyRotated>(
         EventWriter::Service,
         "Another key is used from here on; the old one stays, for reading.",
         r#"{"purpose":"encryption","key":"k-2","previous":"k-1","reason":"once a year"}"#,
     ),
-    EventType::of::<LedgerClockJumped>(
+    EventType::governing::<LedgerClockJumped>(
         EventWriter::Service,
         "The machine's clock jumped: calls are denied until an operator accepts its time.",
         r#"{"from":1795305600000000,"to":1795309200000000,"direction":"forward"}"#,
-    )
-    .governing(),
-    EventType::of::<LedgerCreated>(
+    ),
+    EventType::governing::<LedgerCreated>(
         EventWriter::Service,
         "The first event of every ledger.",
         r#"{"ledger":"07070707070707070707070707070707","name":"main","generation":1,"signingKey":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","limits":{"segmentBytes":67108864,"requestBytes":16777216},"reactorVersion":0}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<LedgerFramesPutBack>(
         EventWriter::Service,
         "Frames that the disk turned out not to have are back in their places, from quarantine.",
@@ -208,12 +185,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A tree head is about to be signed.",
         r#"{"size":"918275","hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
     ),
-    EventType::of::<LedgerOpened>(
+    EventType::governing::<LedgerOpened>(
         EventWriter::Service,
         "The ledger was opened for writing.",
         r#"{"epoch":3,"reactorVersion":0,"serviceVersion":"0.1.0"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<LedgerReadOnly>(
         EventWriter::Service,
         "Appends are not taken any more.",
@@ -230,81 +206,80 @@ pub static EVENT_TYPES: &[EventType] = &[
         r#"{"segment":"00000001.seg","offset":4096,"bytes":211,"quarantine":"00000001.seg@4096"}"#,
     ),
     EventType::of::<LedgerWritable>(EventWriter::Service, "Appends are taken again.", r#"{}"#),
-    EventType::of::<LoopDetected>(
+    EventType::governing::<LoopDetected>(
         EventWriter::Reactor,
         "The same call again and again, or too many steps.",
         r#"{"call":"c3","kind":"identical_calls","tool":"fs.read","args_digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","count":3,"session":"s1","run":"r1"}"#,
-    )
-    .governing(),
-    EventType::of::<ModeConfigured>(
+    ),
+    EventType::governing::<ModeConfigured>(
         EventWriter::Operators,
         "Whether verdicts are meant, or only recorded.",
         r#"{"mode":"enforce","scope":{"tool":"fs.write"},"note":"two weeks observed"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<ModelCalled>(
         EventWriter::Anyone,
         "A model was asked, and how that ended.",
         r#"{"model":"claude-opus-4-5","provider":"anthropic","tokens":{"in":900,"out":260,"cache_read":41000,"cache_write":0},"cost_micro_usd":31500,"duration_ms":1400,"status":"ok"}"#,
     ),
-    EventType::of::<PanicEngaged>(
+    EventType::governing::<PanicEngaged>(
         EventWriter::Operators,
         "Every call is denied from here on, in every mode.",
         r#"{"by":"on-call","reason":"production is down"}"#,
-    )
-    .governing(),
-    EventType::of::<PanicReleased>(
+    ),
+    EventType::governing::<PanicReleased>(
         EventWriter::Operators,
         "Calls are decided again.",
         r#"{"reason":"it is up again"}"#,
-    )
-    .governing(),
-    EventType::of::<PolicyActivated>(
+    ),
+    EventType::governing::<PolicyActivated>(
         EventWriter::Operators,
         "From here on calls are judged by a policy, and by no other.",
         r#"{"version":2,"note":"from Monday on"}"#,
-    )
-    .governing(),
-    EventType::of::<PolicyPublished>(
+    ),
+    EventType::governing::<PolicyPublished>(
         EventWriter::Operators,
         "A policy is there to be activated; it never changes again.",
         r#"{"version":2,"digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","rules":[{"id":"edit-src","match":{"tool":"fs.write","context":["src/**","tests/**"],"arguments":[{"pointer":"/path","glob":"*.rs"}],"risk":"write"},"action":"allow","reason":"sources are reviewed later","min_trust_score":9000}],"trust":{"auto_approve_score":9000,"auto_approve_approvals":20,"review_score":5000,"blocking_failures":5,"failures_counted":"recent","min_observations":5,"streak_bonus":100,"max_streak_bonus":1000,"half_life_s":2592000,"blocked_may_be_probed":true},"key_life_s":86400,"author":"operator:77aa01f2c3d4","parent":1,"note":"tests too"}"#,
-    )
-    .governing(),
-    EventType::of::<PolicyRetired>(
+    ),
+    EventType::governing::<PolicyRetired>(
         EventWriter::Operators,
         "A policy cannot be activated any more.",
         r#"{"version":1,"note":"too wide"}"#,
-    )
-    .governing(),
-    EventType::of::<PrincipalCreated>(
+    ),
+    EventType::governing::<PrincipalCreated>(
         EventWriter::Admins,
         "Whoever shows the token may use the ledger from here on, in one role.",
         r#"{"principal":"coder-7-laptop","role":"agent","name":"the laptop of coder-7","agent":"coder-7","token_hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","expires":1797592000000000}"#,
-    )
-    .governing(),
-    EventType::of::<PrincipalExpired>(
+    ),
+    EventType::governing::<PrincipalExpired>(
         EventWriter::Admins,
         "A token's time was over; it was not taken from then on.",
         r#"{"principal":"coder-7-laptop"}"#,
-    )
-    .governing(),
-    EventType::of::<PrincipalRevoked>(
+    ),
+    EventType::governing::<PrincipalRevoked>(
         EventWriter::Admins,
         "A token is not taken any more.",
         r#"{"principal":"coder-7-laptop","note":"the laptop is lost"}"#,
-    )
-    .governing(),
-    EventType::of::<RateConfigured>(
+    ),
+    EventType::governing::<RateConfigured>(
         EventWriter::Operators,
         "How many calls are taken in a time.",
         r#"{"scope":{"by":"tool","name":"http.fetch"},"limit":{"burst":20,"refill":10,"period_ms":60000}}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<RetentionApplied>(
         EventWriter::Service,
         "A segment whose events lie in archives is let go here. It is recorded before the segment goes, of each once.",
         r#"{"first":"1","last":"400000","segments":1,"bytes":67108864,"reason":"every event of them was read back from an archive"}"#,
+    ),
+    EventType::of::<RetentionChanged>(
+        EventWriter::Service,
+        "The whole retention policy from here on: how long events are kept. Without a rule everything is kept.",
+        r#"{"rules":[{"rule":"outcomes","keep_days":90,"types":["tool.completed","tool.failed"],"streams":["agent/*"],"subjects":true,"shorter_because":"the works council's agreement of May"}],"by":"privacy","reason":"ticket 4711"}"#,
+    ),
+    EventType::of::<RetentionExpired>(
+        EventWriter::Service,
+        "Events whose time under the retention policy was over were removed from an archive.",
+        r#"{"first":"1","last":"918275","events":4012,"archive":"main-1-918275.r2","revision":2,"manifest_sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","policy":"918301"}"#,
     ),
     EventType::of::<RollbackExecuted>(
         EventWriter::Anyone,
@@ -326,12 +301,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         "An error ended a run.",
         r#"{"run":"r1","node":"act","error_type":"timeout","reason":"the tool did not answer in 30 s"}"#,
     ),
-    EventType::of::<RunOverdue>(
+    EventType::governing::<RunOverdue>(
         EventWriter::Reactor,
         "A run has told no end for the time that the policy gives it. It goes on; who runs it should look.",
         r#"{"run":"r1","began":1795305600000000}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<RunPaused>(
         EventWriter::Anyone,
         "A run waits.",
@@ -352,12 +326,11 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A node of a run began, or came to its end.",
         r#"{"run":"r1","node":"act","node_type":"agent","status":"ok","attempt":1,"iteration":3,"action":"edit_file","duration_ms":1800,"input":{"bytes":52},"output":{"bytes":17},"summary":"14 bytes written","model":"claude-opus-4-5","tokens":{"in":900,"out":260},"cost_micro_usd":31500}"#,
     ),
-    EventType::of::<SchemaRegistered>(
+    EventType::governing::<SchemaRegistered>(
         EventWriter::Operators,
         "Events of a type outside this vocabulary are taken where their data fits a schema.",
         r#"{"type":"ticket.opened","version":1,"description":"a customer wrote","schema":{"type":"object","required":["ticket"],"properties":{"ticket":{"type":"string","maxLength":64}}}}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<SessionEnded>(
         EventWriter::Anyone,
         "A session is over.",
@@ -413,24 +386,21 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A tool ran, as its caller's telemetry says.",
         r#"{"assurance":"self_reported","signal":"span","name":"execute_tool get_weather","tool":"get_weather","call":"call_1","status":"ok","error_type":"none","duration_ms":12,"ended":"2026-11-20T13:00:05Z","service":"support","scope":"my.agents","parent":"00f067aa0ba902b7","body":"x","attributes":{"gen_ai.tool.type":"function"}}"#,
     ),
-    EventType::of::<ToolBlocked>(
+    EventType::governing::<ToolBlocked>(
         EventWriter::Anyone,
         "A call was not made.",
         r#"{"call":"c1","tool":"fs.write","status":"rejected","by":"person"}"#,
-    )
-    .governing(),
-    EventType::of::<ToolChanged>(
+    ),
+    EventType::governing::<ToolChanged>(
         EventWriter::Operators,
         "A registered tool is this from here on, as a whole.",
         r#"{"tool":"fs.write","version":"4","description":"writes a file","input_schema":{"type":"object"},"risk":"write","blast_radius":"low","requires_review":false,"allowed_roles":["agent"],"estimated_cost_micro_usd":0,"timeout_ms":5000,"retry":{"max":1,"backoff_ms":200},"idempotency":"keyed","binding_fields":["/path","/content"],"context_from":{"pointer":"/path","normaliser":"path"},"destinations":[{"pointer":"/path","kind":"path","globs":["src/**"]}]}"#,
-    )
-    .governing(),
-    EventType::of::<ToolCompleted>(
+    ),
+    EventType::governing::<ToolCompleted>(
         EventWriter::Anyone,
         "A call was made, and did what it should.",
         r#"{"call":"c1","tool":"fs.write","status":"ok","exit_code":0,"duration_ms":40,"tokens":{"in":900,"out":260},"cost_micro_usd":2300,"input":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":52},"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":17},"summary":"14 bytes written","artifacts":["src/a.rs",{"path":"target/report.html","type":"text/html","digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}],"post_check_passed":true}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<ToolDescribed>(
         EventWriter::Anyone,
         "A server defines a tool that it did not define before.",
@@ -441,48 +411,41 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A server defines a tool otherwise than expected; its calls are held until an operator registers it.",
         r#"{"tool":"mcp__files__write","digest":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae","expected":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","definition":"{\"description\":\"writes any file\",\"inputSchema\":{\"type\":\"object\"},\"name\":\"write\"}"}"#,
     ),
-    EventType::of::<ToolFailed>(
+    EventType::governing::<ToolFailed>(
         EventWriter::Anyone,
         "A call was made, and did not come to its end.",
         r#"{"call":"c1","tool":"bash","status":"error","error_type":"exit_code","exit_code":101,"duration_ms":900,"output":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":1400},"summary":"error: could not compile"}"#,
-    )
-    .governing(),
-    EventType::of::<ToolRegistered>(
+    ),
+    EventType::governing::<ToolRegistered>(
         EventWriter::Operators,
         "A tool may be called from here on.",
         r#"{"tool":"fs.write","version":"3","description":"writes a file","input_schema":{"type":"object"},"risk":"write","blast_radius":"low","requires_review":false,"allowed_roles":["agent"],"estimated_cost_micro_usd":0,"timeout_ms":5000,"retry":{"max":1,"backoff_ms":200},"idempotency":"keyed","binding_fields":["/path","/content"],"context_from":{"pointer":"/path","normaliser":"path"},"destinations":[{"pointer":"/path","kind":"path","globs":["src/**"]}]}"#,
-    )
-    .governing(),
-    EventType::of::<ToolRequested>(
+    ),
+    EventType::governing::<ToolRequested>(
         EventWriter::Anyone,
         "An agent asks to call a tool.",
         r#"{"call":"c1","tool":"fs.write","server":"files","args":{"path":"src/a.rs","content":"fn main() {}"},"model":"claude-opus-4-5","task_type":"feature","run":"r1","cwd":"/home/ana/ledger","idempotency_key":"k1","approval":"a-17","blast_radius":"low","estimated_cost_micro_usd":0,"interactive":true,"deadline_ms":30000}"#,
-    )
-    .governing(),
-    EventType::of::<ToolRevoked>(
+    ),
+    EventType::governing::<ToolRevoked>(
         EventWriter::Operators,
         "A tool may no longer be called.",
         r#"{"tool":"fs.write","server":"files","reason":"replaced"}"#,
-    )
-    .governing(),
-    EventType::of::<TrustObserved>(
+    ),
+    EventType::governing::<TrustObserved>(
         EventWriter::Reactor,
         "The outcome of a call, as far as trust in its dimension goes.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"outcome":"approved","post_check_passed":true,"duration_ms":40,"tokens":1160,"cost_micro_usd":2300,"call":"c1","assurance":"imported"}"#,
-    )
-    .governing(),
-    EventType::of::<TrustProbed>(
+    ),
+    EventType::governing::<TrustProbed>(
         EventWriter::Operators,
         "Calls of a blocked dimension are reviewed for a while.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"expires":1795312800000000,"by":"ana","reason":"the disk is mended"}"#,
-    )
-    .governing(),
-    EventType::of::<TrustSet>(
+    ),
+    EventType::governing::<TrustSet>(
         EventWriter::Operators,
         "Counts of an operator take the place of a dimension's own.",
         r#"{"dimension":{"tool":"fs.write","context":"src/api","model":"claude-opus-4-5","task_type":"feature"},"counts":{"approvals":20,"rejections":0,"failures":0,"streak":20},"by":"ana","reason":"as on the other machine"}"#,
-    )
-    .governing(),
+    ),
     EventType::of::<TurnEnded>(
         EventWriter::Anyone,
         "A turn came to its end.",
