@@ -44,6 +44,10 @@ pub struct StoredEvent {
     /// The position of `subject.erased`, which records that erasure. Absent where nothing records why the key is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erased_by: Option<String>,
+    /// The position of `retention.changed`, the retention policy under which all but id, source, type and subject was removed. Absent
+    /// where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expired_by: Option<String>,
     /// `true` if its contents cannot be opened because the file of its data subject's key is damaged. Absent means `false`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,

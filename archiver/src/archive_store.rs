@@ -152,6 +152,12 @@ pub trait Objects: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Removes an object. Returned `Ok` ⇒ it is gone, also after a crash.
+    ///
+    /// # Errors
+    /// [`ArchiveStoreError::Missing`], where the store tells that, and what else a store says.
+    fn remove(&self, name: &str) -> Result<(), ArchiveStoreError>;
+
     /// Returns the version of an object that is there.
     ///
     /// # Errors
@@ -410,6 +416,14 @@ impl Objects for ArchiveStore {
             object: self.shown(name),
             reason: error.to_string(),
         })
+    }
+
+    fn remove(&self, name: &str) -> Result<(), ArchiveStoreError> {
+        let opened = self.for_writing(name)?;
+        let (store, key) = (Arc::clone(&opened.store), self.key(name));
+        self.ask(&opened, name, async move { store.delete(&key).await })?;
+        // The folder is synced: otherwise a crash could bring the name back.
+        self.settle(name)
     }
 
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {

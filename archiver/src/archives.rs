@@ -250,6 +250,17 @@ impl ArchiveTier for LedgerArchives {
     fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
         self.newest_state(until, reactor)
     }
+
+    fn refresh(&self) {
+        let before = self.catalogue();
+        match self.look_again(Position::FIRST) {
+            Ok(now) => {
+                let gone = before.identities_not_in(&now);
+                self.groups.forget(|(identity, _)| gone.contains(identity));
+            }
+            Err(error) => tracing::warn!(%error, "the manifests of archives could not be read again"),
+        }
+    }
 }
 
 impl LedgerArchives {
@@ -272,18 +283,33 @@ impl LedgerArchives {
         self.load(self.place_of(position)?)
     }
 
-    /// Returns the place of the group that holds a position.
+    /// Returns the place of the group that holds a position. Where its archive is not in the store, a later revision may have taken its
+    /// place since the manifests were read.
     pub(crate) fn place_of(&self, position: Position) -> Result<GroupLocation, ArchiveTierError> {
         let mut catalogue = self.catalogue();
         if catalogue.range_of(position).is_none() {
             catalogue = self.look_again(position)?;
         }
+        match self.place_in(&catalogue, position) {
+            Err(error) if error.kind == ArchiveTierErrorKind::Unavailable => {
+                let newer = self.look_again(position)?;
+                if newer.has_other_revision(&catalogue, position) {
+                    self.place_in(&newer, position)
+                } else {
+                    Err(error)
+                }
+            }
+            found => found,
+        }
+    }
+
+    fn place_in(&self, catalogue: &Catalogue, position: Position) -> Result<GroupLocation, ArchiveTierError> {
         let Some(index) = catalogue.holding(position) else {
             return Err(catalogue.lacking(position, self.folder.path()));
         };
         let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
         let at_fault = |error: StoredError| tier_error(range, &error);
-        let archive = self.open(&catalogue, index).map_err(at_fault)?;
+        let archive = self.open(catalogue, index).map_err(at_fault)?;
         let table = archive.stored.outline().table();
         let entry = table.group_of(position).and_then(|number| table.groups().get(number));
         let entry = entry.copied().and_then(|entry| Some((entry, Position::new(entry.position)?)));
@@ -293,8 +319,23 @@ impl LedgerArchives {
         }
     }
 
-    /// The group at a place, from memory or the store.
+    /// The group at a place, from memory or the store; from the later revision where its archive is gone and has one.
     pub(crate) fn load(&self, place: GroupLocation) -> Result<LoadedGroup, ArchiveTierError> {
+        let (first, identity) = (place.first, place.archive.identity);
+        match self.load_of(place) {
+            Err(error) if error.kind == ArchiveTierErrorKind::Unavailable => {
+                self.look_again(first)?;
+                let place = self.place_of(first)?;
+                if place.archive.identity == identity || place.first != first {
+                    return Err(error);
+                }
+                self.load_of(place)
+            }
+            loaded => loaded,
+        }
+    }
+
+    fn load_of(&self, place: GroupLocation) -> Result<LoadedGroup, ArchiveTierError> {
         let GroupLocation { archive, range, entry, .. } = &place;
         let key = (archive.identity, entry.number);
         if let Some(columns) = self.groups.get(&key) {

@@ -42,6 +42,18 @@ impl<K: Copy + Eq + Hash, V> ByteCache<K, V> {
         Some(Arc::clone(&found.value))
     }
 
+    /// Forgets the values whose keys are told.
+    pub(crate) fn forget(&self, is_told: impl Fn(&K) -> bool) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = 0;
+        entries.values.retain(|key, value| {
+            let stays = !is_told(key);
+            bytes += if stays { value.bytes } else { 0 };
+            stays
+        });
+        entries.bytes = bytes;
+    }
+
     /// Keeps a value that takes this many bytes. One that is larger than the budget is not kept.
     pub(crate) fn put(&self, key: K, value: Arc<V>, bytes: usize) {
         if bytes > self.budget_bytes {
@@ -89,6 +101,16 @@ mod tests {
         }
         cache.put(1_000, Arc::new(()), 31);
         assert!(cache.get(&1_000).is_none());
+    }
+
+    #[test]
+    fn what_is_told_is_forgotten_and_its_bytes_are_free() {
+        let cache = ByteCache::new(30);
+        (0..3).for_each(|key| cache.put(key, Arc::new(()), 10));
+        cache.forget(|key| *key != 1);
+        assert_eq!([0, 1, 2].map(|key| cache.get(&key).is_some()), [false, true, false]);
+        (4..6).for_each(|key| cache.put(key, Arc::new(()), 10));
+        assert_eq!([1, 4, 5].map(|key| cache.get(&key).is_some()), [true; 3]);
     }
 
     #[test]

@@ -58,6 +58,25 @@ impl Catalogue {
         opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns `true` if another revision holds the position here than there.
+    pub(crate) fn has_other_revision(&self, before: &Self, position: Position) -> bool {
+        let revision = |catalogue: &Self| {
+            let one = catalogue.manifests.get(catalogue.holding(position)?)?;
+            Some(one.manifest().object_name())
+        };
+        revision(self) != revision(before)
+    }
+
+    /// The identities of opened archives that are not among the later ones.
+    pub(crate) fn identities_not_in(&self, later: &Self) -> Vec<ArchiveIdentity> {
+        let opened =
+            self.manifests.iter().zip(&self.opened).filter(|(one, _)| !later.manifests.contains(one));
+        let identity = |opened: &Mutex<Option<Arc<OpenArchive>>>| {
+            opened.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|opened| opened.identity)
+        };
+        opened.filter_map(|(_, opened)| identity(opened)).collect()
+    }
+
     /// In the order of their positions.
     pub(crate) fn manifests(&self) -> impl DoubleEndedIterator<Item = &Manifest> + ExactSizeIterator {
         self.manifests.iter().map(SignedManifest::manifest)

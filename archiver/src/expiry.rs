@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use bitacora_archive_format::{ArchiveRange, Manifest};
 use bitacora_formats::{Micros, Position, Record};
 
-pub(crate) use self::comparison::RevisionComparison;
-pub(crate) use self::repacking::Repacking;
+use self::comparison::RevisionComparison;
+use self::repacking::Repacking;
+pub use self::run::ExpiryMode;
 
 /// The retention policy in force, with everything that keeps events longer than it says.
 pub trait Retention: Sync {

@@ -19,6 +19,7 @@ use crate::archive_store::{ArchiveStoreError, Objects};
 use crate::error::{ArchiverError, ManifestFolderError, StoredError};
 use crate::manifest_folder::{ManifestFolder, archived_through};
 use crate::manifest_recovery::ManifestRecovery;
+use crate::packing_file::PackingFile;
 use crate::packing_job::{PackedArchive, PackingJob};
 use crate::plan::{ARCHIVE_UNIT_EVENTS, DueRange, PlanInputs, Rules, Times, plan};
 use crate::read_back::ReadBack;
@@ -35,14 +36,14 @@ const RELEASE_REASON: &str = "every event of them was read back from an archive"
 
 /// The archiver of one ledger.
 pub struct Archiver {
-    ledger: Ledger,
-    folder: ManifestFolder,
-    environment: Environment,
-    keyring: Arc<Keyring>,
-    objects: Arc<dyn Objects>,
+    pub(crate) ledger: Ledger,
+    pub(crate) folder: ManifestFolder,
+    pub(crate) environment: Environment,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) objects: Arc<dyn Objects>,
     /// The store in which archives are put, in the words of the configuration.
     store: String,
-    progress: Arc<ArchiveProgress>,
+    pub(crate) progress: Arc<ArchiveProgress>,
 }
 
 /// The settings of a run.
@@ -215,7 +216,7 @@ impl Archiver {
             Some(stored) => (stored, None),
             None => {
                 let packed = self.pack(origin, range, before, pace)?;
-                (self.store(&name, &packed)?, Some(packed.state))
+                (self.store_file(&name, &packed.file, &packed.manifest)?, Some(packed.state))
             }
         };
         self.accept(range, before, &stored, packed_state, pace)?;
@@ -256,16 +257,21 @@ impl Archiver {
     }
 
     /// Puts it into the store and opens what is there then.
-    fn store(&self, name: &str, packed: &PackedArchive) -> Result<StoredArchive, ArchiverError> {
-        let mut read = |offset: u64, buffer: &mut [u8]| packed.file.read(offset, buffer);
-        match self.objects.create(name, packed.file.bytes(), &mut read) {
+    pub(crate) fn store_file(
+        &self,
+        name: &str,
+        file: &PackingFile,
+        manifest: &SignedManifest,
+    ) -> Result<StoredArchive, ArchiverError> {
+        let mut read = |offset: u64, buffer: &mut [u8]| file.read(offset, buffer);
+        match self.objects.create(name, file.bytes(), &mut read) {
             // By this very write, if its answer was lost: what is there is read back in any case.
             Ok(()) | Err(ArchiveStoreError::Exists { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         let stored = StoredArchive::open(&self.objects, name, Some(self.keyring.signing_chain()))?;
-        if stored.outline().manifest() != &packed.manifest {
-            let (object, position) = (stored.shown(), packed.manifest.manifest().range.first());
+        if stored.outline().manifest() != manifest {
+            let (object, position) = (stored.shown(), manifest.manifest().range.first());
             return Err(ArchiverError::Differs { object, position, what: "the manifest" });
         }
         Ok(stored)
@@ -300,7 +306,7 @@ impl Archiver {
         read_back.check()
     }
 
-    fn keep(&self, manifest: &SignedManifest) -> Result<(), ArchiverError> {
+    pub(crate) fn keep(&self, manifest: &SignedManifest) -> Result<(), ArchiverError> {
         let kept = self.folder.keep(&*self.environment.disk, manifest);
         kept.map_err(|source| ArchiverError::Disk { range: manifest.manifest().range, source })
     }
@@ -408,7 +414,7 @@ impl Archiver {
         Verification::new(&stored, pace, &self.progress).without_keys()
     }
 
-    fn lock(&self) -> Result<Box<dyn FolderLock>, ArchiverError> {
+    pub(crate) fn lock(&self) -> Result<Box<dyn FolderLock>, ArchiverError> {
         let disk = &*self.environment.disk;
         let made = self.folder.make(disk).and_then(|()| self.folder.lock(disk));
         made.map_err(|source| match source.kind() {
@@ -418,7 +424,10 @@ impl Archiver {
     }
 
     /// The manifests of all archives; what the folder has lost of them is brought back from the store.
-    fn known_manifests(&self, access: ArchiveAccess) -> Result<Vec<SignedManifest>, ArchiverError> {
+    pub(crate) fn known_manifests(
+        &self,
+        access: ArchiveAccess,
+    ) -> Result<Vec<SignedManifest>, ArchiverError> {
         let (ledger, signers) = (self.ledger.id(), self.keyring.signing_chain());
         let (objects, disk, folder) = (&self.objects, &*self.environment.disk, &self.folder);
         Ok(ManifestRecovery { objects, disk, folder, ledger, signers, access }.whole()?)

@@ -211,6 +211,9 @@ pub trait ArchiveTier: fmt::Debug + Send + Sync {
         let (_, _) = (until, reactor);
         Ok(None)
     }
+
+    /// Looks which archives there are now, and forgets what it holds of others. Some were replaced by revisions with less in them.
+    fn refresh(&self) {}
 }
 
 /// The access of an archive reader to the ledger's folder.

@@ -144,6 +144,8 @@ pub struct StoredEvent<'a> {
     pub erased: bool,
     /// The event that records the erasure of that key. `None` where the key is gone and nothing records why.
     pub erased_by: Option<Position>,
+    /// The event that set the retention policy under which its content was removed: all but id, source, type and stream.
+    pub expired_by: Option<Position>,
     /// `true` if its contents cannot be opened for now: the file of its subject's key is damaged, and a copy of that file brings them
     /// back.
     pub unreadable: bool,
@@ -164,6 +166,7 @@ impl StoredEvent<'_> {
             redactions: self.redactions,
             erased: self.erased,
             erased_by: self.erased_by,
+            expired_by: self.expired_by,
             unreadable: self.unreadable,
             event: self.event.into_owned(),
         }

@@ -33,6 +33,14 @@ pub enum ReadError {
     /// They lie in archives, which do not give them.
     #[error(transparent)]
     Archive(ArchiveTierError),
+    /// A state cannot be folded from before this event, whose content was removed.
+    #[error(
+        "the content of the event at position {position} expired under the retention policy; begin behind it, with a state that an archive keeps"
+    )]
+    Expired {
+        /// The position of the event.
+        position: Position,
+    },
     /// There is not enough memory to open a frame.
     #[error("not enough memory to open a frame; try again")]
     Memory,
@@ -48,6 +56,7 @@ impl ReadError {
             Self::Disk { .. } => "disk-error",
             Self::TreeBehind(_) => "tree-behind",
             Self::Archive(error) => error.code(),
+            Self::Expired { .. } => "expired",
             Self::Memory => "out-of-memory",
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
 use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
-use bitacora_ledger::{Fold, Ledger, ReplayProgressError};
+use bitacora_ledger::{Fold, Ledger, ReadError, ReplayProgressError};
 
 use crate::cursor::ReplayCursor;
 use crate::error::ReplayError;
@@ -62,7 +62,8 @@ struct FoldRun {
 }
 
 /// Returns the states at these positions, which rise. Where a progress file is named, a stopped folding saves its
-/// progress, and the next one resumes from there.
+/// progress, and the next one resumes from there. Where events of the beginning expired, it starts from the newest archived state instead,
+/// and the results say so.
 ///
 /// # Errors
 /// [`ReplayError`], but for policies.
@@ -72,42 +73,58 @@ pub fn fold_states(
     start: &ReplayStart,
     cursor: ReplayCursor,
 ) -> Result<Vec<FoldResult>, ReplayError> {
-    let began = Instant::now();
     let mut run = FoldRun { state: State::default(), governing: 0, cursor };
-    let first = positions.first().copied().unwrap_or(Position::FIRST);
-    let progress = match start {
-        ReplayStart::Progress(file) => Some(file.as_path()),
-        ReplayStart::FirstEvent | ReplayStart::Archives => None,
-    };
-    let origin = match start {
-        ReplayStart::FirstEvent => None,
-        ReplayStart::Progress(file) => run.resume(ledger, file, first)?.map(FoldOrigin::Replay),
-        ReplayStart::Archives => Some(FoldOrigin::Archive(run.start_in_archives(ledger, first)?)),
-    };
-    let mut folded = Vec::with_capacity(positions.len());
-    let mut after = origin.map_or(After::START, |origin| After::new(origin.position().get()));
-    for position in positions {
-        ledger.fold(after, *position, &mut run)?;
-        if let Some(file) = progress.filter(|_| run.cursor.is_stopped()) {
-            run.save(ledger, file)?;
-            return Ok(folded);
+    match run.fold_from(ledger, positions, start) {
+        Err(ReplayError::Ledger(ReadError::Expired { .. })) if !matches!(start, ReplayStart::Archives) => {
+            let mut behind = FoldRun { state: State::default(), governing: 0, cursor: run.cursor };
+            behind.fold_from(ledger, positions, &ReplayStart::Archives)
         }
-        after = After::new(position.get());
-        folded.push(FoldResult {
-            position: *position,
-            state: run.state.clone(),
-            governing: run.governing,
-            took: began.elapsed(),
-            origin,
-        });
+        folded => folded,
     }
-    if let Some(file) = progress.filter(|_| origin.is_some()) {
-        ledger.remove_replay(file)?;
-    }
-    Ok(folded)
 }
 
 impl FoldRun {
+    /// Folds up to each of the positions.
+    fn fold_from(
+        &mut self,
+        ledger: &Ledger,
+        positions: &[Position],
+        start: &ReplayStart,
+    ) -> Result<Vec<FoldResult>, ReplayError> {
+        let began = Instant::now();
+        let first = positions.first().copied().unwrap_or(Position::FIRST);
+        let progress = match start {
+            ReplayStart::Progress(file) => Some(file.as_path()),
+            ReplayStart::FirstEvent | ReplayStart::Archives => None,
+        };
+        let origin = match start {
+            ReplayStart::FirstEvent => None,
+            ReplayStart::Progress(file) => self.resume(ledger, file, first)?.map(FoldOrigin::Replay),
+            ReplayStart::Archives => Some(FoldOrigin::Archive(self.start_in_archives(ledger, first)?)),
+        };
+        let mut folded = Vec::with_capacity(positions.len());
+        let mut after = origin.map_or(After::START, |origin| After::new(origin.position().get()));
+        for position in positions {
+            ledger.fold(after, *position, self)?;
+            if let Some(file) = progress.filter(|_| self.cursor.is_stopped()) {
+                self.save(ledger, file)?;
+                return Ok(folded);
+            }
+            after = After::new(position.get());
+            folded.push(FoldResult {
+                position: *position,
+                state: self.state.clone(),
+                governing: self.governing,
+                took: began.elapsed(),
+                origin,
+            });
+        }
+        if let Some(file) = progress.filter(|_| origin.is_some()) {
+            ledger.remove_replay(file)?;
+        }
+        Ok(folded)
+    }
+
     /// Resumes from an earlier replay's progress, unless that is beyond the target. Returns the last event that it folded.
     fn resume(
         &mut self,
@@ -151,6 +168,10 @@ impl Fold for FoldRun {
 
     fn reads(&self, kind: &str) -> bool {
         State::reads(kind)
+    }
+
+    fn passes_expired(&self) -> bool {
+        false
     }
 
     fn fold(&mut self, frame: &[ObservedEvent<'_>]) {

@@ -38,6 +38,10 @@ impl Fold for ReevaluationRun {
         Reevaluation::concerns(kind)
     }
 
+    fn passes_expired(&self) -> bool {
+        false
+    }
+
     fn takes_whole_requests(&self) -> bool {
         true
     }

@@ -158,6 +158,10 @@ impl Fold for TrialRun<'_> {
         KINDS.contains(&kind)
     }
 
+    fn passes_expired(&self) -> bool {
+        false
+    }
+
     /// Folds a frame. Derived events stand behind their causes, in the same frame.
     fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
         self.requests.clear();

@@ -175,6 +175,9 @@ fn write_members(stored: &StoredEvent<'_>, times: &mut Times, layout: Layout, js
     if let Some(position) = stored.erased_by {
         json.place_member("erasedBy", position.get());
     }
+    if let Some(position) = stored.expired_by {
+        json.place_member("expiredBy", position.get());
+    }
     if stored.unreadable {
         json.bool_member("unreadable", true);
     }

@@ -46,6 +46,10 @@ impl Objects for Gate {
         self.store.create(name, bytes, read)
     }
 
+    fn remove(&self, name: &str) -> Result<(), ArchiveStoreError> {
+        self.store.remove(name)
+    }
+
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
         self.store.version(name)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bitacora_archive_format::ArchiveRange;
+use bitacora_archive_format::{ArchiveRange, Revision};
 use bitacora_archiver::{
     ArchiveLocation, ArchivePace, ArchiveProgress, ArchiveRun, ArchiveStore, Archiver, Objects, Release,
     RestoreReport, RestoreScope, RestoringError, Rules, StoreSettings, UnusedReason, restore,

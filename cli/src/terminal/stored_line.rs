@@ -14,6 +14,7 @@ pub(crate) struct StoredLine<'a> {
     #[serde(default)]
     erased: bool,
     erased_by: Option<String>,
+    expired_by: Option<String>,
     #[serde(default)]
     unreadable: bool,
     #[serde(borrow)]
@@ -37,6 +38,8 @@ pub(crate) struct EventLine<'a> {
 pub(crate) enum DataLine<'a> {
     /// Erased with its data subject, by the event at this position where it is known.
     Erased(Option<&'a str>),
+    /// Removed under the retention policy that the event at this position set.
+    Expired(&'a str),
     /// The file of its data subject's key is damaged.
     Unreadable,
     /// The data as the client wrote them.
@@ -54,6 +57,9 @@ impl StoredLine<'_> {
         if self.unreadable {
             return DataLine::Unreadable;
         }
+        if let Some(position) = &self.expired_by {
+            return DataLine::Expired(position);
+        }
         match (self.erased, self.event.data, &self.event.data_base64) {
             (true, ..) => DataLine::Erased(self.erased_by.as_deref()),
             (false, Some(json), _) => DataLine::Json(json.get()),
@@ -66,6 +72,11 @@ impl StoredLine<'_> {
 /// The text in the place of data that are erased.
 pub(crate) fn erased(by: Option<&str>) -> String {
     by.map_or_else(|| "(erased)".to_owned(), |position| format!("(erased by event {})", printable(position)))
+}
+
+/// The text in the place of data that expired.
+pub(crate) fn expired(policy: &str) -> String {
+    format!("(expired under the policy of event {})", printable(policy))
 }
 
 #[cfg(test)]
@@ -87,6 +98,7 @@ mod tests {
         is(&line("", ""), DataLine::Nothing);
         is(&line(r#""erased":true,"#, r#","data":1"#), DataLine::Erased(None));
         is(&line(r#""erased":true,"erasedBy":"7","#, ""), DataLine::Erased(Some("7")));
+        is(&line(r#""expiredBy":"9","#, ""), DataLine::Expired("9"));
         assert!(StoredLine::parse(br#"{"position":"7"}"#).is_err());
     }
 }

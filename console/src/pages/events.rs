@@ -115,6 +115,7 @@ fn head(visit: &Visit, event: &Event<'_>) -> Markup {
             (stored.redactions > 0).then(|| Fact::new("Redacted", html! { (stored.redactions) " secrets were removed before it was recorded" })).flatten(),
             stored.erased.then(|| Fact::new("Contents", badge("erased", Tone::Plain))).flatten(),
             stored.erased_by.as_ref().and_then(|position| Fact::new("Erased by", event_link(visit, position))),
+            stored.expired_by.as_ref().and_then(|position| Fact::new("Expired under", event_link(visit, position))),
             stored.unreadable.then(|| Fact::new("Contents", badge("unreadable", Tone::Bad))).flatten(),
         ]))
         details open {

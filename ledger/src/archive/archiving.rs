@@ -180,4 +180,11 @@ impl Ledger {
     pub fn record_expiry(&self, expired: &RetentionExpired) -> Result<(), AppendError> {
         append_own(self.shared(), &ServiceEvent::Expired(expired))
     }
+
+    /// Forgets what memory holds of archived events: archives were replaced by revisions with less in them.
+    pub fn forget_archived(&self) {
+        let read = &self.shared().read;
+        read.tier.refresh();
+        read.revisited.clear();
+    }
 }

@@ -5,7 +5,7 @@ use bitacora_formats::{After, Position};
 use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
-use crate::tables::fold::{Fold, RecordedFrame};
+use crate::tables::fold::{Fold, FoldError, RecordedFrame};
 use crate::tables::reactor_state::ReactorProjection;
 
 /// Shows durable events from after `after` up to `until` to a fold, as long as it wants more.
@@ -29,11 +29,15 @@ pub(crate) fn fold(
             time: header.time,
             body: &frame.body,
         };
-        let events = recorded
-            .events(first, Some(until).filter(|_| !into.takes_whole_requests()), |kind| {
-                into.concerns(kind).then(|| into.reads(kind))
-            })
-            .map_err(|error| frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error))?;
+        let until_there = Some(until).filter(|_| !into.takes_whole_requests());
+        let reads = |kind: &str| into.concerns(kind).then(|| into.reads(kind));
+        let events =
+            recorded.events(first, until_there, reads, into.passes_expired()).map_err(
+                |error| match error {
+                    FoldError::Expired { position } => ReadError::Expired { position },
+                    error => frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error),
+                },
+            )?;
         if !events.is_empty() {
             into.fold(&recorded.observed(&events));
         }

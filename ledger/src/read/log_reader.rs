@@ -411,6 +411,7 @@ impl<'a> LogReader<'a> {
             redactions,
             erased,
             erased_by,
+            expired_by: record.expired().map(|expired| expired.policy),
             unreadable: matches!(opened, OpenedPart::Unreadable),
             event: record.into_event(part),
         });

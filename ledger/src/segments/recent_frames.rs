@@ -69,6 +69,11 @@ impl RevisitedFrames {
         frames.push_front(frame.clone());
     }
 
+    /// Forgets all of them.
+    pub(crate) fn clear(&self) {
+        self.frames.lock().clear();
+    }
+
     /// The frame that holds `position`, if it is one of them.
     pub(crate) fn holding(&self, position: Position) -> Option<OpenFrame> {
         let frames = self.frames.lock();

@@ -24,6 +24,12 @@ pub trait Fold {
         false
     }
 
+    /// Returns `true` if it passes over events whose content expired. A state that rests on every event refuses them, and begins behind
+    /// them instead.
+    fn passes_expired(&self) -> bool {
+        true
+    }
+
     /// Folds the events of one frame that concern it, each behind its cause.
     fn fold(&mut self, frame: &[ObservedEvent<'_>]);
 
@@ -40,6 +46,9 @@ pub(crate) enum FoldError {
     Body(#[from] BodyError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The content of an event that the state rests on expired.
+    #[error("the content of the event at position {position} expired")]
+    Expired { position: Position },
 }
 
 /// An opened frame.
@@ -69,6 +78,7 @@ impl<'a> RecordedFrame<'a> {
         first: Position,
         until: Option<Position>,
         reads: impl Fn(&str) -> Option<bool>,
+        passes_expired: bool,
     ) -> Result<Vec<RecordedEvent<'a>>, FoldError> {
         let body = decode_body(self.body, self.count)?;
         let mut position = Some(self.first);
@@ -90,7 +100,17 @@ impl<'a> RecordedFrame<'a> {
                         roots.push(None);
                         continue;
                     }
-                    Some(true) => visible_event(decode_record(entry.record)?),
+                    Some(true) => {
+                        let record = decode_record(entry.record)?;
+                        if record.expired().is_some() {
+                            if !passes_expired {
+                                return Err(FoldError::Expired { position: here });
+                            }
+                            roots.push(None);
+                            continue;
+                        }
+                        visible_event(record)
+                    }
                     Some(false) => Event::new("", "", kind, ""),
                 };
                 let derived = index >= request.submitted as usize;

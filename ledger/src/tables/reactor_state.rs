@@ -62,11 +62,14 @@ impl ReactorProjection {
             return;
         }
         let folded = catch_unwind(AssertUnwindSafe(|| fold(self)));
-        if !matches!(folded, Ok(Ok(()))) {
-            self.broken = true;
-            let position = first.get();
-            tracing::error!(position, "the reactor could not fold this frame; its state stands before it");
-        }
+        let what = match folded {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the reactor panicked".to_owned(),
+        };
+        self.broken = true;
+        let position = first.get();
+        tracing::error!(position, what, "the reactor could not fold this frame; its state stands before it");
     }
 }
 
@@ -77,6 +80,10 @@ impl Fold for ReactorProjection {
 
     fn reads(&self, kind: &str) -> bool {
         self.reactor.reads(kind)
+    }
+
+    fn passes_expired(&self) -> bool {
+        false
     }
 
     fn fold(&mut self, frame: &[ObservedEvent<'_>]) {
@@ -109,7 +116,7 @@ fn fold_body(
     frame: &RecordedFrame<'_>,
 ) -> Result<(), FoldError> {
     let events =
-        frame.events(frame.first, None, |kind| reactor.concerns(kind).then(|| reactor.reads(kind)))?;
+        frame.events(frame.first, None, |kind| reactor.concerns(kind).then(|| reactor.reads(kind)), false)?;
     if !events.is_empty() {
         state.fold(&frame.observed(&events));
     }

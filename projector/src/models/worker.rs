@@ -201,8 +201,8 @@ impl Worker<'_> {
         let (ledger, folds) = (&self.inner.ledger, &mut self.folds);
         ledger.visit(After::new(portion.first - 1), portion.last, &mut |seen: &VisitedRecord<'_>| {
             let numbers = by_kind.of(&seen.record.kind);
-            // Reading the data costs more than this look, and most events concern no model.
-            if numbers.is_empty() {
+            // Reading the data costs more than this look, and most events concern no model. Rows tell nothing of what expired.
+            if numbers.is_empty() || seen.record.expired().is_some() {
                 return;
             }
             let event = FoldEvent::new(seen.position, seen.time, &seen.record);

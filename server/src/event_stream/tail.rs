@@ -256,6 +256,7 @@ mod tests {
             redactions: 0,
             erased: false,
             erased_by: None,
+            expired_by: None,
             unreadable: false,
             event,
         }

@@ -78,6 +78,10 @@ impl Objects for Store {
         self.folder.create(name, bytes, read)
     }
 
+    fn remove(&self, name: &str) -> Result<(), ArchiveStoreError> {
+        self.folder.remove(name)
+    }
+
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
         self.folder.version(name)
     }

@@ -105,6 +105,10 @@ impl Objects for Store {
         if self.has(StoreFault::LosesItsAnswer) { Err(refused("")) } else { Ok(()) }
     }
 
+    fn remove(&self, name: &str) -> Result<(), ArchiveStoreError> {
+        self.objects.lock().unwrap().remove(name).map(drop).ok_or_else(|| Self::missing(name))
+    }
+
     fn version(&self, name: &str) -> Result<ObjectVersion, ArchiveStoreError> {
         let objects = self.objects.lock().unwrap();
         let found = objects.get(name).filter(|_| !self.has(StoreFault::IsLate));

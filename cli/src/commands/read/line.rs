@@ -5,7 +5,7 @@ use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
 
 use crate::terminal::output::printable;
-use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, erased};
+use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, erased, expired};
 
 /// The most characters of data on a line for people.
 const SHOWN_DATA_CHARACTERS: usize = 200;
@@ -93,6 +93,9 @@ pub(crate) fn push_event_line(stored: &StoredEvent<'_>, line: &mut Vec<u8>) {
     if let Some(position) = stored.erased_by {
         line.extend_from_slice(format!(r#""erasedBy":"{position}","#).as_bytes());
     }
+    if let Some(position) = stored.expired_by {
+        line.extend_from_slice(format!(r#""expiredBy":"{position}","#).as_bytes());
+    }
     if stored.unreadable {
         line.extend_from_slice(br#""unreadable":true,"#);
     }
@@ -112,6 +115,7 @@ pub(crate) fn for_people(line: &[u8]) -> String {
     };
     let data = match stored.data() {
         DataLine::Erased(position) => erased(position),
+        DataLine::Expired(policy) => expired(policy),
         DataLine::Unreadable => "(unreadable: the data subject's key is damaged)".to_owned(),
         DataLine::Json(json) => shortened(json, SHOWN_DATA_CHARACTERS),
         DataLine::Base64(base64) => format!("base64 {}", shortened(base64, SHOWN_DATA_CHARACTERS)),

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::stored_line::{DataLine, StoredLine, erased};
+use crate::terminal::stored_line::{DataLine, StoredLine, erased, expired};
 
 /// The most characters of a line's gist.
 const GIST_CHARACTERS: usize = 160;
@@ -44,6 +44,7 @@ fn for_people(line: &[u8], coloured: bool) -> String {
     };
     let gist = match stored.data() {
         DataLine::Erased(position) => erased(position),
+        DataLine::Expired(policy) => expired(policy),
         DataLine::Unreadable => "(unreadable: the data subject's key is damaged)".to_owned(),
         DataLine::Json(json) => gist(json),
         DataLine::Base64(base64) => format!("base64 {}", shortened(base64, VALUE_CHARACTERS)),
