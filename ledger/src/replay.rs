@@ -5,6 +5,7 @@ mod frames;
 mod keyring_check;
 mod released;
 
+use std::cell::OnceCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,6 +102,8 @@ pub(crate) struct Replay<'a> {
     decompressor: Decompressor,
     /// `false`: nothing is made again beside the segments.
     repairs: bool,
+    /// One for all segments: what one of them learns of the archives, the others know.
+    tier: OnceCell<Arc<dyn ArchiveTier>>,
     /// Loaded as soon as the ledger's keys are known.
     tables: Option<(Arc<IdTables>, TipTables)>,
 }
@@ -120,7 +123,19 @@ impl<'a> Replay<'a> {
     ) -> Self {
         let (disk, archives) = (Arc::clone(&environment.disk), Arc::clone(&environment.archives));
         let (folder, index) = (segments_folder(ledger), ledger.join(INDEX));
-        Self { disk, archives, folder, index, ledger, keyring, decompressor, repairs: true, tables: None }
+        let tier = OnceCell::new();
+        Self {
+            disk,
+            archives,
+            folder,
+            index,
+            ledger,
+            keyring,
+            decompressor,
+            repairs: true,
+            tier,
+            tables: None,
+        }
     }
 
     /// The same for a look at what the log would be: nothing beside it is written.
@@ -315,7 +330,10 @@ impl Replay<'_> {
 
     /// The archives of the ledger, of which nothing is asked before an event is.
     fn tier(&self, ledger: LedgerId) -> Arc<dyn ArchiveTier> {
-        self.archives.of_ledger(self.ledger, ledger, self.keyring, ArchiveAccess::Writing)
+        let tier = self.tier.get_or_init(|| {
+            self.archives.of_ledger(self.ledger, ledger, self.keyring, ArchiveAccess::Writing)
+        });
+        Arc::clone(tier)
     }
 
     fn only_blank(&self, numbers: &[SegmentNumber]) -> Result<bool, OpenError> {

@@ -15,6 +15,9 @@ use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
 use crate::worker::Archiver;
 
+/// The version of a ledger's rules where nothing governs, and no state rests on its events.
+const UNGOVERNED: u32 = 0;
+
 /// What a run does with expired events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpiryMode {
@@ -116,6 +119,9 @@ impl Archiver {
             return Some(ExpiryResult::WaitsForRelease);
         }
         let reactor = self.ledger.reactor_version();
+        if reactor == UNGOVERNED {
+            return None;
+        }
         let stands_behind = |one: &SignedManifest| {
             let manifest = one.manifest();
             manifest.reactor == reactor && manifest.state.is_some_and(|state| state.position >= report.last)

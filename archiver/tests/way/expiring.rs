@@ -1,0 +1,283 @@
+//! Events expire: their content goes from archives for good, and everything else stays as it was.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use bitacora_archive_format::Manifest;
+use bitacora_archiver::{
+    ArchivePace, ArchiveProgress, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, Release,
+    RestoreScope, RetainedEvent, Retention, restore,
+};
+use bitacora_formats::{After, Data, Position};
+use bitacora_ledger::{AppendError, AppendRequest, Filter, Ledger, ReadFrom, ReadQuery, StoredEvent};
+
+use super::fixture::{ArchiveFixture, event, wait_until};
+
+const PACE: ArchivePace = ArchivePace::Full { threads: 2 };
+
+/// Expires the events of a test whose number is a multiple of another.
+struct Multiples {
+    of: u64,
+    policy: Position,
+}
+
+impl Multiples {
+    fn of(of: u64, policy: u64) -> Self {
+        Self { of, policy: Position::new(policy).unwrap() }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        let number = id.strip_prefix('e').and_then(|number| number.parse::<u64>().ok());
+        number.is_some_and(|number| number.is_multiple_of(self.of))
+    }
+}
+
+impl Retention for Multiples {
+    fn policy(&self) -> Position {
+        self.policy
+    }
+
+    fn concerns(&self, manifest: &Manifest) -> bool {
+        manifest.range.first() == Position::FIRST
+    }
+
+    fn expires(&self, event: &RetainedEvent<'_>) -> bool {
+        self.has(&event.record.id)
+    }
+}
+
+/// A ledger of which the first events are in one archive alone, the folder of that, and another archive behind it.
+struct ExpiringLedger {
+    fixture: ArchiveFixture,
+    ledger: Ledger,
+    through: u64,
+    folder: PathBuf,
+    name: String,
+}
+
+impl ExpiringLedger {
+    fn new() -> Self {
+        let fixture = ArchiveFixture::new();
+        let ledger = fixture.open();
+        fixture.fill(&ledger, 1, 3_000);
+        let archived = fixture.archive_all(&ledger).archived.remove(0);
+        // Its last events lie in a segment that is released with the next archive.
+        ledger.close().unwrap();
+        let ledger = fixture.open();
+        fixture.fill(&ledger, 10_000, 1_000);
+        fixture.archive_all(&ledger);
+        assert!(ledger.released_through() >= Some(archived.range.last()), "all of it is released");
+        let path = fixture.folder.path().join("cold").join(&archived.name);
+        let (folder, name) = (path.parent().unwrap().to_owned(), archived.name);
+        Self { fixture, ledger, through: archived.range.last().get(), folder, name }
+    }
+
+    fn expire(&self, retention: &dyn Retention, mode: ExpiryMode) -> Vec<ExpiryReport> {
+        self.fixture.archiver(&self.ledger).expire(retention, mode, PACE).unwrap()
+    }
+
+    fn objects(&self) -> BTreeSet<String> {
+        let names = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The object of this revision.
+    fn object(&self, revision: u32) -> PathBuf {
+        let stem = self.name.rsplit('/').next().unwrap().strip_suffix(".bca").unwrap();
+        self.folder.join(match revision {
+            0 => format!("{stem}.bca"),
+            _ => format!("{stem}.r{revision}.bca"),
+        })
+    }
+
+    fn manifest_file(&self) -> PathBuf {
+        let stem = self.object(0).file_stem().unwrap().to_string_lossy().into_owned();
+        self.fixture.ledger().join("archives").join(format!("{stem}.manifest"))
+    }
+}
+
+fn events(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
+    let mut from = ReadFrom::After(After::START);
+    let mut all = Vec::new();
+    loop {
+        let query = ReadQuery { from, until: None, limit: 500, filter: Filter::default() };
+        let page = ledger.read(&query).unwrap();
+        all.extend(page.events);
+        let Some(next) = page.next else { return all };
+        from = next;
+    }
+}
+
+/// Compares the events of an archive with those before: these expired, under this policy, and no others.
+fn assert_expired(
+    (before, now): (&[StoredEvent<'static>], &[StoredEvent<'static>]),
+    through: u64,
+    policy_of: impl Fn(&str) -> Option<u64>,
+) {
+    for (before, now) in before.iter().zip(now) {
+        let policy = policy_of(&before.event.id).filter(|_| before.position.get() <= through);
+        let Some(policy) = policy else {
+            assert!(before == now, "{before:?} {now:?}");
+            continue;
+        };
+        assert_eq!(now.expired_by.map(Position::get), Some(policy), "{now:?}");
+        assert_eq!((now.event.data.clone(), &now.event.id), (Data::None, &before.event.id));
+        assert_eq!((&now.event.kind, &now.event.stream), (&before.event.kind, &before.event.stream));
+        assert_eq!((now.commitment, now.time), (before.commitment, before.time));
+        assert_eq!((now.position, now.stream_version), (before.position, before.stream_version));
+    }
+}
+
+#[test]
+fn what_expired_is_gone_and_everything_else_is_as_before() {
+    let expiring = ExpiringLedger::new();
+    let (ledger, through) = (&expiring.ledger, expiring.through);
+    let before = events(ledger);
+    let thirds = Multiples::of(3, 7);
+    let due = expiring.expire(&thirds, ExpiryMode::DryRun);
+    assert_eq!(due.len(), 1);
+    assert_eq!(due[0].result, ExpiryResult::Due);
+    let expected =
+        before.iter().filter(|event| event.position.get() <= through && thirds.has(&event.event.id)).count();
+    assert_eq!(due[0].events(), expected as u64);
+    assert_eq!(due[0].kinds, [("x.noted".to_owned(), expected as u64)].into());
+    assert_expired((&before, &events(ledger)), through, |_| None);
+
+    let removed = expiring.expire(&thirds, ExpiryMode::Remove);
+    let ExpiryResult::Removed { bytes } = removed[0].result else { panic!("{removed:?}") };
+    assert_eq!(bytes, fs::metadata(expiring.object(1)).unwrap().len());
+    assert_eq!(expiring.objects().len(), 2);
+    assert!(expiring.object(1).exists(), "{:?}", expiring.objects());
+    let expired = |id: &str| thirds.has(id).then_some(7);
+    assert_expired((&before, &events(ledger)), through, expired);
+    assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove), [], "once");
+
+    // A client that sends one of them again gets its first receipt; with other content it is refused.
+    let again = ledger.append(AppendRequest::of(vec![event(3)])).unwrap().wait().unwrap();
+    let position = before.iter().find(|stored| stored.event.id == "e3").unwrap().position;
+    assert_eq!(again.results[0].position, position);
+    let mut other = event(3);
+    other.data = Data::None;
+    let refused = ledger.append(AppendRequest::of(vec![other])).unwrap().wait().unwrap_err();
+    assert!(matches!(refused, AppendError::IdReused { .. }), "{refused}");
+
+    ledger.close().unwrap();
+    let ledger = expiring.fixture.open();
+    assert_expired((&before, &events(&ledger)), through, expired);
+    wait_until(|| ledger.status().is_proven);
+}
+
+#[test]
+fn later_policies_let_more_expire_and_earlier_ones_stay_named() {
+    let expiring = ExpiringLedger::new();
+    let before = events(&expiring.ledger);
+    let (thirds, halves) = (Multiples::of(3, 7), Multiples::of(2, 9));
+    expiring.expire(&thirds, ExpiryMode::Remove);
+    expiring.expire(&halves, ExpiryMode::Remove);
+    assert_eq!(expiring.objects().len(), 2);
+    assert!(expiring.object(2).exists());
+    let policy = |id: &str| match (thirds.has(id), halves.has(id)) {
+        (true, _) => Some(7),
+        (false, true) => Some(9),
+        (false, false) => None,
+    };
+    assert_expired((&before, &events(&expiring.ledger)), expiring.through, policy);
+}
+
+#[test]
+fn a_crash_at_any_step_is_finished_by_the_next_run() {
+    let expiring = ExpiringLedger::new();
+    let before = events(&expiring.ledger);
+    let thirds = Multiples::of(3, 7);
+    let (first, kept) = (fs::read(expiring.object(0)).unwrap(), fs::read(expiring.manifest_file()).unwrap());
+    expiring.expire(&thirds, ExpiryMode::Remove);
+    let second = fs::read(expiring.object(1)).unwrap();
+    // Before the earlier revision went.
+    fs::write(expiring.object(0), &first).unwrap();
+    assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove), []);
+    assert!(!expiring.object(0).exists(), "removed by the next run");
+    // Before the later one was kept: it is accepted as it is.
+    fs::write(expiring.object(0), &first).unwrap();
+    fs::write(expiring.manifest_file(), &kept).unwrap();
+    expiring.ledger.forget_archived();
+    assert_expired((&before, &events(&expiring.ledger)), expiring.through, |_| None);
+    assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove), []);
+    assert_eq!(expiring.objects().len(), 2);
+    assert_eq!(fs::read(expiring.object(1)).unwrap(), second);
+    assert_expired((&before, &events(&expiring.ledger)), expiring.through, |id| thirds.has(id).then_some(7));
+}
+
+#[test]
+fn an_object_in_the_place_of_a_later_revision_is_not_believed() {
+    let expiring = ExpiringLedger::new();
+    let before = events(&expiring.ledger);
+    let thirds = Multiples::of(3, 7);
+    let first = fs::read(expiring.object(0)).unwrap();
+    for junk in [b"junk".to_vec(), first] {
+        fs::write(expiring.object(1), junk).unwrap();
+        assert_eq!(expiring.expire(&Multiples::of(u64::MAX, 7), ExpiryMode::Remove), []);
+        assert_expired((&before, &events(&expiring.ledger)), expiring.through, |_| None);
+    }
+    expiring.expire(&thirds, ExpiryMode::Remove);
+    assert!(expiring.object(2).exists() && !expiring.object(0).exists(), "{:?}", expiring.objects());
+    assert_expired((&before, &events(&expiring.ledger)), expiring.through, |id| thirds.has(id).then_some(7));
+}
+
+#[test]
+fn nothing_expires_that_a_segment_here_still_holds() {
+    let fixture = ArchiveFixture::new();
+    let ledger = fixture.open();
+    fixture.fill(&ledger, 1, 3_000);
+    fixture.run(&ledger, Release::Never).unwrap();
+    let before = events(&ledger);
+    let looked = fixture.archiver(&ledger).expire(&Multiples::of(3, 7), ExpiryMode::Remove, PACE).unwrap();
+    assert_eq!(looked[0].result, ExpiryResult::WaitsForRelease);
+    let now = events(&ledger);
+    assert_eq!(now[..before.len()], before[..]);
+    assert!(now.iter().all(|event| event.expired_by.is_none()));
+}
+
+#[test]
+fn a_missing_archive_is_named_and_nothing_is_removed() {
+    let expiring = ExpiringLedger::new();
+    let archive = fs::read(expiring.object(0)).unwrap();
+    fs::remove_file(expiring.object(0)).unwrap();
+    let archiver = expiring.fixture.archiver(&expiring.ledger);
+    let refused = archiver.expire(&Multiples::of(3, 7), ExpiryMode::Remove, PACE).unwrap_err();
+    assert!(matches!(refused, ArchiverError::Stored(_)), "{refused}");
+    fs::write(expiring.object(0), archive).unwrap();
+    assert_eq!(expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove).len(), 1);
+}
+
+#[test]
+fn a_ledger_that_is_restored_holds_nothing_of_what_expired() {
+    let expiring = ExpiringLedger::new();
+    let thirds = Multiples::of(3, 7);
+    let first = fs::read(expiring.object(0)).unwrap();
+    expiring.expire(&thirds, ExpiryMode::Remove);
+    // An operator put the earlier revision back: the later one is taken all the same.
+    fs::write(expiring.object(0), first).unwrap();
+    let before = events(&expiring.ledger);
+    let fixture = &expiring.fixture;
+    let again = fixture.folder.path().join("again/main");
+    fs::create_dir(again.parent().unwrap()).unwrap();
+    restore(
+        &fixture.environment,
+        &fixture.objects,
+        (expiring.ledger.id(), RestoreScope::Whole),
+        &fixture.keyring,
+        &again,
+        &ArchiveProgress::default(),
+    )
+    .unwrap();
+    let restored =
+        Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), super::fixture::options())
+            .unwrap();
+    let restored = events(&restored);
+    let held = usize::try_from(expiring.through).unwrap();
+    assert!(restored.len() >= held - 100);
+    for (before, restored) in before.iter().zip(&restored).take(held - 100) {
+        assert_eq!(before, restored);
+    }
+}
