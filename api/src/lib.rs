@@ -24,6 +24,7 @@ mod events;
 mod gaps;
 mod grants;
 mod heads;
+mod holds;
 mod imports;
 mod ingests;
 mod keys;
@@ -40,6 +41,7 @@ mod projections;
 mod proofs;
 mod rates;
 mod resolutions;
+mod retention;
 mod runs;
 mod schemas;
 mod sessions;
@@ -97,6 +99,7 @@ pub use events::{End, EndLine, StoredEvent, StoredEventPage};
 pub use gaps::{GapAnswer, GapList};
 pub use grants::{GrantAnswer, GrantGivenAnswer, GrantList, GrantRequest, GrantScopeAnswer};
 pub use heads::{HeadAnswer, HeadReference};
+pub use holds::{HoldAnswer, HoldList, HoldPlacedAnswer, HoldReleaseRequest, HoldRequest, HoldScopeAnswer};
 pub use imports::{
     ImportAcceptedAnswer, ImportAnswer, ImportCountsAnswer, ImportList, ImportListed, ImportedAnswer,
     StandingsAnswer,
@@ -122,6 +125,7 @@ pub use rates::{
     RateBucketAnswer, RateLimitAnswer, RateList, RateRequest, RateScopeAnswer, RollingRateAnswer,
 };
 pub use resolutions::{AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList};
+pub use retention::{RetentionAnswer, RetentionRequest, RetentionRuleAnswer};
 pub use runs::{RunAnswer, RunList, RunStepAnswer, RunStepList, StepContentAnswer};
 pub use schemas::{SchemaAnswer, SchemaList};
 pub use sessions::{

@@ -102,6 +102,9 @@ templates! {
         CLOCK_ACCEPT = "/clock:accept";
         PANIC = "/panic";
         ERASURES = "/erasures";
+        HOLDS = "/holds";
+        HOLD = "/holds/{hold}";
+        RETENTION = "/retention";
         AGENT = "/agents/{agent}";
         GOVERNANCE_STATE = "/projections/governance";
         PROJECTION = "/projections/{projection}";

@@ -149,6 +149,7 @@ codes! {
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
     SubjectUnknown, "subject-unknown", 404, false, None, "no key of this data subject is here";
     NameInReason, "name-in-reason", 422, false, None, "what is recorded for good names the data subject";
+    Held, "held", 409, false, None, "a legal hold covers the data subject's events";
     TooManyErasures, "too-many-erasures", 507, false, None, "the ledger takes no more erasures";
     ErasureUnfinished, "erasure-unfinished", 500, true, Committed, "the erasure is recorded and not complete";
     AlreadyResolved, "already-resolved", 409, false, None, "the approval is resolved already";

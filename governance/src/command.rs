@@ -7,12 +7,12 @@ use bitacora_vocabulary::{
     AgentResumed, AgentSuspended, ApprovalConsumed, ApprovalRequested, ApprovalResolved, Assurance,
     BreakerClosed, BreakerConfigured, BreakerHalfOpened, BreakerOpened, BudgetCharged, BudgetConfigured,
     BudgetExceeded, CheckpointSaved, ClockAccepted, ClockCorrected, ContractChecked, ContractDefined,
-    DecisionMade, EventData, GrantGiven, GrantRevoked, ImportAccepted, ImportBatch, LedgerClockJumped,
-    LedgerCreated, LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged, PanicReleased,
-    PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired, PrincipalRevoked,
-    RateConfigured, RunAborted, RunCompleted, RunFailed, RunOverdue, RunStarted, RunStep, SchemaRegistered,
-    ToolBlocked, ToolChanged, ToolCompleted, ToolFailed, ToolRegistered, ToolRequested, ToolRevoked,
-    TrustObserved, TrustProbed, TrustSet,
+    DecisionMade, EventData, GrantGiven, GrantRevoked, HoldPlaced, HoldReleased, ImportAccepted, ImportBatch,
+    LedgerClockJumped, LedgerCreated, LedgerOpened, LoopDetected, ModeConfigured, ModelCalled, PanicEngaged,
+    PanicReleased, PolicyActivated, PolicyPublished, PolicyRetired, PrincipalCreated, PrincipalExpired,
+    PrincipalRevoked, RateConfigured, RetentionChanged, RunAborted, RunCompleted, RunFailed, RunOverdue,
+    RunStarted, RunStep, SchemaRegistered, ToolBlocked, ToolChanged, ToolCompleted, ToolFailed,
+    ToolRegistered, ToolRequested, ToolRevoked, TrustObserved, TrustProbed, TrustSet,
 };
 use serde::Deserialize;
 
@@ -68,6 +68,9 @@ pub(crate) enum Command {
     ClockJumped(LedgerClockJumped),
     ClockAccepted(ClockAccepted),
     ClockCorrected(ClockCorrected),
+    HoldPlaced(Box<HoldPlaced>),
+    HoldReleased(HoldReleased),
+    RetentionChanged(Box<RetentionChanged>),
     /// A run came to its end, however. It is evidence too.
     RunEnded,
     /// A run has told no end.
@@ -176,6 +179,9 @@ acts! {
     RunOverdue => Command::RunOverdue,
     ClockAccepted => Command::ClockAccepted,
     ClockCorrected => Command::ClockCorrected,
+    HoldPlaced => |data| Command::HoldPlaced(Box::new(data)),
+    HoldReleased => Command::HoldReleased,
+    RetentionChanged => |data| Command::RetentionChanged(Box::new(data)),
 }
 
 /// Reads the data of an event as this type, or as a part of it.

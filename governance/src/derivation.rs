@@ -127,6 +127,7 @@ impl State {
             Command::ContractChecked(Some(checked)) => self.after_check(checked, placed, &mut effects)?,
             Command::RunOverdue(overdue) => self.check_overdue(overdue, placed)?,
             Command::Probed(probed) => self.may_probe(probed, placed.time)?,
+            Command::HoldPlaced(held) => self.holds().may_place(held, placed.position)?,
             Command::Observed(observed) => {
                 self.check(act, placed.time)?;
                 self.after_observation(observed, placed, &mut effects)?;

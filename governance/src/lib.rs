@@ -24,6 +24,7 @@ mod reactor;
 mod refusal;
 mod replay;
 mod replica;
+mod retention;
 mod starters;
 mod state;
 mod tools;
@@ -66,6 +67,11 @@ pub use replay::what_if::{RecordedCall, StepsVerdict, WhatIf};
 pub use replica::{
     CutProgress, MAX_PIECE_ENTRIES, PredictedCall, Prediction, PredictionRefusal, REPLICA_FORM, Replica,
     ReplicaBegin, ReplicaNews, StatePatch,
+};
+pub use retention::expirable_types::may_expire;
+pub use retention::holds::{Hold, Holds};
+pub use retention::retention_policy::{
+    RetainedEvent, RetentionError, RetentionPolicy, RetentionVerdict, StandingRetention,
 };
 pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;

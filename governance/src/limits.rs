@@ -41,6 +41,8 @@ pub const MAX_PRINCIPALS: usize = 1_000;
 pub const MAX_PROBES: usize = 1_000;
 /// Agents that are suspended.
 pub const MAX_SUSPENDED: usize = 10_000;
+/// Legal holds in force.
+pub const MAX_HOLDS: usize = 1_024;
 
 /// Budgets that may be set.
 pub const MAX_BUDGETS: usize = 1_024;

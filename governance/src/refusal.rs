@@ -88,3 +88,13 @@ impl ReactorRefusal {
         Self { code, reason: reason.into() }
     }
 }
+
+/// Returns the refusal of an act on a thing that is not there.
+pub(crate) fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {
+    ReactorRefusal::new(RefusalCode::NoSuchThing, format!("there is no {what}"))
+}
+
+/// Returns a name that somebody chose, between backticks, with none in it: readers see where it ends.
+pub(crate) fn quoted(name: &dyn std::fmt::Display) -> String {
+    format!("`{}`", name.to_string().replace('`', "'"))
+}

@@ -8,7 +8,7 @@ pub(crate) mod principals;
 pub(crate) mod state_diff;
 pub(crate) mod suspensions;
 
-use bitacora_formats::Micros;
+use bitacora_formats::{Micros, Position};
 use bitacora_vocabulary::{BreakerCondition, Dimension, EventData, Sha256Text, ToolRequested, TrustRules};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ use crate::policy::policies::Policies;
 use crate::rate::Rates;
 use crate::reactor::ObservedEvent;
 use crate::reactor::examination::CallFacts;
+use crate::retention::holds::Holds;
+use crate::retention::retention_policy::StandingRetention;
 use crate::state::contracts::Contracts;
 use crate::state::enforcement_mode::Modes;
 use crate::state::imports::Import;
@@ -98,6 +100,15 @@ pub struct State {
     pub(crate) checks_failed: ChecksFailed,
     #[serde(default)]
     pub(crate) tool_sightings: ToolSightings,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) holds: CowCell<Holds>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) retention: CowCell<StandingRetention>,
+}
+
+/// Returns `true` for a part without any event: a state without it is written as before there was the part.
+fn is_default<T: Default + PartialEq>(part: &T) -> bool {
+    *part == T::default()
 }
 
 /// The position of an event that governs and could not be read; 0 where every one could.
@@ -142,6 +153,8 @@ macro_rules! every_part {
             ended_calls,
             checks_failed,
             tool_sightings,
+            holds,
+            retention,
         } = $state;
         trust.$act();
         imported.$act();
@@ -173,6 +186,8 @@ macro_rules! every_part {
         ended_calls.$act();
         checks_failed.$act();
         tool_sightings.$act();
+        holds.$act();
+        retention.$act();
     }};
 }
 
@@ -246,6 +261,18 @@ impl State {
         self.suspensions.get()
     }
 
+    /// Returns the holds in force.
+    #[must_use]
+    pub fn holds(&self) -> &Holds {
+        self.holds.get()
+    }
+
+    /// Returns the retention policy in force.
+    #[must_use]
+    pub fn retention(&self) -> &StandingRetention {
+        self.retention.get()
+    }
+
     pub(crate) fn clock(&self) -> &ClockTrust {
         self.clock.get()
     }
@@ -277,6 +304,12 @@ impl State {
     /// Returns `true` if a blocked dimension is reviewed at this time.
     pub(crate) fn is_probed(&self, dimension: &Dimension, time: Micros) -> bool {
         self.probes.get(dimension).is_some_and(|until| time < *until)
+    }
+
+    /// Returns the first event that governs and could not be read.
+    #[must_use]
+    pub fn unreadable_event(&self) -> Option<Position> {
+        self.unreadable().and_then(Position::new)
     }
 
     /// Returns the position of the first event that could not be read.

@@ -5,8 +5,10 @@
 //! ([`recall`]).
 
 mod anchor_memory;
+mod held;
 pub(crate) mod kept;
 mod list_file;
+pub(crate) mod named_subject;
 pub(crate) mod recall;
 
 use std::io;
@@ -18,8 +20,11 @@ use bitacora_vocabulary::{FreeText, Name, SubjectErased, SubjectKeyId};
 pub use self::anchor_memory::ErasureMemory;
 use crate::append::own_events::append_own_at;
 use crate::append::service_events::ServiceEvent;
+use crate::erasure::held::{KeyHold, hold_on};
+use crate::erasure::named_subject::naming_member;
 use crate::ledger::Ledger;
 use crate::limits::MAX_ERASED_KEYS_KEPT_WRITTEN;
+use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
 use crate::subjects::destruction::NamedKey;
 use crate::submission::append_error::AppendError;
@@ -74,6 +79,27 @@ pub enum EraseError {
         /// The member of the request.
         member: &'static str,
     },
+    /// A legal hold covers events of the subject.
+    #[error(
+        "legal hold `{hold}`, placed by event {position}, covers events of this data subject; nothing is erased until it is released"
+    )]
+    Held {
+        /// The hold's id.
+        hold: Name,
+        /// The event that placed it.
+        position: Position,
+    },
+    /// An event cannot be read that may have placed a hold.
+    #[error(
+        "the event at position {position} governs and cannot be read by this version; it may be a legal hold, so use the version that recorded it"
+    )]
+    HoldsUnknown {
+        /// The event.
+        position: Position,
+    },
+    /// The events that legal holds cover cannot be read.
+    #[error("whether a legal hold covers events of this data subject is not known: {0}; nothing is erased")]
+    HoldsUnread(ReadError),
     /// The ledger has as many erased keys as it can.
     #[error("{MAX_ERASED_KEYS} keys of this ledger are erased, and it takes no more; begin another ledger")]
     TooMany,
@@ -94,7 +120,7 @@ pub enum EraseError {
 
 impl Ledger {
     /// Erases a data subject: records `subject.erased`, then destroys the subject's key. Returned `Ok` ⇒ both are durable, and everything
-    /// that was sealed under the key reads as erased, here and after any crash. An event of the subject that is appended meanwhile may be
+    /// that was sealed under the key reads as erased, here and after any crash. A legal hold that is in force wins. An event of the subject that is appended meanwhile may be
     /// erased with the others; a later one is sealed under a new key. Blocks on the disk and on the anchor.
     ///
     /// # Errors
@@ -132,25 +158,35 @@ fn begin(shared: &SharedState, request: &ErasureRequest<'_>) -> Result<(NamedKey
             }
             position
         }
-        // The anchor alone remembers it, or nobody does yet.
-        _ => record(shared, request, &key)?,
+        // The anchor alone remembers it: it is erased.
+        Some(None) => record(shared, request, &key)?,
+        None => {
+            refuse_held(shared, &key)?;
+            record(shared, request, &key)?
+        }
     };
     subjects.bar([(key.id, Some(position))].into());
     Ok((key, position))
 }
 
-/// Refuses words that name the subject: what is recorded stays. The comparison passes over the case of letters.
+/// Refuses the erasure of a key under which held events are sealed.
+fn refuse_held(shared: &SharedState, key: &NamedKey) -> Result<(), EraseError> {
+    Err(match hold_on(shared, SubjectKeyId::new(key.id)) {
+        None => return Ok(()),
+        Some(KeyHold::Held(hold, position)) => EraseError::Held { hold, position },
+        Some(KeyHold::Unknown(position)) => EraseError::HoldsUnknown { position },
+        Some(KeyHold::Unread(error)) => EraseError::HoldsUnread(error),
+    })
+}
+
+/// Refuses words that name the subject: what is recorded stays.
 fn refuse_names(request: &ErasureRequest<'_>) -> Result<(), EraseError> {
-    let subject = request.subject.to_lowercase();
     let members = [
         ("authority", Some(request.authority.as_str())),
         ("by", request.by.as_ref().map(Name::as_str)),
         ("reason", request.reason.as_ref().map(FreeText::as_str)),
     ];
-    let named = members.into_iter().find(|(_, text)| {
-        text.is_some_and(|text| !subject.is_empty() && text.to_lowercase().contains(&subject))
-    });
-    named.map_or(Ok(()), |(member, _)| Err(EraseError::NamesSubject { member }))
+    naming_member(request.subject, &members).map_or(Ok(()), |member| Err(EraseError::NamesSubject { member }))
 }
 
 fn record(

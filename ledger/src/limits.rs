@@ -120,6 +120,8 @@ pub const SCRUB_ROUND_PAUSE: Duration = Duration::from_hours(1);
 pub const MAX_CACHED_SUBJECT_KEYS: usize = 1 << 16;
 /// Erased keys up to which the list of them is written at each erasure; with more, at openings and closes.
 pub const MAX_ERASED_KEYS_KEPT_WRITTEN: usize = 10_000;
+/// Events that an erasure reads at once, of those that legal holds cover; the first that is held ends it.
+pub const HELD_EVENTS_READ_AT_ONCE: u64 = 8_192;
 
 /// Events of one page.
 pub const MAX_PAGE_EVENTS: usize = 1_000;

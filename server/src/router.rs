@@ -21,8 +21,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, bulk_exports, caller, erasures, health, keys, ledgers, metrics, openapi, principals, projections,
-    sign_in, tiers, verifications,
+    admin, bulk_exports, caller, erasures, health, holds, keys, ledgers, metrics, openapi, principals,
+    projections, retention, sign_in, tiers, verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -57,6 +57,9 @@ fn service_routes(router: Router<Arc<Api>>) -> Router<Arc<Api>> {
         .route(paths::PROJECTION, post(projections::fold_again))
         .route(paths::PROJECTIONS, get(projections::list))
         .route(paths::ERASURES, post(erasures::create))
+        .route(paths::HOLDS, get(holds::list).post(holds::place))
+        .route(paths::HOLD, delete(holds::release))
+        .route(paths::RETENTION, get(retention::show).put(retention::set))
         .route(paths::PRINCIPALS, get(principals::list))
         .route(paths::KEYS, get(keys::show))
         .route(paths::TIERS, get(tiers::show))

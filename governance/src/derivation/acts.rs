@@ -11,7 +11,8 @@ use crate::command::Command;
 use crate::limits::{MAX_DIMENSIONS, MAX_GRANTS, MAX_MODE_SCOPES, MAX_PROBE_LIFE, MAX_PROBES, MAX_SUSPENDED};
 use crate::reactor::ObservedEvent;
 use crate::reactor::event_sources::SCHEDULER_SOURCE;
-use crate::refusal::{ReactorRefusal, RefusalCode};
+use crate::refusal::{ReactorRefusal, RefusalCode, no_such, quoted};
+use crate::retention::retention_policy::StandingRetention;
 use crate::state::State;
 use crate::version::{holds_run_budgets, is_isolated};
 
@@ -79,6 +80,8 @@ impl State {
                 Err(no_such(&"jump of the clock to be accepted"))
             }
             Command::Closed(closed) => self.may_begin_breaker(&closed.dimension),
+            Command::HoldReleased(released) => self.holds().may_release(released),
+            Command::RetentionChanged(changed) => StandingRetention::may_change(changed),
             _ => self.has_room_for(act),
         }
     }
@@ -208,13 +211,4 @@ fn names_all(scope: &GrantScope) -> bool {
 
 fn invalid(error: &dyn std::fmt::Display) -> ReactorRefusal {
     ReactorRefusal::new(RefusalCode::InvalidData, error.to_string())
-}
-
-/// Returns a name that somebody chose, between backticks, with none in it: readers see where it ends.
-fn quoted(name: &dyn std::fmt::Display) -> String {
-    format!("`{}`", name.to_string().replace('`', "'"))
-}
-
-fn no_such(what: &dyn std::fmt::Display) -> ReactorRefusal {
-    ReactorRefusal::new(RefusalCode::NoSuchThing, format!("there is no {what}"))
 }

@@ -155,6 +155,9 @@ impl State {
             Command::PrincipalRevoked(revoked) => self.apply_principal_removed(&revoked.principal),
             Command::PrincipalExpired(expired) => self.apply_principal_removed(&expired.principal),
             Command::SchemaRegistered(registered) => self.apply_schema_registered(registered),
+            Command::HoldPlaced(held) => self.apply_hold_placed(held, placed),
+            Command::HoldReleased(released) => self.apply_hold_released(&released.hold),
+            Command::RetentionChanged(changed) => self.apply_retention_changed(changed, placed),
             Command::ClockAccepted(_) => self.clock.change(ClockTrust::apply_accepted),
             Command::ClockCorrected(corrected) => {
                 self.clock.change(|clock| clock.apply_corrected(corrected.offset_us, time));

@@ -128,6 +128,8 @@ impl State {
             ended_calls: _,
             checks_failed: _,
             tool_sightings: _,
+            holds: _,
+            retention: _,
         } = self;
         let agent = executor.agent.as_deref();
         StatePatch {

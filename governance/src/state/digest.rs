@@ -114,6 +114,8 @@ parts! {
     28 ended_calls,
     29 checks_failed,
     30 tool_sightings,
+    31 holds,
+    32 retention,
 }
 
 /// A state has no digest: one of its texts cannot be written. No recorded event leads there.

@@ -30,6 +30,7 @@ mod failures;
 mod gate_history;
 mod golden;
 mod healing;
+mod holds;
 mod imports;
 mod isolation;
 mod judged_again;

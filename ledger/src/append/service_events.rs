@@ -5,8 +5,8 @@ use bitacora_formats::{
     service_source,
 };
 use bitacora_vocabulary::{
-    ArchiveSealed, ClockTime, EventData, LedgerClockJumped, LedgerFramesPutBack, RetentionApplied,
-    RetentionExpired, SubjectErased,
+    ArchiveSealed, ClockTime, EventData, HoldPlaced, HoldReleased, LedgerClockJumped, LedgerFramesPutBack,
+    RetentionApplied, RetentionChanged, RetentionExpired, SubjectErased,
 };
 use serde_json::json;
 
@@ -67,6 +67,21 @@ pub(crate) enum ServiceEvent<'a> {
         /// The person whose token asked for it; `None` for the ledger itself.
         actor: Option<&'a str>,
     },
+    /// A legal hold begins.
+    HoldPlaced {
+        placed: &'a HoldPlaced,
+        actor: Option<&'a str>,
+    },
+    /// A legal hold ends.
+    HoldReleased {
+        released: &'a HoldReleased,
+        actor: Option<&'a str>,
+    },
+    /// Another retention policy is in force.
+    RetentionChanged {
+        changed: &'a RetentionChanged,
+        actor: Option<&'a str>,
+    },
 }
 
 impl ServiceEvent<'_> {
@@ -85,6 +100,20 @@ impl ServiceEvent<'_> {
             Self::Expired(_) => RetentionExpired::KIND,
             Self::Recovered(_) => RECOVERED_KIND,
             Self::Erased { .. } => SubjectErased::KIND,
+            Self::HoldPlaced { .. } => HoldPlaced::KIND,
+            Self::HoldReleased { .. } => HoldReleased::KIND,
+            Self::RetentionChanged { .. } => RetentionChanged::KIND,
+        }
+    }
+
+    /// Returns the person whose token asked for it; `None` for what the ledger does by itself.
+    fn actor(&self) -> Option<&str> {
+        match self {
+            Self::Erased { actor, .. }
+            | Self::HoldPlaced { actor, .. }
+            | Self::HoldReleased { actor, .. }
+            | Self::RetentionChanged { actor, .. } => *actor,
+            _ => None,
         }
     }
 
@@ -129,6 +158,9 @@ impl ServiceEvent<'_> {
             Self::Expired(expired) => json!(expired),
             Self::Recovered(loss) => loss.to_json(),
             Self::Erased { erased, .. } => json!(erased),
+            Self::HoldPlaced { placed, .. } => json!(placed),
+            Self::HoldReleased { released, .. } => json!(released),
+            Self::RetentionChanged { changed, .. } => json!(changed),
         }
     }
 
@@ -160,9 +192,7 @@ impl ServiceEvent<'_> {
             _ => format!("{}:{next}", self.kind()),
         };
         let mut event = Event::new(id, service_source(ledger), self.kind(), HEADED_STREAM);
-        if let Self::Erased { actor, .. } = self {
-            event.actor = actor.map(Into::into);
-        }
+        event.actor = self.actor().map(Into::into);
         let data = Json::check(self.data(ledger).to_string().into_bytes());
         event.data = Data::Json(
             data.map_err(|error| AppendError::Unencodable { index: 0, reason: error.to_string() })?,

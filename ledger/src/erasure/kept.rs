@@ -10,7 +10,8 @@ use crate::subjects::destruction::NamedKey;
 
 /// The state of a ledger's erasures, besides the keys that [`Subjects`](crate::subjects::Subjects) bars.
 pub(crate) struct Erasures {
-    /// Held for a whole erasure, so that the list is never written between an erasure's event and its key.
+    /// Held for a whole erasure, so that the list is never written between an erasure's event and its key. Held while a hold is placed, so
+    /// that an erasure finds it or is over.
     erasing: OrderedMutex<()>,
     /// Keys that are recorded as erased, and whose files could not be removed.
     unfinished: OrderedMutex<Vec<(NamedKey, Position)>>,
@@ -35,8 +36,8 @@ impl Default for Erasures {
 }
 
 impl Erasures {
-    /// Waits for the erasure under way. None begins before the guard goes.
-    pub(super) fn begin(&self) -> OrderedMutexGuard<'_, ()> {
+    /// Waits for the erasure, or the change of holds, that is under way. None begins before the guard goes.
+    pub(crate) fn begin(&self) -> OrderedMutexGuard<'_, ()> {
         self.erasing.lock()
     }
 

@@ -6,7 +6,7 @@
 //!
 //! | lock | held | under it |
 //! |---|---|---|
-//! | `Erasures::erasing` | for a whole erasure, appends and disk included | a folder by name, a folder by id, `Inner` |
+//! | `Erasures::erasing` | for a whole erasure, or while a hold is placed, appends and disk included | a folder by name, a folder by id, `Inner` |
 //! | `Segments::releasing` | for a whole release, appends and disk included | `Inner` |
 //! | `KeyFiles`, a folder by name | while a subject's key is looked for and made | a folder by id, `Inner` |
 //! | `KeyFiles`, a folder by id | while a key's file is written | `Inner` |

@@ -42,8 +42,9 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNames {
                     names.position =
                         Some(parse_position(value, FaultLocation::Parameter("position".to_owned()))?);
                 }
-                "approval" | "tool" | "version" | "grant" | "agent" | "import" | "call" | "projection"
-                | "run" | "thread" | "suggestion" | "session" | "contract" | "harness" | "verification" => {
+                "approval" | "tool" | "version" | "grant" | "hold" | "agent" | "import" | "call"
+                | "projection" | "run" | "thread" | "suggestion" | "session" | "contract" | "harness"
+                | "verification" => {
                     names.named = Some(value.to_owned());
                 }
                 "tile" => names.tile = Some(value.to_owned()),

@@ -34,6 +34,7 @@ mod following;
 mod framing;
 mod governed;
 mod holders;
+mod holding;
 mod hooks;
 mod identities;
 mod imports;

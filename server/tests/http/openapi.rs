@@ -47,6 +47,7 @@ fn the_committed_document_is_the_one_that_is_served() {
             .replace("{tool}", "t")
             .replace("{version}", "1")
             .replace("{grant}", "g1")
+            .replace("{hold}", "case-7")
             .replace("{agent}", "coder")
             .replace("{import}", "0")
             .replace("{call}", "c1")

@@ -140,12 +140,12 @@ pub static EVENT_TYPES: &[EventType] = &[
         "That consent holds no longer.",
         r#"{"grant":"g-3","note":"released"}"#,
     ),
-    EventType::of::<HoldPlaced>(
+    EventType::governing::<HoldPlaced>(
         EventWriter::Service,
         "What it covers is neither removed nor erased while it holds.",
         r#"{"hold":"case-7","scope":{"key":"8d2f0c5e9b7a41633e5d0f1c2b4a6978","first":"1","last":"918275","stream":"orders"},"by":"counsel","reason":"the proceedings of case 7"}"#,
     ),
-    EventType::of::<HoldReleased>(
+    EventType::governing::<HoldReleased>(
         EventWriter::Service,
         "What a hold covered may be removed and erased again.",
         r#"{"hold":"case-7","by":"counsel","reason":"case 7 is closed"}"#,
@@ -271,7 +271,7 @@ pub static EVENT_TYPES: &[EventType] = &[
         "A segment whose events lie in archives is let go here. It is recorded before the segment goes, of each once.",
         r#"{"first":"1","last":"400000","segments":1,"bytes":67108864,"reason":"every event of them was read back from an archive"}"#,
     ),
-    EventType::of::<RetentionChanged>(
+    EventType::governing::<RetentionChanged>(
         EventWriter::Service,
         "The whole retention policy from here on: how long events are kept. Without a rule everything is kept.",
         r#"{"rules":[{"rule":"outcomes","keep_days":90,"types":["tool.completed","tool.failed"],"streams":["agent/*"],"subjects":true,"shorter_because":"the works council's agreement of May"}],"by":"privacy","reason":"ticket 4711"}"#,

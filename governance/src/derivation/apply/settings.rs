@@ -3,8 +3,8 @@
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{
     AgentResumed, AgentSuspended, ApprovalAbout, ApprovalRequested, BreakerConfigured, ContractChecked,
-    FreeText, GrantGiven, GrantRevoked, ModeConfigured, Name, PolicyPublished, PrincipalCreated,
-    SchemaRegistered, ToolChanged, ToolRegistered, ToolRevoked, TrustSet,
+    FreeText, GrantGiven, GrantRevoked, HoldPlaced, ModeConfigured, Name, PolicyPublished, PrincipalCreated,
+    RetentionChanged, SchemaRegistered, ToolChanged, ToolRegistered, ToolRevoked, TrustSet,
 };
 
 use crate::reactor::ObservedEvent;
@@ -112,5 +112,17 @@ impl State {
 
     pub(super) fn apply_schema_registered(&mut self, registered: &SchemaRegistered) {
         self.custom_types.change(|types| types.apply_registered(registered.clone()));
+    }
+
+    pub(super) fn apply_hold_placed(&mut self, held: &HoldPlaced, placed: &ObservedEvent<'_>) {
+        self.holds.change(|holds| holds.apply_placed(held, placed.position.into(), placed.time));
+    }
+
+    pub(super) fn apply_hold_released(&mut self, hold: &Name) {
+        self.holds.change(|holds| holds.apply_released(hold));
+    }
+
+    pub(super) fn apply_retention_changed(&mut self, changed: &RetentionChanged, placed: &ObservedEvent<'_>) {
+        self.retention.change(|retention| retention.apply_changed(changed, placed.position.into()));
     }
 }

@@ -6,6 +6,7 @@ use bitacora_api::{ErasureAnswer, ErasureMemoryAnswer, ErasureRequest, paths};
 use bitacora_ledger::{EraseError, Erasure, ErasureMemory};
 use bitacora_vocabulary::{FreeText, Name};
 
+use crate::errors::code_named;
 use crate::problem::{Code, Problem, SideEffects};
 use crate::requests::act::Act;
 use crate::requests::read_request::json_answer;
@@ -67,6 +68,11 @@ impl From<EraseError> for Problem {
             EraseError::OlderName { position } => {
                 Self::new(Code::SubjectKeyDamaged, detail).with("position", position)
             }
+            EraseError::Held { position, .. } => Self::new(Code::Held, detail).with("position", position),
+            EraseError::HoldsUnknown { position } => {
+                Self::new(Code::ReactorBroken, detail).with("position", position)
+            }
+            EraseError::HoldsUnread(error) => Self::new(code_named(error.code()), detail),
             EraseError::TooMany => Self::new(Code::TooManyErasures, detail),
             EraseError::Append(error) => error.into(),
             EraseError::Unfinished { position, source } => {

@@ -22,8 +22,8 @@ use crate::resources::govern::{
     trust_months, unregistered_tools, what_if,
 };
 use crate::resources::operate::{
-    admin, bulk_exports, caller, erasures, health, keys, ledgers, metrics, principals, projections, sign_in,
-    tiers, verifications,
+    admin, bulk_exports, caller, erasures, health, holds, keys, ledgers, metrics, principals, projections,
+    retention, sign_in, tiers, verifications,
 };
 use crate::resources::read::{
     archives, calls, checkpoints, contract_history, costs, decision_minutes, events, evidence, gaps, head,
@@ -70,6 +70,11 @@ pub(crate) async fn document() -> impl IntoResponse {
         events::show,
         caller::show,
         erasures::create,
+        holds::list,
+        holds::place,
+        holds::release,
+        retention::show,
+        retention::set,
         principals::list,
         keys::show,
         archives::list,

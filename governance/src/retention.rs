@@ -1,0 +1,5 @@
+//! The retention of events: the policy that says how long they are kept, and the holds that win over it.
+
+pub(crate) mod expirable_types;
+pub(crate) mod holds;
+pub(crate) mod retention_policy;
