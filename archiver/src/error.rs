@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitacora_archive_format::{ArchiveError, ArchiveRange};
 use bitacora_formats::Position;
-use bitacora_ledger::{AppendError, ReadError, ReleaseError, SavedStateError};
+use bitacora_ledger::{AppendError, ReadError, RecordExpiryError, ReleaseError, SavedStateError};
 
 use crate::archive_store::ArchiveStoreError;
 
@@ -160,6 +160,9 @@ pub enum ArchiverError {
     /// The store refuses it, or does not give back what it took.
     #[error(transparent)]
     Stored(#[from] StoredError),
+    /// The removal of expired events is not recorded, so nothing is removed.
+    #[error(transparent)]
+    Expiry(#[from] RecordExpiryError),
     /// The object in the store is whole, but holds something else than the ledger does.
     #[error(
         "{object}: {what} at position {position} is not what the ledger holds; the archive was not accepted"

@@ -8,6 +8,7 @@ mod comparison;
 mod expired_rows;
 mod repacking;
 mod run;
+mod standing;
 
 use std::collections::BTreeMap;
 

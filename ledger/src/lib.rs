@@ -28,6 +28,7 @@ mod read;
 mod read_error;
 mod receipt;
 mod replay;
+mod retention;
 mod segment_index;
 mod segment_list;
 mod segment_preallocator;
@@ -74,6 +75,7 @@ pub use query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, StoredEvent};
 pub use read::page::PageBuilder;
 pub use read::proofs::{ConsistencyProof, InclusionProof};
 pub use read_error::ReadError;
+pub use retention::{ExpiryRules, ExpiryRulesError, HoldsInForce, OpenRuns, RecordExpiryError};
 pub use submission::append_error::{AppendError, ErrorKind, SideEffects};
 pub use tables::fold::Fold;
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use bitacora_archive_format::{ArchiveError, ArchivedState, ColumnRow, Manifest};
 use bitacora_formats::{Keyring, LedgerKeys, Position};
+use bitacora_ledger::HoldsInForce;
 use sha2::{Digest, Sha256};
 
 use super::expired_rows::{expired_record, record_of, without_content};
@@ -18,6 +19,8 @@ use crate::verification::Verification;
 pub(crate) struct RevisionComparison<'a> {
     pub(crate) earlier: &'a StoredArchive,
     pub(crate) later: &'a StoredArchive,
+    /// The holds in force: no event that they cover may have expired.
+    pub(crate) holds: &'a HoldsInForce,
     pub(crate) keyring: &'a Keyring,
     pub(crate) pace: ArchivePace,
     pub(crate) progress: &'a ArchiveProgress,
@@ -83,11 +86,12 @@ impl RevisionComparison<'_> {
         policy: Position,
     ) -> Result<(u64, RowDigest, Option<ArchivedState>), ArchiverError> {
         let keys = LedgerKeys::new(self.keyring, manifest(self.earlier).origin.ledger);
-        let (mut newly, mut digest) = (0, RowHasher::default());
+        let (mut newly, mut digest, mut held) = (0, RowHasher::default(), None);
         let state = self.read(self.earlier, |position, row| {
             let record = record_of(position, row)?;
             if expired.contains(position) && record.expired().is_none() {
                 newly += 1;
+                held = held.or(self.holds.cover(position, &record).then_some(position));
                 let left = expired_record(&keys, (position, row), record, policy)?;
                 digest.add(&without_content(row, &left));
             } else {
@@ -95,6 +99,9 @@ impl RevisionComparison<'_> {
             }
             Ok(())
         })?;
+        if let Some(position) = held {
+            return self.differs(position, "an event under a hold");
+        }
         Ok((newly, digest.finish(), state))
     }
 

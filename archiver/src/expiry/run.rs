@@ -137,7 +137,8 @@ impl Archiver {
         pace: ArchivePace,
     ) -> Result<SignedManifest, ArchiverError> {
         let (keyring, progress) = (&*self.keyring, &*self.progress);
-        let newly = RevisionComparison { earlier, later, keyring, pace, progress }.check()?;
+        let holds = self.ledger.holds_in_force();
+        let newly = RevisionComparison { earlier, later, holds: &holds, keyring, pace, progress }.check()?;
         let manifest = later.outline().manifest().clone();
         let name = manifest.manifest().object_name();
         self.objects.settle(&name)?;
@@ -148,7 +149,7 @@ impl Archiver {
         };
         let count = |number: u64| Count::new(number).map_err(|_| unrecordable());
         let range = manifest.manifest().range;
-        self.ledger.record_expiry(&RetentionExpired {
+        let expired = RetentionExpired {
             first: range.first().into(),
             last: range.last().into(),
             events: count(newly.events)?,
@@ -158,7 +159,8 @@ impl Archiver {
                 &Sha256::digest(manifest.note().to_string().as_bytes()).into(),
             ),
             policy: newly.policy.into(),
-        })?;
+        };
+        self.ledger.record_expiry(&expired, &holds)?;
         self.keep(&manifest)?;
         self.ledger.forget_archived();
         Ok(manifest)

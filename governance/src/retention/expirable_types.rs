@@ -6,15 +6,13 @@
 use bitacora_vocabulary::{event_type, is_binary_kind, is_service_kind};
 
 /// The types of the vocabulary that are records of single acts.
-const EXPIRABLE: [&str; 36] = [
+const EXPIRABLE: [&str; 34] = [
     "annotation.added",
     "approval.consumed",
     "approval.requested",
     "approval.resolved",
     "budget.charged",
     "budget.exceeded",
-    "checkpoint.saved",
-    "checkpoint.writes",
     "contract.checked",
     "coverage.gap",
     "decision.made",
@@ -62,7 +60,7 @@ mod tests {
     use super::*;
 
     /// The types of the vocabulary that stay: they set what lasts, or say what became of the ledger, its keys and its archives.
-    const LASTING: [&str; 55] = [
+    const LASTING: [&str; 57] = [
         "agent.resumed",
         "agent.suspended",
         "archive.sealed",
@@ -71,9 +69,11 @@ mod tests {
         "breaker.half_opened",
         "breaker.opened",
         "budget.configured",
-        // A copy and a deletion say what a thread holds, for as long as the thread is there.
+        // These say what a thread holds, for as long as the thread is there.
         "checkpoint.copied",
         "checkpoint.deleted",
+        "checkpoint.saved",
+        "checkpoint.writes",
         "clock.accepted",
         "clock.corrected",
         "contract.defined",

@@ -134,6 +134,13 @@ impl RetentionPolicy {
         self.0.is_empty()
     }
 
+    /// Returns `false` if no event of this type that was recorded then or later can have expired. Spares a look at each.
+    #[must_use]
+    pub fn may_expire_by(&self, kind: &str, oldest: Micros, now: Micros) -> bool {
+        let is_over = |rule: &CompiledRule| oldest.0.saturating_add(rule.kept.0) <= now.0;
+        may_expire(kind) && self.0.iter().any(|rule| rule.matches_type(kind) && is_over(rule))
+    }
+
     /// Judges an event at a time. Holds are another question: they win.
     #[must_use]
     pub fn verdict(&self, event: &RetainedEvent<'_>, now: Micros) -> RetentionVerdict<'_> {
@@ -166,13 +173,19 @@ impl CompiledRule {
     }
 
     fn matches(&self, event: &RetainedEvent<'_>) -> bool {
-        let agrees = |patterns: &Option<Vec<GlobPattern>>, text: &str| {
-            patterns.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(text)))
-        };
         self.subjects.is_none_or(|named| named == event.names_subject)
-            && agrees(&self.types, event.kind)
-            && agrees(&self.streams, event.stream)
+            && self.matches_type(event.kind)
+            && agrees(self.streams.as_deref(), event.stream)
     }
+
+    fn matches_type(&self, kind: &str) -> bool {
+        agrees(self.types.as_deref(), kind)
+    }
+}
+
+/// Returns `true` if one of the patterns matches, or none are named.
+fn agrees(patterns: Option<&[GlobPattern]>, text: &str) -> bool {
+    patterns.is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(text)))
 }
 
 fn patterns(rule: &RetentionRule, globs: &RetentionGlobs) -> Result<Vec<GlobPattern>, RetentionError> {

@@ -6,7 +6,6 @@ use bitacora_formats::{
     ChainHash, Epoch, FrameBody, Frontier, Generation, Micros, Position, SegmentNumber, TILE_HEIGHT,
     TILE_WIDTH, TreeHash,
 };
-use bitacora_vocabulary::RetentionExpired;
 
 use crate::append::own_events::append_own;
 use crate::append::service_events::ServiceEvent;
@@ -171,14 +170,6 @@ impl Ledger {
     /// As an append.
     pub fn record_archive(&self, archive: &SealedArchive<'_>) -> Result<(), AppendError> {
         append_own(self.shared(), &ServiceEvent::Archived(archive))
-    }
-
-    /// Records that events were removed from an archive, of each of its revisions once. Returned `Ok` ⇒ durable.
-    ///
-    /// # Errors
-    /// As an append.
-    pub fn record_expiry(&self, expired: &RetentionExpired) -> Result<(), AppendError> {
-        append_own(self.shared(), &ServiceEvent::Expired(expired))
     }
 
     /// Forgets what memory holds of archived events: archives were replaced by revisions with less in them.

@@ -1,0 +1,195 @@
+//! The removal of expired events from archives: which events expire, what keeps them longer, and its record.
+
+use std::collections::BTreeSet;
+
+use bitacora_formats::{After, Micros, Position, Record};
+use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict};
+use bitacora_vocabulary::{
+    EventData, RetentionExpired, RunAborted, RunCompleted, RunFailed, RunStarted, SubjectKeyId,
+};
+
+use crate::append::own_events::append_own;
+use crate::append::service_events::ServiceEvent;
+use crate::ledger::Ledger;
+use crate::query::{EventPage, Filter, ReadFrom, ReadQuery};
+use crate::read_error::ReadError;
+use crate::submission::append_error::AppendError;
+
+/// The events that are read at once to learn which runs are open.
+const RUN_EVENTS_READ_AT_ONCE: usize = 1_000;
+
+/// The reasons for which it is not known which events expire. None is removed then.
+#[derive(Debug, thiserror::Error)]
+pub enum ExpiryRulesError {
+    /// An event that governs cannot be read by this program, and may be a hold.
+    #[error("the event at position {0} governs and cannot be read by this program; nothing expires")]
+    Unknown(Position),
+    /// The policy cannot be used.
+    #[error("the retention policy: {0}; nothing expires")]
+    Policy(String),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// The reasons for which a removal is not recorded, so that nothing may be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordExpiryError {
+    /// A hold was placed since the events were compared with those in force.
+    #[error("a hold was placed meanwhile; nothing was removed, and the next run looks again")]
+    HeldMeanwhile,
+    /// The log does not take it.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// The runs that were started and have not ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenRuns(BTreeSet<String>);
+
+impl OpenRuns {
+    /// Reads the beginnings and ends of all runs.
+    ///
+    /// # Errors
+    /// The errors of `read`.
+    pub fn read(mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>) -> Result<Self, ReadError> {
+        const KINDS: [&str; 4] = [RunStarted::KIND, RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND];
+        let filter = Filter { kinds: KINDS.map(str::to_owned).to_vec(), ..Filter::default() };
+        let mut open = BTreeSet::new();
+        let mut from = Some(ReadFrom::After(After::START));
+        while let Some(next) = from {
+            let query =
+                ReadQuery { from: next, until: None, limit: RUN_EVENTS_READ_AT_ONCE, filter: filter.clone() };
+            let page = read(&query)?;
+            for event in page.events.iter().map(|stored| &stored.event) {
+                let Some(run) = event.run.as_deref() else { continue };
+                if event.kind == RunStarted::KIND {
+                    open.insert(run.to_owned());
+                } else {
+                    open.remove(run);
+                }
+            }
+            from = page.next;
+        }
+        Ok(Self(open))
+    }
+
+    fn has(&self, run: &str) -> bool {
+        self.0.contains(run)
+    }
+}
+
+/// The holds in force at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoldsInForce(Holds);
+
+impl HoldsInForce {
+    /// Returns `true` if a hold covers this event.
+    #[must_use]
+    pub fn cover(&self, position: Position, record: &Record<'_>) -> bool {
+        let key = record.seal().map(|seal| SubjectKeyId::new(seal.subject_key));
+        self.0.covering(position, &record.stream, key).is_some()
+    }
+}
+
+/// The events whose time is over, by the retention policy in force, and that nothing keeps longer.
+#[derive(Debug, Clone)]
+pub struct ExpiryRules {
+    policy: RetentionPolicy,
+    position: Position,
+    holds: HoldsInForce,
+    open_runs: OpenRuns,
+    now: Micros,
+}
+
+impl ExpiryRules {
+    /// Returns the position of the event that set the policy.
+    #[must_use]
+    pub fn policy(&self) -> Position {
+        self.position
+    }
+
+    /// Returns `true` if an event of one of these types can have expired, if it was recorded then or later.
+    #[must_use]
+    pub fn may_concern<'a>(&self, mut kinds: impl Iterator<Item = &'a str>, oldest: Micros) -> bool {
+        kinds.any(|kind| self.policy.may_expire_by(kind, oldest, self.now))
+    }
+
+    /// Returns `true` if the event's time is over, no hold covers it, and its run is not open.
+    #[must_use]
+    pub fn expires(&self, position: Position, time: Micros, record: &Record<'_>) -> bool {
+        let event = RetainedEvent {
+            kind: &record.kind,
+            stream: &record.stream,
+            names_subject: record.seal().is_some(),
+            time,
+        };
+        matches!(self.policy.verdict(&event, self.now), RetentionVerdict::Expired { .. })
+            && !self.holds.cover(position, record)
+            && !record.run.as_deref().is_some_and(|run| self.open_runs.has(run))
+    }
+}
+
+impl Ledger {
+    /// Returns the rules by which events expire now; `None` where no policy lets any expire. The time is that of the newest event, or the
+    /// clock's if that is earlier: a clock that was set ahead lets nothing expire.
+    ///
+    /// # Errors
+    /// [`ExpiryRulesError`].
+    pub fn expiry_rules(&self, open_runs: OpenRuns) -> Result<Option<ExpiryRules>, ExpiryRulesError> {
+        let shared = self.shared();
+        let Some(governance) = shared.governance.as_ref() else { return Ok(None) };
+        let copy = governance.copy();
+        if let Some(position) = copy.state.unreadable_event() {
+            return Err(ExpiryRulesError::Unknown(position));
+        }
+        let standing = copy.state.retention();
+        let Some(position) = standing.position.filter(|_| !standing.rules.is_empty()) else {
+            return Ok(None);
+        };
+        let policy = RetentionPolicy::compile(&standing.rules);
+        let policy = policy.map_err(|error| ExpiryRulesError::Policy(error.to_string()))?;
+        let newest = self.time_of_head()?;
+        let now = newest.min(shared.environment.clock.now());
+        let holds = HoldsInForce(copy.state.holds().clone());
+        Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, now }))
+    }
+
+    fn time_of_head(&self) -> Result<Micros, ReadError> {
+        let head = self.shared().read.head().position;
+        let mut time = Micros(0);
+        self.frames(head, head, &mut |frame| {
+            time = frame.time;
+            std::ops::ControlFlow::Break(())
+        })?;
+        Ok(time)
+    }
+
+    /// Returns the holds in force; none where nothing governs.
+    #[must_use]
+    pub fn holds_in_force(&self) -> HoldsInForce {
+        let governance = self.shared().governance.as_ref();
+        HoldsInForce(
+            governance.map_or_else(Holds::default, |governance| governance.copy().state.holds().clone()),
+        )
+    }
+
+    /// Records that the content of events was removed from an archive. `holds` are those that the events were compared with: a hold that
+    /// was placed since wins. Returned `Ok` ⇒ durable.
+    ///
+    /// # Errors
+    /// [`RecordExpiryError`]; then nothing may be removed.
+    pub fn record_expiry(
+        &self,
+        expired: &RetentionExpired,
+        holds: &HoldsInForce,
+    ) -> Result<(), RecordExpiryError> {
+        let shared = self.shared();
+        let _no_hold_is_placed = shared.erasures.begin();
+        let now = self.holds_in_force();
+        if now.0.iter().any(|(id, hold)| holds.0.get(id.as_str()) != Some(hold)) {
+            return Err(RecordExpiryError::HeldMeanwhile);
+        }
+        Ok(append_own(shared, &ServiceEvent::Expired(expired))?)
+    }
+}
