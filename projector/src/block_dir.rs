@@ -144,7 +144,7 @@ impl BlockDir {
     }
 
     /// Takes a file away. A file that cannot be removed is not believed the next time either.
-    fn remove(&self, path: &Path) {
+    pub(crate) fn remove(&self, path: &Path) {
         if let Err(error) = self.environment.disk.remove_file(path)
             && error.kind() != io::ErrorKind::NotFound
         {

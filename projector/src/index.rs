@@ -169,6 +169,20 @@ impl Index {
         }
     }
 
+    /// Forgets the blocks that hold any of these positions. They are made again of the log, which tells less of them now.
+    pub(crate) fn forget(&self, range: RangeInclusive<Position>) {
+        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
+        let is_outside =
+            |block: &Arc<StoredBlock>| block.last() < *range.start() || *range.end() < block.first();
+        let (kept, gone) = std::mem::take(&mut blocks.stored).into_iter().partition(is_outside);
+        blocks.stored = kept;
+        drop(blocks);
+        for block in Vec::into_iter(gone) {
+            self.block_dir.remove(block.path());
+        }
+        self.wake.notify_one();
+    }
+
     /// Notes what fails, or that nothing does.
     pub(crate) fn set_failure(&self, failure: Option<String>) {
         let mut now = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -158,6 +158,15 @@ impl IndexedLedger {
         self.inner.index.status()
     }
 
+    /// Has the index and the read models forget the content of these events, which was removed from archives. Both are folded again of
+    /// the log, in the background.
+    pub fn expire(&self, range: RangeInclusive<Position>) {
+        self.inner.index.forget(range);
+        if let Some(models) = &self.inner.models {
+            models.expire(self.head().position);
+        }
+    }
+
     /// The read models, where [`IndexOptions::read_models`] asked for them.
     #[must_use]
     pub fn read_models(&self) -> Option<&ReadModels> {

@@ -134,6 +134,13 @@ impl ReadModels {
         published.inspect(|published| published.ask_again()).is_some()
     }
 
+    /// Folds all models again that may hold rows of content which expired at `position` or before. What answers goes on until the new rows
+    /// have caught up, and then goes.
+    pub fn expire(&self, position: Position) {
+        self.log.forget();
+        self.inner.published.iter().for_each(|published| published.expire(position));
+    }
+
     /// Waits until a model answers and has every event up to `position`, or has stopped. Cancel-safe.
     pub async fn wait(&self, model: &str, position: Position) {
         let Some(published) = self.inner.published.iter().find(|published| published.model.name() == model)

@@ -3,5 +3,6 @@
 pub(crate) mod archiving;
 pub(crate) mod expiry;
 pub(crate) mod pending_anchors;
+mod retention;
 pub(crate) mod suggestion_job;
 pub(crate) mod webhooks;

@@ -81,6 +81,8 @@ pub(crate) const MAX_TIER_RANGES: usize = 100;
 pub(crate) const FIRST_ARCHIVE_PAUSE: Duration = Duration::from_secs(10);
 /// The pause before it looks again.
 pub(crate) const ARCHIVE_PAUSE: Duration = Duration::from_secs(60);
+/// The pause between two looks for expired events of a ledger.
+pub(crate) const RETENTION_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest pause of a ledger whose archiving failed again and again. The pause is twice as long after each failure, up to that.
 pub(crate) const MAX_ARCHIVE_PAUSE: Duration = Duration::from_secs(60 * 60);
 

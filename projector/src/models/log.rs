@@ -79,6 +79,11 @@ impl Log {
         Ok(LogData::Event(logged))
     }
 
+    /// Forgets the events in memory: content of them may have expired.
+    pub(crate) fn forget(&self) {
+        *self.cache() = EventCache::default();
+    }
+
     /// The event at a position. Blocks on the disk.
     pub(crate) fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
         self.ledger.event(position)

@@ -17,6 +17,7 @@ use super::store::RowIntegrityError;
 /// The rows of one model, as often as it was folded again.
 pub(crate) struct Build {
     pub(crate) model: &'static dyn Model,
+    number: u64,
     database: Database,
     pub(crate) keyspace: Keyspace,
     keys: RowKeys,
@@ -28,14 +29,20 @@ pub(crate) struct Build {
 
 impl Build {
     pub(crate) fn new(
-        model: &'static dyn Model,
+        (model, number): (&'static dyn Model, u64),
         (database, disk): (Database, Arc<dyn Disk>),
         keyspace: Keyspace,
         derived_state_key: &Secret,
         is_own: bool,
     ) -> Self {
         let keys = RowKeys::new(derived_state_key, model.name(), model.version());
-        Self { model, database, keyspace, keys, is_own, _disk: disk }
+        Self { model, number, database, keyspace, keys, is_own, _disk: disk }
+    }
+
+    /// Returns its number among the builds of its model: the later, the greater. Of all but a model's first one it is not below the
+    /// position at which the log ended when it began.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Returns `true` if this doubt says that the model is wrong, and not the store's contents: it would come again however often the

@@ -24,6 +24,8 @@ pub(crate) struct PublishedModel {
     doubts: AtomicU64,
     /// An operator wants it folded again.
     asked_again: AtomicBool,
+    /// Content of earlier events expired at this position; builds that began before it may hold rows of that content. 0 for none.
+    expired_at: AtomicU64,
     /// Wakes the folding thread.
     wake: Arc<Notify>,
 }
@@ -56,6 +58,7 @@ impl PublishedModel {
             position: watch::Sender::new(0),
             doubts: AtomicU64::new(0),
             asked_again: AtomicBool::new(false),
+            expired_at: AtomicU64::new(0),
             wake,
         }
     }
@@ -190,6 +193,17 @@ impl PublishedModel {
             (ModelState::Degraded(_), None) => shown.state = ModelState::Rebuilding,
             _ => {}
         }
+    }
+
+    /// Content of events expired at this position: it is folded again, unless its build began behind that.
+    pub(crate) fn expire(&self, position: Position) {
+        self.expired_at.fetch_max(position.get(), Ordering::SeqCst);
+        self.wake.notify_one();
+    }
+
+    /// Returns `true` if this build began before content of its events expired.
+    pub(crate) fn is_outdated(&self, build: &Build) -> bool {
+        build.number() < self.expired_at.load(Ordering::SeqCst)
     }
 
     /// Has it folded again beside what is asked.

@@ -30,7 +30,21 @@ impl Worker<'_> {
         for published in asked {
             self.begin_again(&published)?;
         }
+        for published in self.outdated() {
+            self.begin(&published)?;
+        }
         self.show_what_caught_up()
+    }
+
+    /// The models whose builds all began before content of their events expired.
+    fn outdated(&self) -> Vec<Arc<PublishedModel>> {
+        let is_outdated = |published: &&Arc<PublishedModel>| {
+            let mut of_it =
+                self.folds.iter().filter(|fold| Arc::ptr_eq(&fold.published, published)).peekable();
+            // One that does not answer yet is folded to its end first: there are never more than two.
+            of_it.peek().is_some() && of_it.all(|fold| fold.shown && published.is_outdated(&fold.build))
+        };
+        self.published.iter().filter(is_outdated).map(Arc::clone).collect()
     }
 
     fn suspect(&self) -> Vec<Arc<PublishedModel>> {
@@ -66,7 +80,8 @@ impl Worker<'_> {
     }
 
     fn begin(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
-        let build = self.store.next(published.model, &self.inner.key)?;
+        let head = self.inner.ledger.head().position;
+        let build = self.store.next(published.model, &self.inner.key, head)?;
         self.folds.push(Fold::new(Arc::clone(published), build, None));
         Ok(())
     }
@@ -93,9 +108,12 @@ impl Worker<'_> {
         let mut replaced = Vec::new();
         for Replacement { number, before } in ready {
             let Some(fold) = self.folds.get_mut(number) else { continue };
-            // Both have folded the same events, so their rows must come to the same sum. Where they do not, the new ones are taken:
-            // they were folded from the log just now.
-            if before.as_ref().is_some_and(|(sum, _)| *sum != fold.cursor.sum()) {
+            // Both have folded the same events, so their rows must come to the same sum, unless content of events expired between their
+            // beginnings. Where they do not, the new ones are taken: they were folded from the log just now.
+            let are_alike = |before: &Build| {
+                fold.published.is_outdated(before) == fold.published.is_outdated(&fold.build)
+            };
+            if before.as_ref().is_some_and(|(sum, build)| are_alike(build) && *sum != fold.cursor.sum()) {
                 fold.published.count_integrity_error(&RowIntegrityError::Digest);
             }
             replaced.extend(before.map(|(_, build)| build));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use bitacora_formats::{RowError, Secret};
+use bitacora_formats::{Position, RowError, Secret};
 use bitacora_ledger::Disk;
 use fjall::config::CompressionPolicy;
 use fjall::{Database, KeyspaceCreateOptions};
@@ -109,15 +109,17 @@ impl Store {
         })
     }
 
-    /// A build behind all that there are, without a row.
+    /// A build behind all that there are, without a row, which begins while the log ends at `head`. Its number is not below that, and
+    /// so tells for good which events had expired before it was folded.
     pub(crate) fn next(
         &self,
         model: &'static dyn Model,
         key: &Secret,
+        head: Position,
     ) -> Result<Arc<Build>, RowIntegrityError> {
         guarded(|| {
             let number = self.builds(model).into_iter().max().map_or(1, |last| last + 1);
-            self.build(model, number, key)
+            self.build(model, number.max(head.get()), key)
         })
     }
 
@@ -181,7 +183,7 @@ impl Store {
         let is_own = !self.database.keyspace_exists(&name);
         let keyspace = self.database.keyspace(&name, options)?;
         let database = (self.database.clone(), Arc::clone(&self.disk));
-        Ok(Arc::new(Build::new(model, database, keyspace, key, is_own)))
+        Ok(Arc::new(Build::new((model, number), database, keyspace, key, is_own)))
     }
 }
 

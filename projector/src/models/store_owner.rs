@@ -145,7 +145,7 @@ fn fold_share(
             }
             Err(integrity_error) => {
                 published.count_integrity_error(&integrity_error);
-                let again = store.next(published.model, &inner.key)?;
+                let again = store.next(published.model, &inner.key, inner.ledger.head().position)?;
                 store.remove(&build)?;
                 Fold::new(published, again, None)
             }

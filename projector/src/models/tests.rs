@@ -250,7 +250,7 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     models.end();
     let store = store::Store::open(&Environment::real().disk, &bench.projections().join(MODELS)).unwrap();
     let cursor = store.oldest(model, &bench.key).unwrap().cursor().unwrap().unwrap();
-    let build = store.next(model, &bench.key).unwrap();
+    let build = store.next(model, &bench.key, Position::FIRST).unwrap();
     let (a, b) = (build.key(1, &["a"]), build.key(1, &["b"]));
     let mut changes = rows::Changes::for_new_build();
     Rows::new(&build, &mut changes).put(&a, &1_u64).unwrap();

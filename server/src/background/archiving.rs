@@ -12,6 +12,7 @@ use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 
 use crate::api::Api;
+use crate::background::retention::RetentionLooks;
 use crate::http::phase::Phase;
 use crate::ledgers::slot::Slot;
 use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE, MAX_ARCHIVE_PAUSE};
@@ -76,6 +77,7 @@ fn work(api: &Api, archiving: &ArchiveSettings) {
     let phase = api.phase();
     let mut retries = Retries::default();
     let mut looked: BTreeMap<LedgerName, Instant> = BTreeMap::new();
+    let mut retention = RetentionLooks::default();
     let mut next = Instant::now() + archiving.pauses.first;
     while is_serving(&phase) {
         if Instant::now() < next {
@@ -89,6 +91,9 @@ fn work(api: &Api, archiving: &ArchiveSettings) {
             {
                 let has_failed = archive_and_report(api, archiving, name, ledger);
                 retries.ran(name, has_failed, &archiving.pauses);
+                if !has_failed {
+                    retention.look(name, ledger, &archiver(api, archiving, name, ledger));
+                }
                 let since = looked.get(name).map_or(archiving.pauses.most, Instant::elapsed);
                 if since >= archiving.pauses.most && look(api, archiving, name, ledger) {
                     looked.insert(name.clone(), Instant::now());

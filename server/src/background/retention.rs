@@ -1,0 +1,89 @@
+//! The retention policy in the background: content of expired events goes from archives, read models and the index.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use bitacora_archiver::{ArchivePace, Archiver, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult};
+use bitacora_formats::{After, LedgerName, Position};
+use bitacora_ledger::{ExpiryRulesError, Filter, OpenRuns, ReadError, ReadFrom, ReadQuery};
+use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{EventData, RetentionExpired};
+
+use crate::limits::{MAX_PAGE_EVENTS, RETENTION_PAUSE};
+
+/// The reasons for which expired events stay for now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RetentionError {
+    #[error(transparent)]
+    Rules(#[from] ExpiryRulesError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Archiver(#[from] ArchiverError),
+}
+
+/// The ledgers, each with the time of its last look for expired events.
+#[derive(Debug, Default)]
+pub(super) struct RetentionLooks(BTreeMap<LedgerName, Instant>);
+
+impl RetentionLooks {
+    /// Removes what expired since, if it is time to look again. Whole archives are read for that, so it is done once a day.
+    pub(super) fn look(&mut self, name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) {
+        let is_first = !self.0.contains_key(name);
+        if self.0.get(name).is_some_and(|last| last.elapsed() < RETENTION_PAUSE) {
+            return;
+        }
+        self.0.insert(name.clone(), Instant::now());
+        let expired = if is_first { catch_up(ledger) } else { Ok(()) };
+        match expired.map_err(RetentionError::from).and_then(|()| expire(ledger, archiver)) {
+            Ok(reports) => reports.iter().for_each(|report| log(name, report)),
+            Err(RetentionError::Archiver(ArchiverError::Stopped)) => {}
+            Err(error) => {
+                tracing::warn!(ledger = %name, %error, "expired events could not be removed; it is tried again in a day");
+            }
+        }
+    }
+}
+
+/// Has read models folded again that an earlier service did not come to.
+fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
+    let filter = Filter { kinds: vec![RetentionExpired::KIND.to_owned()], ..Filter::default() };
+    let mut from = Some(ReadFrom::After(After::START));
+    let mut last: Option<Position> = None;
+    while let Some(next) = from {
+        let query = ReadQuery { from: next, until: None, limit: MAX_PAGE_EVENTS, filter: filter.clone() };
+        let page = ledger.read(&query)?;
+        last = page.events.last().map(|event| event.position).or(last);
+        from = page.next;
+    }
+    if let Some((models, last)) = ledger.read_models().zip(last) {
+        models.expire(last);
+    }
+    Ok(())
+}
+
+fn expire(ledger: &IndexedLedger, archiver: &Archiver) -> Result<Vec<ExpiryReport>, RetentionError> {
+    let open_runs = OpenRuns::read(|query| ledger.read(query))?;
+    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else { return Ok(Vec::new()) };
+    let reports = archiver.expire(&rules, ExpiryMode::Remove, ArchivePace::Background)?;
+    for report in reports.iter().filter(|report| matches!(report.result, ExpiryResult::Removed { .. })) {
+        ledger.expire(report.range.first()..=report.range.last());
+    }
+    Ok(reports)
+}
+
+fn log(ledger: &LedgerName, report: &ExpiryReport) {
+    let (range, events) = (report.range, report.events());
+    match report.result {
+        ExpiryResult::Removed { bytes } => {
+            tracing::info!(%ledger, positions = %range, events, bytes, "the content of expired events was removed");
+        }
+        ExpiryResult::WaitsForRelease => {
+            tracing::info!(%ledger, positions = %range, events, "expired events stay until their segments are released");
+        }
+        ExpiryResult::WaitsForState => {
+            tracing::info!(%ledger, positions = %range, events, "expired events stay until an archive holds a state behind them");
+        }
+        ExpiryResult::Due => {}
+    }
+}
