@@ -86,7 +86,7 @@ pub fn erased(by: Option<&str>) -> String {
 }
 
 /// The text in the place of data that expired.
-pub(crate) fn expired(policy: &str) -> String {
+pub fn expired(policy: &str) -> String {
     format!("(expired under the policy of event {})", printable(policy))
 }
 

@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::background::retention::RetentionLooks;
 use crate::http::phase::Phase;
 use crate::ledgers::slot::Slot;
-use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE, MAX_ARCHIVE_PAUSE};
+use crate::limits::{ARCHIVE_PAUSE, FIRST_ARCHIVE_PAUSE, MAX_ARCHIVE_PAUSE, RETENTION_PAUSE};
 
 /// The pause between two looks for the shutdown.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
@@ -44,11 +44,18 @@ pub struct ArchivePauses {
     pub between: Duration,
     /// The longest pause after a failure.
     pub most: Duration,
+    /// The pause between two looks for expired events.
+    pub retention: Duration,
 }
 
 impl Default for ArchivePauses {
     fn default() -> Self {
-        Self { first: FIRST_ARCHIVE_PAUSE, between: ARCHIVE_PAUSE, most: MAX_ARCHIVE_PAUSE }
+        Self {
+            first: FIRST_ARCHIVE_PAUSE,
+            between: ARCHIVE_PAUSE,
+            most: MAX_ARCHIVE_PAUSE,
+            retention: RETENTION_PAUSE,
+        }
     }
 }
 
@@ -77,7 +84,7 @@ fn work(api: &Api, archiving: &ArchiveSettings) {
     let phase = api.phase();
     let mut retries = Retries::default();
     let mut looked: BTreeMap<LedgerName, Instant> = BTreeMap::new();
-    let mut retention = RetentionLooks::default();
+    let mut retention = RetentionLooks::every(archiving.pauses.retention);
     let mut next = Instant::now() + archiving.pauses.first;
     while is_serving(&phase) {
         if Instant::now() < next {
@@ -207,7 +214,12 @@ mod tests {
     fn what_fails_again_and_again_is_left_alone_for_longer_each_time_up_to_a_limit() {
         let (ledger, other) = ("main".parse().unwrap(), "other".parse().unwrap());
         let seconds = Duration::from_secs;
-        let pauses = ArchivePauses { first: seconds(0), between: seconds(60), most: seconds(200) };
+        let pauses = ArchivePauses {
+            first: seconds(0),
+            between: seconds(60),
+            most: seconds(200),
+            retention: seconds(200),
+        };
         let mut retries = Retries::default();
         for pause in [60, 120, 200, 200] {
             let now = Instant::now();

@@ -1,15 +1,14 @@
 //! The retention policy in the background: content of expired events goes from archives, read models and the index.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bitacora_archiver::{ArchivePace, Archiver, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult};
 use bitacora_formats::{After, LedgerName, Position};
+use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{ExpiryRulesError, Filter, OpenRuns, ReadError, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{EventData, RetentionExpired};
-
-use crate::limits::{MAX_PAGE_EVENTS, RETENTION_PAUSE};
 
 /// The reasons for which expired events stay for now.
 #[derive(Debug, thiserror::Error)]
@@ -23,23 +22,31 @@ pub(super) enum RetentionError {
 }
 
 /// The ledgers, each with the time of its last look for expired events.
-#[derive(Debug, Default)]
-pub(super) struct RetentionLooks(BTreeMap<LedgerName, Instant>);
+#[derive(Debug)]
+pub(super) struct RetentionLooks {
+    last: BTreeMap<LedgerName, Instant>,
+    pause: Duration,
+}
 
 impl RetentionLooks {
-    /// Removes what expired since, if it is time to look again. Whole archives are read for that, so it is done once a day.
+    /// Looks at a ledger no more often than this.
+    pub(super) fn every(pause: Duration) -> Self {
+        Self { last: BTreeMap::new(), pause }
+    }
+
+    /// Removes what expired since, if it is time to look again: archives are read whole for that.
     pub(super) fn look(&mut self, name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) {
-        let is_first = !self.0.contains_key(name);
-        if self.0.get(name).is_some_and(|last| last.elapsed() < RETENTION_PAUSE) {
+        let is_first = !self.last.contains_key(name);
+        if self.last.get(name).is_some_and(|last| last.elapsed() < self.pause) {
             return;
         }
-        self.0.insert(name.clone(), Instant::now());
+        self.last.insert(name.clone(), Instant::now());
         let expired = if is_first { catch_up(ledger) } else { Ok(()) };
         match expired.map_err(RetentionError::from).and_then(|()| expire(ledger, archiver)) {
             Ok(reports) => reports.iter().for_each(|report| log(name, report)),
             Err(RetentionError::Archiver(ArchiverError::Stopped)) => {}
             Err(error) => {
-                tracing::warn!(ledger = %name, %error, "expired events could not be removed; it is tried again in a day");
+                tracing::warn!(ledger = %name, %error, "expired events could not be removed; it is tried again later");
             }
         }
     }

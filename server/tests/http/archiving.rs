@@ -16,7 +16,7 @@ use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, HeadOptions, Ledger};
 use bitacora_server::{ArchivePauses, ArchiveSettings, ServerLimits};
 
-use crate::service::{TestService, config, data, event, new_keyring, wait_until};
+use crate::service::{SetClock, TestService, config, data, event, new_keyring, wait_until};
 
 /// Past so many events that are not archived the older half of them is.
 const HOT_EVENTS: u64 = 512;
@@ -26,7 +26,7 @@ const MAIN: &str = "{ledger=\"main\"}";
 
 /// A folder that fails, or holds up archiving, while it is told to.
 #[derive(Debug)]
-struct Store {
+pub(crate) struct Store {
     folder: ArchiveStore,
     fails: AtomicBool,
     door: Mutex<Door>,
@@ -109,8 +109,17 @@ fn environment(store: &Arc<Store>) -> Environment {
 
 /// A service that archives into this store, and looks for what is due all the time.
 fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store>) -> TestService {
+    archiving_at(&SetClock::default(), folder, keyring, store)
+}
+
+fn archiving_at(
+    clock: &SetClock,
+    folder: tempfile::TempDir,
+    keyring: Arc<Keyring>,
+    store: &Arc<Store>,
+) -> TestService {
     let mut config = config(folder.path(), &keyring, ServerLimits::default());
-    config.ledgers.environment = environment(store);
+    config.ledgers.environment = Environment { clock: Arc::new(clock.clone()), ..environment(store) };
     config.ledgers.options.heads =
         Some(HeadOptions { every: Duration::from_millis(20), ..HeadOptions::default() });
     let pause = Duration::from_millis(100);
@@ -119,21 +128,26 @@ fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store
         store: "cold".to_owned(),
         rules: Rules { cold_after: None, hot_events: Some(HOT_EVENTS), ..Rules::default() },
         releases: true,
-        pauses: ArchivePauses { first: pause, between: pause, most: pause },
+        pauses: ArchivePauses { first: pause, between: pause, most: pause, retention: pause },
     });
     TestService::of(config, folder, keyring)
 }
 
 /// The same on a folder of its own, with a ledger.
 fn begun() -> (TestService, Arc<Store>) {
+    begun_at(&SetClock::default())
+}
+
+/// The same, by this clock.
+pub(crate) fn begun_at(clock: &SetClock) -> (TestService, Arc<Store>) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::in_folder(folder.path());
-    let service = archiving(folder, new_keyring(), &store);
+    let service = archiving_at(clock, folder, new_keyring(), &store);
     service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
     (service, store)
 }
 
-fn fill(service: &TestService, name: &str, events: u64) {
+pub(crate) fn fill(service: &TestService, name: &str, events: u64) {
     for first in (0..events).step_by(50) {
         let batch: Vec<_> =
             (first..first + 50).map(|number| event(&format!("{name}{number}"), "s")).collect();
@@ -149,7 +163,7 @@ fn metric(service: &TestService, name: &str) -> Option<u64> {
     metrics.text().lines().find_map(|text| text.strip_prefix(&line)).map(|value| value.parse().unwrap())
 }
 
-fn wait_for(service: &TestService, name: &str, is_so: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn wait_for(service: &TestService, name: &str, is_so: impl Fn(u64) -> bool) -> u64 {
     let began = Instant::now();
     loop {
         match metric(service, name) {

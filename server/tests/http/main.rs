@@ -28,6 +28,7 @@ mod deciding;
 mod doubt;
 mod erasing;
 mod event_stream;
+mod expiring;
 mod exports;
 mod flooding;
 mod following;

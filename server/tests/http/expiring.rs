@@ -1,0 +1,91 @@
+//! The retention policy of a running service: content of expired events goes from archives, holds keep it, and everything else stays.
+
+use serde_json::{Value, json};
+
+use crate::archiving::{begun_at, fill, wait_for};
+use crate::service::{ServiceAnswer, SetClock, TestService, event, wait_until};
+
+const EVENTS: &str = "/v1/ledgers/main/events";
+const MILLISECONDS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
+
+fn put(service: &TestService, target: &str, body: &Value) -> ServiceAnswer {
+    service.request("PUT", target, &[("Content-Type", "application/json")], body.to_string().as_bytes())
+}
+
+fn at(service: &TestService, position: u64) -> Value {
+    service.get(&format!("{EVENTS}/{position}")).expect(200).json()
+}
+
+fn is_expired(service: &TestService, position: u64) -> bool {
+    at(service, position).get("expiredBy").is_some()
+}
+
+/// A service that archived and released old notes, with a policy that keeps notes for 180 days, and the policy's position.
+fn with_old_notes(clock: &SetClock) -> (TestService, String) {
+    let (service, _) = begun_at(clock);
+    let policy = json!({
+        "rules": [{"rule": "notes", "keep_days": 180, "types": ["x.*"]}],
+        "reason": "the records office asks for half a year",
+    });
+    let set = put(&service, "/v1/ledgers/main/retention", &policy).expect(200).json();
+    fill(&service, "a", 6_000);
+    wait_for(&service, "released_bytes_total", |bytes| bytes > 0);
+    wait_for(&service, "due_events", |due| due == 0);
+    (service, set["position"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn content_expires_by_the_policy_and_a_hold_keeps_it() {
+    let clock = SetClock::default();
+    let (service, policy) = with_old_notes(&clock);
+    let before = [50, 150].map(|position| at(&service, position));
+    let hold = json!({"hold": "case-7", "first": "100", "last": "200", "reason": "the proceedings of case 7"});
+    service.post("/v1/ledgers/main/holds", "application/json", hold.to_string()).expect(201);
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    // Only the time of recorded events counts.
+    assert!(!is_expired(&service, 50));
+    service.append(event("now", "s")).expect(201);
+    wait_until(|| is_expired(&service, 50));
+    let expired = at(&service, 50);
+    assert_eq!(expired["expiredBy"], policy.as_str());
+    assert!(expired["event"].get("data").is_none() && before[0]["event"].get("data").is_some(), "{expired}");
+    for member in ["position", "streamVersion", "recordedAt", "commitment"] {
+        assert_eq!(expired[member], before[0][member], "{member}");
+    }
+    for member in ["id", "source", "type", "subject"] {
+        assert_eq!(expired["event"][member], before[0]["event"][member], "{member}");
+    }
+    assert_eq!(at(&service, 150), before[1], "a hold covers it");
+    // The service's own events stay.
+    assert_eq!(at(&service, 1)["event"]["type"], "ledger.created");
+
+    let release = json!({"reason": "case closed"}).to_string();
+    let headers = [("Content-Type", "application/json")];
+    service.request("DELETE", "/v1/ledgers/main/holds/case-7", &headers, release.as_bytes()).expect(200);
+    wait_until(|| is_expired(&service, 150));
+
+    // A client that sends one of them again gets its first receipt.
+    let id = before[0]["event"]["id"].as_str().unwrap().to_owned();
+    let again = service.append(event(&id, "s")).expect(200).json();
+    assert_eq!((&again["first"], &again["results"][0]["status"]), (&json!("50"), &json!("duplicate")));
+    let filter = format!("{EVENTS}?type=retention.expired&limit=100");
+    let recorded = service.get(&filter).expect(200).json();
+    let recorded = recorded["events"].as_array().unwrap().clone();
+    assert!(recorded.iter().any(|one| one["event"]["data"]["policy"] == policy.as_str()), "{recorded:?}");
+
+    let service = service.restarted();
+    assert!(is_expired(&service, 50) && is_expired(&service, 150));
+    assert!(service.get("/v1/ledgers/main/projections").expect(200).text().contains("\"ok\""));
+}
+
+#[test]
+fn nothing_expires_without_a_policy_or_by_a_clock_that_was_set_ahead() {
+    let clock = SetClock::default();
+    let (service, _) = with_old_notes(&clock);
+    let empty = json!({"rules": [], "reason": "keep everything"});
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    put(&service, "/v1/ledgers/main/retention", &empty).expect(200);
+    service.append(event("now", "s")).expect(201);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(!is_expired(&service, 50));
+}
