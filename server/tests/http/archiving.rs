@@ -112,7 +112,7 @@ fn archiving(folder: tempfile::TempDir, keyring: Arc<Keyring>, store: &Arc<Store
     archiving_at(&SetClock::default(), folder, keyring, store)
 }
 
-fn archiving_at(
+pub(crate) fn archiving_at(
     clock: &SetClock,
     folder: tempfile::TempDir,
     keyring: Arc<Keyring>,

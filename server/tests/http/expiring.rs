@@ -1,8 +1,10 @@
 //! The retention policy of a running service: content of expired events goes from archives, holds keep it, and everything else stays.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use crate::archiving::{begun_at, fill, wait_for};
+use crate::archiving::{Store, archiving_at, begun_at, fill, wait_for};
 use crate::service::{ServiceAnswer, SetClock, TestService, event, wait_until};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
@@ -21,25 +23,38 @@ fn is_expired(service: &TestService, position: u64) -> bool {
 }
 
 /// A service that archived and released old notes, with a policy that keeps notes for 180 days, and the policy's position.
-fn with_old_notes(clock: &SetClock) -> (TestService, String) {
-    let (service, _) = begun_at(clock);
+fn with_old_notes(clock: &SetClock) -> (TestService, Arc<Store>, String) {
+    let (service, store) = begun_at(clock);
     let policy = json!({
         "rules": [{"rule": "notes", "keep_days": 180, "types": ["x.*"]}],
         "reason": "the records office asks for half a year",
     });
     let set = put(&service, "/v1/ledgers/main/retention", &policy).expect(200).json();
     fill(&service, "a", 6_000);
+    let archived = wait_for(&service, "position", |position| position > 5_000);
+    // The segment goes with the next archive, once another one was begun.
+    let service = again(service, clock, &store);
+    fill(&service, "b", 2_000);
+    wait_for(&service, "position", |position| position > archived + 1_000);
     wait_for(&service, "released_bytes_total", |bytes| bytes > 0);
-    wait_for(&service, "due_events", |due| due == 0);
-    (service, set["position"].as_str().unwrap().to_owned())
+    (service, store, set["position"].as_str().unwrap().to_owned())
+}
+
+/// The same service, started again on its folder and store.
+fn again(mut service: TestService, clock: &SetClock, store: &Arc<Store>) -> TestService {
+    service.begin_shutdown();
+    service.wait().unwrap();
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+    archiving_at(clock, folder, Arc::clone(&service.keyring), store)
 }
 
 #[test]
 fn content_expires_by_the_policy_and_a_hold_keeps_it() {
     let clock = SetClock::default();
-    let (service, policy) = with_old_notes(&clock);
+    let (service, store, policy) = with_old_notes(&clock);
     let before = [50, 150].map(|position| at(&service, position));
-    let hold = json!({"hold": "case-7", "first": "100", "last": "200", "reason": "the proceedings of case 7"});
+    let hold =
+        json!({"hold": "case-7", "first": "100", "last": "200", "reason": "the proceedings of case 7"});
     service.post("/v1/ledgers/main/holds", "application/json", hold.to_string()).expect(201);
     clock.advance(200 * MILLISECONDS_OF_DAY);
     // Only the time of recorded events counts.
@@ -73,7 +88,7 @@ fn content_expires_by_the_policy_and_a_hold_keeps_it() {
     let recorded = recorded["events"].as_array().unwrap().clone();
     assert!(recorded.iter().any(|one| one["event"]["data"]["policy"] == policy.as_str()), "{recorded:?}");
 
-    let service = service.restarted();
+    let service = again(service, &clock, &store);
     assert!(is_expired(&service, 50) && is_expired(&service, 150));
     assert!(service.get("/v1/ledgers/main/projections").expect(200).text().contains("\"ok\""));
 }
@@ -81,7 +96,7 @@ fn content_expires_by_the_policy_and_a_hold_keeps_it() {
 #[test]
 fn nothing_expires_without_a_policy_or_by_a_clock_that_was_set_ahead() {
     let clock = SetClock::default();
-    let (service, _) = with_old_notes(&clock);
+    let (service, _, _) = with_old_notes(&clock);
     let empty = json!({"rules": [], "reason": "keep everything"});
     clock.advance(200 * MILLISECONDS_OF_DAY);
     put(&service, "/v1/ledgers/main/retention", &empty).expect(200);
