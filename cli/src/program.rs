@@ -9,6 +9,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::options::global::Global;
+use crate::terminal::note;
 use crate::terminal::output::{OutputError, printable};
 use crate::terminal::problem::{problem, usage_problem};
 
@@ -170,9 +171,4 @@ fn tell(error: &CommandError, global: &Global) {
     } else {
         note(&error.to_string());
     }
-}
-
-/// Writes a line on stderr; if nobody reads it, there is nobody to tell.
-pub(crate) fn note(line: &str) {
-    let _unheard = writeln!(io::stderr(), "bitacora: {}", printable(line)).is_err();
 }

@@ -12,7 +12,8 @@ use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::{DimensionArguments, dimension_words};
 use crate::options::usage::UsageError;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::rows::{Row, RowTable};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct AnnotateArguments {

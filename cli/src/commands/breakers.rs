@@ -12,7 +12,8 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::options::dimension::{DimensionArguments, dimension_words};
 use crate::options::optional_command::OptionalCommand;
-use crate::terminal::table::{Cell, Row, cells};
+use crate::rows::{Row, RowList};
+use crate::terminal::table::{Cell, cells};
 
 pub(crate) type BreakersArguments = OptionalCommand<BreakersCommand>;
 

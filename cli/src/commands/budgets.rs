@@ -17,8 +17,9 @@ use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceFailure;
 use crate::options::optional_command::OptionalCommand;
 use crate::options::words::word;
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells};
 
 pub(crate) type BudgetsArguments = OptionalCommand<BudgetsCommand>;
 

@@ -13,8 +13,9 @@ use crate::ledger_access::pages::wanted;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::ServiceUse;
 use crate::options::time::PastTime;
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells};
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct CallsArguments {

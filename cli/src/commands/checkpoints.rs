@@ -18,8 +18,9 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::{ServiceAnswer, ServiceUse};
 use crate::options::optional_command::OptionalCommand;
+use crate::rows::{Row, RowList, RowTable};
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells, to_the_second};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells, to_the_second};
 
 pub(crate) type CheckpointsArguments = OptionalCommand<CheckpointsCommand>;
 

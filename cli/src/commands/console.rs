@@ -15,8 +15,8 @@ use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::{DEFAULT_ADDRESS, DEFAULT_LEDGER};
-use crate::program::note;
 use crate::terminal::browser::open_secret;
+use crate::terminal::note;
 use crate::terminal::output::printable;
 
 /// The path at which a service makes links.

@@ -13,8 +13,9 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::ServiceUse;
 use crate::options::optional_command::OptionalCommand;
+use crate::rows::{Row, RowList, RowTable};
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells};
 
 pub(crate) type ContractsArguments = OptionalCommand<ContractsCommand>;
 

@@ -14,7 +14,8 @@ use super::connect::{ConnectFailure, HarnessArgument, ScopeArguments, Target, lo
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::rows::{Row, RowTable};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {

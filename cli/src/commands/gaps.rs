@@ -12,7 +12,8 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::pages::each_page;
 use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::{ServiceClient, ServiceUse};
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::rows::{Row, RowTable};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 /// The page size for calls that are only counted.
 const PAGE_CALLS: u32 = 1000;

@@ -10,8 +10,9 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::named;
 use crate::options::optional_command::OptionalCommand;
 use crate::options::time::EndTime;
+use crate::rows::{Row, RowList};
 use crate::terminal::output::printable;
-use crate::terminal::table::{Cell, Row, cells, to_the_second};
+use crate::terminal::table::{Cell, cells, to_the_second};
 
 pub(crate) type GrantsArguments = OptionalCommand<GrantsCommand>;
 

@@ -102,15 +102,14 @@ pub(crate) enum ImportFailure {
     Close(#[from] CloseError),
 }
 
-impl From<ImportError<Miss>> for CommandError {
-    fn from(error: ImportError<Miss>) -> Self {
-        match error {
-            ImportError::Missed(miss) => ImportFailure::Missed(Box::new(miss)).into(),
-            ImportError::Reading => ImportFailure::Reading.into(),
-            ImportError::Reporting(source) => ImportFailure::Reporting(source).into(),
-            ImportError::NoThread(_) => ImportFailure::Unreadable(error.to_string()).into(),
-            ImportError::Interrupted => InterruptError.into(),
-        }
+/// Returns the error of the command for one of the import.
+fn command_error(error: ImportError<Miss>) -> CommandError {
+    match error {
+        ImportError::Missed(miss) => ImportFailure::Missed(Box::new(miss)).into(),
+        ImportError::Reading => ImportFailure::Reading.into(),
+        ImportError::Reporting(source) => ImportFailure::Reporting(source).into(),
+        ImportError::NoThread(_) => ImportFailure::Unreadable(error.to_string()).into(),
+        ImportError::Interrupted => InterruptError.into(),
     }
 }
 
@@ -154,7 +153,7 @@ pub(crate) fn run(
         let ended = flow.run(reading, tally, &target, &description, &mut interrupts).await;
         let after = access.stored_bytes(&global.ledger).await;
         flow.landed.stored = after.zip(before).and_then(|(after, before)| after.checked_sub(before));
-        ended.map_err(CommandError::from)
+        ended.map_err(command_error)
     });
     bar.clear();
     let closed = access.end();

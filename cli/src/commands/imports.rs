@@ -13,8 +13,9 @@ use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::dimension_words;
 use crate::options::optional_command::OptionalCommand;
 use crate::options::usage::UsageError;
+use crate::rows::{Row, RowList, RowTable};
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells};
 
 /// The fewest characters that may stand for a digest.
 const MIN_BEGINNING: usize = 8;

@@ -22,7 +22,7 @@ use crate::ledger_access::access::event_loop;
 use crate::ledger_access::context::CommandContext;
 use crate::options::global::LedgerLocation;
 use crate::options::time::Wait;
-use crate::program::note;
+use crate::terminal::note;
 
 /// The variables that name the session and the run of an agent, for its calls.
 const SESSION: &str = "BITACORA_SESSION";

@@ -10,8 +10,9 @@ use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::named;
 use crate::ledger_access::service::ServiceFailure;
 use crate::options::optional_command::OptionalCommand;
+use crate::rows::{Row, RowList, RowTable};
 use crate::terminal::output::printable;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 /// The text for an empty list of suspended agents.
 const NONE_SUSPENDED: &str = "no agent is suspended";

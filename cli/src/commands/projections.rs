@@ -15,8 +15,9 @@ use crate::ledger_access::pages::{ListPage as _, each_page_by};
 use crate::ledger_access::query::named;
 use crate::ledger_access::service::{FOLD_PATIENCE, FOLD_PAUSE, ServiceClient, ServiceUse};
 use crate::options::optional_command::OptionalCommand;
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::printable;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 pub(crate) type ProjectionsArguments = OptionalCommand<ProjectionsCommand>;
 

@@ -16,7 +16,8 @@ use crate::ledger_access::query::with_query;
 use crate::ledger_access::service::ServiceFailure;
 use crate::options::optional_command::OptionalCommand;
 use crate::options::words::word;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::rows::{Row, RowTable};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 pub(crate) type RatesArguments = OptionalCommand<RatesCommand>;
 

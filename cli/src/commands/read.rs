@@ -1,63 +1,26 @@
 //! `read`: stored events, from the service or from their folder.
 
-pub(crate) mod each_line;
-pub(crate) mod line;
 mod selection;
 
-use bitacora_ledger::{ArchiveTierErrorKind, Ledger, ReadError};
+use bitacora_ledger::Ledger;
 use clap::Args;
 
-use self::each_line::{LineEvent, LineSink, each_line};
-use self::line::{event_line, for_people};
 use self::selection::ReadSelection;
-use crate::error::{CommandError, CommandFailure};
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::each_line::{LineEvent, LineSink, each_line};
 use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
-use crate::ledger_access::token_advice::token_advice;
+use crate::ledger_access::line::{event_line, for_people};
+use crate::ledger_access::read_failure::ReadFailure;
 use crate::options::global::Global;
 use crate::terminal::output::{Output, OutputError};
-use bitacora_client::{ClientError, Connection, Refusal};
+use bitacora_client::Connection;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadArguments {
     #[command(flatten)]
     selection: ReadSelection,
-}
-
-/// The reason why not everything was read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadFailure {
-    #[error(transparent)]
-    Ledger(#[from] ReadError),
-    #[error("{0}{advice}", advice = token_advice(.0))]
-    Client(#[from] ClientError),
-    #[error("reading failed on the way: {what}; go on after position {position}")]
-    OnTheWay { what: String, position: String },
-    #[error("the service's answer names no position: {0}; check that both are of one version")]
-    Position(String),
-    #[error("the answer was cut after position {position}; go on from there")]
-    Cut { position: String },
-}
-
-impl CommandFailure for ReadFailure {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Client(ClientError::Refused(Refusal { problem, .. }))
-                if matches!(problem.status, 401 | 403) =>
-            {
-                Exit::Refused
-            }
-            Self::Ledger(ReadError::Corrupt(_)) => Exit::Incomplete,
-            Self::Ledger(ReadError::Archive(error)) if error.kind == ArchiveTierErrorKind::KeyRetired => {
-                Exit::Incomplete
-            }
-            Self::Client(ClientError::Refused(Refusal { problem, .. })) if problem.code == "key-retired" => {
-                Exit::Incomplete
-            }
-            _ => Exit::Failed,
-        }
-    }
 }
 
 pub(crate) fn run(

@@ -12,8 +12,9 @@ use crate::ledger_access::pages::joined_pages;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::{ServiceUse, raw};
 use crate::options::time::PastTime;
+use crate::rows::{Row, RowList};
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{Cell, FieldLines, Row, cells};
+use crate::terminal::table::{Cell, FieldLines, cells};
 
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct RunsArguments {

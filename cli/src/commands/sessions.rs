@@ -14,8 +14,9 @@ use crate::ledger_access::pages::wanted;
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::ServiceUse;
 use crate::options::time::PastTime;
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::{Output, OutputError};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -10,13 +10,13 @@ use bitacora_ledger::{Ledger, ReadError, ReadFrom, ReadQuery};
 use clap::{Args, ValueEnum};
 
 use self::writer::TailWriter;
-use crate::commands::read::ReadFailure;
-use crate::commands::read::each_line::MAX_LINE_BYTES;
-use crate::commands::read::line::{AnswerLine, event_line, read_line};
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::ledger_access::access::{Access, AccessError, event_loop};
+use crate::ledger_access::each_line::MAX_LINE_BYTES;
 use crate::ledger_access::interrupt::{self, InterruptError, Interrupts};
+use crate::ledger_access::line::{AnswerLine, event_line, read_line};
+use crate::ledger_access::read_failure::ReadFailure;
 use crate::ledger_access::token_advice::token_advice;
 use crate::options::filters::Filters;
 use crate::options::global::Global;

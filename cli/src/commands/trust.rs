@@ -20,8 +20,9 @@ use crate::ledger_access::service::ServiceUse;
 use crate::options::dimension::{DimensionArguments, dimension_words};
 use crate::options::optional_command::OptionalCommand;
 use crate::options::time::EndTime;
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells, to_the_second};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells, to_the_second};
 
 pub(crate) type TrustArguments = OptionalCommand<TrustCommand>;
 

@@ -33,7 +33,12 @@ pub(crate) struct WatchArguments {
     grace: Option<Wait>,
 }
 
-impl CommandFailure for WatchError {}
+/// The failure of a watch.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct WatchFailure(#[from] WatchError);
+
+impl CommandFailure for WatchFailure {}
 
 /// The command ends because nothing is there to watch.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +58,7 @@ pub(crate) fn run(arguments: &WatchArguments, context: &mut CommandContext) -> R
     // What was read is kept even where nobody reads the output any more.
     let saved = watches.save();
     let exit = done?;
-    saved?;
+    saved.map_err(WatchFailure::from)?;
     Ok(exit)
 }
 

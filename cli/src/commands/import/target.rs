@@ -1,11 +1,10 @@
 //! The ledger that an import appends to: through the service or in its folder.
 
 use bitacora_formats::LedgerName;
-use bitacora_import::{ImportTarget, Interruption};
+use bitacora_import::ImportTarget;
 
 use crate::ledger_access::access::Access;
 use crate::ledger_access::append_retry::Delivery;
-use crate::ledger_access::interrupt::Interrupts;
 
 /// An opened ledger.
 pub(super) struct OpenedTarget<'a> {
@@ -24,11 +23,5 @@ impl ImportTarget for OpenedTarget<'_> {
 
     async fn counts_since(&self, digest: &str) -> Option<String> {
         self.access.import_counts_since(self.ledger, digest).await
-    }
-}
-
-impl Interruption for Interrupts {
-    async fn next(&mut self) {
-        self.next().await;
     }
 }

@@ -3,8 +3,9 @@
 use bitacora_api::{ChangedCall, ChangedVerdict, StepsAnswer, WhatIfAnswer};
 
 use crate::commands::policy::differences::members;
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::{Output, OutputError, printable};
-use crate::terminal::table::{Cell, FieldLines, Row, TextTable, cells};
+use crate::terminal::table::{Cell, FieldLines, TextTable, cells};
 
 /// Writes the result in words.
 pub(super) fn write(tried: &WhatIfAnswer, output: &mut Output) -> Result<(), OutputError> {

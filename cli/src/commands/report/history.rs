@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::commands::report::section;
-use crate::error::{CommandError, CommandFailure};
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::pages::each_page;
@@ -39,12 +39,6 @@ pub(super) struct Format {
     /// Print CSV: one table as it is, several with one value a line.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-}
-
-impl CommandFailure for SpanError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
 }
 
 impl Span {

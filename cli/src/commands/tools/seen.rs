@@ -16,7 +16,8 @@ use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::rows::{Row, RowTable};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 /// Pages of recorded definitions that are looked through, and events on each.
 const MAX_PAGES: usize = 100;

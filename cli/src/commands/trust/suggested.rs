@@ -16,8 +16,9 @@ use crate::ledger_access::merge_pages::MergedPages;
 use crate::ledger_access::pages::{ListPage, each_page};
 use crate::ledger_access::query::{named, with_query};
 use crate::ledger_access::service::{ServiceAnswer, ServiceUse};
+use crate::rows::{Row, RowTable};
 use crate::terminal::output::printable;
-use crate::terminal::table::{Cell, Row, TextTable, cells};
+use crate::terminal::table::{Cell, TextTable, cells};
 
 #[derive(Debug, Args)]
 pub(crate) struct SuggestArguments {

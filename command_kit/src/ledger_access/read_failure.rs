@@ -1,0 +1,56 @@
+//! The reason why not everything was read.
+
+use bitacora_client::{ClientError, Refusal};
+use bitacora_ledger::{ArchiveTierErrorKind, ReadError};
+
+use crate::error::CommandFailure;
+use crate::exit::Exit;
+use crate::ledger_access::token_advice::token_advice;
+
+/// The reason why not everything was read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFailure {
+    /// The ledger in the folder cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] ReadError),
+    /// The service refuses, or does not answer.
+    #[error("{0}{advice}", advice = token_advice(.0))]
+    Client(#[from] ClientError),
+    /// The service fails after it began to answer.
+    #[error("reading failed on the way: {what}; go on after position {position}")]
+    OnTheWay {
+        /// The reason, in the service's words.
+        what: String,
+        /// The last position that was read.
+        position: String,
+    },
+    /// The service's answer names no position.
+    #[error("the service's answer names no position: {0}; check that both are of one version")]
+    Position(String),
+    /// The service's answer ends early.
+    #[error("the answer was cut after position {position}; go on from there")]
+    Cut {
+        /// The last position that was read.
+        position: String,
+    },
+}
+
+impl CommandFailure for ReadFailure {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Client(ClientError::Refused(Refusal { problem, .. }))
+                if matches!(problem.status, 401 | 403) =>
+            {
+                Exit::Refused
+            }
+            Self::Ledger(ReadError::Corrupt(_)) => Exit::Incomplete,
+            Self::Ledger(ReadError::Archive(error)) if error.kind == ArchiveTierErrorKind::KeyRetired => {
+                Exit::Incomplete
+            }
+            Self::Client(ClientError::Refused(Refusal { problem, .. })) if problem.code == "key-retired" => {
+                Exit::Incomplete
+            }
+            _ => Exit::Failed,
+        }
+    }
+}
