@@ -26,6 +26,7 @@ use crate::commands::erase::EraseArguments;
 use crate::commands::export::ExportArguments;
 use crate::commands::gaps::GapsArguments;
 use crate::commands::grants::GrantsArguments;
+use crate::commands::holds::HoldsArguments;
 use crate::commands::hook::HookCommandArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::imports::ImportsArguments;
@@ -43,6 +44,7 @@ use crate::commands::read::ReadArguments;
 use crate::commands::recover::RecoverArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::report::ReportArguments;
+use crate::commands::retention::RetentionArguments;
 use crate::commands::runs::RunsArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::sessions::SessionsArguments;
@@ -135,6 +137,10 @@ pub(crate) enum ProgramCommand {
     Annotate(Box<AnnotateArguments>),
     /// Erase a data subject: destroy the key of its events, for good.
     Erase(Box<EraseArguments>),
+    /// List, place and release legal holds, which win over erasures and the retention policy.
+    Holds(Box<HoldsArguments>),
+    /// Show or set the retention policy: how long events are kept.
+    Retention(Box<RetentionArguments>),
     /// Show what lies in memory, on this disk and in archives.
     Tiers(TiersArguments),
     /// Show the progress of read models; rebuild one.

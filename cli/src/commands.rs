@@ -43,4 +43,6 @@ pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod watch;
 
-pub(crate) use bitacora_custody_commands::{archive, erase, export, keys, prove, recover, tiers, verify};
+pub(crate) use bitacora_custody_commands::{
+    archive, erase, export, holds, keys, prove, recover, retention, tiers, verify,
+};

@@ -80,6 +80,16 @@ const GROUPS: [CommandGroup; 5] = [
                 "bitacora checkpoints list --thread t1\nbitacora checkpoints fork t1 --as c9",
             ),
             command("erase", TABLES, "bitacora erase customer/4711 --authority 'ticket 882'"),
+            command(
+                "holds",
+                TABLES,
+                "bitacora holds\nbitacora holds place case-7 --subject customer/4711 --reason 'the proceedings of case 7'",
+            ),
+            command(
+                "retention",
+                TABLES,
+                "bitacora retention\nbitacora retention set rules.json --reason 'ticket 883'",
+            ),
             command("annotate", TABLES, "bitacora annotate 'flaky test' --call c1 --tag ci"),
         ],
     },

@@ -117,6 +117,8 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Export(export) => commands::export::run(*export, context),
         Command::Annotate(annotate) => commands::annotate::run(*annotate, context),
         Command::Erase(erase) => commands::erase::run(*erase, context),
+        Command::Holds(holds) => commands::holds::run(*holds, context),
+        Command::Retention(retention) => commands::retention::run(*retention, context),
         Command::Tiers(tiers) => commands::tiers::run(&tiers, context),
         Command::Projections(projections) => commands::projections::run(&projections, context),
         Command::Grants(grants) => commands::grants::run(*grants, context),

@@ -5,8 +5,10 @@ use bitacora_command_kit::{error, exit, files, ledger_access, options, terminal}
 pub mod archive;
 pub mod erase;
 pub mod export;
+pub mod holds;
 pub mod keys;
 pub mod prove;
 pub mod recover;
+pub mod retention;
 pub mod tiers;
 pub mod verify;

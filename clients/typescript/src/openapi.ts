@@ -945,6 +945,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ledgers/{ledger}/holds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the legal holds in force */
+        get: operations["listHolds"];
+        put?: never;
+        /** Place a legal hold */
+        post: operations["placeHold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/holds/{hold}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Release a legal hold */
+        delete: operations["releaseHold"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ledgers/{ledger}/hooks/{harness}": {
         parameters: {
             query?: never;
@@ -1419,6 +1454,24 @@ export interface paths {
         /** List answers to approvals */
         get: operations["listResolutions"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledgers/{ledger}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the retention policy */
+        get: operations["showRetention"];
+        /** Set the retention policy */
+        put: operations["setRetention"];
         post?: never;
         delete?: never;
         options?: never;
@@ -3977,6 +4030,76 @@ export interface components {
              */
             position: string;
         };
+        /** @description A legal hold in force. */
+        HoldAnswer: {
+            /** @description The person on whose behalf it was placed. */
+            by?: string | null;
+            /** @description Its id. */
+            hold: string;
+            /** @description The position of the event that placed it, `hold.placed`. */
+            position: string;
+            /** @description The reason. */
+            reason: string;
+            /** @description The events that it covers. */
+            scope: components["schemas"]["HoldScopeAnswer"];
+            /** @description The time of that event. */
+            time: string;
+        };
+        /** @description Legal holds in force. */
+        HoldList: {
+            /** @description By their ids. */
+            holds: components["schemas"]["HoldAnswer"][];
+            /** @description The `after` of the next page; absent at the end. */
+            next?: string | null;
+        };
+        /** @description A hold that was placed. */
+        HoldPlacedAnswer: {
+            /** @description Its id. */
+            hold: string;
+            /** @description The position of its event, `hold.placed`. */
+            position: string;
+        };
+        /** @description The body that releases a hold. */
+        HoldReleaseRequest: {
+            /** @description The person on whose behalf it is released. */
+            by?: string;
+            /** @description The reason. */
+            reason: string;
+        };
+        /** @description The body that places a hold. */
+        HoldRequest: {
+            /** @description The person on whose behalf it is placed. It is recorded for good. */
+            by?: string;
+            /** @description The position of the first event that it covers. */
+            first?: string;
+            /**
+             * @description Its id, which no other hold in force has.
+             * @example case-7
+             */
+            hold: string;
+            /** @description The position of the last one, which is recorded already. Without it the hold covers events to come. */
+            last?: string;
+            /**
+             * @description The reason. It is recorded for good, so it may not hold the subject's name.
+             * @example the proceedings of case 7
+             */
+            reason: string;
+            /** @description The stream whose events it covers. */
+            stream?: string;
+            /** @description The data subject whose events it covers, as events give the name in `datasubject`. It is not recorded. */
+            subject?: string;
+        };
+        /** @description The scope of a hold: the events that agree with every member; without any, all. */
+        HoldScopeAnswer: {
+            /** @description From this position on. */
+            first?: string | null;
+            /** @description Of the data subject whose key has this id. */
+            key?: string | null;
+            /** @description Up to this position. */
+            last?: string | null;
+            /** @description Of this stream. */
+            stream?: string | null;
+        };
         /** @description The means by which a call can be repeated without doing it twice. */
         Idempotency: "none" | "keyed";
         /** @description An import that counts from here on. */
@@ -4929,6 +5052,64 @@ export interface components {
             cwd?: string;
             /** @description The reason, in the person's words. */
             note?: string;
+        };
+        /** @description The retention policy in force. */
+        RetentionAnswer: {
+            /** @description The position of the event that set it; absent before the first one. */
+            position?: string | null;
+            /** @description Its rules, in the words of `retention.changed`. Without any everything is kept for ever. */
+            rules: components["schemas"]["RetentionRuleAnswer"][];
+        };
+        /** @description The body that sets the whole retention policy. */
+        RetentionRequest: {
+            /** @description The person on whose behalf it is set. It is recorded for good. */
+            by?: string;
+            /** @description The reason. It is recorded for good. */
+            reason: string;
+            /** @description Its rules, at most 64. They take the place of all before. */
+            rules: components["schemas"]["RetentionRule"][];
+        };
+        /** @description One rule of a retention policy: how long the events are kept that agree with every part that is named. */
+        RetentionRule: {
+            /** @description Days from an event's time of recording on. Fewer than 180 take a reason in `shorter_because`. */
+            keep_days: number;
+            /** @description Its name; no two rules of a policy share one. */
+            rule: string;
+            /** @description The reason for which these events are kept for less than six months. */
+            shorter_because?: string | null;
+            /** @description The streams: globs, in the dialect of policies. */
+            streams?: string[] | null;
+            /** @description `true`: events that name a data subject; `false`: those that name none. */
+            subjects?: boolean | null;
+            /** @description The types: globs, in the dialect of policies. */
+            types?: string[] | null;
+        };
+        /** @description A rule of a retention policy: the events that agree with every member that is there. */
+        RetentionRuleAnswer: {
+            /**
+             * Format: int32
+             * @description Days from an event's time of recording on, 1 to 36,500.
+             * @example 400
+             */
+            keep_days: number;
+            /**
+             * @description Its name.
+             * @example outcomes
+             */
+            rule: string;
+            /** @description The reason for fewer than 180 days. */
+            shorter_because?: string | null;
+            /** @description Globs of streams. */
+            streams?: string[] | null;
+            /** @description `true`: events that name a data subject; `false`: those that name none. */
+            subjects?: boolean | null;
+            /**
+             * @description Globs of types.
+             * @example [
+             *       "tool.*"
+             *     ]
+             */
+            types?: string[] | null;
         };
         /** @description The retries of a call. */
         Retry: {
@@ -9701,6 +9882,149 @@ export interface operations {
             };
         };
     };
+    listHolds: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description At most this many: 100 without it, up to 1,000 */
+                limit?: number;
+            };
+            header?: {
+                /** @description The `ETag` of the page as it is known: answered with 304 while nothing has happened since */
+                "If-None-Match"?: string;
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those in force, by their ids */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldList"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    placeHold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HoldRequest"];
+            };
+        };
+        responses: {
+            /** @description Recorded, and in force */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldPlacedAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    releaseHold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+                /** @description Its id */
+                hold: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HoldReleaseRequest"];
+            };
+        };
+        responses: {
+            /** @description Recorded: it is in force no longer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     runHook: {
         parameters: {
             query?: {
@@ -11287,6 +11611,95 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AnsweredList"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    showRetention: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The position that must be durable; waited for up to 5 s */
+                "Ledger-Min-Position"?: string;
+            };
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy in force */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionAnswer"];
+                };
+            };
+            /** @description Refused; nothing was changed */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description Failed; the member sideEffects says what it may have left behind */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    setRetention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ledger's name */
+                ledger: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetentionRequest"];
+            };
+        };
+        responses: {
+            /** @description Recorded, and in force */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActAnswer"];
                 };
             };
             /** @description Refused; nothing was changed */

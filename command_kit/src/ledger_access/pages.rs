@@ -6,11 +6,11 @@ use bitacora_api::{
     AnnotationAnswer, AnnotationList, AnsweredAnswer, AnsweredList, AnswererAnswer, AnswererList,
     ApprovalAnswer, ApprovalList, BreakerAnswer, BreakerList, BudgetAnswer, BudgetList, CallAnswer, CallList,
     CheckpointList, ContractAnswer, ContractCheckAnswer, ContractCheckList, ContractList,
-    DecisionMinuteAnswer, DecisionMinuteList, GapAnswer, GapList, GrantAnswer, GrantList, ImportList,
-    ImportListed, ModeAnswer, PolicyAnswer, PolicyVersionAnswer, ProjectionAnswer, ProjectionList, RateList,
-    RateRequest, RollbackAnswered, RollbackList, RunAnswer, RunList, RunStepAnswer, RunStepList,
-    SavedCheckpoint, ScopedMode, SessionAnswer, SessionList, StopsAnswer, SuggestionAnswer, SuggestionList,
-    SuspendedAgent, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList,
+    DecisionMinuteAnswer, DecisionMinuteList, GapAnswer, GapList, GrantAnswer, GrantList, HoldAnswer,
+    HoldList, ImportList, ImportListed, ModeAnswer, PolicyAnswer, PolicyVersionAnswer, ProjectionAnswer,
+    ProjectionList, RateList, RateRequest, RollbackAnswered, RollbackList, RunAnswer, RunList, RunStepAnswer,
+    RunStepList, SavedCheckpoint, ScopedMode, SessionAnswer, SessionList, StopsAnswer, SuggestionAnswer,
+    SuggestionList, SuspendedAgent, ToolAnswer, ToolList, UnregisteredToolAnswer, UnregisteredToolList,
 };
 use serde::de::DeserializeOwned;
 
@@ -88,6 +88,7 @@ pages! {
     DecisionMinuteList { minutes: DecisionMinuteAnswer },
     GapList { gaps: GapAnswer },
     GrantList { grants: GrantAnswer },
+    HoldList { holds: HoldAnswer },
     ImportList { imports: ImportListed },
     ModeAnswer { scopes: ScopedMode },
     PolicyAnswer { versions: PolicyVersionAnswer },

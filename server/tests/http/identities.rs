@@ -152,6 +152,7 @@ pub(crate) fn target_of(path: &str) -> String {
         ("{tool}", "t"),
         ("{version}", "1:activate"),
         ("{grant}", "g1"),
+        ("{hold}", "case-7"),
         ("{suggestion}", "s1:accept"),
         ("{agent}", "coder:suspend"),
         ("{import}", "0:accept"),

@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 15] = [
+const GUIDES: [Guide; 16] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -43,6 +43,7 @@ const GUIDES: [Guide; 15] = [
     Guide { page: "learned.md", before: "" },
     Guide { page: "performance.md", before: "" },
     Guide { page: "projections.md", before: "" },
+    Guide { page: "retention.md", before: "" },
     Guide { page: "tiers.md", before: "" },
 ];
 

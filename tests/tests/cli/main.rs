@@ -21,6 +21,7 @@ mod governing;
 mod guide_openings;
 mod heads;
 mod histories;
+mod holding;
 mod importing;
 mod interrupting;
 mod keyring;

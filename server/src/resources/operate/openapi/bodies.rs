@@ -45,6 +45,8 @@ const RECORDED: &[(&str, &str, &str, &str)] = &[
     ("DecideRequest", "blastRadius", "tool.registered", "/properties/blast_radius"),
     ("DecideRequest", "deadlineMs", "tool.requested", "/properties/deadline_ms"),
     ("GrantRequest", "scope", "grant.given", "/properties/scope"),
+    ("HoldRequest", "first", "hold.placed", "/properties/scope/properties/first"),
+    ("HoldRequest", "last", "hold.placed", "/properties/scope/properties/last"),
     ("ModeRequest", "mode", "mode.configured", "/properties/mode"),
     ("ModeRequest", "scope", "mode.configured", "/properties/scope"),
     ("OutcomeRequest", "artifacts", "tool.completed", "/properties/artifacts"),
@@ -62,6 +64,7 @@ const RECORDED: &[(&str, &str, &str, &str)] = &[
     ("RateRequest", "limit", "rate.configured", "/properties/limit"),
     ("RateRequest", "rolling", "rate.configured", "/properties/rolling"),
     ("RateRequest", "scope", "rate.configured", "/properties/scope"),
+    ("RetentionRequest", "rules", "retention.changed", "/properties/rules"),
     (
         "SuggestionAnswerRequest",
         "cwd",
