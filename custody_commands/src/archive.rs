@@ -2,6 +2,7 @@
 
 mod archived_ledger;
 mod checking;
+mod expiring;
 mod listing;
 mod restoring;
 mod running;
@@ -13,11 +14,12 @@ use std::time::Duration;
 use bitacora_archive_format::SignedManifest;
 use bitacora_archiver::{ArchiveProgress, ArchiverError, ManifestFolderError, RestoringError, StoredError};
 use bitacora_formats::{Keyring, Position};
-use bitacora_ledger::{CloseError, Environment, Ledger, ReadError};
+use bitacora_ledger::{CloseError, Environment, ExpiryRulesError, Ledger, ReadError};
 use clap::{Args, Subcommand};
 
 use self::archived_ledger::ArchivedLedger;
 use self::checking::{FetchArguments, VerifyArguments};
+use self::expiring::ExpireArguments;
 use self::listing::ShowArguments;
 use self::restoring::RestoreArguments;
 use self::running::{PlanArguments, RunArguments};
@@ -42,6 +44,8 @@ enum ArchiveCommand {
     Plan(PlanArguments),
     /// Archive due events, read them back, compare them with the ledger, and release their segments.
     Run(RunArguments),
+    /// Remove the content of events whose time under the retention policy is over.
+    Expire(ExpireArguments),
     /// List the archives of the ledger, and whether the store still has each.
     List,
     /// Show the manifest of the archive that holds a position: its contents in clear.
@@ -59,6 +63,8 @@ enum ArchiveCommand {
 pub(crate) enum ArchiveFailure {
     #[error(transparent)]
     Archiver(#[from] ArchiverError),
+    #[error(transparent)]
+    Expiry(#[from] ExpiryRulesError),
     #[error(transparent)]
     Kept(#[from] ManifestFolderError),
     #[error(transparent)]
@@ -104,6 +110,7 @@ pub fn run(arguments: &ArchiveArguments, global: &Global, output: &mut Output) -
     match &arguments.command {
         ArchiveCommand::Plan(plan) => running::plan(plan, global, output),
         ArchiveCommand::Run(run) => running::run(run, global, output),
+        ArchiveCommand::Expire(expire) => expiring::expire(expire, global, output),
         ArchiveCommand::List => listing::list(global, output),
         ArchiveCommand::Show(show) => listing::show(show, global, output),
         ArchiveCommand::Verify(verify) => checking::verify(verify, global, output),

@@ -545,6 +545,7 @@ class Manifest:
     first: int
     last: int
     times: tuple[int, int]
+    revision: int
     before: tuple[int, bytes]
     after: tuple[int, bytes]
     segments: list[tuple[int, int, int, int, bytes]]  # number, first position, epoch, generation, hash before it
@@ -561,7 +562,8 @@ class Manifest:
         return f"archives/{self.first:020}-{self.last:020}.manifest"
 
     def object_name(self) -> str:
-        return f"{self.ledger.hex()}/g{self.generation}/{self.first:020}-{self.last:020}.bca"
+        revision = f".r{self.revision}" if self.revision else ""
+        return f"{self.ledger.hex()}/g{self.generation}/{self.first:020}-{self.last:020}{revision}.bca"
 
     def follows(self, before: "Manifest") -> None:
         """Whether this archive goes on from the other."""
@@ -634,6 +636,9 @@ def parse_manifest(text: str, data: bytes) -> Manifest:
     require(from_ <= to, kind, "times that do not go back expected")
     for keyword in ("made", "reactor", "content"):
         lines.one(f"{keyword} {n}")
+    expired = [(int(match[1]), int(match[2])) for match in lines.many("expired", f"{n} {n}", 1)]
+    fits = all(0 < revision < 2**32 and 0 < events <= last - first + 1 for revision, events in expired)
+    require(fits, kind, "a later revision with expired events expected")
     kinds = [(match[2].encode(), int(match[1])) for match in lines.many("type", f"{n} (.+)")]
     names = [name for name, _ in kinds]
     require(names == sorted(set(names)) and all(0 < len(name) <= 128 for name in names), kind, "sorted types expected")
@@ -676,8 +681,8 @@ def parse_manifest(text: str, data: bytes) -> Manifest:
         require(head.origin.rpartition("/")[0] == origin[1].rpartition("/")[0], kind, "a tree head of this ledger expected")
         check_consistency(last, tree_after.root(), head.size, head.root, proof)
     return Manifest(
-        data, origin[1], bytes.fromhex(origin[2]), int(origin[3]), first, last, (from_, to), before, after, segments,
-        tree_before, subtrees, tree_after, head, states[0] if states else None, keys, int(table_bytes), bytes.fromhex(digest),
+        data, origin[1], bytes.fromhex(origin[2]), int(origin[3]), first, last, (from_, to),
+        expired[0][0] if expired else 0, before, after, segments, tree_before, subtrees, tree_after, head, states[0] if states else None, keys, int(table_bytes), bytes.fromhex(digest),
     )  # fmt: skip
 
 
@@ -2365,8 +2370,11 @@ def event_of_record(data: bytes) -> tuple[int, bytes, bool]:
         for _ in range(fields.number()):
             name = json_text(fields.text())
             rest.append(f",{name}:{extension_value(fields)}")
-        tag, content = fields.tag(4), b""
-        if tag == 3:
+        tag, content = fields.tag(5), b""
+        if tag == 4:  # expired: the position of the policy, and the commitment
+            fields.number()
+            fields.take(HASH_BYTES)
+        elif tag == 3:
             fields.take(16 + HASH_BYTES)
             return fields.number(), "".join(parts).encode(), False
         if tag == 1:
@@ -2446,8 +2454,11 @@ class Record:
                 fields.text()
                 fields.value()
             json_data = seal = None
-            data_tag = fields.tag(4)
-            if data_tag == 3:
+            data_tag = fields.tag(5)
+            if data_tag == 4:
+                require(fields.number() > 0, "record", "the position of a policy expected")
+                fields.take(HASH_BYTES)
+            elif data_tag == 3:
                 seal = fields.take(16 + HASH_BYTES)[16:]
             elif data_tag > 0:
                 content = fields.take(fields.number())

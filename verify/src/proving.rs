@@ -124,7 +124,7 @@ impl<'a> ProofSource<'a> {
             DisclosedPart::Nothing => None,
             DisclosedPart::Record | DisclosedPart::Part => {
                 let content = self.content(&mut events, position, disclosed);
-                Some(content.map_err(|source| ProveError::Entry { position, source })?)
+                content.map_err(|source| ProveError::Entry { position, source })?
             }
         };
         let evidence = Evidence {
@@ -185,21 +185,25 @@ impl<'a> ProofSource<'a> {
         Ok((head, proof))
     }
 
+    /// Returns what is disclosed of the event; nothing of one whose content expired.
     fn content(
         &self,
         events: &mut EventReader<'_>,
         position: Position,
         disclosed: DisclosedPart,
-    ) -> Result<EvidenceContent, EntryError> {
+    ) -> Result<Option<EvidenceContent>, EntryError> {
         let keys = events.keys.clone();
         let event = events.event(position)?;
         let record = decode_record(&event.record)?;
+        if record.expired().is_some() {
+            return if disclosed == DisclosedPart::Part { Err(EntryError::Expired) } else { Ok(None) };
+        }
         let blind = keys.blind(&record.source, &record.id);
         let part: Option<RevealedPart> = match disclosed {
             DisclosedPart::Part => Some(entry::open(self.path, &keys, &record, event.part.as_deref())?),
             DisclosedPart::Nothing | DisclosedPart::Record => None,
         };
-        Ok(EvidenceContent { blind, record: event.record.clone(), part })
+        Ok(Some(EvidenceContent { blind, record: event.record.clone(), part }))
     }
 
     /// Returns the head to prove under: the last cosigned one, which needs no other memory of the ledger, or the last

@@ -86,7 +86,7 @@ impl RulesArguments {
 }
 
 impl OpenedLedger {
-    fn archiver(&self) -> Archiver {
+    pub(super) fn archiver(&self) -> Archiver {
         Archiver::new(
             self.ledger.clone(),
             &self.known.folder,

@@ -70,6 +70,10 @@ impl Gathered {
     }
 
     fn take(&mut self, stored: StoredEvent<'_>, keys: &LedgerKeys) {
+        // Nothing of its content can be shown, or proven.
+        if stored.expired_by.is_some() {
+            return;
+        }
         self.events = write_event_on_line(&stored, std::mem::take(&mut self.events));
         self.events.push(b'\n');
         let blind = keys.blind(&stored.event.source, &stored.event.id);

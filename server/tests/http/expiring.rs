@@ -33,7 +33,7 @@ fn with_old_notes(clock: &SetClock) -> (TestService, Arc<Store>, String) {
     fill(&service, "a", 6_000);
     let archived = wait_for(&service, "position", |position| position > 5_000);
     // The segment goes with the next archive, once another one was begun.
-    let service = again(service, clock, &store);
+    let service = restarted(service, clock, &store);
     fill(&service, "b", 2_000);
     wait_for(&service, "position", |position| position > archived + 1_000);
     wait_for(&service, "released_bytes_total", |bytes| bytes > 0);
@@ -41,7 +41,7 @@ fn with_old_notes(clock: &SetClock) -> (TestService, Arc<Store>, String) {
 }
 
 /// The same service, started again on its folder and store.
-fn again(mut service: TestService, clock: &SetClock, store: &Arc<Store>) -> TestService {
+fn restarted(mut service: TestService, clock: &SetClock, store: &Arc<Store>) -> TestService {
     service.begin_shutdown();
     service.wait().unwrap();
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
@@ -88,9 +88,13 @@ fn content_expires_by_the_policy_and_a_hold_keeps_it() {
     let recorded = recorded["events"].as_array().unwrap().clone();
     assert!(recorded.iter().any(|one| one["event"]["data"]["policy"] == policy.as_str()), "{recorded:?}");
 
-    let service = again(service, &clock, &store);
+    let service = restarted(service, &clock, &store);
     assert!(is_expired(&service, 50) && is_expired(&service, 150));
-    assert!(service.get("/v1/ledgers/main/projections").expect(200).text().contains("\"ok\""));
+    wait_until(|| {
+        let models = service.get("/v1/projections").expect(200).json();
+        let models = models["projections"].as_array().unwrap();
+        models.iter().all(|model| model["state"] == "ok" && model["lag"] == 0)
+    });
 }
 
 #[test]

@@ -53,6 +53,9 @@ pub enum EntryError {
     /// Its record is damaged.
     #[error("its record: {0}")]
     Record(#[from] RecordError),
+    /// Its content was removed from its archive.
+    #[error("its content expired under the retention policy; leave --with-part away")]
+    Expired,
     /// It has no part of a data subject.
     #[error("it says nothing of a data subject; leave --with-part away")]
     NoPart,
