@@ -141,7 +141,8 @@ impl RetentionPolicy {
         may_expire(kind) && self.0.iter().any(|rule| rule.matches_type(kind) && is_over(rule))
     }
 
-    /// Judges an event at a time. Holds are another question: they win.
+    /// Judges an event at a time, which is governed time: so a clock that jumps removes nothing before an operator accepts it. Holds are
+    /// another question: they win.
     #[must_use]
     pub fn verdict(&self, event: &RetainedEvent<'_>, now: Micros) -> RetentionVerdict<'_> {
         if !may_expire(event.kind) {

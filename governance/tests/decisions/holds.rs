@@ -1,6 +1,7 @@
 //! Legal holds and the retention policy, as the state keeps them.
 
 use bitacora_governance::{Governance, Reactor, State};
+use bitacora_vocabulary::EventPosition;
 use serde_json::{Value, json};
 
 use crate::desk::{TestGovernance, governed};
@@ -49,7 +50,7 @@ fn holds_stand_until_they_are_released_and_a_policy_until_the_next_one() {
         let hold = state.holds().get("case-7").unwrap();
         assert_eq!((hold.position.get(), hold.by.as_deref()), (at, Some("counsel")));
         assert_eq!(hold.time.0, desk.time);
-        assert_eq!(state.retention().position.map(|position| position.get()), Some(set));
+        assert_eq!(state.retention().position.map(EventPosition::get), Some(set));
     });
     desk.act("hold.released", json!({"hold": "all", "reason": "closed"})).unwrap();
     desk.act("retention.changed", policy(json!([rule("c")]))).unwrap();

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use bitacora_formats::{After, Position, RecordData};
 use bitacora_governance::Holds;
-use bitacora_vocabulary::{Name, SubjectKeyId};
+use bitacora_vocabulary::{EventPosition, Name, SubjectKeyId};
 
 use crate::ledger::visit::records;
 use crate::limits::HELD_EVENTS_READ_AT_ONCE;
@@ -70,8 +70,8 @@ fn ranges(holds: &Holds, head: Position) -> Vec<RangeInclusive<Position>> {
     let keyless = holds.iter().map(|(_, hold)| &hold.scope).filter(|scope| scope.key.is_none());
     let mut ranges: Vec<_> = keyless
         .map(|scope| {
-            let first = scope.first.map_or(Position::FIRST, |first| first.get());
-            (first, scope.last.map_or(head, |last| last.get()).min(head))
+            let first = scope.first.map_or(Position::FIRST, EventPosition::get);
+            (first, scope.last.map_or(head, EventPosition::get).min(head))
         })
         .filter(|(first, last)| first <= last)
         .collect();

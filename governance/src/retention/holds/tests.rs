@@ -9,7 +9,7 @@ fn position(number: u64) -> Position {
     Position::new(number).unwrap()
 }
 
-fn placed(hold: &str, scope: Value) -> HoldPlaced {
+fn placed(hold: &str, scope: &Value) -> HoldPlaced {
     serde_json::from_value(json!({"hold": hold, "scope": scope, "reason": "the proceedings of case 7"}))
         .unwrap()
 }
@@ -17,7 +17,7 @@ fn placed(hold: &str, scope: Value) -> HoldPlaced {
 fn holds(scopes: &[(&str, Value)]) -> Holds {
     let mut holds = Holds::default();
     for (id, scope) in scopes {
-        holds.apply_placed(&placed(id, scope.clone()), position(100).into(), Micros(1));
+        holds.apply_placed(&placed(id, scope), position(100).into(), Micros(1));
     }
     holds
 }
@@ -71,7 +71,7 @@ fn of_several_holds_the_first_by_its_id_is_named_until_it_is_released() {
 fn holds_that_cannot_be_are_refused() {
     let standing = holds(&[("case-7", json!({"last": "9"}))]);
     let refused = |hold: &str, scope: Value| {
-        let refusal = standing.may_place(&placed(hold, scope), position(100)).unwrap_err();
+        let refusal = standing.may_place(&placed(hold, &scope), position(100)).unwrap_err();
         assert_eq!(refusal.code, RefusalCode::InvalidData);
         refusal.reason
     };
@@ -84,7 +84,7 @@ fn holds_that_cannot_be_are_refused() {
     let backward = refused("b", json!({"first": "8", "last": "7"}));
     assert_eq!(backward, "the scope begins at position 8 and ends before, at 7");
     for scope in [json!({"last": "99"}), json!({"first": "7", "last": "7"}), json!({"first": "100"})] {
-        standing.may_place(&placed("b", scope), position(100)).unwrap();
+        standing.may_place(&placed("b", &scope), position(100)).unwrap();
     }
     let released: HoldReleased =
         serde_json::from_value(json!({"hold": "case-`8", "reason": "closed"})).unwrap();
@@ -97,8 +97,8 @@ fn there_is_room_for_a_bounded_number_of_holds() {
     let scopes: Vec<_> = (0..MAX_HOLDS).map(|number| (format!("h{number}"), json!({"first": "1"}))).collect();
     let scopes: Vec<_> = scopes.iter().map(|(id, scope)| (id.as_str(), scope.clone())).collect();
     let mut full = holds(&scopes);
-    let refusal = full.may_place(&placed("more", json!({})), position(2_000)).unwrap_err();
+    let refusal = full.may_place(&placed("more", &json!({})), position(2_000)).unwrap_err();
     assert_eq!(refusal.code, RefusalCode::StateFull);
     full.apply_released(&Name::new("h0").unwrap());
-    full.may_place(&placed("more", json!({})), position(2_000)).unwrap();
+    full.may_place(&placed("more", &json!({})), position(2_000)).unwrap();
 }
