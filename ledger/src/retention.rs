@@ -131,8 +131,8 @@ impl ExpiryRules {
 }
 
 impl Ledger {
-    /// Returns the rules by which events expire now; `None` where no policy lets any expire. The time is that of the newest event, or the
-    /// clock's if that is earlier: a clock that was set ahead lets nothing expire.
+    /// Returns the rules by which events expire now; `None` where no policy lets any expire, and while the clock jumped and nobody accepted
+    /// it. The time is that of the newest event, or the clock's if that is earlier.
     ///
     /// # Errors
     /// [`ExpiryRulesError`].
@@ -142,6 +142,10 @@ impl Ledger {
         let copy = governance.copy();
         if let Some(position) = copy.state.unreadable_event() {
             return Err(ExpiryRulesError::Unknown(position));
+        }
+        if copy.state.clock_trust().jump().is_some() {
+            tracing::warn!("the clock jumped; nothing expires before an operator accepts its time");
+            return Ok(None);
         }
         let standing = copy.state.retention();
         let Some(position) = standing.position.filter(|_| !standing.rules.is_empty()) else {
