@@ -153,7 +153,7 @@ impl Archiver {
             first: range.first().into(),
             last: range.last().into(),
             events: count(newly.events)?,
-            archive: Name::new(name).map_err(|_| unrecordable())?,
+            archive: Name::new(name.as_str()).map_err(|_| unrecordable())?,
             revision: count(manifest.manifest().revision().get().into())?,
             manifest_sha256: Sha256Text::of_digest(
                 &Sha256::digest(manifest.note().to_string().as_bytes()).into(),
@@ -161,6 +161,7 @@ impl Archiver {
             policy: newly.policy.into(),
         };
         self.ledger.record_expiry(&expired, &holds)?;
+        self.record(&name, range, later)?;
         self.keep(&manifest)?;
         self.ledger.forget_archived();
         Ok(manifest)
