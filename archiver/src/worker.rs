@@ -311,7 +311,12 @@ impl Archiver {
         kept.map_err(|source| ArchiverError::Disk { range: manifest.manifest().range, source })
     }
 
-    pub(crate) fn record(&self, name: &str, range: ArchiveRange, stored: &StoredArchive) -> Result<(), ArchiverError> {
+    pub(crate) fn record(
+        &self,
+        name: &str,
+        range: ArchiveRange,
+        stored: &StoredArchive,
+    ) -> Result<(), ArchiverError> {
         let manifest = stored.outline().manifest().note().to_string();
         let recorded = self.ledger.record_archive(&SealedArchive {
             name,

@@ -242,3 +242,33 @@ fn a_model_that_stopped_is_folded_again_where_somebody_asks_for_it() {
     let cursor = store.oldest(failing, &bench.key).unwrap().cursor().unwrap();
     assert_eq!(cursor.map(|cursor| cursor.position), Some(at));
 }
+
+/// Content of events expired: rows that were folded of it go, once, and a restart remembers that.
+#[test]
+fn what_may_hold_expired_content_is_folded_again_once() {
+    let (bench, slow) = (ModelBench::new(), Slow::new());
+    let folded = || slow.folded.load(Ordering::SeqCst);
+    bench.say_many("a", 100);
+    let models = bench.open(&[slow]);
+    settle(&models);
+    let head = bench.say("b");
+    models.expire(head);
+    while folded() < 202 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let again = |models: &ReadModels| {
+        models.expire(head);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!((settle(models).doubts, slow_said(models, "a"), folded()), (0, Some(100), 202));
+    };
+    again(&models);
+    models.end();
+    again(&bench.open(&[slow]));
+    // What expires later has it folded once more.
+    let models = bench.open(&[slow]);
+    let later = bench.say("c");
+    models.expire(later);
+    while folded() < 202 + 103 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
