@@ -130,6 +130,12 @@ pub struct ArchiveTierAnswer {
     /// The time at which the newest archive was sealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_sealed: Option<String>,
+    /// The time at which the scrub last ended a round, which found every archive whole; absent before the first one since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scrubbed: Option<String>,
+    /// The archives that the scrub found damaged or missing when it read them last, at most 16, each with what is wrong.
+    #[serde(default)]
+    pub faulty: Vec<String>,
 }
 
 /// Archives whose positions follow one another.
@@ -148,7 +154,7 @@ pub struct ArchivedRange {
     /// The store that holds them, in the words of the configuration; absent where it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// The oldest of the times at which each of them was last read back whole, as far as the ledger knows: when it was sealed. Checks
-    /// by `bitacora archive verify` are not recorded.
+    /// The oldest of the times at which each of them was last read back whole, as far as the service knows: when it was sealed, or
+    /// when the scrub's last whole round began. Checks by `bitacora archive verify` are not recorded.
     pub verified: String,
 }

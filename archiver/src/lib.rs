@@ -4,6 +4,7 @@
 
 mod archive_chain;
 mod archive_location;
+mod archive_scrub_status;
 mod archive_store;
 mod archived_events;
 mod archived_state;
@@ -40,6 +41,7 @@ mod verification;
 mod worker;
 
 pub use archive_location::{ArchiveLocation, ArchiveLocationError};
+pub use archive_scrub_status::{ArchiveFault, ArchiveScrubStatus};
 pub use archive_store::{ArchiveStore, ArchiveStoreError, ObjectListing, ObjectVersion, Objects, ReadPiece};
 pub use archives::StoredArchives;
 pub use error::{ArchiverError, ManifestFolderError, StoredError};
@@ -58,4 +60,4 @@ pub use store_url::{Scheme, StoreUrl, StoreUrlError};
 pub use stored_archive::StoredArchive;
 pub use throttle::{ArchivePace, ArchiveProgress, ProgressCounts};
 pub use verification::Verification;
-pub use worker::{AcceptedArchive, ArchiveRun, Archiver, Outcome, Release};
+pub use worker::{AcceptedArchive, ArchiveRun, ArchiveScrub, Archiver, Outcome, Release};

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::archive_scrub_status::ScrubTally;
 use crate::limits::{MAX_REST, REST_FACTOR};
 use crate::low_priority::{at_low_priority, yield_to_others};
 
@@ -71,6 +72,8 @@ pub struct ArchiveProgress {
     is_failing: AtomicBool,
     /// An archive that the store lacks, of events that lie nowhere else.
     missing: Mutex<Option<String>>,
+    /// The rounds of the scrub over archives.
+    pub(crate) scrub: Mutex<ScrubTally>,
 }
 
 /// An [`ArchiveProgress`] at one moment.

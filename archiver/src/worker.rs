@@ -1,6 +1,8 @@
 //! The archiver's run: plan, pack, store, read back, record, keep, release.
 //! Each step rests on the one before. After a crash or a failure, the next run goes on where this one ended, and does nothing twice.
 
+mod archive_scrub;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use crate::state_at_end::StateDigest;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::{ArchivePace, ArchiveProgress};
 use crate::verification::Verification;
+
+pub use self::archive_scrub::ArchiveScrub;
 
 /// The pause between two looks at whether the log is proven.
 const PROOF_PAUSE: Duration = Duration::from_millis(20);

@@ -20,6 +20,7 @@ mod live;
 mod page;
 mod page_error;
 mod pages;
+mod printed_page;
 mod response;
 mod routes;
 mod sign_in;
@@ -30,4 +31,5 @@ mod zone;
 
 pub use console::{Console, FormSender};
 pub use interface::{BoxError, InterfaceBody, InterfaceFuture, PublicInterface};
+pub use printed_page::{PrintedTable, printed_page};
 pub use response::ConsoleBody;

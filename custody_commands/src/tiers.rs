@@ -6,7 +6,7 @@ use clap::Args;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
-use crate::terminal::output::{Output, OutputError};
+use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{Cell, TextTable, cells, to_the_second};
 
 const HEADINGS: [&str; 7] = ["tier", "part", "holds", "bytes", "from", "to", "state"];
@@ -32,6 +32,7 @@ fn write(tiers: &TiersAnswer, output: &mut Output) -> Result<(), OutputError> {
     }
     cold.ranges.iter().for_each(|range| table.add(archived(range)));
     table.write("", output)?;
+    cold.faulty.iter().try_for_each(|fault| output.line(printable(fault)))?;
     if cold.more_ranges > 0 {
         output
             .line(format_args!("{} further ranges of archives: `bitacora archive list`", cold.more_ranges))?;

@@ -9,8 +9,8 @@ use bitacora_archiver::ArchiveLocation;
 use bitacora_formats::{Keyring, LedgerName, VerifierKey};
 use bitacora_verify::{
     CheckResult, KnownHead, LeafCheck, LedgerLocation, LedgerSelection, ReportView, TailRetries, Verdict,
-    VerifyOptions, check_archives, check_proof, find_ledgers, parse_known_head, read_known_head,
-    read_witness_policy, verify_ledger,
+    VerifyOptions, check_archives, check_bundle, check_proof, find_ledgers, parse_known_head,
+    read_known_head, read_witness_policy, verify_ledger,
 };
 use clap::Args;
 
@@ -56,6 +56,9 @@ pub struct VerifyArguments {
     /// Check the proof of one event instead, offline and without the ledger, and show the event; exit code 0 needs --vkey.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
     evidence: Option<PathBuf>,
+    /// Check an evidence bundle instead: many events in one file, offline and without the ledger; exit code 0 needs --vkey.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["evidence", "archive", "with_keys", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "threads"])]
+    bundle: Option<PathBuf>,
     /// Check archives by themselves instead: a file, or a folder of them; repeatable; exit code 0 needs --vkey.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["evidence", "every_signature", "explain", "all", "chain_only", "require_leaves", "known_head", "witnesses", "threads"])]
     archive: Vec<PathBuf>,
@@ -80,6 +83,10 @@ pub fn run(arguments: &VerifyArguments, global: &Global, output: &mut Output) ->
     let policy = policy.map_err(VerifyFailure::from)?;
     if let Some(path) = &arguments.evidence {
         let proven = check_proof(path, &arguments.vkey, policy.as_ref()).map_err(VerifyFailure::from)?;
+        return show(&proven, global, output);
+    }
+    if let Some(path) = &arguments.bundle {
+        let proven = check_bundle(path, &arguments.vkey, policy.as_ref()).map_err(VerifyFailure::from)?;
         return show(&proven, global, output);
     }
     let keyring = if arguments.with_keys { Some(load_keyring(global)?) } else { None };

@@ -1,5 +1,6 @@
 //! Work in the background, from the start of the service to its end.
 
+mod archive_scrubs;
 pub(crate) mod archiving;
 pub(crate) mod expiry;
 pub(crate) mod pending_anchors;

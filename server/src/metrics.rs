@@ -1,5 +1,6 @@
 //! Metrics of the service, in Prometheus' text format.
 
+mod archive_scrubs;
 pub(crate) mod archive_tallies;
 mod models;
 
@@ -21,6 +22,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::ledgers::slot::Slot;
+use crate::metrics::archive_scrubs::register_archive_scrubs;
 use crate::metrics::archive_tallies::Tallies;
 use crate::metrics::models::register_models;
 
@@ -194,7 +196,7 @@ impl Metrics {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
         encode_registry(&mut text, &ledger_registry(ledgers))?;
-        encode_registry(&mut text, &archive_registry(&self.archives.now()))?;
+        encode_registry(&mut text, &archive_registry(&self.archives))?;
         encode_eof(&mut text)?;
         Ok(text)
     }
@@ -287,26 +289,27 @@ const ARCHIVE_COUNTERS: &[ArchiveMetric] = &[
 ];
 
 /// Returns the metrics of ledgers that are archived in the background; the others have none.
-fn archive_registry(tallies: &[(LedgerName, ProgressCounts)]) -> Registry {
-    let mut registry = Registry::with_prefix(PREFIX);
+fn archive_registry(archives: &Tallies) -> Registry {
+    let (tallies, mut registry) = (archives.now(), Registry::with_prefix(PREFIX));
     if tallies.is_empty() {
         return registry;
     }
     let label = |name: &LedgerName| LedgerLabel { ledger: name.to_string() };
     for (name, help, read) in ARCHIVE_GAUGES {
         let gauges = Gauges::default();
-        for (ledger, tally) in tallies {
+        for (ledger, tally) in &tallies {
             gauges.get_or_create(&label(ledger)).set(i64::try_from(read(tally)).unwrap_or(i64::MAX));
         }
         registry.register(*name, *help, gauges);
     }
     for (name, help, read) in ARCHIVE_COUNTERS {
         let counters = Counters::default();
-        for (ledger, tally) in tallies {
+        for (ledger, tally) in &tallies {
             counters.get_or_create(&label(ledger)).inc_by(read(tally));
         }
         registry.register(*name, *help, counters);
     }
+    register_archive_scrubs(&mut registry, &archives.scrubs());
     registry
 }
 

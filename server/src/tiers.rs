@@ -152,6 +152,8 @@ impl SealedArchives {
             ranges: ranges.into_iter().take(MAX_TIER_RANGES).map(Range::answer).collect(),
             more_ranges,
             last_sealed: self.last_sealed.map(format_time),
+            scrubbed: None,
+            faulty: Vec::new(),
         }
     }
 }

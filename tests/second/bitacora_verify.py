@@ -27,7 +27,6 @@ import re
 import stat
 import struct
 import sys
-import tarfile
 import zlib
 from array import array
 from base64 import b64decode, b64encode
@@ -2183,6 +2182,8 @@ def check_receipt(data: bytes, trusted: list[VerifierKey], policy: Optional[Poli
 
 BUNDLE_FORMAT = "bitacora-bundle v1"
 MAX_BUNDLE_BYTES = 256 * 1024 * 1024
+TAR_BLOCK_BYTES = 512
+TAR_NUMBER = re.compile(rb"([0-7]+)[\0 ]*")
 BUNDLE_MEMBERS = ["README.txt", "manifest.json", "bitacora_verify.py", "signing-keys.note", "heads/proofs.note", "heads/last.note", "events.ndjson", "proofs.ndjson"]
 LAST_HEAD = "heads/last.note"
 MANIFEST_MEMBERS = {"format", "ledger", "after", "until", "events", "first", "last", "treeSize", "members"}
@@ -2209,6 +2210,7 @@ def verify_bundle(file: str, trusted: list[VerifierKey], policy: Optional[Policy
             if not cosigned:
                 answer.gaps.append(Gap("too few witnesses cosigned its tree head"))
         answer.trusted = require_vouching(trusted, keys, head, cosigned)
+        require_equal(manifest["ledger"], head.origin.split("/")[0], "bundle", "ledger of the manifest", 0)
         require_equal(head.size, decimal(manifest["treeSize"], "bundle"), "bundle", "size of the tree head", 0)
         answer.log.signatures = 1
         if LAST_HEAD in members:
@@ -2234,25 +2236,44 @@ def read_bundle(file: str) -> dict[str, bytes]:
     try:
         size = os.stat(file).st_size
         require(size <= MAX_BUNDLE_BYTES, kind, f"at most {MAX_BUNDLE_BYTES} bytes expected")
-        members: dict[str, bytes] = {}
-        with tarfile.open(file, "r:") as archive:
-            for member in archive:
-                require(member.isreg() and not member.issparse() and not member.pax_headers, kind, f"a plain file expected: {shown(member.name)}")
-                require(member.name in BUNDLE_MEMBERS, kind, f"no such member expected: {shown(member.name)}")
-                require(member.name not in members, kind, f"a member that is there twice: {member.name}")
-                content = archive.extractfile(member)
-                data = content.read() if content else b""
-                require(len(data) == member.size, kind, f"{member.name} ends too early")
-                members[member.name] = data
+        with open(file, "rb") as bundle:
+            data = bundle.read()
     except FileNotFoundError:
         raise Gap("there is no such file", file) from None
-    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
-        raise Fault(kind, f"a tar archive expected: {error}") from None
     except OSError as error:
         raise Gap(str(error), file) from None
+    members: dict[str, bytes] = {}
+    at = 0
+    while any(header := data[at : at + TAR_BLOCK_BYTES]):
+        name, size = read_tar_header(header, at)
+        require(name in BUNDLE_MEMBERS, kind, f"no such member expected: {name}", at)
+        require(name not in members, kind, f"a member that is there twice: {name}", at)
+        begin, end = at + TAR_BLOCK_BYTES, at + TAR_BLOCK_BYTES + size
+        at = end + -end % TAR_BLOCK_BYTES
+        require(end <= len(data) and not any(data[end:at]), kind, f"{name} ends too early, or in other bytes than zeros", begin)
+        members[name] = data[begin:end]
+    require(len(data) - at >= 2 * TAR_BLOCK_BYTES and not any(data[at:]), kind, "two blocks of zeros or more expected at the end", at)
     expected = [name for name in BUNDLE_MEMBERS if name in members or name != LAST_HEAD]
     require_equal(list(members), expected, kind, "members in their order", 0)
     return members
+
+
+def read_tar_header(header: bytes, at: int) -> tuple[str, int]:
+    """The name and the length of a plain file. Whatever else tar knows is refused: links, long names, sparse files."""
+    require(len(header) == TAR_BLOCK_BYTES, "bundle", "a header of 512 bytes expected", at)
+    total = sum(header) - sum(header[148:156]) + 8 * ord(" ")
+    require(tar_number(header[148:156], at) == total, "bundle", "the checksum of a header does not hold", at)
+    require(header[257:262] == b"ustar", "bundle", "a header of the format ustar expected", at)
+    require(header[156:157] in (b"\0", b"0") and not any(header[345:500]), "bundle", "a plain file expected", at)
+    return header[:100].split(b"\0")[0].decode("utf-8", "replace"), tar_number(header[124:136], at)
+
+
+def tar_number(field: bytes, at: int) -> int:
+    """Octal digits, behind which are zeros or spaces alone."""
+    found = TAR_NUMBER.fullmatch(field)
+    if found is None:
+        raise Fault("bundle", "octal digits expected in a header", at)
+    return int(found[1], 8)
 
 
 def read_bundle_manifest(members: dict[str, bytes]) -> dict[str, Any]:
@@ -2270,7 +2291,7 @@ def read_bundle_manifest(members: dict[str, bytes]) -> dict[str, Any]:
         data = members[member["name"]]
         require_equal(decimal(member["bytes"], kind), len(data), kind, f"bytes of {member['name']}", 0)
         require_equal(hexadecimal(member["sha256"], kind).hex(), sha256(data).hexdigest(), kind, f"SHA-256 of {member['name']}", 0)
-    for name in MANIFEST_FILTERS & set(manifest):
+    for name in ({"ledger"} | MANIFEST_FILTERS) & set(manifest):
         require(isinstance(manifest[name], str), kind, f"a text expected in {name}")
     return manifest
 
@@ -2320,10 +2341,11 @@ def check_bundle_event(line: bytes, proof: bytes, manifest: dict[str, Any], head
     record = from_base64(opened["record"], kind)
     require_equal(blake3(record, key=blind).hexdigest(), commitment.hex(), "commitment", f"commitment of position {position}", 0)
 
+    decode_text(line, kind)
     before_event, mark, text = line.partition(b',"event":')
     require(mark != b"" and text.endswith(b"}}"), kind, f"an event expected at position {position}")
     shown_event, text = read_object(before_event + b"}", kind), text[:-1]
-    redactions, event, is_whole = event_of_record(record)
+    redactions, event, is_whole, texts = event_of_record(record)
     marks = [mark for mark in ["derived", "erased", "erasedBy", "unreadable"] if mark in shown_event]
     expected = [*EVENT_MEMBERS, *marks, *(["redactions"] if redactions else [])]
     require_equal(list(shown_event), expected, kind, f"members of the event at position {position}", 0)
@@ -2332,13 +2354,14 @@ def check_bundle_event(line: bytes, proof: bytes, manifest: dict[str, Any], head
         require("erased" in shown_event, kind, "erasedBy beside erased expected")
         decimal(shown_event["erasedBy"], kind)
     decimal(shown_event["streamVersion"], kind)
+    require(type(shown_event.get("redactions", 0)) is int, kind, "a whole number expected in redactions")
     found = (shown_event["position"], shown_event["recordedAt"], shown_event["commitment"], shown_event.get("redactions", 0))
     require_equal(found, (str(position), written_time(time), commitment.hex(), redactions), kind, f"what is said of position {position}", 0)
     says_the_same = text == event if is_whole else text.startswith(event) and text[len(event) :][:1] in (b",", b"}")
     require(says_the_same, kind, f"the event at position {position} is not what its record says")
     for name in ("session", "run"):
         if name in manifest:
-            require(f',"{name}":{json_text(manifest[name])}'.encode() in event, kind, f"position {position} is of another {name}")
+            require(texts.get(name) == manifest[name], kind, f"position {position} is of another {name}")
     if "since" in manifest:
         require(written_time(time) >= manifest["since"], kind, f"position {position} is before the time that was asked for")
     if "before" in manifest:
@@ -2355,16 +2378,18 @@ def written_time(micros: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond:06}Z"
 
 
-def event_of_record(data: bytes) -> tuple[int, bytes, bool]:
-    """How many secrets were taken out, and the event as the interface writes it in one line. Where data is sealed, only the beginning of it."""
+def event_of_record(data: bytes) -> tuple[int, bytes, bool, dict[str, str]]:
+    """How many secrets were taken out, and the event as the interface writes it in one line. Where data is sealed, only the beginning of it. With its texts."""
     try:
         fields = Fields(data)
         require(fields.byte() == 1, "record", "a record of format 1 expected")
         parts = ['{"specversion":"1.0"']
         parts += [f',"{name}":{json_text(fields.text())}' for name in ("id", "source", "type", "subject")]
+        texts: dict[str, str] = {}
         for name in RECORD_TEXTS:
             if fields.tag(2):
-                parts.append(f',"{name}":{json_text(fields.text())}')
+                texts[name] = fields.text()
+                parts.append(f',"{name}":{json_text(texts[name])}')
         tags = [fields.text() for _ in range(fields.number())]
         rest = [f',"tags":{json_text(" ".join(tags))}'] if tags else []
         for _ in range(fields.number()):
@@ -2376,12 +2401,12 @@ def event_of_record(data: bytes) -> tuple[int, bytes, bool]:
             fields.take(HASH_BYTES)
         elif tag == 3:
             fields.take(16 + HASH_BYTES)
-            return fields.number(), "".join(parts).encode(), False
+            return fields.number(), "".join(parts).encode(), False, texts
         if tag == 1:
             content = b',"data":' + fields.take(fields.number()).translate(LINE_BREAKS)
         elif tag == 2:
             content = b',"data_base64":"' + b64encode(fields.take(fields.number())) + b'"'
-        return fields.number(), "".join(parts + rest).encode() + content + b"}", True
+        return fields.number(), "".join(parts + rest).encode() + content + b"}", True, texts
     except (ValueError, UnicodeDecodeError) as error:
         raise Fault("record", f"a record expected: {error}") from None
 

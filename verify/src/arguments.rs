@@ -13,6 +13,7 @@ Verify a ledger's folder, or every ledger of a data folder
 
 Usage: bitacora-verify [OPTIONS] FOLDER
        bitacora-verify [OPTIONS] --evidence FILE
+       bitacora-verify [OPTIONS] --bundle FILE
        bitacora-verify [OPTIONS] --archive PATH
 
 Options:
@@ -26,6 +27,7 @@ Options:
       --witnesses FILE    A witness policy (c2sp.org/tlog-policy)
       --archives FOLDER   The folder of the ledgers' archives [default: archives in the data folder]
       --evidence FILE     Check the proof of one event instead
+      --bundle FILE       Check an evidence bundle instead: many events in one file
       --archive PATH      Check archives by themselves instead: a file or a folder; repeatable
       --threads N         The number of threads [default: the number of cores]
       --explain           Explain what each kind of evidence proves
@@ -58,6 +60,7 @@ pub(crate) struct Arguments {
     pub(crate) witnesses: Option<PathBuf>,
     pub(crate) archives: Option<PathBuf>,
     pub(crate) evidence: Option<PathBuf>,
+    pub(crate) bundle: Option<PathBuf>,
     pub(crate) archive: Vec<PathBuf>,
     pub(crate) threads: Option<NonZero<usize>>,
     pub(crate) explain: bool,
@@ -77,8 +80,8 @@ pub(crate) enum UsageError {
     NoValue(String),
     #[error("found {value:?} as the value of {option}: {what}")]
     Value { option: String, value: String, what: String },
-    #[error("found {0} together with a folder; check one of them at a time")]
-    Both(&'static str),
+    #[error("found {0} together with {1}; check one of them at a time")]
+    Both(&'static str, &'static str),
 }
 
 impl Arguments {
@@ -96,10 +99,16 @@ impl Arguments {
                 Some(option) => read.take(option, &mut rest)?,
             }
         }
-        match (&read.folder, &read.evidence, read.archive.is_empty()) {
-            (None, None, true) => Err(UsageError::Folder),
-            (Some(_), Some(_), _) => Err(UsageError::Both("--evidence")),
-            (Some(_), _, false) => Err(UsageError::Both("--archive")),
+        let files = [
+            ("--evidence", read.evidence.is_some()),
+            ("--bundle", read.bundle.is_some()),
+            ("--archive", !read.archive.is_empty()),
+        ];
+        let mut named = files.into_iter().filter(|(_, is_named)| *is_named).map(|(option, _)| option);
+        match (&read.folder, named.next(), named.next()) {
+            (None, None, _) => Err(UsageError::Folder),
+            (Some(_), Some(option), _) => Err(UsageError::Both(option, "a folder")),
+            (None, Some(option), Some(other)) => Err(UsageError::Both(other, option)),
             _ => Ok(VerifyRequest::Check(Box::new(read))),
         }
     }
@@ -116,6 +125,7 @@ impl Arguments {
             witnesses: None,
             archives: None,
             evidence: None,
+            bundle: None,
             archive: Vec::new(),
             threads: None,
             explain: false,
@@ -152,6 +162,7 @@ impl Arguments {
             "--witnesses" => self.witnesses = Some(value()?.into()),
             "--archives" => self.archives = Some(value()?.into()),
             "--evidence" => self.evidence = Some(value()?.into()),
+            "--bundle" => self.bundle = Some(value()?.into()),
             "--archive" => self.archive.push(value()?.into()),
             _ => return Err(UsageError::Unknown(option.to_owned())),
         }
@@ -191,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_command_line_without_sense_is_refused() {
-        let refused: [(&[&str], &str); 7] = [
+        let refused: [(&[&str], &str); 9] = [
             (&[], "no folder"),
             (&["a", "b"], "a second folder, b"),
             (&["--fast", "a"], "--fast"),
@@ -199,6 +210,8 @@ mod tests {
             (&["a", "--threads", "0"], "\"0\" as the value of --threads"),
             (&["a", "--evidence", "e"], "--evidence together with a folder"),
             (&["a", "--archive=e"], "--archive together with a folder"),
+            (&["a", "--bundle", "b"], "--bundle together with a folder"),
+            (&["--bundle", "b", "--evidence", "e"], "--bundle together with --evidence"),
         ];
         for (arguments, expected) in refused {
             let error = read(arguments).unwrap_err().to_string();

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use bitacora_formats::printable;
 use bitacora_verify::{
     CheckResult, InputError, LedgerLocation, LedgerSelection, Progress, ReportView, TailRetries, Verdict,
-    VerifyOptions, check_archives, check_proof, find_ledgers, read_known_head, read_witness_policy,
-    verify_ledger,
+    VerifyOptions, check_archives, check_bundle, check_proof, find_ledgers, read_known_head,
+    read_witness_policy, verify_ledger,
 };
 
 use self::arguments::{Arguments, HELP, UsageError, VerifyRequest};
@@ -47,6 +47,9 @@ fn check(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let policy = arguments.witnesses.as_deref().map(read_witness_policy).transpose()?;
     if let Some(path) = &arguments.evidence {
         return Ok(show(&check_proof(path, &arguments.keys, policy.as_ref())?, arguments));
+    }
+    if let Some(path) = &arguments.bundle {
+        return Ok(show(&check_bundle(path, &arguments.keys, policy.as_ref())?, arguments));
     }
     let keyring = arguments.keyring.as_deref().map(keyring_file::load).transpose()?;
     if !arguments.archive.is_empty() {

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use bitacora_formats::limits::MAX_EVIDENCE_BYTES;
 use bitacora_formats::{
-    Commitment, Cosignature, EvidenceError, LedgerOrigin, Micros, NoteError, Position, ProvenEvent,
-    ReceiptError, SignedTreeHead, TreeHeadError, UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead,
-    VerifierKey, WitnessPolicy, format_time, printable, write_event_line,
+    Commitment, EvidenceError, LedgerOrigin, Micros, NoteError, Position, ProvenEvent, ReceiptError,
+    SignedTreeHead, TreeHeadError, UnverifiedEvidence, UnverifiedReceipt, UnverifiedTreeHead, VerifierKey,
+    WitnessPolicy, format_time, printable, write_event_line,
 };
 use serde_json::{Value, json};
 
+use super::head_standing::HeadStanding;
 use super::input_file;
 use super::inputs::InputError;
 use super::output::{CheckResult, cosignature_json, time};
@@ -38,12 +39,8 @@ struct Facts {
     time: Micros,
     commitment: Commitment,
     head: SignedTreeHead,
-    trusted: bool,
-    /// Set when a known key signed, or endorsed the key that signed.
-    endorsed: bool,
+    standing: HeadStanding,
     sealed: bool,
-    /// The cosignatures of known witnesses on the head, and whether they are enough; `None` where nobody asked.
-    witnessed: Option<(Vec<Cosignature>, bool)>,
     /// The event as one line of JSON, checked when it was read.
     event: Option<String>,
 }
@@ -100,10 +97,8 @@ fn evidence(bytes: &[u8], trusted: &[VerifierKey], logs: &[VerifierKey]) -> Outc
         time: proven.evidence().time,
         commitment: proven.evidence().commitment,
         head: proven.head().clone(),
-        trusted: proven.is_trusted(),
-        endorsed: proven.is_endorsed(),
+        standing: HeadStanding::by_keys(proven.is_trusted(), proven.is_endorsed()),
         sealed: proven.is_sealed(),
-        witnessed: None,
         event,
     }))
 }
@@ -128,10 +123,8 @@ fn receipt(bytes: &[u8], trusted: &[VerifierKey]) -> Outcome {
             time: receipt.leaf.time,
             commitment: receipt.leaf.commitment,
             head,
-            trusted: true,
-            endorsed: true,
+            standing: HeadStanding::by_keys(true, true),
             sealed: false,
-            witnessed: None,
             event: None,
         })),
         // A receipt names the ledger and no key: who knows one of that ledger may lack the one that signed.
@@ -156,22 +149,16 @@ impl Outcome {
     /// Checks the cosignatures of the head.
     fn witnessed(self, policy: &WitnessPolicy) -> Self {
         let Self::Holds(mut facts) = self else { return self };
-        match facts.head.note().cosigned_by(&policy.witness_keys()) {
-            Ok(by) => {
-                let met = policy.is_met(by.iter().map(|cosignature| &cosignature.key));
-                // A key that was only endorsed counts once enough witnesses have cosigned a head by it.
-                facts.trusted |= met && facts.endorsed;
-                facts.witnessed = Some((by, met));
-                Self::Holds(facts)
-            }
+        match facts.standing.check_witnesses(&facts.head, policy) {
+            Ok(()) => Self::Holds(facts),
             Err(error) => Self::Refused(error.to_string()),
         }
     }
 
     fn verdict_text(&self) -> &'static str {
         match self {
-            Self::Holds(facts) if facts.lacks_witnesses() => "incomplete",
-            Self::Holds(facts) if facts.trusted => "proven, by a key that you know",
+            Self::Holds(facts) if facts.standing.lacks_witnesses() => "incomplete",
+            Self::Holds(facts) if facts.standing.trusted => "proven, by a key that you know",
             Self::Holds(_) => "proven, by keys that came with it",
             Self::Refused(_) => "invalid",
             Self::NoKey | Self::OtherKey => "incomplete",
@@ -180,7 +167,7 @@ impl Outcome {
 
     fn why(&self) -> Option<String> {
         match self {
-            Self::Holds(facts) if facts.lacks_witnesses() => {
+            Self::Holds(facts) if facts.standing.lacks_witnesses() => {
                 Some("too few of the witnesses that you named cosigned its tree head".to_owned())
             }
             Self::Holds(_) => None,
@@ -194,8 +181,8 @@ impl Outcome {
 impl CheckResult for ProofCheck {
     fn verdict(&self) -> Verdict {
         match &self.0 {
-            Outcome::Holds(facts) if facts.lacks_witnesses() => Verdict::Incomplete,
-            Outcome::Holds(facts) if facts.trusted => Verdict::Confirmed,
+            Outcome::Holds(facts) if facts.standing.lacks_witnesses() => Verdict::Incomplete,
+            Outcome::Holds(facts) if facts.standing.trusted => Verdict::Confirmed,
             Outcome::Holds(_) => Verdict::Alone,
             Outcome::Refused(_) => Verdict::Invalid,
             Outcome::NoKey | Outcome::OtherKey => Verdict::Incomplete,
@@ -223,14 +210,14 @@ impl CheckResult for ProofCheck {
                 "integrity",
                 "holds: this event is the one committed to, and the tree head covers it".to_owned(),
             );
-            line("assurance", facts.assurance().to_owned());
-            for cosignature in facts.cosignatures() {
+            line("assurance", facts.standing.assurance().to_owned());
+            for cosignature in facts.standing.cosignatures() {
                 line(
                     "",
                     format!("{} cosigned the tree head at {}", cosignature.key.name(), time(cosignature)),
                 );
             }
-            line("not proven", facts.not_proven().to_owned());
+            line("not proven", facts.standing.not_proven().to_owned());
         }
         line("verdict", format!("{} (exit code {})", self.0.verdict_text(), self.verdict().exit_code()));
         lines
@@ -251,32 +238,6 @@ impl CheckResult for ProofCheck {
 }
 
 impl Facts {
-    fn cosignatures(&self) -> &[Cosignature] {
-        self.witnessed.as_ref().map_or(&[], |(by, _)| by)
-    }
-
-    /// Returns `true` if witnesses were asked for, and too few of them cosigned.
-    fn lacks_witnesses(&self) -> bool {
-        self.witnessed.as_ref().is_some_and(|(_, met)| !met)
-    }
-
-    fn not_proven(&self) -> &'static str {
-        match self.witnessed {
-            Some((_, true)) => "that others were shown the same tree, but by the word of these witnesses",
-            _ => "that others were shown the same tree: compare the tree head with one that they have",
-        }
-    }
-
-    fn assurance(&self) -> &'static str {
-        if self.trusted {
-            "a key that you know signed the tree head, or endorsed the one that did and your witnesses cosigned it"
-        } else if self.endorsed {
-            "a key that you know endorsed the one that signed the tree head; a seed of it that leaked could have endorsed it too: bring the key that signed, or witnesses"
-        } else {
-            "none: the keys came with the evidence; name one that you know with --vkey"
-        }
-    }
-
     fn to_json(&self) -> Value {
         let head = self.head.head();
         let event = self.event.as_deref().and_then(|event| serde_json::from_str::<Value>(event).ok());
@@ -286,10 +247,10 @@ impl Facts {
             "time": format_time(self.time),
             "commitment": self.commitment.to_string(),
             "treeHead": { "size": head.size.to_string(), "root": head.root.to_string(), "note": self.head.note().to_string() },
-            "trusted": self.trusted,
-            "endorsed": self.endorsed,
-            "witnessed": self.witnessed.as_ref().map(|(_, met)| *met),
-            "cosignatures": self.cosignatures().iter().map(cosignature_json).collect::<Vec<_>>(),
+            "trusted": self.standing.trusted,
+            "endorsed": self.standing.endorsed,
+            "witnessed": self.standing.is_witnessed(),
+            "cosignatures": self.standing.cosignatures().iter().map(cosignature_json).collect::<Vec<_>>(),
             "partDisclosed": !self.sealed,
             "event": event,
             "eventText": self.event,

@@ -16,8 +16,8 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::limits::SCRUB_BYTES_PER_S;
 use bitacora_ledger::{IDLE_HEADS_EVERY, ScrubOptions};
 use bitacora_server::{
-    Admission, CloseFailures, DataError, LedgersConfig, ListenError, Origin, RequiredModel, Server,
-    ServerConfig, ServerLimits, StartError, may_listen,
+    Admission, ArchiveSettings, CloseFailures, DataError, LedgersConfig, ListenError, Origin, RequiredModel,
+    Server, ServerConfig, ServerLimits, StartError, may_listen,
 };
 use clap::Args;
 use serde_json::json;
@@ -61,7 +61,7 @@ pub(crate) struct ServeArguments {
     /// Sign a tree head this many seconds after the last one even without events, to show that none arrived.
     #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     idle_heads: u64,
-    /// Read old segments again and again to find damage, this many bytes a second in each ledger; 0 does not.
+    /// Read old segments and archives again and again to find damage, this many bytes a second in each ledger; 0 does not.
     #[arg(long, value_name = "BYTES", default_value_t = SCRUB_BYTES_PER_S)]
     scrub_rate: u64,
     /// Report not ready at /readyz while one of these read models is far behind or does not answer: `calls,trust`.
@@ -133,6 +133,7 @@ pub(crate) fn run(
     }
     let scrub = ScrubOptions { bytes_per_s: arguments.scrub_rate, ..ScrubOptions::default() };
     options.scrub = Some(scrub).filter(|scrub| scrub.bytes_per_s > 0);
+    let archiving = archiving.map(|settings| ArchiveSettings { scrub: options.scrub, ..settings });
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let without = &arguments.without_ledger;

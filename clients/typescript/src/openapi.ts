@@ -2388,6 +2388,8 @@ export interface components {
              * @description Events in them. Segments on this disk may hold the same events.
              */
             events: number;
+            /** @description The archives that the scrub found damaged or missing when it read them last, at most 16, each with what is wrong. */
+            faulty?: string[];
             /** @description The time at which the newest archive was sealed. */
             lastSealed?: string | null;
             /**
@@ -2402,6 +2404,8 @@ export interface components {
             position: string;
             /** @description Positions that follow one another in one store, the oldest first. */
             ranges: components["schemas"]["ArchivedRange"][];
+            /** @description The time at which the scrub last ended a round, which found every archive whole; absent before the first one since the start. */
+            scrubbed?: string | null;
         };
         /** @description Archives whose positions follow one another. */
         ArchivedRange: {
@@ -2428,8 +2432,8 @@ export interface components {
             /** @description The store that holds them, in the words of the configuration; absent where it was not recorded. */
             store?: string | null;
             /**
-             * @description The oldest of the times at which each of them was last read back whole, as far as the ledger knows: when it was sealed. Checks
-             *     by `bitacora archive verify` are not recorded.
+             * @description The oldest of the times at which each of them was last read back whole, as far as the service knows: when it was sealed, or
+             *     when the scrub's last whole round began. Checks by `bitacora archive verify` are not recorded.
              */
             verified: string;
         };

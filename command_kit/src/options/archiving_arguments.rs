@@ -47,6 +47,6 @@ impl ArchivingArguments {
         let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
         let (objects, store) = (Arc::clone(objects), place.to_string());
         let (releases, pauses) = (!self.keep_archived_segments, ArchivePauses::default());
-        Some(ArchiveSettings { objects, store, rules, releases, pauses })
+        Some(ArchiveSettings { objects, store, rules, releases, pauses, scrub: None })
     }
 }

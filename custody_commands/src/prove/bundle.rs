@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use bitacora_formats::Position;
+use bitacora_verify::MAX_BUNDLE_BYTES;
 use clap::Args;
 use serde_json::json;
 
@@ -14,9 +15,6 @@ use crate::files::new_file;
 use crate::ledger_access::context::CommandContext;
 use crate::ledger_access::query::with_query;
 use crate::options::time::PastTime;
-
-/// The most bytes of a bundle that are taken.
-const MAX_BUNDLE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The events of a bundle.
 #[derive(Debug, Args)]

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use bitacora_archiver::{ArchivePace, ArchiveRun, Archiver, ArchiverError, Objects, Outcome, Release, Rules};
 use bitacora_formats::LedgerName;
+use bitacora_ledger::ScrubOptions;
 use bitacora_projector::IndexedLedger;
 use tokio::sync::watch;
 
 use crate::api::Api;
+use crate::background::archive_scrubs::ArchiveScrubs;
 use crate::background::retention::RetentionLooks;
 use crate::http::phase::Phase;
 use crate::ledgers::slot::Slot;
@@ -33,6 +35,8 @@ pub struct ArchiveSettings {
     pub releases: bool,
     /// The pauses between two looks for due events.
     pub pauses: ArchivePauses,
+    /// The pace of the scrub over archives; `None` does none.
+    pub scrub: Option<ScrubOptions>,
 }
 
 /// The pauses between two looks for due events.
@@ -86,9 +90,12 @@ fn work(api: &Api, archiving: &ArchiveSettings) {
     let mut looked: BTreeMap<LedgerName, Instant> = BTreeMap::new();
     let mut retention = RetentionLooks::every(archiving.pauses.retention);
     let mut next = Instant::now() + archiving.pauses.first;
+    let mut scrubs = ArchiveScrubs::new(archiving.scrub);
     while is_serving(&phase) {
         if Instant::now() < next {
-            thread::sleep(LOOK_PAUSE);
+            if !scrubs.go_on(api, next, |name, ledger| archiver(api, archiving, name, ledger)) {
+                thread::sleep(LOOK_PAUSE);
+            }
             continue;
         }
         for (name, slot) in api.ledgers.all().iter() {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -13,8 +13,9 @@ use bitacora_archiver::{
     ObjectListing, ObjectVersion, Objects, ReadPiece, Release, Rules, StoreSettings, StoredArchives,
 };
 use bitacora_formats::Keyring;
-use bitacora_ledger::{Environment, HeadOptions, Ledger};
+use bitacora_ledger::{Environment, HeadOptions, Ledger, ScrubOptions};
 use bitacora_server::{ArchivePauses, ArchiveSettings, ServerLimits};
+use serde_json::json;
 
 use crate::service::{SetClock, TestService, config, data, event, new_keyring, wait_until};
 
@@ -129,6 +130,7 @@ pub(crate) fn archiving_at(
         rules: Rules { cold_after: None, hot_events: Some(HOT_EVENTS), ..Rules::default() },
         releases: true,
         pauses: ArchivePauses { first: pause, between: pause, most: pause, retention: pause },
+        scrub: Some(ScrubOptions { bytes_per_s: 1 << 30, pause: Duration::from_millis(50) }),
     });
     TestService::of(config, folder, keyring)
 }
@@ -239,6 +241,67 @@ fn what_is_due_is_archived_and_let_go_and_read_as_before() {
     assert!(problem.to_string().contains("archive"), "{problem}");
     fs::rename(&away, &cold).unwrap();
     wait_until(|| service.get("/readyz").status == 200);
+}
+
+/// Returns the path of an archive in this folder.
+fn an_archive_in(folder: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let path = entries.next().unwrap();
+    if path.is_dir() { an_archive_in(&path) } else { path }
+}
+
+#[test]
+fn the_scrub_finds_archives_that_are_damaged_or_missing_and_those_that_were_mended() {
+    let (service, _store) = begun();
+    fill(&service, "a", 3_000);
+    wait_for(&service, "released_bytes_total", |bytes| bytes > 0);
+    wait_for(&service, "due_events", |due| due == 0);
+    let rounds = metric(&service, "scrub_rounds_total").unwrap();
+    wait_for(&service, "scrub_rounds_total", |now| now > rounds + 1);
+    let bytes = bytes_in(&service.folder.path().join("cold"));
+    assert!(metric(&service, "scrub_bytes_total").unwrap() >= bytes, "every byte is read");
+    assert!(metric(&service, "scrub_age_seconds").is_some());
+    assert_eq!((metric(&service, "scrub_faults_total"), metric(&service, "faulty")), (Some(0), Some(0)));
+    let cold = || service.get("/v1/ledgers/main/tiers").expect(200).json()["cold"].clone();
+    let whole = cold();
+    assert!(whole["ranges"][0]["verified"].as_str() > whole["lastSealed"].as_str(), "{whole}");
+    assert!(whole["scrubbed"].as_str() >= whole["ranges"][0]["verified"].as_str(), "{whole}");
+    assert_eq!(whole["faulty"], json!([]));
+    let ready = service.get("/readyz").expect(200).text().to_owned();
+    assert!(ready.contains("main: every archive was found whole by a scrub that ended 2"), "{ready}");
+
+    let path = an_archive_in(&service.folder.path().join("cold"));
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    let bytes = fs::read(&path).unwrap();
+    // In the header, in the first part, in the middle, in the table, and in the trailer; then the whole file.
+    let places = [0, 200, bytes.len() / 2, bytes.len() - 600, bytes.len() - 1];
+    for damaged in places.into_iter().map(Some).chain([None]) {
+        let (verified, faults) =
+            (cold()["ranges"][0]["verified"].clone(), metric(&service, "scrub_faults_total"));
+        match damaged {
+            Some(at) => {
+                let mut other = bytes.clone();
+                other[at] ^= 1;
+                fs::write(&path, other).unwrap();
+            }
+            None => fs::remove_file(&path).unwrap(),
+        }
+        wait_for(&service, "faulty", |faulty| faulty == 1);
+        let what = if damaged.is_some() { "is damaged: " } else { "is missing; " };
+        let problem = service.get("/readyz").expect_problem(503, "not-ready").to_string();
+        for text in [&name, what, "its events lie nowhere else", "1 of 1 ledgers lack an archive"] {
+            assert!(problem.contains(text), "{damaged:?}: {text} in {problem}");
+        }
+        let found = cold();
+        assert!(found["faulty"][0].as_str().unwrap().contains(&name), "{found}");
+        // A round that found a fault counts for no time of verification.
+        assert!(found["ranges"][0]["verified"].as_str() <= found["scrubbed"].as_str(), "{found}");
+        assert!(metric(&service, "scrub_faults_total") > faults);
+        fs::write(&path, &bytes).unwrap();
+        wait_for(&service, "faulty", |faulty| faulty == 0);
+        wait_until(|| service.get("/readyz").status == 200);
+        wait_until(|| cold()["ranges"][0]["verified"].as_str() > verified.as_str());
+    }
 }
 
 #[test]

@@ -1,11 +1,15 @@
-//! Evidence bundles, checked by the second verifier: a program of another language that was written from the formats alone.
+//! Evidence bundles, checked by both verifiers: that of this workspace, and a program of another language that was written
+//! from the formats alone.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bitacora_verify::{CheckResult, check_bundle};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -39,8 +43,8 @@ fn member<'a>(members: &'a mut BundleMembers, name: &str) -> &'a mut Vec<u8> {
     &mut members.iter_mut().find(|(found, _)| found == name).unwrap().1
 }
 
-/// Writes a bundle of these members. A forger makes the manifest fit.
-fn written(mut members: BundleMembers, is_forged: bool, path: &Path) {
+/// Returns the file of these members. A forger makes the manifest fit.
+fn archive(mut members: BundleMembers, is_forged: bool) -> Vec<u8> {
     if is_forged {
         let mut manifest: Value = serde_json::from_slice(member(&mut members, "manifest.json")).unwrap();
         let others = members.iter().filter(|(name, _)| name != "manifest.json");
@@ -60,13 +64,14 @@ fn written(mut members: BundleMembers, is_forged: bool, path: &Path) {
         header.set_cksum();
         builder.append(&header, bytes.as_slice()).unwrap();
     }
-    fs::write(path, builder.into_inner().unwrap()).unwrap();
+    builder.into_inner().unwrap()
 }
 
 struct Sample {
     service: TestService,
     vkey: String,
     last: u64,
+    python: Option<OsString>,
 }
 
 impl Sample {
@@ -84,6 +89,8 @@ impl Sample {
             {"specversion": "1.0", "id": "secret", "source": "a", "type": "x.told", "subject": "s",
              "data": {"key": "AKIAIOSFODNN7EXAMPLE"}},
             {"specversion": "1.0", "id": "none", "source": "a", "type": "x.told", "subject": "s", "run": "r1"},
+            {"specversion": "1.0", "id": "alone", "source": "a", "type": "x.told", "subject": "s", "session": "s2",
+             "data": {"a": "b", "session": "in data"}},
         ]);
         let laid_out = "{\"specversion\":\"1.0\",\"id\":\"lines\",\"source\":\"a\",\"type\":\"x.told\",\"subject\":\"s\",\"data\":{ \"a\" :\r\n [1.50, 1e3] }}";
         let answer = service.append(several.to_string()).expect(201).json();
@@ -92,7 +99,7 @@ impl Sample {
         // It waits for a head over the last event.
         service.get(&format!("{LEDGER}/receipts/{}", last + 1)).expect(200);
         let vkey = service.get(LEDGER).expect(200).json()["verifierKey"].as_str().unwrap().to_owned();
-        Self { service, vkey, last: last + 1 }
+        Self { service, vkey, last: last + 1, python: python() }
     }
 
     fn bundle(&self, query: &str) -> BundleMembers {
@@ -103,25 +110,38 @@ impl Sample {
     }
 
     /// Checks a bundle of these members, with the ledger's key at hand.
-    fn verify(&self, python: &OsString, members: BundleMembers, is_forged: bool) -> Output {
+    fn verify(&self, members: BundleMembers, is_forged: bool) -> (u8, String) {
+        self.verify_file(&archive(members, is_forged))
+    }
+
+    /// Checks a file. The second verifier has to come to the same verdict, where a Python can run it.
+    fn verify_file(&self, bytes: &[u8]) -> (u8, String) {
         let path = self.service.folder.path().join("bundle.tar");
-        written(members, is_forged, &path);
+        fs::write(&path, bytes).unwrap();
+        let check = check_bundle(&path, &[self.vkey.parse().unwrap()], None).unwrap();
+        let (code, text) = (check.verdict().exit_code(), check.lines().join("\n"));
+        if let Some(python) = &self.python {
+            let (second, said) = self.second(python, &path);
+            assert_eq!(second, Some(i32::from(code)), "the verifiers disagree\n{text}\n{said}");
+        }
+        (code, text)
+    }
+
+    fn second(&self, python: &OsString, path: &Path) -> (Option<i32>, String) {
         let mut command = Command::new(python);
-        command.args(["-I", SECOND, "--bundle"]).arg(path).args(["--vkey", &self.vkey]).output().unwrap()
+        command.args(["-I", SECOND, "--bundle"]).arg(path).args(["--vkey", &self.vkey]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 
-fn told(output: &Output) -> (Option<i32>, String) {
-    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 #[test]
-fn the_second_verifier_takes_bundles_as_they_come() {
-    let (Some(python), sample) = (python(), Sample::new()) else { return };
+fn both_verifiers_take_bundles_as_they_come() {
+    let sample = Sample::new();
     let last = sample.last;
     for (query, events, words) in [
-        (String::new(), None, "1 events of data subjects"),
-        (format!("?after=3&until={last}"), Some(last - 3), "1 events of data subjects"),
+        (String::new(), None, "1 of data subjects"),
+        (format!("?after=3&until={last}"), Some(last - 3), "1 of data subjects"),
         (format!("?until={last}&since=2020-01-01T00:00:00Z&before=2999-01-01T00:00:00Z"), Some(last), ""),
         (format!("?until={last}&session=s1"), Some(3), "not that there are no others"),
         (format!("?until={last}&run=r1"), Some(2), "not that there are no others"),
@@ -129,8 +149,8 @@ fn the_second_verifier_takes_bundles_as_they_come() {
         let mut bundle = sample.bundle(&query);
         let lines = member(&mut bundle, "events.ndjson").iter().filter(|byte| **byte == b'\n').count() as u64;
         assert!(events.is_none_or(|events| events == lines), "{query}: {lines} events");
-        let (code, text) = told(&sample.verify(&python, bundle, false));
-        assert_eq!(code, Some(0), "{query}: {text}");
+        let (code, text) = sample.verify(bundle, false);
+        assert_eq!(code, 0, "{query}: {text}");
         assert!(text.contains(words), "{query}: {text}");
     }
     // The events are what the interface gives, byte for byte.
@@ -143,17 +163,17 @@ fn the_second_verifier_takes_bundles_as_they_come() {
 }
 
 #[test]
-fn the_second_verifier_finds_every_changed_byte_that_means_something() {
-    let (Some(python), sample) = (python(), Sample::new()) else { return };
+fn both_verifiers_find_every_changed_byte_that_means_something() {
+    let sample = Sample::new();
     let bundle = sample.bundle(&format!("?until={}", sample.last));
-    assert_eq!(told(&sample.verify(&python, bundle.clone(), true)).0, Some(0), "made anew, and unchanged");
+    assert_eq!(sample.verify(bundle.clone(), true).0, 0, "made anew, and unchanged");
     for name in ["events.ndjson", "proofs.ndjson", "heads/proofs.note", "signing-keys.note", "manifest.json"]
     {
         let mut flipped = bundle.clone();
         let bytes = member(&mut flipped, name);
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
-        assert_eq!(told(&sample.verify(&python, flipped, false)).0, Some(40), "{name}");
+        assert_eq!(sample.verify(flipped, false).0, 40, "{name}");
     }
     // A forger makes the manifest fit. What an event says is bound to the signed head all the same.
     let forgeries: [(&str, &str, &str); 8] = [
@@ -172,8 +192,8 @@ fn the_second_verifier_finds_every_changed_byte_that_means_something() {
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(text.contains(before), "{name} has no {before}");
         *bytes = text.replacen(before, after, 1).into_bytes();
-        let (code, said) = told(&sample.verify(&python, forged, true));
-        assert_eq!(code, Some(40), "{name}: {before} → {after}: {said}");
+        let (code, said) = sample.verify(forged, true);
+        assert_eq!(code, 40, "{name}: {before} → {after}: {said}");
     }
     // A line taken out of both, and a member more.
     let mut shorter = bundle.clone();
@@ -186,12 +206,143 @@ fn the_second_verifier_finds_every_changed_byte_that_means_something() {
     let mut manifest: Value = serde_json::from_slice(member(&mut shorter, "manifest.json")).unwrap();
     manifest["events"] = (sample.last - 1).to_string().into();
     *member(&mut shorter, "manifest.json") = manifest.to_string().into_bytes();
-    let (code, said) = told(&sample.verify(&python, shorter, true));
-    assert!(code == Some(40) && said.contains("position 2 is missing"), "{said}");
+    let (code, said) = sample.verify(shorter, true);
+    assert!(code == 40 && said.contains("expected 2, which is missing"), "{said}");
     let mut longer = bundle;
     longer.push(("../../etc/cron.d/x".to_owned(), b"x".to_vec()));
     longer.last_mut().unwrap().0 = "more".to_owned();
-    assert_eq!(told(&sample.verify(&python, longer, true)).0, Some(40));
+    assert_eq!(sample.verify(longer, true).0, 40);
+}
+
+/// Changes the text of a member.
+type Forgery = (&'static str, fn(String) -> String);
+
+/// Forgeries for which a forger makes the manifest fit; each has to be refused.
+const FORGERIES: [Forgery; 20] = [
+    ("manifest.json", |text| text.replace("\"ledger\":\"main\"", "\"ledger\":\"other\"")),
+    ("manifest.json", |text| text.replace("v1", "v2")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"00\"")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":0")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"1\"")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"since\":null")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"more\":\"x\"")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"session\":\"s1\"")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"since\":\"2999\"")),
+    ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"before\":\"2001\"")),
+    ("manifest.json", |text| text.replace("\"first\":\"1\"", "\"first\":\"2\"")),
+    ("events.ndjson", |text| text.trim_end().to_owned()),
+    ("events.ndjson", |text| format!("{text}\n")),
+    ("events.ndjson", |text| text.replacen("\"streamVersion\":\"1\"", "\"streamVersion\":\"01\"", 1)),
+    ("events.ndjson", |text| text.replacen("\"commitment\"", "\"derived\":false,\"commitment\"", 1)),
+    ("events.ndjson", |text| text.replacen(",\"event\":", ",\"erasedBy\":\"4\",\"event\":", 1)),
+    ("events.ndjson", |text| text.replacen("\"redactions\":1", "\"redactions\":1.0", 1)),
+    ("proofs.ndjson", |text| text.replacen("{\"position\"", "{\"position\":\"1\",\"position\"", 1)),
+    ("proofs.ndjson", |text| text.replacen("\"proof\":[", "\"proof\":[\"AAAA\",", 1)),
+    ("proofs.ndjson", |text| format!("[{text}")),
+];
+
+/// Returns the proofs with other bytes in the one record that has these.
+fn with_another_id(proofs: &[u8], id: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut changed = 0;
+    let lines = proofs.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| {
+        let mut proof: Value = serde_json::from_slice(line).unwrap();
+        let text = proof["record"].as_str().unwrap().to_owned();
+        let mut record = BASE64.decode(&text).unwrap();
+        let Some(at) = record.windows(id.len()).position(|window| window == id) else {
+            return String::from_utf8(line.to_vec()).unwrap();
+        };
+        record[at..at + id.len()].copy_from_slice(other);
+        changed += 1;
+        proof["record"] = BASE64.encode(&record).into();
+        // The order of the members stays: only the text of one is another.
+        let line = String::from_utf8(line.to_vec()).unwrap();
+        line.replace(&text, proof["record"].as_str().unwrap())
+    });
+    let text = lines.fold(String::new(), |text, line| text + &line + "\n");
+    assert_eq!(changed, 1);
+    text.into_bytes()
+}
+
+#[test]
+fn both_verifiers_refuse_the_same_forgeries() {
+    let sample = Sample::new();
+    let bundle = sample.bundle(&format!("?until={}", sample.last));
+    for (number, (name, forge)) in FORGERIES.into_iter().enumerate() {
+        let mut forged = bundle.clone();
+        let bytes = member(&mut forged, name);
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        *bytes = forge(text.clone()).into_bytes();
+        assert_ne!(*bytes, text.into_bytes(), "forgery {number} changes nothing");
+        let (code, said) = sample.verify(forged, true);
+        assert_eq!(code, 40, "forgery {number} of {name}: {said}");
+    }
+    // A record and its event that say the same, and not what was committed to.
+    let mut other = bundle.clone();
+    let events = member(&mut other, "events.ndjson");
+    *events =
+        String::from_utf8(events.clone()).unwrap().replace("\"id\":\"e7\"", "\"id\":\"x7\"").into_bytes();
+    let proofs = member(&mut other, "proofs.ndjson");
+    *proofs = with_another_id(proofs, b"\x02e7", b"\x02x7");
+    let (code, said) = sample.verify(other, true);
+    assert!(code == 40 && said.contains("blind and record give the commitment"), "{said}");
+    // An event of another session, whose data has the text of this one.
+    let mut other = sample.bundle("?session=s2");
+    let manifest = member(&mut other, "manifest.json");
+    *manifest = String::from_utf8(manifest.clone()).unwrap().replace("\"s2\"", "\"in data\"").into_bytes();
+    let (code, said) = sample.verify(other, true);
+    assert!(code == 40 && said.contains("another session"), "{said}");
+}
+
+#[test]
+fn both_verifiers_refuse_hostile_archives() {
+    let sample = Sample::new();
+    let bundle = sample.bundle(&format!("?until={}", sample.last));
+    let whole = archive(bundle.clone(), false);
+    assert_eq!(sample.verify_file(&whole).0, 0);
+    for cut in [0, 100, 512, 4_096, whole.len() / 2, whole.len() - 1_024, whole.len() - 1] {
+        assert_eq!(sample.verify_file(&whole[..cut]).0, 40, "cut to {cut} bytes");
+    }
+    let longer = |more: &[u8]| [&whole[..], more].concat();
+    assert_eq!(sample.verify_file(&longer(&[0; 9 * 1_024])).0, 0, "zeros, as other programs pad");
+    for more in [&b"x"[..], &whole] {
+        assert_eq!(sample.verify_file(&longer(more)).0, 40, "{} bytes more", more.len());
+    }
+    assert_eq!(sample.verify_file(&[0; 10_240]).0, 40, "zeros alone");
+    // Headers whose checksum holds: of a link, a long name, a header of pax, a sparse file, and of a length without end.
+    let changed = |at: usize, to: &[u8]| {
+        let mut changed = whole.clone();
+        changed[at..at + to.len()].copy_from_slice(to);
+        changed[148..156].fill(b' ');
+        let sum: usize = changed[..512].iter().map(|byte| usize::from(*byte)).sum();
+        changed[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        changed
+    };
+    assert_eq!(sample.verify_file(&changed(156, b"0")).0, 0, "another byte for a plain file");
+    for (at, to) in [
+        (156, &b"2"[..]),
+        (156, b"L"),
+        (156, b"x"),
+        (156, b"S"),
+        (124, b"77777777777"),
+        (124, b"\x80\0\0\0\0\0\0\0\0\0\0\x01"),
+        (345, b"../.."),
+        (257, b"tar"),
+        (0, b"../../etc/cron.d/x"),
+        (0, b"/etc/passwd"),
+        (0, b"README.TXT"),
+    ] {
+        assert_eq!(sample.verify_file(&changed(at, to)).0, 40, "{at}: {to:?}");
+    }
+    for change in [
+        (|members| members.swap(0, 1)) as fn(&mut BundleMembers),
+        |members| drop(members.remove(0)),
+        |members| drop(members.pop()),
+        |members| members.extend_from_within(..1),
+    ] {
+        let mut other = bundle.clone();
+        change(&mut other);
+        assert_eq!(sample.verify(other, true).0, 40);
+    }
 }
 
 #[test]

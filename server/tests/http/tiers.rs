@@ -33,7 +33,7 @@ fn tiers_tell_positions_rows_and_bytes_of_what_is_there() {
     assert_eq!(segments["since"], first["recordedAt"], "{first}");
     assert_eq!(
         told["cold"],
-        json!({"position": tip, "archives": 0, "events": 0, "bytes": 0, "ranges": [], "moreRanges": 0})
+        json!({"position": tip, "archives": 0, "events": 0, "bytes": 0, "ranges": [], "moreRanges": 0, "faulty": []})
     );
     assert!(told["hot"]["bytes"].as_u64().unwrap() > 0, "{told}");
     for query in ["?of=hot", "?limit=1"] {

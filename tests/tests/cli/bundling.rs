@@ -1,4 +1,4 @@
-//! `prove --range`: the demo hour in one file, checked by the second verifier.
+//! `prove --range`: the demo hour in one file, checked by each verifier.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,6 +7,10 @@ use std::process::{Command, Output};
 use crate::sample::command;
 
 const SECOND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/second/bitacora_verify.py");
+
+/// The verifier key of another ledger.
+const OTHER_KEY: &str =
+    "main/cf2fbdf8a5bef75ad3f39a75dd673632/g1+5072fa24+AXcf2bD1YxstXrgbhY78ZKjAuxH1cH+xuCKEp61PRN4k";
 
 /// A Python with the second verifier's packages, if there is one.
 fn python() -> Option<OsString> {
@@ -22,6 +26,12 @@ fn prove(folder: &Path, more: &[&str]) -> Output {
 
 fn verified(python: &OsString, bundle: &Path) -> (Option<i32>, String) {
     let output = Command::new(python).args(["-I", SECOND, "--bundle"]).arg(bundle).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Checks a bundle with `bitacora verify`. Returns the exit code and stdout.
+fn checked(bundle: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let output = command(&["verify", "--bundle"]).arg(bundle).args(more).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -45,9 +55,22 @@ fn the_demo_hour_is_bundled_from_a_folder_and_verified_elsewhere() {
     ] {
         assert_eq!(prove(folder.path(), refused).status.code(), Some(2), "{refused:?}");
     }
-    let Some(python) = python() else { return };
-    let (code, said) = verified(&python, &bundle);
+    let (code, said) = checked(&bundle, &[]);
     assert!(code == Some(10) && said.contains("positions 1 to"), "{said}");
+    assert!(said.contains("no position of the range is missing"), "{said}");
+    let (code, said) = checked(&bundle, &["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(code == Some(10) && json["exitCode"] == 10 && json["proven"]["first"] == "1", "{said}");
+    let (code, said) = checked(&bundle, &["--vkey", OTHER_KEY]);
+    assert!(code == Some(40) && said.contains("a key of another ledger"), "{said}");
+    let missing = folder.path().join("missing.tar");
+    assert_eq!(checked(&missing, &[]).0, Some(50));
+    assert_eq!(checked(&bundle, &["--all"]).0, Some(2));
+    let python = python();
+    if let Some(python) = &python {
+        let (code, said) = verified(python, &bundle);
+        assert!(code == Some(10) && said.contains("positions 1 to"), "{said}");
+    }
 
     let bytes = std::fs::read(&bundle).unwrap();
     let flipped = folder.path().join("flipped.tar");
@@ -57,6 +80,10 @@ fn the_demo_hour_is_bundled_from_a_folder_and_verified_elsewhere() {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
         std::fs::write(&flipped, changed).unwrap();
-        assert_eq!(verified(&python, &flipped).0, Some(40), "{mark}");
+        let (code, said) = checked(&flipped, &[]);
+        assert!(code == Some(40) && said.contains("fault"), "{mark}: {said}");
+        if let Some(python) = &python {
+            assert_eq!(verified(python, &flipped).0, Some(40), "{mark}");
+        }
     }
 }

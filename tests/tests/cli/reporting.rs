@@ -73,6 +73,45 @@ fn reports_sum_the_history_as_tables_as_json_and_as_csv() {
     }
 }
 
+/// Returns the texts of the cells of a page's tables, one table after another.
+fn cells(page: &str) -> Vec<String> {
+    let cells = page.split("<bdi>").skip(1).filter_map(|rest| rest.split_once("</bdi>"));
+    cells.map(|(cell, _)| cell.to_owned()).collect()
+}
+
+#[test]
+fn a_report_is_a_page_with_the_same_numbers_in_which_names_are_texts() {
+    let way = LedgerAccess::service().governed();
+    worked(&way);
+    let hostile = "a</td><script>alert(1)</script>";
+    let args = json!({"file_path": "src/a.rs"}).to_string();
+    let of = ["--cwd", PROJECT, "--agent", hostile];
+    way.run(&[&["decide", "--call", "c3", "--tool", "Read", "--args", &args], &of[..]].concat());
+    for report in [
+        &["report", "day", "today"][..],
+        &["report", "who-did-what"],
+        &["report", "tools"],
+        &["report", "reviews"],
+    ] {
+        let page = way.does(&[report, &["--format", "html"]].concat());
+        assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+        assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href="), "{page}");
+        let text = way.does(&[report, &["--format", "text"]].concat());
+        assert_eq!(text, way.does(report), "text is the default");
+        // Every cell of the text stands in the page, in the same order.
+        let title = text.lines().next().unwrap();
+        assert!(page.contains(&format!("<h1>{title}</h1>")), "{title}");
+        let mut found = cells(&page).into_iter();
+        for word in text.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).skip(1) {
+            assert!(found.any(|cell| cell == word), "{report:?}: {word} in {text}");
+        }
+    }
+    let page = way.does(&["report", "who-did-what", "--format", "html"]);
+    assert!(cells(&page).contains(&"a&lt;/td&gt;&lt;script&gt;alert(1)&lt;/script&gt;".to_owned()), "{page}");
+    let csv = way.does(&["report", "tools", "--format", "csv"]);
+    assert_eq!(csv, way.does(&["report", "tools", "--csv"]));
+}
+
 #[test]
 fn an_empty_time_is_told_and_a_wrong_one_is_a_usage_error() {
     let way = LedgerAccess::service().governed();
@@ -98,4 +137,6 @@ fn an_empty_time_is_told_and_a_wrong_one_is_a_usage_error() {
         refused(&reversed, "expected a later end");
     }
     refused(&["report", "reviews", "--csv", "--json"], "cannot be used with");
+    refused(&["report", "reviews", "--csv", "--format", "html"], "cannot be used with");
+    refused(&["report", "reviews", "--json", "--format", "html"], "cannot be used with");
 }

@@ -5,7 +5,7 @@ use bitacora_ledger::{Clock, SystemClock};
 use bitacora_report::{
     DayLists, DaySums, HistoryReport, ReportSpan, ReviewSums, SpanError, ToolAnswers, WorkSums,
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -36,9 +36,20 @@ pub(super) struct Span {
 /// The format of a report.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Format {
-    /// Print CSV: one table as it is, several with one value a line.
-    #[arg(long, conflicts_with = "json")]
+    /// Print CSV: one table as it is, several with one value a line; the same as --format csv.
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     csv: bool,
+    /// Print in this format; html is one page to print or send. [default: text]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    format: Option<FormatName>,
+}
+
+/// The name of a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    Text,
+    Csv,
+    Html,
 }
 
 impl Span {
@@ -157,7 +168,11 @@ fn named(people: Option<&KnownPeople>, actor: &str) -> String {
 
 impl Format {
     fn is_for_people(self, context: &CommandContext) -> bool {
-        !self.csv && !context.is_json()
+        self.name() != FormatName::Csv && !context.is_json()
+    }
+
+    fn name(self) -> FormatName {
+        if self.csv { FormatName::Csv } else { self.format.unwrap_or(FormatName::Text) }
     }
 }
 
@@ -166,7 +181,7 @@ fn write(
     format: &Format,
     context: &mut CommandContext,
 ) -> Result<Exit, CommandError> {
-    if format.csv {
+    if format.name() == FormatName::Csv {
         context.output.bytes(report.csv().as_bytes())?;
         return Ok(Exit::Done);
     }
@@ -176,6 +191,11 @@ fn write(
         return context.print(&report.json(&ledger, &position));
     }
     let title = format!("ledger {ledger} {}, up to position {position}", report.span.words());
-    section::write(&title, &report.sections(), &mut context.output)?;
+    let sections = report.sections();
+    if format.name() == FormatName::Html {
+        context.output.bytes(section::page(&title, &sections).as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    section::write(&title, &sections, &mut context.output)?;
     Ok(Exit::Done)
 }

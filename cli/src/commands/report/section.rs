@@ -1,9 +1,21 @@
-//! The sections of a report, on a terminal.
+//! The sections of a report, on a terminal and as a page.
 
+use bitacora_console::{PrintedTable, printed_page};
 use bitacora_report::Section;
 
 use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::TextTable;
+
+/// Returns all sections, with all their rows, as a page of HTML.
+pub(super) fn page(title: &str, sections: &[Section]) -> String {
+    let tables: Vec<_> = sections.iter().map(printed).collect();
+    printed_page(title, &tables)
+}
+
+fn printed(section: &Section) -> PrintedTable<'_> {
+    let Section { title, note, heading, rows, empty } = section;
+    PrintedTable { title, note, headings: heading, rows, empty }
+}
 
 /// Writes all sections for a terminal.
 pub(super) fn write(title: &str, sections: &[Section], output: &mut Output) -> Result<(), OutputError> {

@@ -1,6 +1,6 @@
 //! `/livez` and `/readyz`: liveness and readiness of the service.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Extension;
@@ -38,6 +38,15 @@ fn clock_jumped(slot: &Slot) -> bool {
 fn scrubbed(slot: &Slot) -> Option<String> {
     let Slot::Open(ledger) = slot else { return None };
     ledger.status().scrub.completed.map(format_time)
+}
+
+/// Returns the sentences about the archives of a ledger, as a scrub found them: all of them whole, or those that are not.
+fn archives_scrubbed(name: &LedgerName, archives: &Tallies) -> Vec<String> {
+    let Some(scrub) = archives.scrub(name) else { return Vec::new() };
+    let whole = scrub.completed.map(|(_, ended)| {
+        format!("every archive was found whole by a scrub that ended {}", format_time(ended))
+    });
+    scrub.faulty.into_iter().map(|fault| fault.what).chain(whole).collect()
 }
 
 /// The process answers.
@@ -94,6 +103,11 @@ pub(crate) async fn readyz(
         for (name, time) in slots.iter().filter_map(|(name, slot)| Some((name, scrubbed(slot)?))) {
             ready += &format!("{name}: every frame was found whole by a scrub that ended {time}\n");
         }
+        for name in slots.keys() {
+            for sentence in archives_scrubbed(name, &api.metrics.archives) {
+                ready += &format!("{name}: {sentence}\n");
+            }
+        }
         return Ok(text(ready));
     }
     Err(unready.problem(slots.len(), caller.is_some()))
@@ -105,7 +119,7 @@ struct Unready<'a> {
     closed: Vec<(&'a LedgerName, String)>,
     /// Ledgers without a model that is required, and why.
     unread: Vec<(&'a LedgerName, Vec<String>)>,
-    /// Ledgers whose store lacks an archive, and which.
+    /// Ledgers whose store lacks an archive or has a damaged one, of events that lie nowhere else, and which.
     missing: Vec<(&'a LedgerName, String)>,
     /// The words for an anchor that has not said which ledgers it remembers.
     unlisted: Option<String>,
@@ -115,9 +129,16 @@ impl<'a> Unready<'a> {
     fn of(slots: &'a BTreeMap<LedgerName, Slot>, required: &[RequiredModel], archives: &Tallies) -> Self {
         let closed = slots.iter().filter_map(|(name, slot)| Some((name, why_slot_is_not_ready(slot)?)));
         let unread = slots.iter().map(|(name, slot)| (name, why_models_are_not_ready(slot, required)));
-        let missing = slots.keys().filter_map(|name| {
-            let archive = archives.missing(name)?;
-            Some((name, format!("the archive {archive} is missing; its events lie nowhere else")))
+        let missing = slots.keys().flat_map(|name| {
+            let looked = archives.missing(name);
+            let looked = looked
+                .map(|archive| format!("the archive {archive} is missing; its events lie nowhere else"));
+            let scrub = archives.scrub(name).unwrap_or_default();
+            let scrubbed =
+                scrub.faulty.into_iter().filter(|fault| fault.is_only_copy).map(|fault| fault.what);
+            let mut sentences: Vec<String> = looked.into_iter().chain(scrubbed).collect();
+            sentences.dedup();
+            sentences.into_iter().map(move |sentence| (name, sentence))
         });
         Self {
             closed: closed.collect(),
@@ -156,7 +177,8 @@ impl<'a> Unready<'a> {
                 .push(format!("{} of {all} ledgers are without a read model that is required", unread.len()));
         }
         if !missing.is_empty() {
-            details.push(format!("{} of {all} ledgers lack an archive", missing.len()));
+            let ledgers: BTreeSet<_> = missing.iter().map(|(name, _)| name).collect();
+            details.push(format!("{} of {all} ledgers lack an archive", ledgers.len()));
         }
         details.extend(unlisted);
         let unread =

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use axum::extract::State;
 use axum::response::Response;
+use bitacora_archiver::ArchiveScrubStatus;
 use bitacora_formats::{Position, format_time};
 use bitacora_projector::{IndexedLedger, ModelStatus, ReadModels};
 
@@ -13,7 +14,9 @@ use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::tiers::TierMemory;
-use bitacora_api::{DiskTier, IndexTier, ModelTier, SegmentTier, StateTier, TiersAnswer, paths};
+use bitacora_api::{
+    ArchiveTierAnswer, DiskTier, IndexTier, ModelTier, SegmentTier, StateTier, TiersAnswer, paths,
+};
 
 #[utoipa::path(
     get,
@@ -34,15 +37,33 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         .ledger
         .as_ref()
         .ok_or_else(|| Problem::new(Code::InvalidLedgerName, "the path names no ledger"))?;
+    let scrub = api.metrics.archives.scrub(name);
     let (memory, ledger, position) = (api.tiers.of(name), request.ledger.clone(), head.position);
     let answer = api.read(move || {
         let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
         let hot = hot(&mut memory, &ledger)?;
-        let cold = memory.cold(&ledger, position)?;
+        let mut cold = memory.cold(&ledger, position)?;
         drop(memory);
+        if let Some(scrub) = scrub {
+            note_scrub(&mut cold, &scrub);
+        }
         Ok(TiersAnswer { hot, warm: warm(&ledger, position), cold })
     });
     json_answer(&head, &answer.await?)
+}
+
+/// Adds the results of the scrub over archives. A whole round read back every archive that was sealed before it began.
+fn note_scrub(cold: &mut ArchiveTierAnswer, scrub: &ArchiveScrubStatus) {
+    cold.faulty = scrub.faulty.iter().map(|fault| fault.what.clone()).collect();
+    let Some((began, ended)) = scrub.completed else { return };
+    cold.scrubbed = Some(format_time(ended));
+    let began = format_time(began);
+    for range in &mut cold.ranges {
+        // Both are written with six digits behind the second, so that their order is that of their texts.
+        if range.verified < began {
+            range.verified.clone_from(&began);
+        }
+    }
 }
 
 fn hot(memory: &mut TierMemory, ledger: &IndexedLedger) -> Result<StateTier, Problem> {
