@@ -1,6 +1,7 @@
 //! Legal holds and the retention policy over HTTP: who may set them, what they refuse, and that holds win over erasures.
 
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,6 +12,10 @@ const EVENTS: &str = "/v1/ledgers/main/events";
 const ERASURES: &str = "/v1/ledgers/main/erasures";
 const HOLDS: &str = "/v1/ledgers/main/holds";
 const RETENTION: &str = "/v1/ledgers/main/retention";
+/// Holds and erasures at once, in the test of both.
+const PAIRS: u32 = 24;
+/// The difference between the beginnings of one pair and the next.
+const STAGGER: Duration = Duration::from_micros(500);
 
 fn personal(id: &str, subject: &str, stream: &str) -> String {
     json!({
@@ -121,13 +126,20 @@ fn a_hold_by_range_or_stream_holds_the_subjects_of_its_events_and_no_others() {
 #[test]
 fn of_a_hold_and_an_erasure_at_once_one_wins_and_the_other_knows() {
     let service = TestService::start();
-    for number in 0..8 {
+    // Now the one begins earlier, now the other.
+    for number in 0..PAIRS {
         let subject = format!("person/{number}");
         service.append(personal(&subject, &subject, "orders")).expect(201);
         let hold = json!({"hold": format!("h{number}"), "subject": subject, "reason": "case 7"});
         let (held, erased) = thread::scope(|scope| {
-            let held = scope.spawn(|| place(&service, &hold).status);
-            let erased = scope.spawn(|| erase(&service, &subject).status);
+            let held = scope.spawn(|| {
+                thread::sleep(STAGGER * number);
+                place(&service, &hold).status
+            });
+            let erased = scope.spawn(|| {
+                thread::sleep(STAGGER * (PAIRS - number));
+                erase(&service, &subject).status
+            });
             (held.join().unwrap(), erased.join().unwrap())
         });
         assert!([(201, 409), (404, 201)].contains(&(held, erased)), "{held} and {erased}");
