@@ -160,6 +160,10 @@ impl Archiver {
         error: ArchiverError,
         found: &mut Vec<String>,
     ) -> Result<u64, ArchiverError> {
+        // A later revision may have taken its place since the round began.
+        if !self.known_manifests(ArchiveAccess::Reading)?.contains(manifest) {
+            return Ok(0);
+        }
         let name = object_name(manifest);
         let archive = self.objects.shown(&name);
         let what = match &error {
@@ -197,8 +201,7 @@ impl Archiver {
 }
 
 fn object_name(manifest: &SignedManifest) -> String {
-    let manifest = manifest.manifest();
-    manifest.range.object_name(manifest.origin.ledger, manifest.origin.generation)
+    manifest.manifest().object_name()
 }
 
 /// Compares a part with its digest, and the tree's roots with the manifest. Returns its bytes; none behind the last part.
