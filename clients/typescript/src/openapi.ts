@@ -6085,6 +6085,11 @@ export interface components {
             /** @description The CloudEvent; its `data` is as the client wrote it, byte for byte. */
             event: Record<string, unknown>;
             /**
+             * @description The position of `retention.changed`, the retention policy under which all but id, source, type and subject was removed. Absent
+             *     where nothing was.
+             */
+            expiredBy?: string | null;
+            /**
              * @description Its position in the ledger.
              * @example 17
              */
