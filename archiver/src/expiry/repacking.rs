@@ -73,10 +73,10 @@ impl Repacking<'_> {
         let (writer, header) = ArchiveWriter::new(plan, secrets);
         let mut file = PackingFile::create(&self.environment.disk, folder).map_err(on_disk)?;
         file.append(&header).map_err(on_disk)?;
-        let mut packing = Packing { repacking: self, key, writer, file };
+        let mut packing = GroupPacker { repacking: self, key, writer, file };
         let state = packing.take_groups()?;
         let facts = self.facts(state)?;
-        let Packing { writer, mut file, .. } = packing;
+        let GroupPacker { writer, mut file, .. } = packing;
         let finished = self.pace.work(|| {
             let mut compressor = Compressor::new(ARCHIVE_LEVEL).map_err(ArchiveError::Zstd)?;
             writer.finish(facts, self.keyring, &mut compressor)
@@ -138,14 +138,14 @@ fn positioned(first: Position, rows: &Rows) -> impl Iterator<Item = (Position, C
 }
 
 /// An archive on its way into a file.
-struct Packing<'a, 'b> {
+struct GroupPacker<'a, 'b> {
     repacking: &'a Repacking<'b>,
     key: ArchiveKey,
     writer: ArchiveWriter,
     file: PackingFile,
 }
 
-impl Packing<'_, '_> {
+impl GroupPacker<'_, '_> {
     /// Writes all events; returns the state of the archive as it was.
     fn take_groups(&mut self) -> Result<Option<bitacora_archive_format::ArchivedState>, ArchiverError> {
         let repacking = self.repacking;
