@@ -195,6 +195,7 @@ codes! {
     KeyMissing, "key-missing", 503, false, None, "the keyring lacks the key of stored bytes";
     KeyRetired, "key-retired", 503, false, None, "the key of these events was moved into an offline keyring";
     ArchiveUnavailable, "archive-unavailable", 503, true, None, "archived events cannot be reached now";
+    ContentExpired, "content-expired", 410, false, None, "content was removed under the retention policy";
     ArchiveDamaged, "archive-damaged", 500, false, None, "an archive is not what its manifest says";
     TreeBehind, "tree-behind", 503, true, None, "the tree over the events cannot be read now";
     ProjectionBehind, "projection-behind", 503, true, None, "the state is not that fresh yet";

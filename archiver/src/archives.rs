@@ -184,6 +184,64 @@ impl fmt::Debug for LedgerArchives {
 
 impl ArchiveTier for LedgerArchives {
     fn frame(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError> {
+        self.or_of_later_revision(position, || self.frame_at(position))
+    }
+
+    fn events(
+        &self,
+        positions: &[Position],
+        max_bytes: usize,
+    ) -> Result<Vec<ArchivedEvent>, ArchiveTierError> {
+        let Some(first) = positions.first() else { return Ok(Vec::new()) };
+        self.or_of_later_revision(*first, || self.chosen_events(positions, max_bytes))
+    }
+
+    fn alike_around(
+        &self,
+        filter: &Filter,
+        position: Position,
+    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ArchiveTierError> {
+        self.alike_around(filter, position).map(Some)
+    }
+
+    fn span_at(&self, position: Position, time: Micros) -> Option<ArchivedSpan> {
+        self.span_with_time(position, time)
+    }
+
+    fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
+        self.newest_state(until, reactor)
+    }
+
+    fn refresh(&self) {
+        let before = self.catalogue();
+        match self.look_again(Position::FIRST) {
+            Ok(now) => {
+                let gone = before.identities_not_in(&now);
+                self.groups.forget(|(identity, _)| gone.contains(identity));
+            }
+            Err(error) => tracing::warn!(%error, "the manifests of archives could not be read again"),
+        }
+    }
+}
+
+impl LedgerArchives {
+    /// Reads, and once more where an archive is gone because a later revision took its place meanwhile.
+    fn or_of_later_revision<T>(
+        &self,
+        position: Position,
+        read: impl Fn() -> Result<T, ArchiveTierError>,
+    ) -> Result<T, ArchiveTierError> {
+        let before = self.catalogue();
+        match read() {
+            Err(error) if error.kind == ArchiveTierErrorKind::Unavailable => {
+                let now = self.look_again(position)?;
+                if now.has_other_revision(&before, error.first) { read() } else { Err(error) }
+            }
+            found => found,
+        }
+    }
+
+    fn frame_at(&self, position: Position) -> Result<ArchivedFrame, ArchiveTierError> {
         let mut stretch = GroupSequence::of(self.group(position)?);
         // Where the frame begins, in this group or one before it.
         let mut first_position = position;
@@ -227,43 +285,6 @@ impl ArchiveTier for LedgerArchives {
         })
     }
 
-    fn events(
-        &self,
-        positions: &[Position],
-        max_bytes: usize,
-    ) -> Result<Vec<ArchivedEvent>, ArchiveTierError> {
-        self.chosen_events(positions, max_bytes)
-    }
-
-    fn alike_around(
-        &self,
-        filter: &Filter,
-        position: Position,
-    ) -> Result<Option<(RangeInclusive<Position>, bool)>, ArchiveTierError> {
-        self.alike_around(filter, position).map(Some)
-    }
-
-    fn span_at(&self, position: Position, time: Micros) -> Option<ArchivedSpan> {
-        self.span_with_time(position, time)
-    }
-
-    fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
-        self.newest_state(until, reactor)
-    }
-
-    fn refresh(&self) {
-        let before = self.catalogue();
-        match self.look_again(Position::FIRST) {
-            Ok(now) => {
-                let gone = before.identities_not_in(&now);
-                self.groups.forget(|(identity, _)| gone.contains(identity));
-            }
-            Err(error) => tracing::warn!(%error, "the manifests of archives could not be read again"),
-        }
-    }
-}
-
-impl LedgerArchives {
     /// A frame has a bounded number of events: archives that say otherwise are not read on.
     fn check_length(&self, stretch: &GroupSequence, position: Position) -> Result<(), ArchiveTierError> {
         if stretch.inner_events() > MAX_FRAME_ENTRIES { Err(self.no_frame(position)) } else { Ok(()) }
@@ -283,33 +304,18 @@ impl LedgerArchives {
         self.load(self.place_of(position)?)
     }
 
-    /// Returns the place of the group that holds a position. Where its archive is not in the store, a later revision may have taken its
-    /// place since the manifests were read.
+    /// Returns the place of the group that holds a position.
     pub(crate) fn place_of(&self, position: Position) -> Result<GroupLocation, ArchiveTierError> {
         let mut catalogue = self.catalogue();
         if catalogue.range_of(position).is_none() {
             catalogue = self.look_again(position)?;
         }
-        match self.place_in(&catalogue, position) {
-            Err(error) if error.kind == ArchiveTierErrorKind::Unavailable => {
-                let newer = self.look_again(position)?;
-                if newer.has_other_revision(&catalogue, position) {
-                    self.place_in(&newer, position)
-                } else {
-                    Err(error)
-                }
-            }
-            found => found,
-        }
-    }
-
-    fn place_in(&self, catalogue: &Catalogue, position: Position) -> Result<GroupLocation, ArchiveTierError> {
         let Some(index) = catalogue.holding(position) else {
             return Err(catalogue.lacking(position, self.folder.path()));
         };
         let range = catalogue.range_of(position).ok_or_else(|| self.no_frame(position))?;
         let at_fault = |error: StoredError| tier_error(range, &error);
-        let archive = self.open(catalogue, index).map_err(at_fault)?;
+        let archive = self.open(&catalogue, index).map_err(at_fault)?;
         let table = archive.stored.outline().table();
         let entry = table.group_of(position).and_then(|number| table.groups().get(number));
         let entry = entry.copied().and_then(|entry| Some((entry, Position::new(entry.position)?)));
@@ -319,23 +325,8 @@ impl LedgerArchives {
         }
     }
 
-    /// The group at a place, from memory or the store; from the later revision where its archive is gone and has one.
+    /// The group at a place, from memory or the store.
     pub(crate) fn load(&self, place: GroupLocation) -> Result<LoadedGroup, ArchiveTierError> {
-        let (first, identity) = (place.first, place.archive.identity);
-        match self.load_of(place) {
-            Err(error) if error.kind == ArchiveTierErrorKind::Unavailable => {
-                self.look_again(first)?;
-                let place = self.place_of(first)?;
-                if place.archive.identity == identity || place.first != first {
-                    return Err(error);
-                }
-                self.load_of(place)
-            }
-            loaded => loaded,
-        }
-    }
-
-    fn load_of(&self, place: GroupLocation) -> Result<LoadedGroup, ArchiveTierError> {
         let GroupLocation { archive, range, entry, .. } = &place;
         let key = (archive.identity, entry.number);
         if let Some(columns) = self.groups.get(&key) {

@@ -56,7 +56,7 @@ impl ReadError {
             Self::Disk { .. } => "disk-error",
             Self::TreeBehind(_) => "tree-behind",
             Self::Archive(error) => error.code(),
-            Self::Expired { .. } => "expired",
+            Self::Expired { .. } => "content-expired",
             Self::Memory => "out-of-memory",
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bitacora_formats::{After, Micros, Position, Record};
-use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict};
+use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, State};
 use bitacora_vocabulary::{
     EventData, RetentionExpired, RunAborted, RunCompleted, RunFailed, RunStarted, SubjectKeyId,
 };
@@ -38,6 +38,11 @@ pub enum RecordExpiryError {
     /// A hold was placed since the events were compared with those in force.
     #[error("a hold was placed meanwhile; nothing was removed, and the next run looks again")]
     HeldMeanwhile,
+    /// The policy was changed, the clock jumped, or an event that governs cannot be read.
+    #[error(
+        "the policy under which it expired is not in force any more; nothing was removed, and the next run looks again"
+    )]
+    PolicyNotInForce,
     /// The log does not take it.
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -112,10 +117,11 @@ impl ExpiryRules {
     /// Returns `true` if an event of one of these types can have expired, if it was recorded then or later.
     #[must_use]
     pub fn may_concern<'a>(&self, mut kinds: impl Iterator<Item = &'a str>, oldest: Micros) -> bool {
-        kinds.any(|kind| self.policy.may_expire_by(kind, oldest, self.now))
+        kinds.any(|kind| !rests_on(kind) && self.policy.may_expire_by(kind, oldest, self.now))
     }
 
-    /// Returns `true` if the event's time is over, no hold covers it, and its run is not open.
+    /// Returns `true` if the event's time is over, no hold covers it, its run is not open, and the deciding state does not rest on it: a
+    /// ledger that is restored from archives folds that state from its first event on.
     #[must_use]
     pub fn expires(&self, position: Position, time: Micros, record: &Record<'_>) -> bool {
         let event = RetainedEvent {
@@ -125,9 +131,15 @@ impl ExpiryRules {
             time,
         };
         matches!(self.policy.verdict(&event, self.now), RetentionVerdict::Expired { .. })
+            && !rests_on(&record.kind)
             && !self.holds.cover(position, record)
             && !record.run.as_deref().is_some_and(|run| self.open_runs.has(run))
     }
+}
+
+/// Returns `true` if the deciding state rests on the content of events of this type.
+fn rests_on(kind: &str) -> bool {
+    State::concerns(kind) && State::reads(kind)
 }
 
 impl Ledger {
@@ -193,6 +205,16 @@ impl Ledger {
         let now = self.holds_in_force();
         if now.0.iter().any(|(id, hold)| holds.0.get(id.as_str()) != Some(hold)) {
             return Err(RecordExpiryError::HeldMeanwhile);
+        }
+        if let Some(governance) = &shared.governance {
+            let copy = governance.copy();
+            let state = &copy.state;
+            let is_in_force = state.retention().position == Some(expired.policy)
+                && state.clock_trust().jump().is_none()
+                && state.unreadable_event().is_none();
+            if !is_in_force {
+                return Err(RecordExpiryError::PolicyNotInForce);
+            }
         }
         Ok(append_own(shared, &ServiceEvent::Expired(expired))?)
     }

@@ -169,17 +169,22 @@ impl Index {
         }
     }
 
-    /// Forgets the blocks that hold any of these positions. They are made again of the log, which tells less of them now.
+    /// Forgets the blocks that hold any of these positions. They are made again from the log.
     pub(crate) fn forget(&self, range: RangeInclusive<Position>) {
         let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
         let is_outside =
             |block: &Arc<StoredBlock>| block.last() < *range.start() || *range.end() < block.first();
-        let (kept, gone) = std::mem::take(&mut blocks.stored).into_iter().partition(is_outside);
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut blocks.stored).into_iter().partition(is_outside);
         blocks.stored = kept;
-        drop(blocks);
-        for block in Vec::into_iter(gone) {
+        for block in gone {
             self.block_dir.remove(block.path());
         }
+        let first = blocks.open.first();
+        if first <= *range.end() && blocks.open.last().is_some_and(|last| *range.start() <= last) {
+            blocks.open = OpenBlock::new(first, self.capacity);
+        }
+        drop(blocks);
         self.wake.notify_one();
     }
 

@@ -158,13 +158,9 @@ impl IndexedLedger {
         self.inner.index.status()
     }
 
-    /// Has the index and the read models forget the content of these events, which was removed from archives. Both are folded again of
-    /// the log, in the background.
+    /// Has the index forget the content of these events, which was removed from archives. Their blocks are made again in the background.
     pub fn expire(&self, range: RangeInclusive<Position>) {
         self.inner.index.forget(range);
-        if let Some(models) = &self.inner.models {
-            models.expire(self.head().position);
-        }
     }
 
     /// The read models, where [`IndexOptions::read_models`] asked for them.

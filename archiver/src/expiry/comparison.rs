@@ -1,6 +1,6 @@
 //! The comparison of two revisions of an archive: the later one must be the earlier one without the content of some events.
 //!
-//! It does not ask the policy which events these are, so it also accepts a revision that a run left unrecorded.
+//! The policy in force is asked again of each of these events: the revision may be from a run under another one.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use bitacora_ledger::HoldsInForce;
 use sha2::{Digest, Sha256};
 
 use super::expired_rows::{expired_record, record_of, without_content};
+use super::{RetainedEvent, Retention};
 use crate::error::ArchiverError;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::{ArchivePace, ArchiveProgress};
@@ -19,6 +20,8 @@ use crate::verification::Verification;
 pub(crate) struct RevisionComparison<'a> {
     pub(crate) earlier: &'a StoredArchive,
     pub(crate) later: &'a StoredArchive,
+    /// The policy in force: no other event may have expired.
+    pub(crate) retention: &'a dyn Retention,
     /// The holds in force: no event that they cover may have expired.
     pub(crate) holds: &'a HoldsInForce,
     pub(crate) keyring: &'a Keyring,
@@ -86,12 +89,15 @@ impl RevisionComparison<'_> {
         policy: Position,
     ) -> Result<(u64, RowDigest, Option<ArchivedState>), ArchiverError> {
         let keys = LedgerKeys::new(self.keyring, manifest(self.earlier).origin.ledger);
-        let (mut newly, mut digest, mut held) = (0, RowHasher::default(), None);
+        let (mut newly, mut digest) = (0, RowHasher::default());
+        let (mut held, mut unexpired) = (None, None);
         let state = self.read(self.earlier, |position, row| {
             let record = record_of(position, row)?;
             if expired.contains(position) && record.expired().is_none() {
                 newly += 1;
                 held = held.or(self.holds.cover(position, &record).then_some(position));
+                let event = RetainedEvent { position, time: row.time, record: &record };
+                unexpired = unexpired.or((!self.retention.expires(&event)).then_some(position));
                 let left = expired_record(&keys, (position, row), record, policy)?;
                 digest.add(&without_content(row, &left));
             } else {
@@ -101,6 +107,9 @@ impl RevisionComparison<'_> {
         })?;
         if let Some(position) = held {
             return self.differs(position, "an event under a hold");
+        }
+        if let Some(position) = unexpired {
+            return self.differs(position, "an event that has not expired");
         }
         Ok((newly, digest.finish(), state))
     }

@@ -1,6 +1,6 @@
 //! The run that removes expired events: count, pack, store, compare, record, keep, remove.
 //!
-//! Each step rests on the one before. After a crash the next run accepts a revision that is in the store already, or packs a later one.
+//! Each step rests on the one before. After a crash the next run goes on; a revision that was not kept is passed over, and a later one packed.
 
 use bitacora_archive_format::{ArchiveRange, Manifest, Revision, SignedManifest};
 use bitacora_ledger::ArchiveAccess;
@@ -34,49 +34,51 @@ struct StoredRevision {
 }
 
 impl Archiver {
-    /// Removes the content of expired events from the archives, or counts it. Returned `Ok` ⇒ what is reported as removed is recorded, and
-    /// no archive in the store holds it any more. Archives without expired events are not reported.
+    /// Removes the content of expired events from the archives, or counts it, and reports each archive that holds any. What is reported as
+    /// removed is recorded, and no archive in the store holds it any more. An archive that is missing or damaged holds up no other.
     ///
     /// # Errors
-    /// [`ArchiverError`]. Archives that were packed again before stand; the next run goes on.
+    /// The first [`ArchiverError`]. What was reported stands; the next run goes on.
     pub fn expire(
         &self,
         retention: &dyn Retention,
         mode: ExpiryMode,
         pace: ArchivePace,
-    ) -> Result<Vec<ExpiryReport>, ArchiverError> {
+        report: &mut dyn FnMut(ExpiryReport),
+    ) -> Result<(), ArchiverError> {
         let access = match mode {
             ExpiryMode::DryRun => ArchiveAccess::Reading,
             ExpiryMode::Remove => ArchiveAccess::Writing,
         };
         let _alone = (mode == ExpiryMode::Remove).then(|| self.lock()).transpose()?;
-        let mut kept = self.known_manifests(access)?;
-        let mut reports = Vec::new();
-        for index in 0..kept.len() {
-            let Some(mut current) = kept.get(index).cloned() else { break };
-            if mode == ExpiryMode::Remove {
-                current = self.finish_earlier_run(current, pace)?;
-            }
-            let report = self.expire_one(&current, &kept, (retention, mode), pace)?;
-            if let Some((report, replaced_by)) = report {
-                reports.push(report);
-                current = replaced_by.unwrap_or(current);
-            }
-            if let Some(slot) = kept.get_mut(index) {
-                *slot = current;
+        let kept = self.known_manifests(access)?;
+        let mut first_error = None;
+        for current in &kept {
+            let finished = match mode {
+                ExpiryMode::DryRun => Ok(()),
+                ExpiryMode::Remove => self.finish_earlier_run(current, retention, pace),
+            };
+            let looked = finished.and_then(|()| self.expire_one(current, &kept, (retention, mode), pace));
+            match looked {
+                Ok(found) => found.into_iter().for_each(&mut *report),
+                Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
+                    tracing::warn!(%error, "an archive could not be looked at for expired events");
+                    first_error = first_error.or(Some(error.into()));
+                }
+                Err(error) => return Err(error),
             }
         }
-        Ok(reports)
+        first_error.map_or(Ok(()), Err)
     }
 
-    /// Looks at one archive. Returns `None` if nothing of it expired, and its new manifest if it was packed again.
+    /// Looks at one archive. Returns `None` if nothing of it expired.
     fn expire_one(
         &self,
         current: &SignedManifest,
         kept: &[SignedManifest],
         (retention, mode): (&dyn Retention, ExpiryMode),
         pace: ArchivePace,
-    ) -> Result<Option<(ExpiryReport, Option<SignedManifest>)>, ArchiverError> {
+    ) -> Result<Option<ExpiryReport>, ArchiverError> {
         let manifest = current.manifest();
         if !retention.concerns(manifest) {
             return Ok(None);
@@ -96,20 +98,20 @@ impl Archiver {
         let mut report = ExpiryReport { range, name, kinds, last, bytes, result: ExpiryResult::Due };
         if let Some(waits) = self.reason_to_wait(&report, kept) {
             report.result = waits;
-            return Ok(Some((report, None)));
+            return Ok(Some(report));
         }
         if mode == ExpiryMode::DryRun {
-            return Ok(Some((report, None)));
+            return Ok(Some(report));
         }
         let revision = self.free_revision(manifest)?;
         let packed = repacking.pack(revision, self.folder.path())?;
         let name = packed.manifest.manifest().object_name();
         let later = self.store_file(&name, &packed.file, &packed.manifest)?;
-        let replaced_by = self.accept_revision(&stored, &later, pace)?;
-        self.remove_replaced(&replaced_by)?;
+        self.accept_revision((&stored, &later), retention, pace)?;
+        self.remove_before(later.outline().manifest())?;
         report.result = ExpiryResult::Removed { bytes: later.bytes() };
         report.name = name;
-        Ok(Some((report, Some(replaced_by))))
+        Ok(Some(report))
     }
 
     /// Events stay while segments here hold them too, and until the deciding state stands behind them in an archive.
@@ -129,17 +131,19 @@ impl Archiver {
         (!kept.iter().any(stands_behind)).then_some(ExpiryResult::WaitsForState)
     }
 
-    /// Records and keeps a revision that is in the store, once it was compared with the one before.
+    /// Records and keeps a revision that is in the store, once it was compared with the one before. Returned `Ok` ⇒ durable.
     fn accept_revision(
         &self,
-        earlier: &StoredArchive,
-        later: &StoredArchive,
+        (earlier, later): (&StoredArchive, &StoredArchive),
+        retention: &dyn Retention,
         pace: ArchivePace,
-    ) -> Result<SignedManifest, ArchiverError> {
+    ) -> Result<(), ArchiverError> {
         let (keyring, progress) = (&*self.keyring, &*self.progress);
         let holds = self.ledger.holds_in_force();
-        let newly = RevisionComparison { earlier, later, holds: &holds, keyring, pace, progress }.check()?;
-        let manifest = later.outline().manifest().clone();
+        let compared =
+            RevisionComparison { earlier, later, retention, holds: &holds, keyring, pace, progress };
+        let newly = compared.check()?;
+        let manifest = later.outline().manifest();
         let name = manifest.manifest().object_name();
         self.objects.settle(&name)?;
         let unrecordable = || ArchiverError::Differs {
@@ -149,83 +153,72 @@ impl Archiver {
         };
         let count = |number: u64| Count::new(number).map_err(|_| unrecordable());
         let range = manifest.manifest().range;
+        let digest = Sha256::digest(manifest.note().to_string().as_bytes());
         let expired = RetentionExpired {
             first: range.first().into(),
             last: range.last().into(),
             events: count(newly.events)?,
             archive: Name::new(name.as_str()).map_err(|_| unrecordable())?,
             revision: count(manifest.manifest().revision().get().into())?,
-            manifest_sha256: Sha256Text::of_digest(
-                &Sha256::digest(manifest.note().to_string().as_bytes()).into(),
-            ),
+            manifest_sha256: Sha256Text::of_digest(&digest.into()),
             policy: newly.policy.into(),
         };
         self.ledger.record_expiry(&expired, &holds)?;
-        self.record(&name, range, later)?;
-        self.keep(&manifest)?;
+        self.keep(manifest)?;
         self.ledger.forget_archived();
-        Ok(manifest)
+        // Behind the keeping: whoever begins to read the log behind this event reads the later revision.
+        self.record(&name, range, later)
     }
 
-    /// Goes on where an earlier run ended: accepts the revision that it had put into the store, and removes the one that it replaced.
+    /// Goes on where an earlier run ended before the revision that it replaced was gone. What is kept may have come back from the store
+    /// instead, unrecorded: so both are compared, by the policy and the holds in force, and nothing goes that they keep.
     fn finish_earlier_run(
         &self,
-        current: SignedManifest,
+        kept: &SignedManifest,
+        retention: &dyn Retention,
         pace: ArchivePace,
-    ) -> Result<SignedManifest, ArchiverError> {
-        let revisions = self.revisions(current.manifest())?;
-        let next = current.manifest().revision().next();
-        let unrecorded = revisions.iter().find(|one| Some(one.revision) == next);
-        let mut newest = current;
-        if let Some(unrecorded) = unrecorded {
-            let earlier = self.open_kept(&newest)?;
-            match self.unrecorded(&earlier, &unrecorded.name, pace) {
-                Ok(manifest) => newest = manifest,
-                Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
-                    tracing::warn!(%error, "an object in the place of a later revision of an archive is none; it is not used");
-                }
-                Err(ArchiverError::Differs { object, what, .. }) => {
-                    tracing::warn!(
-                        object,
-                        what,
-                        "a later revision of an archive differs from it; it is not used"
-                    );
-                }
-                Err(error) => return Err(error),
+    ) -> Result<(), ArchiverError> {
+        if kept.manifest().revision() == Revision::FIRST {
+            return Ok(());
+        }
+        let Some(before) = self.revisions_before(kept.manifest())?.into_iter().max_by_key(|one| one.revision)
+        else {
+            return Ok(());
+        };
+        let signers = Some(self.keyring.signing_chain());
+        let earlier = StoredArchive::open(&self.objects, &before.name, signers);
+        let compared = earlier
+            .map_err(ArchiverError::from)
+            .and_then(|earlier| self.accept_revision((&earlier, &self.open_kept(kept)?), retention, pace));
+        match compared {
+            Ok(()) => self.remove_before(kept),
+            Err(
+                error @ (ArchiverError::Differs { .. } | ArchiverError::Expiry(_) | ArchiverError::Stored(_)),
+            ) => {
+                let object = self.objects.shown(&before.name);
+                tracing::warn!(%error, object, "an earlier revision of an archive stays in the store");
+                Ok(())
             }
+            Err(error) => Err(error),
         }
-        if newest.manifest().revision() > Revision::FIRST {
-            self.remove_replaced(&newest)?;
-        }
-        Ok(newest)
-    }
-
-    fn unrecorded(
-        &self,
-        earlier: &StoredArchive,
-        name: &str,
-        pace: ArchivePace,
-    ) -> Result<SignedManifest, ArchiverError> {
-        let later = StoredArchive::open(&self.objects, name, Some(self.keyring.signing_chain()))?;
-        self.accept_revision(earlier, &later, pace)
     }
 
     /// Removes the revisions before the one that is kept, once that one is seen in the store.
-    fn remove_replaced(&self, kept: &SignedManifest) -> Result<(), ArchiverError> {
-        let manifest = kept.manifest();
-        let earlier: Vec<StoredRevision> =
-            self.revisions(manifest)?.into_iter().filter(|one| one.revision < manifest.revision()).collect();
-        if earlier.is_empty() {
-            return Ok(());
-        }
+    fn remove_before(&self, kept: &SignedManifest) -> Result<(), ArchiverError> {
         self.open_kept(kept)?;
-        for replaced in earlier {
+        for replaced in self.revisions_before(kept.manifest())? {
             match self.objects.remove(&replaced.name) {
                 Ok(()) | Err(ArchiveStoreError::Missing { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+
+    fn revisions_before(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
+        let mut revisions = self.revisions(manifest)?;
+        revisions.retain(|one| one.revision < manifest.revision());
+        Ok(revisions)
     }
 
     /// The revisions of an archive that the store lists.

@@ -74,7 +74,10 @@ impl ExpiringLedger {
     }
 
     fn expire(&self, retention: &dyn Retention, mode: ExpiryMode) -> Vec<ExpiryReport> {
-        self.fixture.archiver(&self.ledger).expire(retention, mode, PACE).unwrap()
+        let mut reports = Vec::new();
+        let archiver = self.fixture.archiver(&self.ledger);
+        archiver.expire(retention, mode, PACE, &mut |report| reports.push(report)).unwrap();
+        reports
     }
 
     fn objects(&self) -> BTreeSet<String> {
@@ -192,20 +195,31 @@ fn a_crash_at_any_step_is_finished_by_the_next_run() {
     let thirds = Multiples::of(3, 7);
     let (first, kept) = (fs::read(expiring.object(0)).unwrap(), fs::read(expiring.manifest_file()).unwrap());
     expiring.expire(&thirds, ExpiryMode::Remove);
-    let second = fs::read(expiring.object(1)).unwrap();
     // Before the earlier revision went.
     fs::write(expiring.object(0), &first).unwrap();
     assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove), []);
     assert!(!expiring.object(0).exists(), "removed by the next run");
-    // Before the later one was kept: it is accepted as it is.
+    // Before the later one was kept: nothing is gone, and it is packed again.
     fs::write(expiring.object(0), &first).unwrap();
     fs::write(expiring.manifest_file(), &kept).unwrap();
     expiring.ledger.forget_archived();
     assert_expired((&before, &events(&expiring.ledger)), expiring.through, |_| None);
-    assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove), []);
-    assert_eq!(expiring.objects().len(), 2);
-    assert_eq!(fs::read(expiring.object(1)).unwrap(), second);
+    assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove).len(), 1);
+    assert!(expiring.object(2).exists() && !expiring.object(0).exists(), "{:?}", expiring.objects());
     assert_expired((&before, &events(&expiring.ledger)), expiring.through, |id| thirds.has(id).then_some(7));
+}
+
+/// A later revision came back from the store in place of a lost manifest, though the policy lets nothing expire: the earlier one stays.
+#[test]
+fn an_earlier_revision_stays_while_the_policy_keeps_what_is_in_it() {
+    let expiring = ExpiringLedger::new();
+    let first = fs::read(expiring.object(0)).unwrap();
+    expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
+    fs::write(expiring.object(0), &first).unwrap();
+    assert_eq!(expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove), []);
+    assert_eq!(fs::read(expiring.object(0)).unwrap(), first);
+    assert_eq!(expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove), []);
+    assert!(!expiring.object(0).exists(), "{:?}", expiring.objects());
 }
 
 #[test]
@@ -231,7 +245,11 @@ fn nothing_expires_that_a_segment_here_still_holds() {
     fixture.fill(&ledger, 1, 3_000);
     fixture.run(&ledger, Release::Never).unwrap();
     let before = events(&ledger);
-    let looked = fixture.archiver(&ledger).expire(&Multiples::of(3, 7), ExpiryMode::Remove, PACE).unwrap();
+    let mut looked = Vec::new();
+    let archiver = fixture.archiver(&ledger);
+    archiver
+        .expire(&Multiples::of(3, 7), ExpiryMode::Remove, PACE, &mut |report| looked.push(report))
+        .unwrap();
     assert_eq!(looked[0].result, ExpiryResult::WaitsForRelease);
     let now = events(&ledger);
     assert_eq!(now[..before.len()], before[..]);
@@ -244,7 +262,7 @@ fn a_missing_archive_is_named_and_nothing_is_removed() {
     let archive = fs::read(expiring.object(0)).unwrap();
     fs::remove_file(expiring.object(0)).unwrap();
     let archiver = expiring.fixture.archiver(&expiring.ledger);
-    let refused = archiver.expire(&Multiples::of(3, 7), ExpiryMode::Remove, PACE).unwrap_err();
+    let refused = archiver.expire(&Multiples::of(3, 7), ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
     assert!(matches!(refused, ArchiverError::Stored(_)), "{refused}");
     fs::write(expiring.object(0), archive).unwrap();
     assert_eq!(expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove).len(), 1);

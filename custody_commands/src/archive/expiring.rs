@@ -34,8 +34,12 @@ pub(super) fn expire(
     let (progress, ledger) = (Arc::clone(archiver.progress()), place.ledger.clone());
     let reports = interruptible(&progress, move || {
         let open_runs = OpenRuns::read(|query| ledger.read(query))?;
-        let Some(rules) = ledger.expiry_rules(open_runs)? else { return Ok(Vec::new()) };
-        Ok(archiver.expire(&rules, mode, ArchivePace::Full { threads })?)
+        let mut reports = Vec::new();
+        if let Some(rules) = ledger.expiry_rules(open_runs)? {
+            archiver
+                .expire(&rules, mode, ArchivePace::Full { threads }, &mut |report| reports.push(report))?;
+        }
+        Ok(reports)
     });
     let closed = place.ledger.close().map_err(ArchiveFailure::from);
     let reports = reports?;

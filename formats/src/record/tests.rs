@@ -183,7 +183,7 @@ fn counts_and_lengths_that_lie() {
         ("a huge text", [vec![RECORD_FORMAT], huge.to_vec()].concat(), RecordError::Malformed),
         ("huge data", [up_to_tags(), vec![0, 0, 1], huge.to_vec()].concat(), RecordError::Malformed),
         ("data past the end", [up_to_tags(), vec![0, 0, 1, 9, b'1']].concat(), RecordError::Truncated),
-        ("an unknown tag of data", [up_to_tags(), vec![0, 0, 4, 0]].concat(), RecordError::Malformed),
+        ("an unknown tag of data", [up_to_tags(), vec![0, 0, 5, 0]].concat(), RecordError::Malformed),
         (
             "an unknown tag of a value",
             [up_to_tags(), vec![0, 1, 1, b'a', 3]].concat(),

@@ -6,7 +6,7 @@
 use bitacora_vocabulary::{event_type, is_binary_kind, is_service_kind};
 
 /// The types of the vocabulary that are records of single acts.
-const EXPIRABLE: [&str; 34] = [
+const EXPIRABLE: [&str; 31] = [
     "annotation.added",
     "approval.consumed",
     "approval.requested",
@@ -19,9 +19,6 @@ const EXPIRABLE: [&str; 34] = [
     "loop.detected",
     "model.called",
     "rollback.executed",
-    "run.aborted",
-    "run.completed",
-    "run.failed",
     "run.overdue",
     "run.paused",
     "run.resumed",
@@ -60,7 +57,7 @@ mod tests {
     use super::*;
 
     /// The types of the vocabulary that stay: they set what lasts, or say what became of the ledger, its keys and its archives.
-    const LASTING: [&str; 57] = [
+    const LASTING: [&str; 60] = [
         "agent.resumed",
         "agent.suspended",
         "archive.sealed",
@@ -107,6 +104,10 @@ mod tests {
         "retention.applied",
         "retention.changed",
         "retention.expired",
+        // Without its end a run would be open for good.
+        "run.aborted",
+        "run.completed",
+        "run.failed",
         "schema.registered",
         "subject.erased",
         "suggestion.accepted",

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::model::Model;
 use super::row_key::RowKey;
 use super::rows::Changes;
-use super::store::RowIntegrityError;
+use super::store::{BUILD_COUNTER_BITS, RowIntegrityError};
 
 /// The rows of one model, as often as it was folded again.
 pub(crate) struct Build {
@@ -39,10 +39,9 @@ impl Build {
         Self { model, number, database, keyspace, keys, is_own, _disk: disk }
     }
 
-    /// Returns its number among the builds of its model: the later, the greater. Of all but a model's first one it is not below the
-    /// position at which the log ended when it began.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
+    /// Returns the position at which the log ended when it began; 0 of a model's first one.
+    pub(crate) fn began_at(&self) -> u64 {
+        self.number >> BUILD_COUNTER_BITS
     }
 
     /// Returns `true` if this doubt says that the model is wrong, and not the store's contents: it would come again however often the

@@ -195,15 +195,21 @@ impl PublishedModel {
         }
     }
 
-    /// Content of events expired at this position: it is folded again, unless its build began behind that.
+    /// Notes that content of events expired at this position. The model is folded again, unless its build began later.
     pub(crate) fn expire(&self, position: Position) {
         self.expired_at.fetch_max(position.get(), Ordering::SeqCst);
         self.wake.notify_one();
     }
 
-    /// Returns `true` if this build began before content of its events expired.
+    /// Returns the position at which content expired last; 0 for none.
+    pub(crate) fn expired_at(&self) -> u64 {
+        self.expired_at.load(Ordering::SeqCst)
+    }
+
+    /// Returns `true` if this build may hold rows of content that expired: it began before the log went on behind the record of that.
     pub(crate) fn is_outdated(&self, build: &Build) -> bool {
-        build.number() < self.expired_at.load(Ordering::SeqCst)
+        let expired_at = self.expired_at();
+        expired_at > 0 && build.began_at() <= expired_at
     }
 
     /// Has it folded again beside what is asked.

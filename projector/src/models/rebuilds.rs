@@ -38,7 +38,12 @@ impl Worker<'_> {
 
     /// The models whose builds all began before content of their events expired.
     fn outdated(&self) -> Vec<Arc<PublishedModel>> {
+        let head = self.inner.ledger.head().position.get();
         let is_outdated = |published: &&Arc<PublishedModel>| {
+            // One that began now could read what is about to go.
+            if published.expired_at() >= head {
+                return false;
+            }
             let mut of_it =
                 self.folds.iter().filter(|fold| Arc::ptr_eq(&fold.published, published)).peekable();
             // One that does not answer yet is folded to its end first: there are never more than two.

@@ -83,6 +83,9 @@ pub(crate) struct Store {
     disk: Arc<dyn Disk>,
 }
 
+/// Bits of a build's number that count the builds which began at one head.
+pub(super) const BUILD_COUNTER_BITS: u32 = 16;
+
 impl Store {
     /// Opens the store in a folder, or makes one.
     pub(crate) fn open(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Self, RowIntegrityError> {
@@ -109,8 +112,8 @@ impl Store {
         })
     }
 
-    /// A build behind all that there are, without a row, which begins while the log ends at `head`. Its number is not below that, and
-    /// so tells for good which events had expired before it was folded.
+    /// A build behind all that there are, without a row, which begins while the log ends at `head`. Its number tells that for good, and
+    /// so what had expired before it was folded.
     pub(crate) fn next(
         &self,
         model: &'static dyn Model,
@@ -119,7 +122,7 @@ impl Store {
     ) -> Result<Arc<Build>, RowIntegrityError> {
         guarded(|| {
             let number = self.builds(model).into_iter().max().map_or(1, |last| last + 1);
-            self.build(model, number.max(head.get()), key)
+            self.build(model, number.max(head.get() << BUILD_COUNTER_BITS), key)
         })
     }
 

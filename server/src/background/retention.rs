@@ -36,14 +36,14 @@ impl RetentionLooks {
 
     /// Removes what expired since, if it is time to look again: archives are read whole for that.
     pub(super) fn look(&mut self, name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) {
-        let is_first = !self.last.contains_key(name);
         if self.last.get(name).is_some_and(|last| last.elapsed() < self.pause) {
             return;
         }
         self.last.insert(name.clone(), Instant::now());
-        let expired = if is_first { catch_up(ledger) } else { Ok(()) };
-        match expired.map_err(RetentionError::from).and_then(|()| expire(ledger, archiver)) {
-            Ok(reports) => reports.iter().for_each(|report| log(name, report)),
+        let expired = expire(name, ledger, archiver);
+        let caught_up = catch_up(ledger).map_err(RetentionError::from);
+        match expired.and(caught_up) {
+            Ok(()) => {}
             Err(RetentionError::Archiver(ArchiverError::Stopped)) => {}
             Err(error) => {
                 tracing::warn!(ledger = %name, %error, "expired events could not be removed; it is tried again later");
@@ -52,7 +52,7 @@ impl RetentionLooks {
     }
 }
 
-/// Has read models folded again that an earlier service did not come to.
+/// Has read models folded again that may hold rows of what was removed, by this service or an earlier one.
 fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
     let filter = Filter { kinds: vec![RetentionExpired::KIND.to_owned()], ..Filter::default() };
     let mut from = Some(ReadFrom::After(After::START));
@@ -69,14 +69,16 @@ fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
     Ok(())
 }
 
-fn expire(ledger: &IndexedLedger, archiver: &Archiver) -> Result<Vec<ExpiryReport>, RetentionError> {
+fn expire(name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) -> Result<(), RetentionError> {
     let open_runs = OpenRuns::read(|query| ledger.read(query))?;
-    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else { return Ok(Vec::new()) };
-    let reports = archiver.expire(&rules, ExpiryMode::Remove, ArchivePace::Background)?;
-    for report in reports.iter().filter(|report| matches!(report.result, ExpiryResult::Removed { .. })) {
-        ledger.expire(report.range.first()..=report.range.last());
-    }
-    Ok(reports)
+    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else { return Ok(()) };
+    archiver.expire(&rules, ExpiryMode::Remove, ArchivePace::Background, &mut |report| {
+        if matches!(report.result, ExpiryResult::Removed { .. }) {
+            ledger.expire(report.range.first()..=report.range.last());
+        }
+        log(name, &report);
+    })?;
+    Ok(())
 }
 
 fn log(ledger: &LedgerName, report: &ExpiryReport) {
