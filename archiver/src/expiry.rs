@@ -51,8 +51,6 @@ pub struct ExpiryReport {
     pub name: String,
     /// The number of events that expired, by type.
     pub kinds: BTreeMap<String, u64>,
-    /// The last of these events.
-    pub last: Position,
     /// Bytes of the archive before.
     pub bytes: u64,
     /// The result.
@@ -71,8 +69,6 @@ pub enum ExpiryResult {
     },
     /// They stay for now: segments on this disk hold them too.
     WaitsForRelease,
-    /// They stay for now: no archive holds a state of the present rules that stands behind them.
-    WaitsForState,
 }
 
 impl ExpiryReport {

@@ -29,15 +29,6 @@ pub(crate) struct Repacking<'a> {
     pub(crate) progress: &'a ArchiveProgress,
 }
 
-/// The expired events of an archive.
-#[derive(Debug, Default)]
-pub(crate) struct ExpiredCount {
-    /// How many of each type.
-    pub(crate) kinds: BTreeMap<String, u64>,
-    /// The last one.
-    pub(crate) last: Option<Position>,
-}
-
 /// The next revision of an archive, in its file.
 pub(crate) struct RepackedArchive {
     pub(crate) file: PackingFile,
@@ -45,22 +36,21 @@ pub(crate) struct RepackedArchive {
 }
 
 impl Repacking<'_> {
-    /// Counts the events that expire. Every byte of the archive is read and checked.
-    pub(crate) fn count(&self) -> Result<ExpiredCount, ArchiverError> {
-        let mut count = ExpiredCount::default();
+    /// Counts the events that expire, by type. Every byte of the archive is read and checked.
+    pub(crate) fn count(&self) -> Result<BTreeMap<String, u64>, ArchiverError> {
+        let mut kinds = BTreeMap::new();
         self.verification().each_group(self.keyring, |first, rows| {
             for (position, row) in positioned(first, rows) {
                 let record = record_of(position, &row).map_err(|error| self.wrong(error))?;
                 if record.expired().is_none()
                     && self.retention.expires(&RetainedEvent { position, time: row.time, record: &record })
                 {
-                    *count.kinds.entry(record.kind.into_owned()).or_default() += 1;
-                    count.last = Some(position);
+                    *kinds.entry(record.kind.into_owned()).or_default() += 1;
                 }
             }
             Ok::<_, ArchiverError>(())
         })?;
-        Ok(count)
+        Ok(kinds)
     }
 
     /// Packs the archive's events as this revision into a file in `folder`.

@@ -2,21 +2,19 @@
 //!
 //! Each step rests on the one before. After a crash the next run goes on; a revision that was not kept is passed over, and a later one packed.
 
+use std::collections::BTreeSet;
+
 use bitacora_archive_format::{ArchiveRange, Manifest, Revision, SignedManifest};
 use bitacora_ledger::ArchiveAccess;
 use bitacora_vocabulary::{Count, Name, RetentionExpired, Sha256Text};
 use sha2::{Digest, Sha256};
 
-use super::repacking::ExpiredCount;
 use super::{ExpiryReport, ExpiryResult, Repacking, Retention, RevisionComparison};
 use crate::archive_store::ArchiveStoreError;
 use crate::error::ArchiverError;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
 use crate::worker::Archiver;
-
-/// The version of a ledger's rules where nothing governs, and no state rests on its events.
-const UNGOVERNED: u32 = 0;
 
 /// What a run does with expired events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +56,7 @@ impl Archiver {
                 ExpiryMode::DryRun => Ok(()),
                 ExpiryMode::Remove => self.finish_earlier_run(current, retention, pace),
             };
-            let looked = finished.and_then(|()| self.expire_one(current, &kept, (retention, mode), pace));
+            let looked = finished.and_then(|()| self.expire_one(current, (retention, mode), pace));
             match looked {
                 Ok(found) => found.into_iter().for_each(&mut *report),
                 Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
@@ -75,7 +73,6 @@ impl Archiver {
     fn expire_one(
         &self,
         current: &SignedManifest,
-        kept: &[SignedManifest],
         (retention, mode): (&dyn Retention, ExpiryMode),
         pace: ArchivePace,
     ) -> Result<Option<ExpiryReport>, ArchiverError> {
@@ -92,12 +89,15 @@ impl Archiver {
             pace,
             progress: &self.progress,
         };
-        let ExpiredCount { kinds, last } = repacking.count()?;
-        let Some(last) = last else { return Ok(None) };
+        let kinds = repacking.count()?;
+        if kinds.is_empty() {
+            return Ok(None);
+        }
         let (range, name, bytes) = (manifest.range, manifest.object_name(), stored.bytes());
-        let mut report = ExpiryReport { range, name, kinds, last, bytes, result: ExpiryResult::Due };
-        if let Some(waits) = self.reason_to_wait(&report, kept) {
-            report.result = waits;
+        let mut report = ExpiryReport { range, name, kinds, bytes, result: ExpiryResult::Due };
+        // Segments here hold them too.
+        if self.ledger.released_through().is_none_or(|released| released < range.last()) {
+            report.result = ExpiryResult::WaitsForRelease;
             return Ok(Some(report));
         }
         if mode == ExpiryMode::DryRun {
@@ -112,23 +112,6 @@ impl Archiver {
         report.result = ExpiryResult::Removed { bytes: later.bytes() };
         report.name = name;
         Ok(Some(report))
-    }
-
-    /// Events stay while segments here hold them too, and until the deciding state stands behind them in an archive.
-    fn reason_to_wait(&self, report: &ExpiryReport, kept: &[SignedManifest]) -> Option<ExpiryResult> {
-        let released = self.ledger.released_through();
-        if released.is_none_or(|released| released < report.range.last()) {
-            return Some(ExpiryResult::WaitsForRelease);
-        }
-        let reactor = self.ledger.reactor_version();
-        if reactor == UNGOVERNED {
-            return None;
-        }
-        let stands_behind = |one: &SignedManifest| {
-            let manifest = one.manifest();
-            manifest.reactor == reactor && manifest.state.is_some_and(|state| state.position >= report.last)
-        };
-        (!kept.iter().any(stands_behind)).then_some(ExpiryResult::WaitsForState)
     }
 
     /// Records and keeps a revision that is in the store, once it was compared with the one before. Returned `Ok` ⇒ durable.
@@ -234,11 +217,12 @@ impl Archiver {
         Ok(of_range.collect())
     }
 
-    /// A revision behind all that are in the store.
+    /// Returns the first revision behind the kept one whose name is free in the store.
     fn free_revision(&self, manifest: &Manifest) -> Result<Revision, ArchiverError> {
-        let taken = self.revisions(manifest)?.into_iter().map(|one| one.revision).max();
-        let last = taken.unwrap_or(Revision::FIRST).max(manifest.revision());
-        last.next().ok_or_else(|| {
+        let taken: BTreeSet<Revision> =
+            self.revisions(manifest)?.into_iter().map(|one| one.revision).collect();
+        let later = std::iter::successors(manifest.revision().next(), |revision| revision.next());
+        later.into_iter().find(|revision| !taken.contains(revision)).ok_or_else(|| {
             let object = self.objects.shown(&manifest.object_name());
             ArchiverError::from(ArchiveStoreError::Exists { object })
         })

@@ -238,6 +238,20 @@ fn an_object_in_the_place_of_a_later_revision_is_not_believed() {
     assert_expired((&before, &events(&expiring.ledger)), expiring.through, |id| thirds.has(id).then_some(7));
 }
 
+/// A copy of the folder and the store from before came back.
+#[test]
+fn what_a_copy_brought_back_expires_again() {
+    let expiring = ExpiringLedger::new();
+    let thirds = Multiples::of(3, 7);
+    let (first, kept) = (fs::read(expiring.object(0)).unwrap(), fs::read(expiring.manifest_file()).unwrap());
+    expiring.expire(&thirds, ExpiryMode::Remove);
+    fs::remove_file(expiring.object(1)).unwrap();
+    fs::write(expiring.object(0), &first).unwrap();
+    fs::write(expiring.manifest_file(), &kept).unwrap();
+    assert_eq!(expiring.expire(&thirds, ExpiryMode::Remove).len(), 1);
+    assert!(!expiring.object(0).exists() && expiring.object(1).exists(), "{:?}", expiring.objects());
+}
+
 #[test]
 fn nothing_expires_that_a_segment_here_still_holds() {
     let fixture = ArchiveFixture::new();

@@ -58,7 +58,6 @@ fn result_of(report: &ExpiryReport) -> (&'static str, u64) {
         ExpiryResult::Due => ("due", report.bytes),
         ExpiryResult::Removed { bytes } => ("removed", bytes),
         ExpiryResult::WaitsForRelease => ("waits-for-release", report.bytes),
-        ExpiryResult::WaitsForState => ("waits-for-state", report.bytes),
     }
 }
 

@@ -183,9 +183,10 @@ impl ServiceEvent<'_> {
             }
             // So that of a segment it is said once, however often a crash stops it from going.
             Self::Released { released, .. } => signed_release_id(released.first, released.last),
-            // So that a revision of an archive is recorded once.
-            Self::Expired(RetentionExpired { first, last, revision, .. }) => {
-                format!("{}:{}-{}:{}", self.kind(), first.get(), last.get(), revision.get())
+            // As of an archive that is sealed.
+            Self::Expired(RetentionExpired { archive, manifest_sha256, .. }) => {
+                let digest: String = manifest_sha256.as_str().chars().take(8).collect();
+                format!("{}:{archive}:{digest}", self.kind())
             }
             // So that the erasure of a key is recorded once.
             Self::Erased { erased, .. } => format!("{}:{}", self.kind(), erased.key),

@@ -90,9 +90,6 @@ fn log(ledger: &LedgerName, report: &ExpiryReport) {
         ExpiryResult::WaitsForRelease => {
             tracing::info!(%ledger, positions = %range, events, "expired events stay until their segments are released");
         }
-        ExpiryResult::WaitsForState => {
-            tracing::info!(%ledger, positions = %range, events, "expired events stay until an archive holds a state behind them");
-        }
         ExpiryResult::Due => {}
     }
 }
