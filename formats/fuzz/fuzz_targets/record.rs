@@ -33,7 +33,9 @@ fn check_event(record: Record<'_>) {
     write_both_ways(&event);
     let has_substitute = matches!(record.data, RecordData::Sealed(_) | RecordData::Expired(_));
     match Record::draft(event, record.redactions) {
-        EventDraft::Clear(again) if has_substitute => assert_eq!(again, Record { data: RecordData::None, ..record }),
+        EventDraft::Clear(again) if has_substitute => {
+            assert_eq!(again, Record { data: RecordData::None, ..record })
+        }
         EventDraft::Clear(again) => assert_eq!(again, record),
         EventDraft::Sensitive { .. } => panic!("a record holds no datasubject"),
     }
