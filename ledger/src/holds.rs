@@ -42,7 +42,7 @@ pub enum HoldError {
         "no key of this data subject is here: no event names it in `datasubject`, or it was erased before; nothing of it is left to be held"
     )]
     Gone,
-    /// What is recorded would name the subject.
+    /// A recorded member holds the subject's name.
     #[error(
         "`{member}` holds the subject's name, and events cannot be erased; name a ticket or a case instead"
     )]

@@ -2,7 +2,7 @@
 
 use bitacora_formats::{Cosignature, CosignatureError, SignedTreeHead, WitnessPolicy};
 
-/// What the verifier's keys and witnesses say about the tree head of a proof.
+/// The standing of a proof's tree head with the verifier's keys and witnesses.
 #[derive(Default)]
 pub(super) struct HeadStanding {
     /// Set when a known key signed, or endorsed the key that signed and enough witnesses cosigned.

@@ -40,7 +40,7 @@ struct ExpiredEvents {
 /// The events that expired with the later revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewlyExpired {
-    /// How many.
+    /// The number of events.
     pub(crate) events: u64,
     /// The event that set the policy.
     pub(crate) policy: Position,

@@ -16,7 +16,7 @@ use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
 use crate::worker::Archiver;
 
-/// What a run does with expired events.
+/// The purpose of a run over expired events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpiryMode {
     /// It counts them.
@@ -179,7 +179,7 @@ impl Archiver {
                 error @ (ArchiverError::Differs { .. } | ArchiverError::Expiry(_) | ArchiverError::Stored(_)),
             ) => {
                 let object = self.objects.shown(&before.name);
-                tracing::warn!(%error, object, "an earlier revision of an archive stays in the store");
+                tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
                 Ok(())
             }
             Err(error) => Err(error),
