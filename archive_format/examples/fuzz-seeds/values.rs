@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use bitacora_formats::{
-    BodyWriter, Codec, Commitment, Compressor, Data, Event, EventDraft, ExtensionValue, Json, LeafEntry,
-    LeavesHeader, LedgerId, LevelsHeader, Micros, Position, Record, SUBJECT_NONCE_BYTES, Seal, Secret,
-    SegmentNumber, SensitivePart, StreamVersion, SubjectFiles, TreeHash, encode_part, encode_record,
-    prove_consistency, prove_inclusion,
+    After, BodyWriter, Codec, Commitment, Compressor, ControlFile, Data, ErasedKeys, Event, EventDraft,
+    ExtensionValue, Generation, Json, LeafEntry, LeavesHeader, LedgerId, LevelsHeader, Micros, Position,
+    Record, SUBJECT_NONCE_BYTES, Seal, Secret, SegmentNumber, SensitivePart, StreamVersion, SubjectFiles,
+    TreeHash, encode_part, encode_record, erased_key_name, prove_consistency, prove_inclusion,
 };
 
 use crate::Seeds;
@@ -21,6 +21,7 @@ pub(crate) fn all() -> Vec<Seeds> {
         Seeds { target: "leaves", inputs: leaves() },
         Seeds { target: "proof", inputs: proofs() },
         Seeds { target: "subject_files", inputs: subject_files() },
+        Seeds { target: "erased_keys", inputs: erased_keys() },
     ]
 }
 
@@ -134,6 +135,15 @@ fn compressed() -> Vec<Vec<u8>> {
 fn input(codec: Codec, body_bytes: usize, compressed: &[u8]) -> Vec<u8> {
     let body_bytes = u32::try_from(body_bytes).unwrap();
     [&[codec.number()], body_bytes.to_le_bytes().as_slice(), compressed].concat()
+}
+
+/// A list of two keys, the same without its seal, and a name at an anchor.
+fn erased_keys() -> Vec<Vec<u8>> {
+    let key = Secret::take(&mut [0x11; 32]);
+    let keys = [([0xB1; 16], Position::new(7)), ([0xC2; 16], None)].into_iter().collect();
+    let list = ErasedKeys { generation: Generation(1), through: After::new(9), keys }.to_file(&key);
+    let text = ControlFile::ErasedKeys.unseal(&key, list.as_bytes()).unwrap().to_owned();
+    vec![list.into_bytes(), text.into_bytes(), erased_key_name(&key, &[0xB1; 16]).into_bytes()]
 }
 
 /// A key's file and a name's, of the ledger, the key and the name that the target opens them with.
