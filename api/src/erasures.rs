@@ -6,9 +6,13 @@ use utoipa::ToSchema;
 /// The body that erases a data subject.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ErasureRequest {
-    /// The subject's name, as events give it in `datasubject`. It is not recorded.
+    /// The subject's name, as events give it in `datasubject`. It is not recorded. Either this or `event` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "customer/4711")]
-    pub subject: String,
+    pub subject: Option<String>,
+    /// The position of an event of the subject: the key under which that event is sealed is destroyed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     /// The authority for the erasure, such as a ticket. It is recorded for good, so it may not hold the subject's name.
     #[schema(example = "ticket 4711")]
     pub authority: String,

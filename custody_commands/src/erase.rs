@@ -1,6 +1,7 @@
 //! `erase`: a data subject is erased, for good.
 
 use bitacora_api::{ErasureAnswer, ErasureMemoryAnswer, ErasureRequest};
+use bitacora_formats::Position;
 use clap::Args;
 use hyper::Method;
 
@@ -17,7 +18,11 @@ const NOT_REACHED: &str =
 #[derive(Debug, Args)]
 pub struct EraseArguments {
     /// The subject's name, as events give it in `datasubject`; it is not recorded.
-    subject: String,
+    #[arg(required_unless_present = "event", conflicts_with = "event")]
+    subject: Option<String>,
+    /// Erase the subject of the event at this position, whatever its name leads to.
+    #[arg(long, value_name = "POSITION")]
+    event: Option<Position>,
     /// The authority for the erasure, such as a ticket; recorded for good, so without the subject's name.
     #[arg(long, value_name = "WORDS")]
     authority: String,
@@ -31,8 +36,9 @@ pub struct EraseArguments {
 
 /// Runs `erase`.
 pub fn run(arguments: EraseArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
-    let EraseArguments { subject, authority, by, reason } = arguments;
-    let erasure = ErasureRequest { subject, authority, by, reason };
+    let EraseArguments { subject, event, authority, by, reason } = arguments;
+    let event = event.map(|position| position.to_string());
+    let erasure = ErasureRequest { subject, event, authority, by, reason };
     let answer = context.send(&Method::POST, "erasures", Some(&erasure))?;
     context.answer(&answer, write)
 }

@@ -11,10 +11,11 @@ mod list_file;
 pub(crate) mod named_subject;
 pub(crate) mod recall;
 
+use std::borrow::Cow;
 use std::io;
 
-use bitacora_formats::Position;
 use bitacora_formats::limits::MAX_ERASED_KEYS;
+use bitacora_formats::{After, Position};
 use bitacora_vocabulary::{FreeText, Name, SubjectErased, SubjectKeyId};
 
 pub use self::anchor_memory::ErasureMemory;
@@ -23,7 +24,9 @@ use crate::append::service_events::ServiceEvent;
 use crate::erasure::held::{KeyHold, hold_on};
 use crate::erasure::named_subject::naming_member;
 use crate::ledger::Ledger;
+use crate::ledger::visit::records;
 use crate::limits::MAX_ERASED_KEYS_KEPT_WRITTEN;
+use crate::read::log_reader::LogReader;
 use crate::read_error::ReadError;
 use crate::shared_state::SharedState;
 use crate::subjects::destruction::NamedKey;
@@ -32,8 +35,8 @@ use crate::submission::append_error::AppendError;
 /// A request to erase a data subject.
 #[derive(Debug, Clone)]
 pub struct ErasureRequest<'a> {
-    /// The subject's name, as events give it in `datasubject`.
-    pub subject: &'a str,
+    /// The subject.
+    pub subject: ErasedSubject<'a>,
     /// The authority for the erasure, in words that do not name the subject.
     pub authority: FreeText,
     /// The person who asked for it.
@@ -42,6 +45,15 @@ pub struct ErasureRequest<'a> {
     pub reason: Option<FreeText>,
     /// The person whose token is used.
     pub actor: Option<&'a str>,
+}
+
+/// The data subject that is to be erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErasedSubject<'a> {
+    /// By the name that events give in `datasubject`.
+    Named(&'a str),
+    /// That of the event at this position, with the key under which this event is sealed. It needs no file in `subjects/by-name`.
+    OfEvent(Position),
 }
 
 /// A data subject's erasure, which is recorded, durable and complete.
@@ -65,12 +77,23 @@ pub enum EraseError {
     Unknown,
     /// The name leads to a key that was erased and destroyed before: an older file took the name's place, and nothing leads to a newer key.
     #[error(
-        "the subject's name leads to a key that event {position} erased: the files in `subjects/by-name` are older than the log; restore `subjects/` as a whole from a copy, and erase again"
+        "the subject's name leads to a key that event {position} erased: the files in `subjects/by-name` are older than the log; name an event of the subject instead, by its position"
     )]
     OlderName {
         /// The event that records the erasure of that key.
         position: Position,
     },
+    /// The event at this position names no data subject, or its key was erased before.
+    #[error(
+        "the event at position {position} names no data subject that is still to be erased; name an event with `datasubject` that can be read"
+    )]
+    UnknownOfEvent {
+        /// The event.
+        position: Position,
+    },
+    /// The event whose subject is to be erased cannot be read.
+    #[error("the event whose data subject is to be erased cannot be read: {0}")]
+    Event(ReadError),
     /// The words that are recorded would name the subject.
     #[error(
         "`{member}` holds the subject's name, and events cannot be erased; name a ticket or a case instead"
@@ -127,15 +150,13 @@ impl Ledger {
     /// An [`EraseError`]. With [`EraseError::Unfinished`] the next call for the same subject, or the next opening, finishes it.
     pub fn erase(&self, request: &ErasureRequest<'_>) -> Result<Erasure, EraseError> {
         let shared = self.shared();
-        refuse_names(request)?;
+        if let ErasedSubject::Named(subject) = request.subject {
+            refuse_names(request, subject)?;
+        }
         self.check_open()?;
         let subjects = shared.write.preparer.subjects();
         let _erasing = shared.erasures.begin();
-        let unfinished = shared.erasures.unfinished(&subjects.name_of(request.subject));
-        let (key, position) = match unfinished {
-            Some(unfinished) => unfinished,
-            None => begin(shared, request)?,
-        };
+        let (key, position) = find_and_record(shared, request)?;
         if let Err(source) = subjects.destroy(&key) {
             shared.erasures.note_unfinished(key, position);
             return Err(EraseError::Unfinished { position, source });
@@ -146,15 +167,60 @@ impl Ledger {
     }
 }
 
-/// Finds the subject's key, records its erasure, and bars it.
-fn begin(shared: &SharedState, request: &ErasureRequest<'_>) -> Result<(NamedKey, Position), EraseError> {
+/// Finds the subject's key, and records its erasure, unless that is recorded and the key not destroyed yet.
+fn find_and_record(
+    shared: &SharedState,
+    request: &ErasureRequest<'_>,
+) -> Result<(NamedKey, Position), EraseError> {
     let subjects = shared.write.preparer.subjects();
-    let key = subjects.named_key(request.subject).map_err(AppendError::of_subject_key)?;
-    let key = key.ok_or(EraseError::Unknown)?;
+    match request.subject {
+        ErasedSubject::Named(subject) => {
+            let name = subjects.name_of(subject);
+            if let Some(unfinished) = shared.erasures.unfinished(|key| key.name == Some(name)) {
+                return Ok(unfinished);
+            }
+            let key = subjects.named_key(subject).map_err(AppendError::of_subject_key)?;
+            begin(shared, request, key.ok_or(EraseError::Unknown)?)
+        }
+        ErasedSubject::OfEvent(position) => {
+            let (id, subject) = sealed_at(shared, position)?;
+            if let Some(unfinished) = shared.erasures.unfinished(|key| key.id == id) {
+                return Ok(unfinished);
+            }
+            if let Some(subject) = &subject {
+                refuse_names(request, subject)?;
+            }
+            begin(shared, request, NamedKey { name: subject.map(|subject| subjects.name_of(&subject)), id })
+        }
+    }
+}
+
+/// Returns the id of the key under which an event is sealed, and the subject's name if the key opens it.
+fn sealed_at(shared: &SharedState, position: Position) -> Result<([u8; 16], Option<String>), EraseError> {
+    let mut seal = None;
+    let event = LogReader::new(shared).event(position).map_err(EraseError::Event)?;
+    records(shared, After::new(position.get() - 1), position, &mut |visited| {
+        seal = visited.record.seal().copied()
+    })
+    .map_err(EraseError::Event)?;
+    let seal = seal.ok_or(EraseError::UnknownOfEvent { position })?;
+    Ok((seal.subject_key, event.event.datasubject.map(Cow::into_owned)))
+}
+
+/// Records the erasure of a key, and bars it.
+fn begin(
+    shared: &SharedState,
+    request: &ErasureRequest<'_>,
+    key: NamedKey,
+) -> Result<(NamedKey, Position), EraseError> {
+    let subjects = shared.write.preparer.subjects();
     let position = match subjects.erasure_of(&key.id) {
         Some(Some(position)) => {
             if !subjects.has_file(&key.id).map_err(AppendError::of_subject_key)? {
-                return Err(EraseError::OlderName { position });
+                return Err(match request.subject {
+                    ErasedSubject::Named(_) => EraseError::OlderName { position },
+                    ErasedSubject::OfEvent(position) => EraseError::UnknownOfEvent { position },
+                });
             }
             position
         }
@@ -180,13 +246,13 @@ fn refuse_held(shared: &SharedState, key: &NamedKey) -> Result<(), EraseError> {
 }
 
 /// Refuses words that name the subject: what is recorded stays.
-fn refuse_names(request: &ErasureRequest<'_>) -> Result<(), EraseError> {
+fn refuse_names(request: &ErasureRequest<'_>, subject: &str) -> Result<(), EraseError> {
     let members = [
         ("authority", Some(request.authority.as_str())),
         ("by", request.by.as_ref().map(Name::as_str)),
         ("reason", request.reason.as_ref().map(FreeText::as_str)),
     ];
-    naming_member(request.subject, &members).map_or(Ok(()), |member| Err(EraseError::NamesSubject { member }))
+    naming_member(subject, &members).map_or(Ok(()), |member| Err(EraseError::NamesSubject { member }))
 }
 
 fn record(

@@ -53,7 +53,7 @@ pub use archive_tier::{
     ArchivedFrame, ArchivedReactorState, ArchivedSpan, NoArchives,
 };
 pub use bitacora_formats::LostHead;
-pub use erasure::{EraseError, Erasure, ErasureMemory, ErasureRequest};
+pub use erasure::{EraseError, ErasedSubject, Erasure, ErasureMemory, ErasureRequest};
 pub use heads::anchor::{Anchor, AnchorError, FolderAnchor};
 pub use heads::signer_handle::{HeadStatus, PublishedHead};
 pub use heads::witness::handle::{WitnessStatus, WitnessedStatus};

@@ -46,9 +46,9 @@ impl Erasures {
         let _is_first = self.kept.set(kept).is_ok();
     }
 
-    /// Returns the erasure of this name that is not finished.
-    pub(super) fn unfinished(&self, name: &[u8; 16]) -> Option<(NamedKey, Position)> {
-        self.unfinished.lock().iter().find(|(key, _)| key.name == *name).copied()
+    /// Returns the erasure of such a key that is not finished.
+    pub(super) fn unfinished(&self, is_it: impl Fn(&NamedKey) -> bool) -> Option<(NamedKey, Position)> {
+        self.unfinished.lock().iter().find(|(key, _)| is_it(key)).copied()
     }
 
     pub(super) fn note_unfinished(&self, key: NamedKey, position: Position) {

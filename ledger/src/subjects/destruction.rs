@@ -10,10 +10,10 @@ use super::{Subjects, SubjectsError, damaged};
 /// The ids of erased keys, each with the event that records its erasure.
 pub(crate) type ErasedIds = BTreeMap<[u8; 16], Option<Position>>;
 
-/// The name of a subject's file, and the id of the key that it leads to.
+/// The id of a subject's key, and the name of the file that leads to it, if the subject's name is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NamedKey {
-    pub(crate) name: [u8; 16],
+    pub(crate) name: Option<[u8; 16]>,
     pub(crate) id: [u8; 16],
 }
 
@@ -23,7 +23,7 @@ impl Subjects {
         let name = self.keys.subject_name_key(subject);
         let Some(file) = self.by_name.read(&*self.environment.disk, &name)? else { return Ok(None) };
         let id = self.files.open_name(&name, &file).map_err(|what| damaged(&self.by_name, &name, what))?;
-        Ok(Some(NamedKey { name, id }))
+        Ok(Some(NamedKey { name: Some(name), id }))
     }
 
     /// Returns the erased keys that are known.
@@ -53,15 +53,23 @@ impl Subjects {
     /// leaves both files or the key's alone. A name that leads to a newer key by now stays.
     pub(crate) fn destroy(&self, key: &NamedKey) -> io::Result<()> {
         let disk = &*self.environment.disk;
-        // Nobody gives the name another key while its folder is held.
-        let mut key_folder = self.by_name.open(disk, &key.name)?;
-        let file = self.by_name.read(disk, &key.name)?;
-        let leads_to = file.and_then(|file| self.files.open_name(&key.name, &file).ok());
-        if leads_to.is_none_or(|id| id == key.id) {
-            key_folder.unlink(disk, &key.name)?;
+        if let Some(name) = &key.name {
+            self.unlink_name(name, &key.id)?;
         }
-        drop(key_folder);
         self.by_id.open(disk, &key.id)?.destroy(disk, &key.id)
+    }
+
+    /// Unlinks a name's file, unless it leads to another key. A damaged one leads to none.
+    fn unlink_name(&self, name: &[u8; 16], id: &[u8; 16]) -> io::Result<()> {
+        let disk = &*self.environment.disk;
+        // Nobody gives the name another key while its folder is held.
+        let mut key_folder = self.by_name.open(disk, name)?;
+        let file = self.by_name.read(disk, name)?;
+        let leads_to = file.and_then(|file| self.files.open_name(name, &file).ok());
+        if leads_to.is_none_or(|found| found == *id) {
+            key_folder.unlink(disk, name)?;
+        }
+        Ok(())
     }
 
     /// Returns `true` if the file of this key is there.

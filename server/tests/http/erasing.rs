@@ -101,7 +101,7 @@ fn only_an_admin_erases() {
 
 #[test]
 fn bad_requests_are_refused_and_record_nothing() {
-    let (service, _) = filled();
+    let (service, [ada, bob]) = filled();
     let tip = service.tip();
     let post = |body: &Value| service.post(ERASURES, "application/json", body.to_string());
     for (body, status, code) in [
@@ -110,6 +110,11 @@ fn bad_requests_are_refused_and_record_nothing() {
         (json!({"subject": "person/ada", "authority": "asked by PERSON/ADA"}), 422, "name-in-reason"),
         (json!({"subject": "person/ada", "authority": "t", "by": "person/ada"}), 422, "name-in-reason"),
         (json!({"subject": "person/ada"}), 400, "bad-body"),
+        (json!({"authority": "t"}), 400, "bad-body"),
+        (json!({"subject": "person/ada", "event": ada, "authority": "t"}), 400, "bad-body"),
+        (json!({"event": "0", "authority": "t"}), 400, "bad-body"),
+        (json!({"event": "1", "authority": "t"}), 404, "subject-unknown"),
+        (json!({"event": "99999", "authority": "t"}), 404, "not-found"),
         (json!({"subject": "person/ada", "authority": ""}), 400, "bad-body"),
         (json!({"subject": "person/ada", "authority": "x".repeat(2_049)}), 400, "bad-body"),
         (json!({"subject": 7, "authority": "t"}), 400, "bad-body"),
@@ -123,7 +128,10 @@ fn bad_requests_are_refused_and_record_nothing() {
     assert_eq!(service.tip(), tip);
     post(&json!({"subject": "person/ada", "authority": "t"})).expect(201);
     post(&json!({"subject": "person/ada", "authority": "t"})).expect_problem(404, "subject-unknown");
+    post(&json!({"event": ada, "authority": "t"})).expect_problem(404, "subject-unknown");
     assert_eq!(service.tip(), tip + 1);
+    post(&json!({"event": bob, "authority": "t"})).expect(201);
+    assert_eq!(event_at(&service, &bob)["erased"], true);
 }
 
 /// Every file below a folder, with its bytes.

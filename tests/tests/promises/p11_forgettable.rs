@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bitacora_formats::{Data, Event, Json, LedgerId, LedgerKeys, Position, SubjectFiles};
 use bitacora_ledger::{
-    Anchor, AppendRequest, EraseError, Erasure, ErasureMemory, ErasureRequest, FolderAnchor, HeadOptions,
-    Ledger, OpenError, Options, StoredEvent,
+    Anchor, AppendRequest, EraseError, ErasedSubject, Erasure, ErasureMemory, ErasureRequest, FolderAnchor,
+    HeadOptions, Ledger, OpenError, Options, StoredEvent,
 };
 use bitacora_tests::simulated_disk::{CrashPolicy, DiskCall, DiskFault, Effect, errno};
 use bitacora_tests::simulation::Simulation;
@@ -37,6 +37,10 @@ fn append(ledger: &Ledger, number: u64, subject: &'static str) -> Position {
 }
 
 fn erase(ledger: &Ledger, subject: &str) -> Result<Erasure, EraseError> {
+    erase_of(ledger, ErasedSubject::Named(subject))
+}
+
+fn erase_of(ledger: &Ledger, subject: ErasedSubject<'_>) -> Result<Erasure, EraseError> {
     let authority = FreeText::new("ticket 4711").unwrap();
     ledger.erase(&ErasureRequest { subject, authority, by: None, reason: None, actor: Some("admin:0") })
 }
@@ -184,8 +188,13 @@ fn words_that_name_the_subject_are_refused_and_nothing_is_recorded() {
     let words = FreeText::new("asked for by Person/Ada herself").unwrap();
     let ticket = FreeText::new("ticket").unwrap();
     for (authority, reason, member) in [(words.clone(), None, "authority"), (ticket, Some(words), "reason")] {
-        let refused =
-            ledger.erase(&ErasureRequest { subject: ADA, authority, by: None, reason, actor: None });
+        let refused = ledger.erase(&ErasureRequest {
+            subject: ErasedSubject::Named(ADA),
+            authority,
+            by: None,
+            reason,
+            actor: None,
+        });
         assert!(matches!(refused, Err(EraseError::NamesSubject { member: named }) if named == member));
     }
     assert_eq!(ledger.head().position, head);
@@ -413,7 +422,7 @@ fn a_name_that_leads_to_a_key_of_before_is_not_taken_for_an_erasure() {
     let is_name = |(path, _): &(PathBuf, Vec<u8>)| path.to_string_lossy().contains("by-name");
     let names: Vec<_> = key_files(&machine).into_iter().filter(is_name).collect();
     let erased = erase(&ledger, ADA).unwrap();
-    append(&ledger, 50, ADA);
+    let later = append(&ledger, 50, ADA);
     ledger.close().unwrap();
     restore(&machine, &names);
     let ledger = open(&machine).unwrap();
@@ -422,5 +431,39 @@ fn a_name_that_leads_to_a_key_of_before_is_not_taken_for_an_erasure() {
         matches!(refused, Err(EraseError::OlderName { position }) if position == erased.position),
         "{refused:?}"
     );
+    // An event that is sealed under the newer key leads to it.
+    erase_of(&ledger, ErasedSubject::OfEvent(later)).unwrap();
+    assert!(stored(&ledger, &[later])[0].erased);
+    ledger.close().unwrap();
+}
+
+#[test]
+fn a_subject_whose_name_leads_nowhere_is_erased_by_an_event_of_it() {
+    let machine = machine_with_ledger(1_120);
+    let ledger = open(&machine).unwrap();
+    let positions = fill(&ledger);
+    let of_event = |position| erase_of(&ledger, ErasedSubject::OfEvent(position));
+    for (path, bytes) in key_files(&machine) {
+        if path.to_string_lossy().contains("by-name") {
+            machine.disk.put(&path, &bytes[1..]).unwrap();
+        }
+    }
+    assert!(matches!(erase(&ledger, ADA), Err(EraseError::Append(_))));
+    assert!(matches!(of_event(Position::FIRST), Err(EraseError::UnknownOfEvent { .. })), "it names nobody");
+    assert!(matches!(of_event(Position::new(1_000).unwrap()), Err(EraseError::Event(_))), "past the head");
+    let named = FreeText::new("asked for by Person/Ada").unwrap();
+    let subject = ErasedSubject::OfEvent(positions[0]);
+    let request = ErasureRequest { subject, authority: named, by: None, reason: None, actor: None };
+    let refused = ledger.erase(&request);
+    assert!(matches!(refused, Err(EraseError::NamesSubject { member: "authority" })), "{refused:?}");
+    assert!(!is_erased(&ledger, &positions, "refused"));
+
+    of_event(positions[2]).unwrap();
+    assert!(is_erased(&ledger, &positions, "by an event"));
+    assert!(matches!(of_event(positions[4]), Err(EraseError::UnknownOfEvent { .. })), "erased before");
+    assert_eq!(recorded(&ledger).len(), 1);
+    // The damaged name went along: the subject may be named again.
+    let later = append(&ledger, 50, ADA);
+    assert_eq!(ledger.event(later).unwrap().event, personal(50, ADA));
     ledger.close().unwrap();
 }

@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use bitacora_api::{ErasureAnswer, ErasureMemoryAnswer, ErasureRequest, paths};
-use bitacora_ledger::{EraseError, Erasure, ErasureMemory};
-use bitacora_vocabulary::{FreeText, Name};
+use bitacora_ledger::{EraseError, ErasedSubject, Erasure, ErasureMemory};
+use bitacora_vocabulary::{EventPosition, FreeText, Name};
 
 use crate::errors::code_named;
 use crate::problem::{Code, Problem, SideEffects};
@@ -26,21 +26,30 @@ use crate::resources::description::{InLedger, Refusals};
     )
 )]
 pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
-    let (subject, authority, by, reason) = act
+    let (subject, event, authority, by, reason) = act
         .read(|members| {
             let authority = members.require::<FreeText>("authority")?;
             let by = members.take::<Name>("by")?;
-            Ok((members.require::<String>("subject")?, authority, by, members.take::<FreeText>("reason")?))
+            let (subject, event) =
+                (members.take::<String>("subject")?, members.take::<EventPosition>("event")?);
+            Ok((subject, event, authority, by, members.take::<FreeText>("reason")?))
         })
         .await?;
     act.query(|_| Ok(()))?;
+    if subject.is_some() == event.is_some() {
+        return Err(Problem::new(Code::BadBody, "either `subject` or `event` says whom to erase"));
+    }
     act.caller.still_holds(&act.api.authenticator)?;
     // One after the other: each may wait for the anchor.
     let _turn = act.turn().await;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let erased = tokio::task::spawn_blocking(move || {
         let actor = Some(actor.as_str());
-        ledger.erase(&bitacora_ledger::ErasureRequest { subject: &subject, authority, by, reason, actor })
+        let subject = match event {
+            Some(event) => ErasedSubject::OfEvent(event.get()),
+            None => ErasedSubject::Named(subject.as_deref().unwrap_or_default()),
+        };
+        ledger.erase(&bitacora_ledger::ErasureRequest { subject, authority, by, reason, actor })
     });
     let erased = erased.await.map_err(|_| {
         Problem::new(Code::Internal, "the erasure did not end; repeat it, or restart the service")
@@ -64,6 +73,9 @@ impl From<EraseError> for Problem {
         let detail = error.to_string();
         match error {
             EraseError::Unknown => Self::new(Code::SubjectUnknown, detail),
+            EraseError::UnknownOfEvent { position } => {
+                Self::new(Code::SubjectUnknown, detail).with("position", position)
+            }
             EraseError::NamesSubject { .. } => Self::new(Code::NameInReason, detail),
             EraseError::OlderName { position } => {
                 Self::new(Code::SubjectKeyDamaged, detail).with("position", position)
@@ -72,7 +84,9 @@ impl From<EraseError> for Problem {
             EraseError::HoldsUnknown { position } => {
                 Self::new(Code::ReactorBroken, detail).with("position", position)
             }
-            EraseError::HoldsUnread(error) => Self::new(code_named(error.code()), detail),
+            EraseError::Event(error) | EraseError::HoldsUnread(error) => {
+                Self::new(code_named(error.code()), detail)
+            }
             EraseError::TooMany => Self::new(Code::TooManyErasures, detail),
             EraseError::Append(error) => error.into(),
             EraseError::Unfinished { position, source } => {
