@@ -101,7 +101,7 @@ pub struct TreeHeadProof {
 /// The expired events of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiryLine {
-    /// The revision of the archive, behind the first one.
+    /// The revision of the archive. In the first one events are expired if the ledger was restored from archives in which they were.
     pub revision: Revision,
     /// The number of expired events.
     pub events: u64,
@@ -250,9 +250,7 @@ impl Manifest {
         if !self.kinds.is_sorted_by(|(one, _), (other, _)| one < other) {
             return Some("the types are not sorted");
         }
-        let is_expiry = |expiry: ExpiryLine| {
-            expiry.revision > Revision::FIRST && (1..=self.range.events()).contains(&expiry.events)
-        };
+        let is_expiry = |expiry: ExpiryLine| (1..=self.range.events()).contains(&expiry.events);
         if !self.expiry.is_none_or(is_expiry) {
             return Some("more or fewer events are expired than an archive of its revision can have");
         }

@@ -128,7 +128,7 @@ impl ArchiveRange {
 pub struct Revision(u32);
 
 impl Revision {
-    /// The revision of an archive in which nothing is expired.
+    /// The revision of an archive that was packed from its ledger.
     pub const FIRST: Self = Self(0);
 
     /// A revision behind the first one.
@@ -147,6 +147,12 @@ impl Revision {
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
+    }
+}
+
+impl From<u32> for Revision {
+    fn from(number: u32) -> Self {
+        Self(number)
     }
 }
 

@@ -248,3 +248,16 @@ fn a_writer_takes_groups_in_turn_and_all_of_them() {
     let unfinished = writer.finish(sample.facts(range, None), &sample.keyring, &mut compressor);
     assert_eq!(unfinished.unwrap_err(), ArchiveError::OutOfTurn { expected: 101, found: 513 });
 }
+
+#[test]
+fn a_first_revision_holds_expired_events_of_a_restored_ledger() {
+    let mut sample = Sample::new(512);
+    sample.expire(300..=310);
+    sample.revision = Revision::FIRST;
+    let packed = sample.archive(257, 512);
+    verify_contents(&packed.bytes, &sample.keyring).unwrap();
+    let outline = layout(&packed.bytes, None).unwrap();
+    let manifest = outline.manifest().manifest();
+    assert_eq!(manifest.expiry, Some(ExpiryLine { revision: Revision::FIRST, events: 11 }));
+    assert!(manifest.object_name().ends_with("-00000000000000000512.bca"), "{}", manifest.object_name());
+}

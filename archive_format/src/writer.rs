@@ -32,7 +32,7 @@ pub struct ArchivePlan {
     pub origin: LedgerOrigin,
     /// The positions.
     pub range: ArchiveRange,
-    /// The revision: behind the first one if events in it are expired.
+    /// The revision: behind the first one if an archive is packed again.
     pub revision: Revision,
 }
 

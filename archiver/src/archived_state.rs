@@ -1,5 +1,7 @@
 //! The state that decides as archives keep it: the newest one that is not too new, from its archive.
 
+use std::ops::RangeInclusive;
+
 use bitacora_archive_format::{ArchiveError, open_part};
 use bitacora_formats::{Decompressor, Position};
 use bitacora_ledger::{ArchiveTierError, ArchivedReactorState};
@@ -9,20 +11,21 @@ use crate::catalogue::OpenArchive;
 use crate::error::StoredError;
 
 impl LedgerArchives {
-    /// The newest state by a reactor of this version, of no event after `until`.
+    /// The newest state by a reactor of one of these versions, of no event after `until`.
     pub(crate) fn newest_state(
         &self,
         until: Position,
-        reactor: u32,
+        versions: &RangeInclusive<u32>,
     ) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
         let catalogue = self.look_again(until)?;
         for (index, manifest) in catalogue.manifests().enumerate().rev() {
-            let state = manifest.state.filter(|state| state.position <= until && manifest.reactor == reactor);
+            let reactor = manifest.reactor;
+            let state = manifest.state.filter(|state| state.position <= until && versions.contains(&reactor));
             let Some(state) = state else { continue };
             let at_fault = |error: StoredError| tier_error(manifest.range, &error);
             let archive = self.open(&catalogue, index).map_err(at_fault)?;
             let bytes = read(&archive, state.bytes).map_err(at_fault)?;
-            return Ok(Some(ArchivedReactorState { position: state.position, bytes }));
+            return Ok(Some(ArchivedReactorState { position: state.position, reactor, bytes }));
         }
         Ok(None)
     }

@@ -208,8 +208,12 @@ impl ArchiveTier for LedgerArchives {
         self.span_with_time(position, time)
     }
 
-    fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
-        self.newest_state(until, reactor)
+    fn state(
+        &self,
+        until: Position,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
+        self.newest_state(until, versions)
     }
 
     fn refresh(&self) {

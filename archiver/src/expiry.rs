@@ -9,6 +9,7 @@ mod expired_rows;
 mod repacking;
 mod run;
 mod standing;
+mod state_cover;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,8 @@ use bitacora_formats::{Micros, Position, Record};
 use self::comparison::RevisionComparison;
 use self::repacking::Repacking;
 pub use self::run::ExpiryMode;
+pub use self::state_cover::NoStateBehind;
+use self::state_cover::{CoveredRetention, StateCover};
 
 /// The retention policy in force, with everything that keeps events longer than it says.
 pub trait Retention: Sync {
@@ -51,6 +54,8 @@ pub struct ExpiryReport {
     pub name: String,
     /// The number of events that expired, by type.
     pub kinds: BTreeMap<String, u64>,
+    /// Expired events that stay because the deciding state rests on them.
+    pub resting: Option<RestingEvents>,
     /// Bytes of the archive before.
     pub bytes: u64,
     /// The result.
@@ -69,6 +74,17 @@ pub enum ExpiryResult {
     },
     /// They stay for now: segments on this disk hold them too.
     WaitsForRelease,
+    /// All of them stay for now: the deciding state rests on them.
+    WaitsForState,
+}
+
+/// Expired events that the deciding state rests on, without a state behind them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestingEvents {
+    /// The number of events, by type.
+    pub kinds: BTreeMap<String, u64>,
+    /// The reason for which they stay.
+    pub why: NoStateBehind,
 }
 
 impl ExpiryReport {

@@ -45,7 +45,9 @@ pub use archive_scrub_status::{ArchiveFault, ArchiveScrubStatus};
 pub use archive_store::{ArchiveStore, ArchiveStoreError, ObjectListing, ObjectVersion, Objects, ReadPiece};
 pub use archives::StoredArchives;
 pub use error::{ArchiverError, ManifestFolderError, StoredError};
-pub use expiry::{ExpiryMode, ExpiryReport, ExpiryResult, RetainedEvent, Retention};
+pub use expiry::{
+    ExpiryMode, ExpiryReport, ExpiryResult, NoStateBehind, RestingEvents, RetainedEvent, Retention,
+};
 pub use frame_rows::FrameRowsError;
 pub use limits::READ_CACHE_BYTES;
 pub use manifest_recovery::{KnownArchive, KnownArchives, ManifestHome, known_archives};

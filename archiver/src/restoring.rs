@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest};
+use bitacora_archive_format::{ArchiveError, ArchiveRange, ArchivedState, Manifest};
 use bitacora_archive_format::{ColumnRow, Rows};
 use bitacora_formats::{
     Frontier, Keyring, LedgerId, LedgerKeys, Micros, Position, StreamVersion, TreeHash, decode_record,
     leaf_hash,
 };
-use bitacora_ledger::{ArchivedFrame, Environment, KnownSegments, Restoration, RestoreError, SegmentStart};
+use bitacora_ledger::{
+    ArchivedFrame, ArchivedReactorState, Environment, KnownSegments, READABLE_STATES, Restoration,
+    RestoreError, SegmentStart, state_rests_on,
+};
 
 use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
@@ -78,6 +81,16 @@ pub enum RestoringError {
         /// The range that it holds.
         range: ArchiveRange,
         /// The last position of those that join, 0 for none.
+        end: u64,
+    },
+    /// Content that the deciding state rests on expired in them, and none of them keeps a state behind it.
+    #[error(
+        "the content of the event at position {expired} expired, and the archives up to position {end} keep no readable state behind it; bring back the archive that does"
+    )]
+    NoState {
+        /// The position of the last such event.
+        expired: Position,
+        /// The last event that would be restored.
         end: u64,
     },
     /// Their rows are no frames.
@@ -200,7 +213,8 @@ fn make(
     };
     let last = manifests.next_back().unwrap_or(first);
     let name = &first.origin.name;
-    let restoration = Restoration::begin(environment, folder, (name, ledger), keyring, starts)?;
+    let mut restoration = Restoration::begin(environment, folder, (name, ledger), keyring, starts)?;
+    restoration.mark(archives.iter().filter_map(|archive| readable_state(archive)));
     let mut frames = FrameJoiner {
         restoration,
         keys: LedgerKeys::new(keyring, ledger),
@@ -208,18 +222,37 @@ fn make(
         tree: Frontier::new(),
         first: Position::FIRST,
         rows: Vec::new(),
+        last_expired: None,
     };
+    let mut carried = None;
     for (place, archive) in archives.iter().enumerate() {
         *read_now = Some(place);
         let verification = Verification::new(archive, ArchivePace::Full { threads: 1 }, progress);
-        verification.each_group(keyring, |position, rows| frames.take(position, rows))?;
+        let state = verification.contents(keyring, |position, rows| frames.take(position, rows))?;
+        let reactor = archive.outline().manifest().manifest().reactor;
+        let state = state.filter(|_| READABLE_STATES.contains(&reactor));
+        let state =
+            state.map(|ArchivedState { position, bytes }| ArchivedReactorState { position, reactor, bytes });
+        carried = state.filter(|state| state.position < frames.end).or(carried);
     }
     *read_now = None;
     frames.flush()?;
     let (events, root) = (frames.tree.size(), frames.tree.root());
+    if let Some(expired) = frames.last_expired {
+        let behind = carried.filter(|state| state.position >= expired);
+        let behind = behind.ok_or(RestoringError::NoState { expired, end: events })?;
+        frames.restoration.carry(behind)?;
+    }
     frames.restoration.finish(events, root)?;
     let left_out = last.range.last().get() - events;
     Ok(RestoreReport { events, root, archives: archives.len(), left_out, unused: Vec::new() })
+}
+
+/// The place of the state that an archive keeps, if this program reads it.
+fn readable_state(archive: &StoredArchive) -> Option<Position> {
+    let manifest = archive.outline().manifest().manifest();
+    let state = manifest.state.filter(|_| READABLE_STATES.contains(&manifest.reactor));
+    state.map(|state| state.position)
 }
 
 fn segment_starts(manifest: &Manifest) -> impl Iterator<Item = SegmentStart> {
@@ -243,6 +276,8 @@ struct FrameJoiner<'k> {
     /// Of the frame that is being joined.
     first: Position,
     rows: Vec<OwnedRow>,
+    /// The last event that the deciding state rests on, and whose content expired.
+    last_expired: Option<Position>,
 }
 
 struct OwnedRow {
@@ -283,6 +318,9 @@ impl FrameJoiner<'_> {
         let record = decode_record(row.record);
         let record =
             record.map_err(|source| ArchiverError::Range(ArchiveError::Record { position, source }))?;
+        if record.expired().is_some() && state_rests_on(&record.kind) {
+            self.last_expired = Some(position);
+        }
         let commitment = self.keys.commitment_of(&record, row.record);
         self.tree.push(leaf_hash(position, row.time, &commitment));
         Ok(())

@@ -32,7 +32,8 @@ pub(crate) fn state_at_end(
     let Some(at) = at else { return Ok(None) };
     let earlier = before.and_then(|before| before.state).map(|state| state.position);
     let earlier = earlier.and_then(|until| {
-        let state = ledger.archived_state(until, ledger.reactor_version());
+        let version = ledger.reactor_version();
+        let state = ledger.kept_state(until, &(version..=version));
         state.unwrap_or_else(|error| {
             tracing::warn!(%error, "the state in the archive before cannot be read; events are folded instead");
             None

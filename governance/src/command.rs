@@ -240,13 +240,18 @@ pub(crate) fn outcome(kind: &str, event: &Event<'_>) -> Result<Option<Outcome>, 
 
 /// Returns `true` if an event says of itself that it was recorded elsewhere. The right to say so is checked at admission.
 pub(crate) fn is_imported(event: &Event<'_>) -> bool {
+    let Data::Json(json) = &event.data else { return false };
+    says_imported(json.as_bytes())
+}
+
+/// Returns `true` if data of an event says that it was recorded elsewhere.
+pub(crate) fn says_imported(json: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct AssuranceMember {
         #[serde(default)]
         assurance: Option<Assurance>,
     }
-    let Data::Json(json) = &event.data else { return false };
-    let Ok(text) = str::from_utf8(json.as_bytes()) else { return false };
+    let Ok(text) = str::from_utf8(json) else { return false };
     // Hardly any event has the member, whose name may be written in escapes: only one that may have it is read for it.
     if !text.contains("assurance") && !text.contains('\\') {
         return false;

@@ -24,7 +24,7 @@ use crate::tools::arguments::{examine, examine_unregistered};
 use crate::tools::compiled_schema::CompiledSchema;
 use crate::tools::compiled_tool::CompiledTool;
 use crate::tools::custom_types::{CompiledTypes, check_registered};
-use crate::version::REACTOR_VERSION;
+use crate::version::{OLDEST_READABLE_STATE, REACTOR_VERSION};
 
 /// The reactor of one ledger. Answers rest on its published state.
 #[derive(Default)]
@@ -147,6 +147,10 @@ impl Governance {
 impl Reactor for Governance {
     fn version(&self) -> u32 {
         REACTOR_VERSION
+    }
+
+    fn oldest_readable_state(&self) -> u32 {
+        OLDEST_READABLE_STATE
     }
 
     fn state(&self) -> Box<dyn ReactorState> {

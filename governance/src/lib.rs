@@ -73,6 +73,7 @@ pub use retention::holds::{Hold, Holds};
 pub use retention::retention_policy::{
     RetainedEvent, RetentionError, RetentionPolicy, RetentionVerdict, StandingRetention,
 };
+pub use retention::unfinished_acts::UnfinishedActs;
 pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;
 pub use state::contracts::{Contracts, MAX_CONTRACTS};
@@ -106,4 +107,4 @@ pub use trust::dimension::{DimensionFilter, TrustSum, WorkspaceFilter};
 pub use trust::ranking::{MAX_RANKED, RankedDimension, RankedFrom, TrustRanking};
 pub use trust::record::{RECENT_OUTCOMES, RecentOutcomes, TrustRecord};
 pub use trust::rules::{Assessment, StandingReason, TrustInputs, TrustStanding, assess, judge};
-pub use version::{OLDEST_REACTOR_VERSION, REACTOR_VERSION};
+pub use version::{OLDEST_REACTOR_VERSION, OLDEST_READABLE_STATE, REACTOR_VERSION};

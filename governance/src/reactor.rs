@@ -20,6 +20,12 @@ pub trait Reactor: Send + Sync {
     /// Stands in `ledger.created` and `ledger.opened`, so that a replay knows which rules were in force.
     fn version(&self) -> u32;
 
+    /// Returns the first version whose saved states it can restore. States of versions since then are read for good where the events before
+    /// them expired.
+    fn oldest_readable_state(&self) -> u32 {
+        self.version()
+    }
+
     /// Returns the state to be published, before position 1. A reactor shares its contents with readers as it likes.
     fn state(&self) -> Box<dyn ReactorState>;
 
@@ -87,7 +93,7 @@ pub trait ReactorState: Send {
         Ok(None)
     }
 
-    /// Becomes the state that a reactor of the same version saved after the event at `position`.
+    /// Becomes the state that a reactor of a readable version saved after the event at `position`.
     ///
     /// # Errors
     /// The reason, where the bytes are no such state; it is then as it was.

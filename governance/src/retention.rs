@@ -3,3 +3,4 @@
 pub(crate) mod expirable_types;
 pub(crate) mod holds;
 pub(crate) mod retention_policy;
+pub(crate) mod unfinished_acts;

@@ -18,6 +18,11 @@ use serde::{Deserialize, Serialize};
 pub const REACTOR_VERSION: u32 = 8;
 /// The first version whose rules this program has.
 pub const OLDEST_REACTOR_VERSION: u32 = 1;
+/// The first version whose saved states this program reads. Content of events expires behind a saved state, so a later version must not
+/// need the events again: it takes the state over, and parts that it adds begin empty there. This number goes up only if no ledger can have
+/// such a state any more.
+pub const OLDEST_READABLE_STATE: u32 = 8;
+const _: () = assert!(OLDEST_READABLE_STATE <= REACTOR_VERSION);
 
 /// From this version on there are budgets, and loops are looked for.
 const WITH_BUDGETS: u32 = 2;

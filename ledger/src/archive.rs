@@ -5,3 +5,4 @@ pub(crate) mod archiving;
 pub(crate) mod known_segments;
 pub(crate) mod release;
 pub(crate) mod restoration;
+pub(crate) mod restored_state;

@@ -86,6 +86,8 @@ impl ArchivedEvent {
 pub struct ArchivedReactorState {
     /// The last event that is folded in it.
     pub position: Position,
+    /// The version of the reactor.
+    pub reactor: u32,
     /// The bytes that the reactor wrote.
     pub bytes: Vec<u8>,
 }
@@ -202,13 +204,17 @@ pub trait ArchiveTier: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The newest state that decides that is kept there, by a reactor of this version and of no event after `until`. Blocks on the
-    /// store.
+    /// The newest state that decides that is kept there, by a reactor of one of these versions and of no event after `until`. Blocks on
+    /// the store.
     ///
     /// # Errors
     /// [`ArchiveTierError`], which names the positions of the archive that does not give its state.
-    fn state(&self, until: Position, reactor: u32) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
-        let (_, _) = (until, reactor);
+    fn state(
+        &self,
+        until: Position,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Option<ArchivedReactorState>, ArchiveTierError> {
+        let (_, _) = (until, versions);
         Ok(None)
     }
 

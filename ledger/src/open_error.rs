@@ -8,6 +8,7 @@ use crate::archive_tier::ArchiveTierError;
 use crate::heads::anchor::AnchorError;
 use crate::heads::rollback::Rollback;
 use crate::log_fault::LogFault;
+use crate::missing_state::MissingState;
 use crate::options::OptionsError;
 
 /// The reasons for which a ledger cannot be opened.
@@ -36,6 +37,9 @@ pub enum OpenError {
     /// Tables that stand for released segments are gone, and the archives do not give what they are made of.
     #[error("{0}; the ledger was not opened: its tables are made from what lies there")]
     Archive(ArchiveTierError),
+    /// Events that the deciding state rests on expired, and no state behind them can be read.
+    #[error("{0}; the ledger was not opened: nothing is decided by a state that lacks events")]
+    State(MissingState),
     /// Every epoch, or every segment number, is used.
     #[error("all {max} {0} of this ledger are used; it can still be read, and a new ledger takes events", max = u32::MAX)]
     Exhausted(&'static str),

@@ -9,3 +9,4 @@ pub(crate) mod openers;
 pub(crate) mod page;
 pub(crate) mod proofs;
 pub(crate) mod scrub_rounds;
+pub(crate) mod state_fold;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::{After, Micros, Position, Record};
-use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, State};
+use bitacora_formats::{After, Micros, Position, Record, RecordData};
+use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs};
 use bitacora_vocabulary::{
     EventData, RetentionExpired, RunAborted, RunCompleted, RunFailed, RunStarted, SubjectKeyId,
 };
@@ -104,6 +104,7 @@ pub struct ExpiryRules {
     position: Position,
     holds: HoldsInForce,
     open_runs: OpenRuns,
+    unfinished: UnfinishedActs,
     now: Micros,
 }
 
@@ -117,11 +118,10 @@ impl ExpiryRules {
     /// Returns `true` if an event of one of these types can have expired, if it was recorded then or later.
     #[must_use]
     pub fn may_concern<'a>(&self, mut kinds: impl Iterator<Item = &'a str>, oldest: Micros) -> bool {
-        kinds.any(|kind| !rests_on(kind) && self.policy.may_expire_by(kind, oldest, self.now))
+        kinds.any(|kind| self.policy.may_expire_by(kind, oldest, self.now))
     }
 
-    /// Returns `true` if the event's time is over, no hold covers it, its run is not open, and the deciding state does not rest on it: a
-    /// ledger that is restored from archives folds that state from its first event on.
+    /// Returns `true` if the event's time is over, no hold covers it, and its run, its call and its import have come to their end.
     #[must_use]
     pub fn expires(&self, position: Position, time: Micros, record: &Record<'_>) -> bool {
         let event = RetainedEvent {
@@ -131,15 +131,18 @@ impl ExpiryRules {
             time,
         };
         matches!(self.policy.verdict(&event, self.now), RetentionVerdict::Expired { .. })
-            && !rests_on(&record.kind)
             && !self.holds.cover(position, record)
             && !record.run.as_deref().is_some_and(|run| self.open_runs.has(run))
+            && !self.unfinished.include(record.call.as_deref(), json_of(record))
     }
 }
 
-/// Returns `true` if the deciding state rests on the content of events of this type.
-fn rests_on(kind: &str) -> bool {
-    State::concerns(kind) && State::reads(kind)
+/// The data of a record, if it is JSON in clear.
+fn json_of<'r>(record: &'r Record<'_>) -> Option<&'r [u8]> {
+    match &record.data {
+        RecordData::Json(json) => Some(json.as_bytes()),
+        _ => None,
+    }
 }
 
 impl Ledger {
@@ -168,7 +171,8 @@ impl Ledger {
         let newest = self.time_of_head()?;
         let now = newest.min(shared.environment.clock.now());
         let holds = HoldsInForce(copy.state.holds().clone());
-        Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, now }))
+        let unfinished = copy.state.unfinished_acts();
+        Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, now }))
     }
 
     fn time_of_head(&self) -> Result<Micros, ReadError> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
 use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
-use bitacora_ledger::{Fold, Ledger, ReadError, ReplayProgressError};
+use bitacora_ledger::{Fold, Ledger, READABLE_STATES, ReadError, ReplayProgressError};
 
 use crate::cursor::ReplayCursor;
 use crate::error::ReplayError;
@@ -143,7 +143,7 @@ impl FoldRun {
 
     /// Starts from an archived state. Returns the last event that is folded in it.
     fn start_in_archives(&mut self, ledger: &Ledger, to: Position) -> Result<Position, ReplayError> {
-        let state = ledger.archived_state(to, REACTOR_VERSION)?;
+        let state = ledger.archived_state(to, &READABLE_STATES)?;
         let state = state.ok_or(ReplayError::NoneArchived(to))?;
         self.state.restore(state.position, &state.bytes).map_err(ReplayError::Archived)?;
         self.cursor.skip_to(state.position.get());

@@ -636,8 +636,8 @@ def parse_manifest(text: str, data: bytes) -> Manifest:
     for keyword in ("made", "reactor", "content"):
         lines.one(f"{keyword} {n}")
     expired = [(int(match[1]), int(match[2])) for match in lines.many("expired", f"{n} {n}", 1)]
-    fits = all(0 < revision < 2**32 and 0 < events <= last - first + 1 for revision, events in expired)
-    require(fits, kind, "a later revision with expired events expected")
+    fits = all(0 <= revision < 2**32 and 0 < events <= last - first + 1 for revision, events in expired)
+    require(fits, kind, "a revision with expired events expected")
     kinds = [(match[2].encode(), int(match[1])) for match in lines.many("type", f"{n} (.+)")]
     names = [name for name, _ in kinds]
     require(names == sorted(set(names)) and all(0 < len(name) <= 128 for name in names), kind, "sorted types expected")

@@ -101,7 +101,7 @@ pub(super) fn parse(text: &str) -> Result<Manifest, ManifestError> {
     let expiry = lines.many(EXPIRED, "expired <revision> <events>", |words| {
         let (revision, events) = words.split_once(' ')?;
         Some(ExpiryLine {
-            revision: Revision::later(plain_number(revision)?)?,
+            revision: Revision::from(plain_number::<u32>(revision)?),
             events: plain_number(events)?,
         })
     })?;

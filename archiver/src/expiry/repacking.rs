@@ -8,7 +8,7 @@ use bitacora_archive_format::{
     FinishedArchive, GroupCollector, Manifest, Revision, Rows, SignedManifest, check_roots, seal_group,
 };
 use bitacora_formats::{Compressor, Keyring, LedgerKeys, Position};
-use bitacora_ledger::Environment;
+use bitacora_ledger::{Environment, state_rests_on};
 
 use super::expired_rows::{expired_record, record_of, without_content};
 use super::{RetainedEvent, Retention};
@@ -29,6 +29,15 @@ pub(crate) struct Repacking<'a> {
     pub(crate) progress: &'a ArchiveProgress,
 }
 
+/// The number of events of an archive that expire, by type.
+#[derive(Debug, Default)]
+pub(crate) struct ExpiredKinds {
+    /// Events that the deciding state rests on.
+    pub(crate) resting: BTreeMap<String, u64>,
+    /// All others.
+    pub(crate) others: BTreeMap<String, u64>,
+}
+
 /// The next revision of an archive, in its file.
 pub(crate) struct RepackedArchive {
     pub(crate) file: PackingFile,
@@ -36,16 +45,18 @@ pub(crate) struct RepackedArchive {
 }
 
 impl Repacking<'_> {
-    /// Counts the events that expire, by type. Every byte of the archive is read and checked.
-    pub(crate) fn count(&self) -> Result<BTreeMap<String, u64>, ArchiverError> {
-        let mut kinds = BTreeMap::new();
+    /// Counts the events that expire, by type: those that the deciding state rests on apart. Every byte of the archive is read and checked.
+    pub(crate) fn count(&self) -> Result<ExpiredKinds, ArchiverError> {
+        let mut kinds = ExpiredKinds::default();
         self.verification().each_group(self.keyring, |first, rows| {
             for (position, row) in positioned(first, rows) {
                 let record = record_of(position, &row).map_err(|error| self.wrong(error))?;
                 if record.expired().is_none()
                     && self.retention.expires(&RetainedEvent { position, time: row.time, record: &record })
                 {
-                    *kinds.entry(record.kind.into_owned()).or_default() += 1;
+                    let of_kind =
+                        if state_rests_on(&record.kind) { &mut kinds.resting } else { &mut kinds.others };
+                    *of_kind.entry(record.kind.into_owned()).or_default() += 1;
                 }
             }
             Ok::<_, ArchiverError>(())

@@ -9,7 +9,11 @@ use bitacora_ledger::ArchiveAccess;
 use bitacora_vocabulary::{Count, Name, RetentionExpired, Sha256Text};
 use sha2::{Digest, Sha256};
 
-use super::{ExpiryReport, ExpiryResult, Repacking, Retention, RevisionComparison};
+use super::repacking::ExpiredKinds;
+use super::{
+    CoveredRetention, ExpiryReport, ExpiryResult, Repacking, RestingEvents, Retention, RevisionComparison,
+    StateCover,
+};
 use crate::archive_store::ArchiveStoreError;
 use crate::error::ArchiverError;
 use crate::stored_archive::StoredArchive;
@@ -54,9 +58,9 @@ impl Archiver {
         for current in &kept {
             let finished = match mode {
                 ExpiryMode::DryRun => Ok(()),
-                ExpiryMode::Remove => self.finish_earlier_run(current, retention, pace),
+                ExpiryMode::Remove => self.finish_earlier_run((current, &kept), retention, pace),
             };
-            let looked = finished.and_then(|()| self.expire_one(current, (retention, mode), pace));
+            let looked = finished.and_then(|()| self.expire_one((current, &kept), (retention, mode), pace));
             match looked {
                 Ok(found) => found.into_iter().for_each(&mut *report),
                 Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
@@ -69,10 +73,10 @@ impl Archiver {
         first_error.map_or(Ok(()), Err)
     }
 
-    /// Looks at one archive. Returns `None` if nothing of it expired.
+    /// Looks at one of the kept archives. Returns `None` if nothing of it expired.
     fn expire_one(
         &self,
-        current: &SignedManifest,
+        (current, kept): (&SignedManifest, &[SignedManifest]),
         (retention, mode): (&dyn Retention, ExpiryMode),
         pace: ArchivePace,
     ) -> Result<Option<ExpiryReport>, ArchiverError> {
@@ -81,30 +85,35 @@ impl Archiver {
             return Ok(None);
         }
         let stored = self.open_kept(current)?;
-        let repacking = Repacking {
-            stored: &stored,
-            retention,
-            environment: &self.environment,
-            keyring: &self.keyring,
-            pace,
-            progress: &self.progress,
-        };
-        let kinds = repacking.count()?;
-        if kinds.is_empty() {
+        let repacking = self.repacking(&stored, retention, pace);
+        let ExpiredKinds { resting, others: mut kinds } = repacking.count()?;
+        if kinds.is_empty() && resting.is_empty() {
             return Ok(None);
         }
         let (range, name, bytes) = (manifest.range, manifest.object_name(), stored.bytes());
-        let mut report = ExpiryReport { range, name, kinds, bytes, result: ExpiryResult::Due };
+        let cover = StateCover::find(&self.ledger, kept, manifest);
+        let resting = match &cover {
+            StateCover::After(_) => {
+                kinds.extend(resting);
+                None
+            }
+            StateCover::None(why) => {
+                (!resting.is_empty()).then(|| RestingEvents { kinds: resting, why: why.clone() })
+            }
+        };
+        let result = if kinds.is_empty() { ExpiryResult::WaitsForState } else { ExpiryResult::Due };
+        let mut report = ExpiryReport { range, name, kinds, resting, bytes, result };
         // Segments here hold them too.
         if self.ledger.released_through().is_none_or(|released| released < range.last()) {
             report.result = ExpiryResult::WaitsForRelease;
             return Ok(Some(report));
         }
-        if mode == ExpiryMode::DryRun {
+        if mode == ExpiryMode::DryRun || result == ExpiryResult::WaitsForState {
             return Ok(Some(report));
         }
+        let retention = &CoveredRetention { retention, cover };
         let revision = self.free_revision(manifest)?;
-        let packed = repacking.pack(revision, self.folder.path())?;
+        let packed = self.repacking(&stored, retention, pace).pack(revision, self.folder.path())?;
         let name = packed.manifest.manifest().object_name();
         let later = self.store_file(&name, &packed.file, &packed.manifest)?;
         self.accept_revision((&stored, &later), retention, pace)?;
@@ -112,6 +121,16 @@ impl Archiver {
         report.result = ExpiryResult::Removed { bytes: later.bytes() };
         report.name = name;
         Ok(Some(report))
+    }
+
+    fn repacking<'a>(
+        &'a self,
+        stored: &'a StoredArchive,
+        retention: &'a dyn Retention,
+        pace: ArchivePace,
+    ) -> Repacking<'a> {
+        let (environment, keyring, progress) = (&self.environment, &*self.keyring, &*self.progress);
+        Repacking { stored, retention, environment, keyring, pace, progress }
     }
 
     /// Records and keeps a revision that is in the store, once it was compared with the one before. Returned `Ok` ⇒ durable.
@@ -157,7 +176,7 @@ impl Archiver {
     /// instead, unrecorded: so both are compared, by the policy and the holds in force, and nothing goes that they keep.
     fn finish_earlier_run(
         &self,
-        kept: &SignedManifest,
+        (kept, all_kept): (&SignedManifest, &[SignedManifest]),
         retention: &dyn Retention,
         pace: ArchivePace,
     ) -> Result<(), ArchiverError> {
@@ -168,6 +187,8 @@ impl Archiver {
         else {
             return Ok(());
         };
+        let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
+        let retention = &CoveredRetention { retention, cover };
         let signers = Some(self.keyring.signing_chain());
         let earlier = StoredArchive::open(&self.objects, &before.name, signers);
         let compared = earlier

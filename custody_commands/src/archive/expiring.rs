@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchivePace, ExpiryMode, ExpiryReport, ExpiryResult};
+use bitacora_archiver::{ArchivePace, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents};
 use bitacora_ledger::OpenRuns;
 use clap::Args;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{ArchiveFailure, OpenedLedger, interruptible};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::options::global::Global;
-use crate::terminal::output::{Output, OutputError};
+use crate::terminal::output::{Output, OutputError, printable};
 use crate::terminal::table::{TextTable, cells};
 
 #[derive(Debug, Args)]
@@ -52,12 +52,16 @@ pub(super) fn expire(
     Ok(Exit::Done)
 }
 
+/// The name of the result for events that the deciding state rests on.
+const WAITS_FOR_STATE: &str = "waits-for-state";
+
 /// Returns a stable name of a result, and the bytes of the archive afterwards.
 fn result_of(report: &ExpiryReport) -> (&'static str, u64) {
     match report.result {
         ExpiryResult::Due => ("due", report.bytes),
         ExpiryResult::Removed { bytes } => ("removed", bytes),
         ExpiryResult::WaitsForRelease => ("waits-for-release", report.bytes),
+        ExpiryResult::WaitsForState => (WAITS_FOR_STATE, report.bytes),
     }
 }
 
@@ -71,6 +75,9 @@ fn to_json(report: &ExpiryReport) -> Value {
         "name": report.name,
         "bytes": bytes,
         "result": result,
+        "waitsForState": report.resting.as_ref().map(|RestingEvents { kinds, why }| {
+            json!({ "types": kinds, "why": why.to_string() })
+        }),
     })
 }
 
@@ -81,6 +88,15 @@ fn write(reports: &[ExpiryReport], output: &mut Output) -> Result<(), OutputErro
         for (kind, events) in &report.kinds {
             table.add(cells![report.range.first().get(), report.range.last().get(), kind, *events, result]);
         }
+        for (kind, events) in report.resting.iter().flat_map(|resting| &resting.kinds) {
+            let (first, last) = (report.range.first().get(), report.range.last().get());
+            table.add(cells![first, last, kind, *events, WAITS_FOR_STATE]);
+        }
     }
-    table.write("nothing has expired", output)
+    table.write("nothing has expired", output)?;
+    for report in reports {
+        let Some(RestingEvents { why, .. }) = &report.resting else { continue };
+        output.line(format_args!("positions {}: {}", report.range, printable(&why.to_string())))?;
+    }
+    Ok(())
 }

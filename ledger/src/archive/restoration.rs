@@ -1,5 +1,6 @@
 //! The restoration of a ledger from archives: the same events, frames and tree, in new segments.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +12,10 @@ use bitacora_formats::{
     SegmentPlan, TreeHash, decode_body, decode_record, genesis_tip, pad, seal_segment_header,
 };
 
+use crate::archive::archived_state::check_state;
 use crate::archive::archiving::SegmentStart;
-use crate::archive_tier::ArchivedFrame;
+use crate::archive::restored_state::{self, StateMark};
+use crate::archive_tier::{ArchivedFrame, ArchivedReactorState};
 use crate::host::environment::Environment;
 use crate::opening::creation::{make_folders, remove_unfinished, unfinished_folder, write_durably};
 use crate::opening::loss_record;
@@ -42,6 +45,14 @@ pub enum RestoreError {
     Frame {
         /// Its first position.
         first: Position,
+        /// The fault, in words.
+        what: String,
+    },
+    /// The state that has to be carried along is none, or stands nowhere in these frames.
+    #[error("the state after position {position}: {what}")]
+    State {
+        /// The last event that is folded in it.
+        position: Position,
         /// The fault, in words.
         what: String,
     },
@@ -86,6 +97,9 @@ pub struct Restoration<'k> {
     frontier: Frontier,
     tip: ChainTip,
     current: Option<RestoredSegment>,
+    /// Frames' last positions that a state may stand at, once they are sealed.
+    marks: BTreeMap<Position, Option<StateMark>>,
+    carried: Option<ArchivedReactorState>,
 }
 
 /// The segment that frames are sealed into.
@@ -133,7 +147,25 @@ impl<'k> Restoration<'k> {
             frontier: Frontier::new(),
             tip: genesis_tip(),
             current: None,
+            marks: BTreeMap::new(),
+            carried: None,
         })
+    }
+
+    /// Has the places of these positions noted, so that a state can be carried along that stands after one of them.
+    pub fn mark(&mut self, positions: impl IntoIterator<Item = Position>) {
+        self.marks.extend(positions.into_iter().map(|position| (position, None)));
+    }
+
+    /// Carries a state along, for a ledger that cannot be folded from its first event on. It stands after a marked frame, and was opened.
+    ///
+    /// # Errors
+    /// [`RestoreError::State`].
+    pub fn carry(&mut self, state: ArchivedReactorState) -> Result<(), RestoreError> {
+        let position = state.position;
+        check_state(&state).map_err(|what| RestoreError::State { position, what })?;
+        self.carried = Some(state);
+        Ok(())
     }
 
     /// Takes the next frame in, with its time and its requests as they were.
@@ -184,6 +216,10 @@ impl<'k> Restoration<'k> {
             false => current.sealer.seal(plan, codec, &sealed, body_bytes, &mut current.bytes),
         };
         self.tip = tip.map_err(|error| wrong(error.to_string()))?;
+        let last = Position::new(tree_size).and_then(|last| self.marks.get_mut(&last));
+        if let Some(mark) = last {
+            *mark = Some(StateMark { root: tree_root, segment: self.number });
+        }
         Ok(())
     }
 
@@ -205,6 +241,7 @@ impl<'k> Restoration<'k> {
         let parent = self.folder.parent().unwrap_or(Path::new("."));
         signing_keys::write_note(disk, &self.unfinished, self.keyring)
             .map_err(in_step("writing the signing keys' note"))?;
+        self.write_state()?;
         let (generation, retained) = (self.generation.next(), Position::new(size));
         if let Some((generation, retained)) = generation.zip(retained) {
             let declared =
@@ -219,6 +256,19 @@ impl<'k> Restoration<'k> {
         sync().map_err(in_step("syncing the folders"))?;
         disk.rename(&self.unfinished, &self.folder).map_err(in_step("putting the ledger in place"))?;
         disk.sync_folder(parent).map_err(in_step("syncing the parent folder"))
+    }
+
+    fn write_state(&self) -> Result<(), RestoreError> {
+        let Some(state) = &self.carried else { return Ok(()) };
+        let position = state.position;
+        let mark = self.marks.get(&position).copied().flatten();
+        let mark = mark.ok_or_else(|| RestoreError::State {
+            position,
+            what: "no restored frame ends there".to_owned(),
+        })?;
+        let place = (self.ledger, self.keys.index_key());
+        restored_state::write(&*self.environment.disk, &self.unfinished, place, state, mark)
+            .map_err(in_step("writing the state that decides"))
     }
 
     fn begin_segment(&mut self, first: Position, created: Micros) -> Result<RestoredSegment, RestoreError> {

@@ -16,6 +16,7 @@ use crate::ledger::Ledger;
 use crate::read::log_reader::LogReader;
 use crate::read::proofs::root_after;
 use crate::read_error::ReadError;
+use crate::shared_state::SharedState;
 
 /// The progress of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Ledger {
         state: &[u8],
     ) -> Result<(), ReplayProgressError> {
         let shared = self.shared();
-        let header = self.replay_header(reactor, position, state.len() as u64)?;
+        let header = header_after(shared, reactor, position, state.len() as u64)?;
         let unfit = |error: &dyn std::fmt::Display| unfit(file, error);
         let mut compressor = Compressor::new(MIN_COMPRESSION_LEVEL).map_err(|error| unfit(&error))?;
         let key = shared.write.preparer.keys().index_key();
@@ -110,7 +111,7 @@ impl Ledger {
                 &format_args!("it stands at position {position}, behind the end of the log"),
             ));
         }
-        if header != self.replay_header(reactor, position, header.state_bytes)? {
+        if header != header_after(self.shared(), reactor, position, header.state_bytes)? {
             return Err(unfit(file, &"it is of another log or by other rules"));
         }
         Ok(Some(ReplayProgress { position, state }))
@@ -126,29 +127,29 @@ impl Ledger {
             removed => removed.map_err(|source| disk_error(file, source)),
         }
     }
+}
 
-    /// In the place of the chain hash at a segment's end stands the root of the tree after the frame: it covers every event up to there,
-    /// and no snapshot of the service has it.
-    fn replay_header(
-        &self,
-        reactor: u32,
-        position: Position,
-        state_bytes: u64,
-    ) -> Result<StateSnapshotHeader, ReplayProgressError> {
-        let mut reader = LogReader::new(self.shared());
-        let frame = reader.frame_with(position)?;
-        if frame.place.header.last_position() != position {
-            return Err(ReplayProgressError::WithinFrame(position));
-        }
-        Ok(StateSnapshotHeader {
-            reactor,
-            ledger: self.shared().id,
-            position,
-            state_bytes,
-            hash: ChainHash(root_after(reader.shared(), &frame)?.0),
-            segment: frame.segment.number,
-        })
+/// Returns the header of a state after the frame that ends at `position`. In the place of the chain hash at a segment's end stands the root
+/// of the tree after the frame: it covers every event up to there, and no snapshot of the service has it.
+fn header_after(
+    shared: &SharedState,
+    reactor: u32,
+    position: Position,
+    state_bytes: u64,
+) -> Result<StateSnapshotHeader, ReplayProgressError> {
+    let mut reader = LogReader::new(shared);
+    let frame = reader.frame_with(position)?;
+    if frame.place.header.last_position() != position {
+        return Err(ReplayProgressError::WithinFrame(position));
     }
+    Ok(StateSnapshotHeader {
+        reactor,
+        ledger: shared.id,
+        position,
+        state_bytes,
+        hash: ChainHash(root_after(reader.shared(), &frame)?.0),
+        segment: frame.segment.number,
+    })
 }
 
 fn disk_error(file: &Path, source: io::Error) -> ReplayProgressError {

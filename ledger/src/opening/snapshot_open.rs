@@ -24,7 +24,8 @@ use crate::open_error::OpenError;
 use crate::opening::open_ledger::OpenLedger;
 use crate::opening::reading::{self, ReadOnlyOpen};
 use crate::options::{HeadOptions, Options};
-use crate::read::log_fold::{begin_in_archives, fold_to_head};
+use crate::read::log_fold::begin_in_archives;
+use crate::read::state_fold::{StateFoldError, fold_state};
 use crate::read_error::ReadError;
 use crate::replay::refuse_wrong_keyring;
 use crate::segment_index::end_of_segment;
@@ -185,8 +186,9 @@ impl SnapshotLog<'_> {
             }
             None => After::START,
         };
-        match fold_to_head(shared, after, &mut projection) {
-            Err(ReadError::Corrupt(fault)) => self.is_damaged(fault),
+        match fold_state(shared, &mut projection, &**reactor, (after, shared.read.head().position)) {
+            Err(StateFoldError::Read(ReadError::Corrupt(fault))) => self.is_damaged(fault),
+            Err(StateFoldError::Missing(missing)) => return Err(OpenError::State(missing)),
             caught_up => caught_up.map_err(|error| OpenError::Disk {
                 what: format!("folding the events of {}", shared.folder.display()),
                 source: io::Error::other(error),

@@ -62,7 +62,8 @@ pub(crate) fn begin_in_archives(
     projection: &mut ReactorProjection,
     reactor: u32,
 ) -> After {
-    let state = shared.read.tier.state(shared.read.head().position, reactor).unwrap_or_else(|error| {
+    let head = shared.read.head().position;
+    let state = shared.read.tier.state(head, &(reactor..=reactor)).unwrap_or_else(|error| {
         tracing::warn!(%error, "the state that archives keep cannot be read; events are folded instead");
         None
     });

@@ -162,8 +162,8 @@ pub(super) fn take_in(
     for entry in decoded.entries() {
         let record = decode_record(entry.record).map_err(|error| error.to_string())?;
         let (blind, key) = progress.keys.identity(&record.source, &record.id);
-        let expired = record.expired().map(|expired| expired.commitment);
-        let commitment = expired.unwrap_or_else(|| commitment(&blind, entry.record));
+        let commitment =
+            record.expired().map_or_else(|| commitment(&blind, entry.record), |expired| expired.commitment);
         let leaf = LeafEntry { time: frame.time, commitment };
         progress.growth.groups.extend(frontier.push_grouping(leaf.hash(position)));
         leaf_made(&leaf);

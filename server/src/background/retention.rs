@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bitacora_archiver::{ArchivePace, Archiver, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult};
+use bitacora_archiver::{
+    ArchivePace, Archiver, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents,
+};
 use bitacora_formats::{After, LedgerName, Position};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{ExpiryRulesError, Filter, OpenRuns, ReadError, ReadFrom, ReadQuery};
@@ -83,6 +85,10 @@ fn expire(name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) -> Res
 
 fn log(ledger: &LedgerName, report: &ExpiryReport) {
     let (range, events) = (report.range, report.events());
+    if let Some(RestingEvents { kinds, why }) = &report.resting {
+        let events = kinds.values().sum::<u64>();
+        tracing::info!(%ledger, positions = %range, events, %why, "expired events stay: the deciding state rests on them");
+    }
     match report.result {
         ExpiryResult::Removed { bytes } => {
             tracing::info!(%ledger, positions = %range, events, bytes, "the content of expired events was removed");
@@ -90,6 +96,6 @@ fn log(ledger: &LedgerName, report: &ExpiryReport) {
         ExpiryResult::WaitsForRelease => {
             tracing::info!(%ledger, positions = %range, events, "expired events stay until their segments are released");
         }
-        ExpiryResult::Due => {}
+        ExpiryResult::Due | ExpiryResult::WaitsForState => {}
     }
 }

@@ -285,7 +285,10 @@ fn what_decides_is_the_same_from_archives_alone() {
     assert!(archived.released.is_some());
     assert!(state(&ledger) == published, "archiving changed what decides");
     let (events, before) = (all(&ledger).unwrap(), state(&ledger).digests().unwrap().state);
-    let kept = ledger.archived_state(ledger.head().position, ledger.reactor_version()).unwrap().unwrap();
+    let kept = ledger
+        .archived_state(ledger.head().position, &(ledger.reactor_version()..=ledger.reactor_version()))
+        .unwrap()
+        .unwrap();
     assert!(kept.position <= archived.archived[0].range.last());
     // The same state as folding up to there gives.
     let folded = ledger.saved_state(kept.position, None).unwrap().unwrap();

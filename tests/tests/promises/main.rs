@@ -29,6 +29,7 @@ mod p8_no_allow_by_a_clock_that_jumped;
 mod p8_no_allow_where_a_step_fails;
 mod p8_no_allow_without_a_record;
 mod p9_any_history;
+mod p9_expired_state;
 mod p9_read_models;
 mod p9_replayable;
 mod p9_trust_at;

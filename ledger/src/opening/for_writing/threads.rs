@@ -30,7 +30,8 @@ use crate::opening::for_writing::repair::{RepairedFolder, RepairedParts};
 use crate::opening::open_ledger::OpenLedger;
 use crate::options::{HeadOptions, Options};
 use crate::read::leaf_repair::settle_tree;
-use crate::read::log_fold::{begin_in_archives, fold_to_head};
+use crate::read::log_fold::begin_in_archives;
+use crate::read::state_fold::{StateFoldError, fold_state};
 use crate::read::{background_scrub, scrub_rounds};
 use crate::read_error::ReadError;
 use crate::replay::{ReplayedLog, TailState};
@@ -123,8 +124,11 @@ fn start(
     // Before anything is read or sealed for a caller.
     bar_erased(&shared, (context.options.heads.as_ref(), name), generation)?;
     // Before the sequencer: it admits by this state.
-    if let Some(state) = &mut state {
-        catch_up(&shared, state, &end).map_err(failed())?;
+    if let (Some(state), Some(reactor)) = (&mut state, shared.write.preparer.reactor()) {
+        match catch_up(&shared, state, &**reactor, &end) {
+            Err(StateFoldError::Missing(missing)) => return Err(OpenError::State(missing)),
+            caught_up => caught_up.map_err(io::Error::other).map_err(failed())?,
+        }
     }
     if !shared.write.is_corrupt() {
         let threads = writer.start_threads(&shared, state, &context.options).map_err(failed())?;
@@ -226,19 +230,24 @@ fn build(
 }
 
 /// Brings the state that decides to the head: what a snapshot holds, then what came after it.
-fn catch_up(shared: &SharedState, state: &mut ReactorProjection, end: &SegmentEnd) -> io::Result<()> {
+fn catch_up(
+    shared: &SharedState,
+    state: &mut ReactorProjection,
+    reactor: &dyn Reactor,
+    end: &SegmentEnd,
+) -> Result<(), StateFoldError> {
     let folder = segments_folder(&shared.folder);
     let end_of = |number| end_of_segment(&*shared.environment.disk, &folder, number, end);
     let mut after = shared.write.table_writer.restore(state, end_of);
     if after == After::START && shared.read.segments.released_through().is_some() {
-        after = begin_in_archives(shared, state, shared.write.preparer.reactor_version());
+        after = begin_in_archives(shared, state, reactor.version());
     }
-    match fold_to_head(shared, after, state) {
-        Err(ReadError::Corrupt(fault)) => {
+    match fold_state(shared, state, reactor, (after, shared.read.head().position)) {
+        Err(StateFoldError::Read(ReadError::Corrupt(fault))) => {
             shared.write.is_damaged_by(&fault);
             Ok(())
         }
-        caught_up => caught_up.map_err(io::Error::other),
+        caught_up => caught_up,
     }
 }
 

@@ -1,0 +1,38 @@
+//! The acts that have not come to their end: what was recorded of them stays, whatever the retention policy says.
+
+use std::collections::BTreeSet;
+
+use bitacora_vocabulary::Name;
+
+use crate::calls::approvals::ApprovalStatus;
+use crate::command::says_imported;
+use crate::state::{GovernedTime, State};
+
+/// Calls without an outcome, calls that wait for a person or for what a person gave, and imports that have not ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnfinishedActs {
+    calls: BTreeSet<Name>,
+    is_importing: bool,
+}
+
+impl UnfinishedActs {
+    /// Returns `true` if an event belongs to one of them: by the call that it names, or by its data, if that is JSON in clear.
+    #[must_use]
+    pub fn include(&self, call: Option<&str>, data: Option<&[u8]>) -> bool {
+        call.is_some_and(|call| self.calls.contains(call))
+            || self.is_importing && data.is_some_and(says_imported)
+    }
+}
+
+impl State {
+    /// Returns the acts that have not come to their end.
+    #[must_use]
+    pub fn unfinished_acts(&self) -> UnfinishedActs {
+        let open = self.calls.by_id.iter().map(|(call, _)| call);
+        let is_over = |status: &ApprovalStatus| matches!(status, ApprovalStatus::Consumed { .. });
+        let waiting = self.approvals.iter().filter(|approval| !is_over(&approval.status));
+        let calls = open.chain(waiting.map(|approval| &approval.request.call)).cloned().collect();
+        let is_importing = self.imported.len() > 0 || *self.imported_time.get() != GovernedTime::default();
+        UnfinishedActs { calls, is_importing }
+    }
+}
