@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::archive_store::Objects;
 use crate::archives::unavailable;
 use crate::error::StoredError;
+use crate::later_revision::later_revision;
 use crate::manifest_folder::{ManifestSet, holding};
 use crate::manifest_recovery::RecoveredManifests;
 use crate::stored_archive::StoredArchive;
@@ -132,12 +133,21 @@ impl Catalogue {
         }
         let manifest = kept.manifest();
         let name = manifest.object_name();
-        let stored = StoredArchive::open(objects, &name, Some(keyring.signing_chain()))?;
-        if stored.outline().manifest() != kept {
-            return Err(stored.wrong(ArchiveError::Contents { what: "the manifest, which the ledger kept," }));
-        }
-        let key = ArchiveKey::unwrap(manifest, keyring).map_err(|error| stored.wrong(error))?;
-        let identity = Sha256::digest(kept.note().to_string().as_bytes()).into();
+        let signers = keyring.signing_chain();
+        let stored = match StoredArchive::open(objects, &name, Some(signers)) {
+            Err(error) if error.is_missing() => later_revision(objects, manifest, signers).ok_or(error)?,
+            stored => {
+                let stored = stored?;
+                if stored.outline().manifest() != kept {
+                    let what = "the manifest, which the ledger kept,";
+                    return Err(stored.wrong(ArchiveError::Contents { what }));
+                }
+                stored
+            }
+        };
+        let of_stored = stored.outline().manifest();
+        let key = ArchiveKey::unwrap(of_stored.manifest(), keyring).map_err(|error| stored.wrong(error))?;
+        let identity = Sha256::digest(of_stored.note().to_string().as_bytes()).into();
         let (times, narrowing) = (OnceLock::new(), Mutex::default());
         let open = Arc::new(OpenArchive { stored, key, identity, times, narrowing });
         *opened = Some(Arc::clone(&open));

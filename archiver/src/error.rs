@@ -32,6 +32,11 @@ impl StoredError {
         matches!(self, Self::Archive { source, .. } if !source.is_of_the_keyring())
     }
 
+    /// Returns `true` if the store has no such archive.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Store(ArchiveStoreError::Missing { .. }))
+    }
+
     /// Returns `true` if it is of this one archive, and would be again; otherwise the store may give none.
     pub(crate) fn is_of_one_archive(&self) -> bool {
         match self {
@@ -163,6 +168,16 @@ pub enum ArchiverError {
     /// The removal of expired events is not recorded, so nothing is removed.
     #[error(transparent)]
     Expiry(#[from] RecordExpiryError),
+    /// The content of an event stays that a revision of its archive does not hold: a hold or a policy came meanwhile.
+    #[error(
+        "the event at position {position} stays, because {why}; the archive stays as it is, and the next look packs it again"
+    )]
+    Unexpired {
+        /// The event.
+        position: Position,
+        /// The reason.
+        why: &'static str,
+    },
     /// The object in the store is whole, but holds something else than the ledger does.
     #[error(
         "{object}: {what} at position {position} is not what the ledger holds; the archive was not accepted"
@@ -180,5 +195,32 @@ pub enum ArchiverError {
 impl From<ArchiveStoreError> for ArchiverError {
     fn from(error: ArchiveStoreError) -> Self {
         Self::Stored(error.into())
+    }
+}
+
+impl ArchiverError {
+    /// Returns `true` if content was to be removed that stays, because a hold or a policy came meanwhile. Nothing is recorded then.
+    pub(crate) fn keeps_content(&self) -> bool {
+        let is_recorded = |error: &RecordExpiryError| matches!(error, RecordExpiryError::Append(_));
+        match self {
+            Self::Unexpired { .. } => true,
+            Self::Expiry(error) => !is_recorded(error),
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if it is of one archive, and others can be looked at.
+    pub(crate) fn is_of_one_archive(&self) -> bool {
+        match self {
+            Self::Unexpired { .. } | Self::Expiry(RecordExpiryError::HeldMeanwhile) => true,
+            Self::Stored(error) => error.is_of_one_archive(),
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if a look at expired events may find nothing in its way soon.
+    #[must_use]
+    pub fn passes_soon(&self) -> bool {
+        self.keeps_content()
     }
 }

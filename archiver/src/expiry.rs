@@ -7,6 +7,7 @@
 mod comparison;
 mod expired_rows;
 mod repacking;
+mod revisions;
 mod run;
 mod standing;
 mod state_cover;

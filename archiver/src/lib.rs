@@ -17,6 +17,7 @@ mod error;
 mod expiry;
 mod frame_rows;
 mod index_pruning;
+mod later_revision;
 mod limits;
 mod low_priority;
 mod manifest_folder;

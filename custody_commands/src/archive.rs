@@ -136,6 +136,11 @@ impl OpenedLedger {
         Self::open(global, OpenFolder::open_for_reading_with)
     }
 
+    /// Opens the ledger for questions about its rules, also while a service has the folder.
+    fn for_questions(global: &Global) -> Result<Self, CommandError> {
+        Self::open(global, OpenFolder::open_for_questions_with)
+    }
+
     /// Opens the ledger for archiving, while no service has the folder.
     fn for_writing(global: &Global) -> Result<Self, CommandError> {
         // The log is proven at once: nothing is released before.

@@ -70,6 +70,7 @@ pub use replica::{
 };
 pub use retention::expirable_types::may_expire;
 pub use retention::holds::{Hold, Holds};
+pub use retention::named_run::run_of;
 pub use retention::retention_policy::{
     RetainedEvent, RetentionError, RetentionPolicy, RetentionVerdict, StandingRetention,
 };

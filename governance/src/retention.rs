@@ -2,5 +2,6 @@
 
 pub(crate) mod expirable_types;
 pub(crate) mod holds;
+pub(crate) mod named_run;
 pub(crate) mod retention_policy;
 pub(crate) mod unfinished_acts;

@@ -34,6 +34,12 @@ pub const MAX_COMMITS_AHEAD: usize = 2;
 /// Difference between the wall clock and the time that has passed above which calls are denied, until somebody accepts the clock.
 pub const MAX_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
 
+/// Time without events before an opening above which the clock is doubted: events do not expire by it at once.
+pub const MAX_COUNTED_STANDSTILL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Time after such an opening in which ages of events are counted up to the last event before it.
+pub const STANDSTILL_DOUBT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Kept free at the end of every segment, so that the footer and the service's own last words always fit.
 pub const RESERVED_TAIL_BYTES: u64 = 16 * 1024;
 

@@ -1,22 +1,20 @@
 //! The removal of expired events from archives: which events expire, what keeps them longer, and its record.
 
-use std::collections::BTreeSet;
+pub(crate) mod counted_time;
+mod open_runs;
 
-use bitacora_formats::{After, Micros, Position, Record, RecordData};
+use bitacora_formats::{Micros, Position, Record, RecordData};
 use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs};
-use bitacora_vocabulary::{
-    EventData, RetentionExpired, RunAborted, RunCompleted, RunFailed, RunStarted, SubjectKeyId,
-};
+use bitacora_vocabulary::{RetentionExpired, SubjectKeyId};
+
+use self::counted_time::CountedTime;
+pub use self::open_runs::OpenRuns;
 
 use crate::append::own_events::append_own;
 use crate::append::service_events::ServiceEvent;
 use crate::ledger::Ledger;
-use crate::query::{EventPage, Filter, ReadFrom, ReadQuery};
 use crate::read_error::ReadError;
 use crate::submission::append_error::AppendError;
-
-/// The events that are read at once to learn which runs are open.
-const RUN_EVENTS_READ_AT_ONCE: usize = 1_000;
 
 /// The reasons for which it is not known which events expire. None is removed then.
 #[derive(Debug, thiserror::Error)]
@@ -48,42 +46,6 @@ pub enum RecordExpiryError {
     Append(#[from] AppendError),
 }
 
-/// The runs that were started and have not ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OpenRuns(BTreeSet<String>);
-
-impl OpenRuns {
-    /// Reads the beginnings and ends of all runs.
-    ///
-    /// # Errors
-    /// The errors of `read`.
-    pub fn read(mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>) -> Result<Self, ReadError> {
-        const KINDS: [&str; 4] = [RunStarted::KIND, RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND];
-        let filter = Filter { kinds: KINDS.map(str::to_owned).to_vec(), ..Filter::default() };
-        let mut open = BTreeSet::new();
-        let mut from = Some(ReadFrom::After(After::START));
-        while let Some(next) = from {
-            let query =
-                ReadQuery { from: next, until: None, limit: RUN_EVENTS_READ_AT_ONCE, filter: filter.clone() };
-            let page = read(&query)?;
-            for event in page.events.iter().map(|stored| &stored.event) {
-                let Some(run) = event.run.as_deref() else { continue };
-                if event.kind == RunStarted::KIND {
-                    open.insert(run.to_owned());
-                } else {
-                    open.remove(run);
-                }
-            }
-            from = page.next;
-        }
-        Ok(Self(open))
-    }
-
-    fn has(&self, run: &str) -> bool {
-        self.0.contains(run)
-    }
-}
-
 /// The holds in force at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HoldsInForce(Holds);
@@ -105,7 +67,7 @@ pub struct ExpiryRules {
     holds: HoldsInForce,
     open_runs: OpenRuns,
     unfinished: UnfinishedActs,
-    now: Micros,
+    counted: CountedTime,
 }
 
 impl ExpiryRules {
@@ -115,10 +77,17 @@ impl ExpiryRules {
         self.position
     }
 
+    /// Returns the time of the last event before this opening, if ages are counted up to it: the ledger stood still for long before, or its
+    /// clock is ahead.
+    #[must_use]
+    pub fn standstill(&self) -> Option<Micros> {
+        self.counted.is_held_back.then_some(self.counted.until)
+    }
+
     /// Returns `true` if an event of one of these types can have expired, if it was recorded then or later.
     #[must_use]
     pub fn may_concern<'a>(&self, mut kinds: impl Iterator<Item = &'a str>, oldest: Micros) -> bool {
-        kinds.any(|kind| self.policy.may_expire_by(kind, oldest, self.now))
+        kinds.any(|kind| self.policy.may_expire_by(kind, oldest, self.counted.until))
     }
 
     /// Returns `true` if the event's time is over, no hold covers it, and its run, its call and its import have come to their end.
@@ -130,9 +99,9 @@ impl ExpiryRules {
             names_subject: record.seal().is_some(),
             time,
         };
-        matches!(self.policy.verdict(&event, self.now), RetentionVerdict::Expired { .. })
+        matches!(self.policy.verdict(&event, self.counted.until), RetentionVerdict::Expired { .. })
             && !self.holds.cover(position, record)
-            && !record.run.as_deref().is_some_and(|run| self.open_runs.has(run))
+            && !self.open_runs.include(record.run.as_deref(), json_of(record))
             && !self.unfinished.include(record.call.as_deref(), json_of(record))
     }
 }
@@ -147,7 +116,8 @@ fn json_of<'r>(record: &'r Record<'_>) -> Option<&'r [u8]> {
 
 impl Ledger {
     /// Returns the rules by which events expire now; `None` where no policy lets any expire, and while the clock jumped and nobody accepted
-    /// it. The time is that of the newest event, or the clock's if that is earlier.
+    /// it. Ages are counted up to the newest event, or to the clock if that shows less; on the first day after an opening at most up to the
+    /// last event before it, if that is older than a week.
     ///
     /// # Errors
     /// [`ExpiryRulesError`].
@@ -168,11 +138,10 @@ impl Ledger {
         };
         let policy = RetentionPolicy::compile(&standing.rules);
         let policy = policy.map_err(|error| ExpiryRulesError::Policy(error.to_string()))?;
-        let newest = self.time_of_head()?;
-        let now = newest.min(shared.environment.clock.now());
+        let counted = shared.opening_time.counted(self.time_of_head()?, &*shared.environment.clock);
         let holds = HoldsInForce(copy.state.holds().clone());
         let unfinished = copy.state.unfinished_acts();
-        Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, now }))
+        Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, counted }))
     }
 
     fn time_of_head(&self) -> Result<Micros, ReadError> {

@@ -21,6 +21,7 @@ use crate::host::disk::Disk;
 use crate::host::environment::Environment;
 use crate::host::lock_order::OrderedMutex;
 use crate::host::scrub_progress::{ScrubProgress, ScrubStatus};
+use crate::retention::counted_time::OpeningTime;
 
 /// Shared by a ledger's threads and every handle.
 pub(crate) struct SharedState {
@@ -41,6 +42,8 @@ pub(crate) struct SharedState {
     pub(crate) write: WriteSide,
     pub(crate) heads: HeadHandles,
     pub(crate) erasures: Erasures,
+    /// Of an opening for writing.
+    pub(crate) opening_time: OpeningTime,
 }
 
 /// The threads that sign tree heads and bring them to witnesses, as others see them.
@@ -80,6 +83,7 @@ impl SharedState {
             write: WriteSide::new(write, last),
             heads: HeadHandles::default(),
             erasures: Erasures::default(),
+            opening_time: OpeningTime::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::expired_rows::{expired_record, record_of, without_content};
 use super::{RetainedEvent, Retention};
 use crate::error::ArchiverError;
+use crate::later_revision::is_same_but_for_expiry;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::{ArchivePace, ArchiveProgress};
 use crate::verification::Verification;
@@ -106,10 +107,13 @@ impl RevisionComparison<'_> {
             Ok(())
         })?;
         if let Some(position) = held {
-            return self.differs(position, "an event under a hold");
+            return Err(ArchiverError::Unexpired { position, why: "a legal hold covers it by now" });
         }
         if let Some(position) = unexpired {
-            return self.differs(position, "an event that has not expired");
+            return Err(ArchiverError::Unexpired {
+                position,
+                why: "it has not expired by the rules in force",
+            });
         }
         Ok((newly, digest.finish(), state))
     }
@@ -136,20 +140,6 @@ impl RevisionComparison<'_> {
 
 fn manifest(stored: &StoredArchive) -> &Manifest {
     stored.outline().manifest().manifest()
-}
-
-/// Compares all that two revisions have in common.
-fn is_same_but_for_expiry(earlier: &Manifest, later: &Manifest) -> bool {
-    let of_later = Manifest {
-        made: later.made,
-        content_bytes: later.content_bytes,
-        expiry: later.expiry,
-        key: later.key,
-        signing_keys: later.signing_keys.clone(),
-        table: later.table,
-        ..earlier.clone()
-    };
-    of_later == *later && later.revision() > earlier.revision()
 }
 
 impl ExpiredEvents {

@@ -2,9 +2,7 @@
 //!
 //! Each step rests on the one before. After a crash the next run goes on; a revision that was not kept is passed over, and a later one packed.
 
-use std::collections::BTreeSet;
-
-use bitacora_archive_format::{ArchiveRange, Manifest, Revision, SignedManifest};
+use bitacora_archive_format::{Revision, SignedManifest};
 use bitacora_ledger::ArchiveAccess;
 use bitacora_vocabulary::{Count, Name, RetentionExpired, Sha256Text};
 use sha2::{Digest, Sha256};
@@ -14,7 +12,6 @@ use super::{
     CoveredRetention, ExpiryReport, ExpiryResult, Repacking, RestingEvents, Retention, RevisionComparison,
     StateCover,
 };
-use crate::archive_store::ArchiveStoreError;
 use crate::error::ArchiverError;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
@@ -27,12 +24,6 @@ pub enum ExpiryMode {
     DryRun,
     /// It removes them.
     Remove,
-}
-
-/// A revision of an archive, by its object in the store.
-struct StoredRevision {
-    revision: Revision,
-    name: String,
 }
 
 impl Archiver {
@@ -53,19 +44,17 @@ impl Archiver {
             ExpiryMode::Remove => ArchiveAccess::Writing,
         };
         let _alone = (mode == ExpiryMode::Remove).then(|| self.lock()).transpose()?;
-        let kept = self.known_manifests(access)?;
+        let mut kept = self.known_manifests(access)?;
+        if mode == ExpiryMode::Remove {
+            self.keep_later_revisions(&mut kept)?;
+        }
         let mut first_error = None;
         for current in &kept {
-            let finished = match mode {
-                ExpiryMode::DryRun => Ok(()),
-                ExpiryMode::Remove => self.finish_earlier_run((current, &kept), retention, pace),
-            };
-            let looked = finished.and_then(|()| self.expire_one((current, &kept), (retention, mode), pace));
-            match looked {
+            match self.expire_one((current, &kept), (retention, mode), pace) {
                 Ok(found) => found.into_iter().for_each(&mut *report),
-                Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
-                    tracing::warn!(%error, "an archive could not be looked at for expired events");
-                    first_error = first_error.or(Some(error.into()));
+                Err(error) if error.is_of_one_archive() => {
+                    tracing::warn!(%error, "events of an archive could not expire now");
+                    first_error = first_error.or(Some(error));
                 }
                 Err(error) => return Err(error),
             }
@@ -81,6 +70,9 @@ impl Archiver {
         pace: ArchivePace,
     ) -> Result<Option<ExpiryReport>, ArchiverError> {
         let manifest = current.manifest();
+        if mode == ExpiryMode::Remove {
+            self.finish_earlier_run((current, kept), retention, pace)?;
+        }
         if !retention.concerns(manifest) {
             return Ok(None);
         }
@@ -112,11 +104,16 @@ impl Archiver {
             return Ok(Some(report));
         }
         let retention = &CoveredRetention { retention, cover };
+        self.remove_unkept(manifest)?;
         let revision = self.free_revision(manifest)?;
         let packed = self.repacking(&stored, retention, pace).pack(revision, self.folder.path())?;
         let name = packed.manifest.manifest().object_name();
         let later = self.store_file(&name, &packed.file, &packed.manifest)?;
-        self.accept_revision((&stored, &later), retention, pace)?;
+        let accepted = self.accept_revision((&stored, &later), retention, pace);
+        if accepted.as_ref().is_err_and(ArchiverError::keeps_content) {
+            self.remove_object(&name)?;
+        }
+        accepted?;
         self.remove_before(later.outline().manifest())?;
         report.result = ExpiryResult::Removed { bytes: later.bytes() };
         report.name = name;
@@ -197,7 +194,10 @@ impl Archiver {
         match compared {
             Ok(()) => self.remove_before(kept),
             Err(
-                error @ (ArchiverError::Differs { .. } | ArchiverError::Expiry(_) | ArchiverError::Stored(_)),
+                error @ (ArchiverError::Differs { .. }
+                | ArchiverError::Unexpired { .. }
+                | ArchiverError::Expiry(_)
+                | ArchiverError::Stored(_)),
             ) => {
                 let object = self.objects.shown(&before.name);
                 tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
@@ -207,50 +207,8 @@ impl Archiver {
         }
     }
 
-    /// Removes the revisions before the one that is kept, once that one is seen in the store.
-    fn remove_before(&self, kept: &SignedManifest) -> Result<(), ArchiverError> {
-        self.open_kept(kept)?;
-        for replaced in self.revisions_before(kept.manifest())? {
-            match self.objects.remove(&replaced.name) {
-                Ok(()) | Err(ArchiveStoreError::Missing { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    fn revisions_before(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
-        let mut revisions = self.revisions(manifest)?;
-        revisions.retain(|one| one.revision < manifest.revision());
-        Ok(revisions)
-    }
-
-    /// The revisions of an archive that the store lists.
-    fn revisions(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
-        let Manifest { range, origin, .. } = manifest;
-        let folder = format!("{}/g{}", origin.ledger, origin.generation);
-        let listed = self.objects.list(&folder)?;
-        let of_range = listed.objects.iter().filter_map(|(object, _)| {
-            let (found, revision) = ArchiveRange::of_object(object)?;
-            let name = range.object_name(origin.ledger, origin.generation, revision);
-            (found == *range).then_some(StoredRevision { revision, name })
-        });
-        Ok(of_range.collect())
-    }
-
-    /// Returns the first revision behind the kept one whose name is free in the store.
-    fn free_revision(&self, manifest: &Manifest) -> Result<Revision, ArchiverError> {
-        let taken: BTreeSet<Revision> =
-            self.revisions(manifest)?.into_iter().map(|one| one.revision).collect();
-        let later = std::iter::successors(manifest.revision().next(), |revision| revision.next());
-        later.into_iter().find(|revision| !taken.contains(revision)).ok_or_else(|| {
-            let object = self.objects.shown(&manifest.object_name());
-            ArchiverError::from(ArchiveStoreError::Exists { object })
-        })
-    }
-
     /// The archive of a kept manifest.
-    fn open_kept(&self, kept: &SignedManifest) -> Result<StoredArchive, ArchiverError> {
+    pub(super) fn open_kept(&self, kept: &SignedManifest) -> Result<StoredArchive, ArchiverError> {
         let name = kept.manifest().object_name();
         let stored = StoredArchive::open(&self.objects, &name, Some(self.keyring.signing_chain()))?;
         if stored.outline().manifest() == kept {

@@ -176,6 +176,19 @@ impl OpenFolder {
         Ok(Self { ledger, _lock: None })
     }
 
+    /// Opens the folder for questions, with a prepared environment and keyring: for reading, with the state that decides.
+    pub fn open_for_questions_with(
+        global: &Global,
+        data: &Path,
+        (environment, keyring): (&Environment, &Arc<Keyring>),
+    ) -> Result<Self, AccessError> {
+        let folder = DataFolder::open_or_begin(environment, data)?.ledger(&global.ledger);
+        let options = global.anchor()?.options(environment, global.anchor_trust()?)?;
+        let ledger = Ledger::open_for_questions(environment, &folder, keyring, &global.ledger, &options)?;
+        note_doubt(global, &ledger);
+        Ok(Self { ledger, _lock: None })
+    }
+
     /// Opens the folder for writing, while no service has it.
     pub fn open(global: &Global, data: &Path) -> Result<Self, AccessError> {
         let (environment, keyring) = before_opening(global, data)?;

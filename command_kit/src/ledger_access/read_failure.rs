@@ -1,7 +1,7 @@
 //! The reason why not everything was read.
 
 use bitacora_client::{ClientError, Refusal};
-use bitacora_ledger::{ArchiveTierErrorKind, ReadError};
+use bitacora_ledger::ReadError;
 
 use crate::error::CommandFailure;
 use crate::exit::Exit;
@@ -35,6 +35,9 @@ pub enum ReadFailure {
     },
 }
 
+/// The codes of problems which say that events are in an archive that does not give them.
+const ABSENT_EVENTS: [&str; 3] = ["archive-unavailable", "archive-damaged", "key-retired"];
+
 impl CommandFailure for ReadFailure {
     fn exit(&self) -> Exit {
         match self {
@@ -43,11 +46,10 @@ impl CommandFailure for ReadFailure {
             {
                 Exit::Refused
             }
-            Self::Ledger(ReadError::Corrupt(_)) => Exit::Incomplete,
-            Self::Ledger(ReadError::Archive(error)) if error.kind == ArchiveTierErrorKind::KeyRetired => {
-                Exit::Incomplete
-            }
-            Self::Client(ClientError::Refused(Refusal { problem, .. })) if problem.code == "key-retired" => {
+            Self::Ledger(ReadError::Corrupt(_) | ReadError::Archive(_)) => Exit::Incomplete,
+            Self::Client(ClientError::Refused(Refusal { problem, .. }))
+                if ABSENT_EVENTS.contains(&problem.code.as_str()) =>
+            {
                 Exit::Incomplete
             }
             _ => Exit::Failed,

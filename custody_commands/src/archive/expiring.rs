@@ -3,7 +3,8 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use bitacora_archiver::{ArchivePace, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents};
+use bitacora_archiver::{ArchivePace, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents};
+use bitacora_formats::{Micros, format_time};
 use bitacora_ledger::OpenRuns;
 use clap::Args;
 use serde_json::{Value, json};
@@ -27,29 +28,61 @@ pub(super) fn expire(
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, CommandError> {
-    let place = OpenedLedger::for_writing(global)?;
+    let place = match arguments.dry_run {
+        true => OpenedLedger::for_questions(global)?,
+        false => OpenedLedger::for_writing(global)?,
+    };
     let archiver = place.archiver();
     let mode = if arguments.dry_run { ExpiryMode::DryRun } else { ExpiryMode::Remove };
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let (progress, ledger) = (Arc::clone(archiver.progress()), place.ledger.clone());
-    let reports = interruptible(&progress, move || {
+    let looked = interruptible(&progress, move || {
         let open_runs = OpenRuns::read(|query| ledger.read(query))?;
-        let mut reports = Vec::new();
+        let mut looked = ExpiryLook::default();
         if let Some(rules) = ledger.expiry_rules(open_runs)? {
-            archiver
-                .expire(&rules, mode, ArchivePace::Full { threads }, &mut |report| reports.push(report))?;
+            looked.counted_until = rules.standstill();
+            let pace = ArchivePace::Full { threads };
+            let expired = archiver.expire(&rules, mode, pace, &mut |report| looked.reports.push(report));
+            looked.ended = expired.err();
         }
-        Ok(reports)
+        Ok(looked)
     });
     let closed = place.ledger.close().map_err(ArchiveFailure::from);
-    let reports = reports?;
+    let looked = looked?;
+    // What was removed is told, whatever came after it.
+    looked.write(global.json, output)?;
+    looked.ended.map_or(Ok(()), |error| Err(ArchiveFailure::from(error)))?;
     closed?;
-    if global.json {
-        output.json(&json!({"archives": reports.iter().map(to_json).collect::<Value>()}))?;
-    } else {
-        write(&reports, output)?;
-    }
     Ok(Exit::Done)
+}
+
+/// The result of a look for expired events.
+#[derive(Default)]
+struct ExpiryLook {
+    reports: Vec<ExpiryReport>,
+    /// The time up to which ages were counted, if the ledger stood still for long.
+    counted_until: Option<Micros>,
+    /// The error that ended it, or the first of one archive.
+    ended: Option<ArchiverError>,
+}
+
+impl ExpiryLook {
+    fn write(&self, json: bool, output: &mut Output) -> Result<(), OutputError> {
+        let Self { reports, counted_until, .. } = self;
+        let until = counted_until.map(format_time);
+        if json {
+            let archives = reports.iter().map(to_json).collect::<Value>();
+            return output.json(&json!({"archives": archives, "countedUntil": until}));
+        }
+        write(reports, output)?;
+        if let Some(until) = until {
+            output.line(format_args!(
+                "ages are counted up to {until}: nothing was recorded for more than a week before this command, or the clock is ahead"
+            ))?;
+            output.line("if the clock is right, run the command again")?;
+        }
+        Ok(())
+    }
 }
 
 /// The name of the result for events that the deciding state rests on.

@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use bitacora_archiver::{
     ArchivePace, Archiver, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents,
 };
-use bitacora_formats::{After, LedgerName, Position};
+use bitacora_formats::{After, LedgerName, Position, format_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{ExpiryRulesError, Filter, OpenRuns, ReadError, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{EventData, RetentionExpired};
+
+/// The pause after a look that a new hold or policy ended.
+const PAUSE_AFTER_CHANGE: Duration = Duration::from_secs(10 * 60);
 
 /// The reasons for which expired events stay for now.
 #[derive(Debug, thiserror::Error)]
@@ -23,27 +26,31 @@ pub(super) enum RetentionError {
     Archiver(#[from] ArchiverError),
 }
 
-/// The ledgers, each with the time of its last look for expired events.
+/// The ledgers, each with the time of its next look for expired events.
 #[derive(Debug)]
 pub(super) struct RetentionLooks {
-    last: BTreeMap<LedgerName, Instant>,
+    next: BTreeMap<LedgerName, Instant>,
     pause: Duration,
 }
 
 impl RetentionLooks {
     /// Looks at a ledger no more often than this.
     pub(super) fn every(pause: Duration) -> Self {
-        Self { last: BTreeMap::new(), pause }
+        Self { next: BTreeMap::new(), pause }
     }
 
     /// Removes what expired since, if it is time to look again: archives are read whole for that.
     pub(super) fn look(&mut self, name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) {
-        if self.last.get(name).is_some_and(|last| last.elapsed() < self.pause) {
+        if self.next.get(name).is_some_and(|next| Instant::now() < *next) {
             return;
         }
-        self.last.insert(name.clone(), Instant::now());
         let expired = expire(name, ledger, archiver);
         let caught_up = catch_up(ledger).map_err(RetentionError::from);
+        let pause = match &expired {
+            Err(RetentionError::Archiver(error)) if error.passes_soon() => self.pause.min(PAUSE_AFTER_CHANGE),
+            _ => self.pause,
+        };
+        self.next.insert(name.clone(), Instant::now() + pause);
         match expired.and(caught_up) {
             Ok(()) => {}
             Err(RetentionError::Archiver(ArchiverError::Stopped)) => {}
@@ -74,6 +81,10 @@ fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
 fn expire(name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) -> Result<(), RetentionError> {
     let open_runs = OpenRuns::read(|query| ledger.read(query))?;
     let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else { return Ok(()) };
+    if let Some(until) = rules.standstill() {
+        let until = format_time(until);
+        tracing::warn!(ledger = %name, until, "nothing was recorded for more than a week before this start, or the clock is ahead: ages of events are counted up to then for a day");
+    }
     archiver.expire(&rules, ExpiryMode::Remove, ArchivePace::Background, &mut |report| {
         if matches!(report.result, ExpiryResult::Removed { .. }) {
             ledger.expire(report.range.first()..=report.range.last());
