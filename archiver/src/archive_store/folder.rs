@@ -1,10 +1,14 @@
 //! Folders of a store on this machine: made, and made durable with their contents.
 
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-/// Makes a folder, and those it lies in. Returned `Ok` ⇒ durable, as far as they were made here.
+/// The mode of a folder: only its owner may use it.
+const FOLDER_MODE: u32 = 0o700;
+
+/// Makes a folder that only its owner may use, and those it lies in. Returned `Ok` ⇒ durable, as far as they were made here.
 ///
 /// Syscalls: `statx`; for each that is made `mkdir`, `openat`, `fsync` of the folder it lies in.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
@@ -13,12 +17,18 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     }
     let parent = parent_of(folder);
     make(parent)?;
-    match fs::create_dir(folder) {
+    match for_owner().create(folder) {
         // By somebody else, just now.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
         made => made?,
     }
     sync(parent)
+}
+
+fn for_owner() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(FOLDER_MODE);
+    builder
 }
 
 /// Returned `Ok` ⇒ the names of this object and of every folder from the store's own down to it are durable. An object's content is
@@ -50,6 +60,9 @@ fn sync(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     #[test]
@@ -58,6 +71,7 @@ mod tests {
         let store = outer.path().join("a/b");
         make(&store).unwrap();
         make(&store).unwrap();
+        assert_eq!(store.metadata().unwrap().mode() & 0o777, FOLDER_MODE);
         fs::create_dir_all(store.join("l/g1")).unwrap();
         fs::write(store.join("l/g1/x.bca"), b"x").unwrap();
         settle(&store, &store.join("l/g1/x.bca")).unwrap();
