@@ -1,6 +1,6 @@
 //! The archives of released segments: signed manifests beside the segments, and the archives' files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -20,6 +20,7 @@ use super::history::History;
 use super::level::LeafGroup;
 use super::options::Progress;
 use super::parts::erased_key;
+use super::removals::Removals;
 use super::streams::{EventLocation, SegmentStreams};
 
 /// The numbers of checked archives.
@@ -55,8 +56,9 @@ pub(super) struct LedgerArchives {
     pub(super) made_roots: BTreeMap<u64, TreeHash>,
     /// The commitments of opened events that tree heads name.
     pub(super) commitments: BTreeMap<u64, Commitment>,
-    /// The data subjects whose erasure opened events record.
-    pub(super) erased: HashSet<[u8; 16]>,
+    /// The keys of data subjects whose erasure opened events record, with the event.
+    pub(super) erased: HashMap<[u8; 16], Position>,
+    pub(super) removals: Removals,
     pub(super) checked: ArchivesChecked,
 }
 
@@ -78,8 +80,9 @@ pub(super) struct OpenedArchives {
     pub(super) made_roots: BTreeMap<u64, TreeHash>,
     /// The commitments at the requested positions.
     pub(super) commitments: BTreeMap<u64, Commitment>,
-    /// The data subjects whose erasure they record.
-    pub(super) erased: HashSet<[u8; 16]>,
+    /// The keys of data subjects whose erasure they record, with the event.
+    pub(super) erased: HashMap<[u8; 16], Position>,
+    pub(super) removals: Removals,
     /// Set when they cover all that was released.
     pub(super) is_whole: bool,
 }
@@ -245,6 +248,11 @@ impl LedgerArchives {
         Ok(())
     }
 
+    /// Returns the manifests, in order.
+    pub(super) fn manifests(&self) -> &[SignedManifest] {
+        &self.manifests
+    }
+
     /// Returns the root of the tree of this size, as far as archives, heads in them, or their opened events give it.
     pub(super) fn root_at(&self, size: u64) -> Option<TreeHash> {
         if let Some(made) = self.made_roots.get(&size) {
@@ -271,8 +279,8 @@ pub(super) fn open(
     gaps: &mut Vec<Gap>,
 ) -> Result<OpenedArchives, Fault> {
     let (streams, made_roots) = (SegmentStreams::default(), BTreeMap::new());
-    let (commitments, erased) = (BTreeMap::new(), HashSet::new());
-    let mut opened = OpenedArchives { streams, made_roots, commitments, erased, is_whole };
+    let (commitments, erased, removals) = (BTreeMap::new(), HashMap::new(), Removals::default());
+    let mut opened = OpenedArchives { streams, made_roots, commitments, erased, removals, is_whole };
     let keys = LedgerKeys::new(keyring, checks.ledger);
     for archive in files {
         let manifest = archive.outline().manifest().manifest();
@@ -287,7 +295,8 @@ pub(super) fn open(
                 if let Some(genesis) = genesis.filter(|_| position == Position::FIRST) {
                     check_genesis(&record, genesis).map_err(|kind| StreamFault(position, kind))?;
                 }
-                opened.erased.extend(erased_key(&record));
+                opened.erased.extend(erased_key(&record).map(|key| (key, position)));
+                opened.removals.note(position, &record);
                 if headed.contains(&position.get()) {
                     let commitment = keys.commitment_of(&record, row.record);
                     opened.commitments.insert(position.get(), commitment);

@@ -61,6 +61,26 @@ pub enum FaultKind {
         /// The part that differs.
         what: &'static str,
     },
+    /// An archive is not the revision that the log records last.
+    #[error(
+        "found revision {found} of an archive, expected revision {expected}, whose removal of expired content event {event} records"
+    )]
+    ArchiveRevision {
+        /// The number of the revision, 0 for the first one.
+        found: u64,
+        /// The number of the recorded revision.
+        expected: u64,
+        /// The event.
+        event: u64,
+    },
+    /// Content is removed, and no event records its removal.
+    #[error(
+        "found content removed under the policy of event {policy}, expected an event retention.expired that records it"
+    )]
+    UnrecordedRemoval {
+        /// The event that is said to have set the policy.
+        policy: u64,
+    },
     /// A group of leaves is not the one in the archives.
     #[error(
         "found root {found} of the leaves of positions {first} to {last}, expected {expected}, which the archives have"
@@ -365,7 +385,10 @@ impl FaultKind {
             | Self::NoFrame
             | Self::Released(_)
             | Self::ArchivedSegment { .. } => EvidenceKind::Segment,
-            Self::Archive(_) | Self::ArchivedGroup { .. } => EvidenceKind::Archive,
+            Self::Archive(_)
+            | Self::ArchivedGroup { .. }
+            | Self::ArchiveRevision { .. }
+            | Self::UnrecordedRemoval { .. } => EvidenceKind::Archive,
             Self::Note(_)
             | Self::Signer { .. }
             | Self::NoteKey { .. }

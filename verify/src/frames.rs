@@ -1,7 +1,7 @@
 //! The opening of one segment's frames: their records, and the order of their streams.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
     BodyEntry, Commitment, DamageKind, Decompressor, FrameHeader, FrameOpener, Keyring, LedgerId, LedgerKeys,
@@ -15,6 +15,7 @@ use super::folder::LedgerFolder;
 use super::genesis::{Genesis, check_genesis};
 use super::helpers::{DetachedFrame, IdleThreads, QueuedFrame};
 use super::parts::{FoundParts, SubjectKeyStore};
+use super::removals::Removals;
 use super::streams::{EventLocation, SegmentStreams};
 
 /// The opener of one ledger's frames, shared by all threads.
@@ -24,6 +25,7 @@ pub(super) struct Openers<'a> {
     ledger: LedgerId,
     keys: LedgerKeys,
     parts: SubjectKeyStore,
+    removals: Mutex<Removals>,
 }
 
 /// The opener of one segment's frames.
@@ -94,12 +96,22 @@ impl<'a> Openers<'a> {
     ) -> Self {
         let keys = LedgerKeys::new(keyring, ledger);
         let parts = SubjectKeyStore::new(folder.path(), ledger, &keys);
-        Self { keyring, name, ledger, keys, parts }
+        Self { keyring, name, ledger, keys, parts, removals: Mutex::default() }
     }
 
     /// Returns the store of subjects' keys, with its findings.
     pub(super) fn parts(&self) -> &SubjectKeyStore {
         &self.parts
+    }
+
+    /// Takes in the removals that opened archives record and hold.
+    pub(super) fn add_removals(&self, removals: Removals) {
+        self.removals.lock().unwrap_or_else(PoisonError::into_inner).add(removals);
+    }
+
+    /// Returns the removals found so far.
+    pub(super) fn take_removals(&self) -> Removals {
+        std::mem::take(&mut self.removals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Begins with the frames of a segment, and with the threads that help to open them, if any may.
@@ -162,7 +174,10 @@ impl<'a> Openers<'a> {
         opened: &mut OpenedFrame,
     ) -> Result<OpenedEvent, FaultKind> {
         let record = decode_record(entry.record).map_err(FaultKind::Record)?;
-        self.parts.check(&record, entry.part, &mut opened.parts)?;
+        self.parts.check(position, &record, entry.part, &mut opened.parts)?;
+        if Removals::concern(&record) {
+            self.removals.lock().unwrap_or_else(PoisonError::into_inner).note(position, &record);
+        }
         if position == Position::FIRST {
             let (ledger, name, signers) = (self.ledger, self.name, self.keyring.signing_chain());
             let signing_key = &segment.signing_key;

@@ -63,6 +63,16 @@ pub enum Gap {
         /// The keys that records name, that are missing, and whose erasure the log does not record.
         lost: u64,
     },
+    /// Keys of data subjects are there, and the log records that they were erased.
+    #[error(
+        "{keys} erased keys of data subjects are in subjects/ again, the one that event {event} erased among them; what was sealed under them can be read: opening the ledger for writing destroys them"
+    )]
+    ErasedKeysHeld {
+        /// The number of them.
+        keys: u64,
+        /// The first event that records the erasure of one.
+        event: u64,
+    },
     /// A file of leaves is there and cannot be read.
     #[error(
         "{file}: {what}; the leaves from position {first_position} on to the segment's end were not checked"

@@ -38,6 +38,7 @@ mod plan;
 mod proof_check;
 mod proving;
 mod released;
+mod removals;
 mod report;
 mod segment;
 mod segment_check;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bitacora_formats::limits::MAX_ERASED_KEYS;
 use bitacora_formats::{
-    LedgerId, LedgerKeys, Record, RecordData, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles, decode_part,
-    open_part,
+    LedgerId, LedgerKeys, Position, Record, RecordData, SUBJECT_KEY_FILE_BYTES, Secret, SubjectFiles,
+    decode_part, open_part,
 };
 use bitacora_vocabulary::{EventData, SubjectErased};
 
@@ -48,8 +48,8 @@ pub struct SubjectKeyStore {
     cached: Mutex<HashMap<[u8; 16], FoundKey>>,
     /// The ids of missing keys, as many as are counted.
     absent: Mutex<HashSet<[u8; 16]>>,
-    /// The ids of the keys whose erasure the log records.
-    erased: Mutex<HashSet<[u8; 16]>>,
+    /// The ids of the keys whose erasure the log records, with the event.
+    erased: Mutex<HashMap<[u8; 16], Position>>,
 }
 
 /// The result of looking for a subject's key.
@@ -80,13 +80,13 @@ impl SubjectKeyStore {
     }
 
     /// Takes in keys whose erasure archives record.
-    pub(super) fn add_erased(&self, keys: &HashSet<[u8; 16]>) {
+    pub(super) fn add_erased(&self, keys: &HashMap<[u8; 16], Position>) {
         self.erased.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
     }
 
-    fn note_erasure(&self, record: &Record<'_>) {
+    fn note_erasure(&self, position: Position, record: &Record<'_>) {
         if let Some(key) = erased_key(record) {
-            self.erased.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+            self.erased.lock().unwrap_or_else(PoisonError::into_inner).insert(key, position);
         }
     }
 
@@ -94,10 +94,20 @@ impl SubjectKeyStore {
     pub(super) fn lost(&self) -> Option<Gap> {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         let erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = absent.difference(&erased).count() as u64;
+        let lost = absent.iter().filter(|key| !erased.contains_key(*key)).count() as u64;
         // More are missing than can be told apart: some of them may be lost.
         let lost = if absent.len() < MAX_ABSENT_KEYS { lost } else { lost.max(1) };
         (lost > 0).then_some(Gap::SubjectKeysLost { lost })
+    }
+
+    /// Returns the gap of the keys that are there although the log records their erasure.
+    pub(super) fn back(&self) -> Option<Gap> {
+        let erased = self.erased.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = erased.iter().filter(|(key, _)| self.path(key).symlink_metadata().is_ok());
+        let (keys, event) = held.fold((0, None), |(keys, event), (_, position)| {
+            (keys + 1, Some(event.map_or(*position, |event: Position| event.min(*position))))
+        });
+        event.map(|event: Position| Gap::ErasedKeysHeld { keys, event: event.get() })
     }
 
     /// Checks the part beside a record against it.
@@ -106,11 +116,12 @@ impl SubjectKeyStore {
     /// A fault: the part is missing, belongs to no record, or is not what the record was sealed with.
     pub fn check(
         &self,
+        position: Position,
         record: &Record<'_>,
         part: Option<&[u8]>,
         found: &mut FoundParts,
     ) -> Result<(), FaultKind> {
-        self.note_erasure(record);
+        self.note_erasure(position, record);
         let presence = |expected, found| Err(FaultKind::PartPresence { expected, found });
         let (seal, part) = match (record.seal(), part) {
             (None, None) => return Ok(()),
@@ -154,8 +165,7 @@ impl SubjectKeyStore {
     }
 
     fn load(&self, id: &[u8; 16]) -> FoundKey {
-        let [first, rest @ ..] = id;
-        let path = self.store.join(format!("{first:02x}")).join(hex::encode(rest));
+        let path = self.path(id);
         let unusable = |what: &dyn std::fmt::Display| {
             let gap = Gap::SubjectKey { path: path.display().to_string(), what: what.to_string() };
             FoundKey::Unusable(Arc::new(gap))
@@ -170,6 +180,11 @@ impl SubjectKeyStore {
             Ok(key) => FoundKey::Held(Arc::new(key)),
             Err(error) => unusable(&error),
         }
+    }
+
+    /// Returns the file of a key.
+    fn path(&self, [first, rest @ ..]: &[u8; 16]) -> PathBuf {
+        self.store.join(format!("{first:02x}")).join(hex::encode(rest))
     }
 
     fn cached(&self) -> MutexGuard<'_, HashMap<[u8; 16], FoundKey>> {
@@ -228,11 +243,11 @@ mod tests {
         assert_eq!(parts.lost(), None);
         parts.absent.lock().unwrap().insert([0x5a; 16]);
         assert_eq!(parts.lost(), lost(1));
-        parts.note_erasure(&erasure("5b"));
+        parts.note_erasure(Position::FIRST, &erasure("5b"));
         assert_eq!(parts.lost(), lost(1), "the erasure of another key");
         parts.absent.lock().unwrap().insert([0x5b; 16]);
         assert_eq!(parts.lost(), lost(1));
-        parts.note_erasure(&erasure("5a"));
+        parts.note_erasure(Position::FIRST, &erasure("5a"));
         assert_eq!(parts.lost(), None);
         assert_eq!(erased_key(&Record { kind: "subject.other".into(), ..erasure("5c") }), None);
     }

@@ -199,6 +199,7 @@ fn read_archives(
         let (keys, wanted) = ((keyring, genesis), (sizes, &headed));
         let opened = archives::open(&files, keys, wanted, checks, counted, &mut report.gaps)?;
         (archives.made_roots, archives.erased) = (opened.made_roots, opened.erased);
+        archives.removals = opened.removals;
         archives.commitments = opened.commitments;
         let fault = |(location, kind): (EventLocation, FaultKind)| {
             Fault::at(SHOWN_ARCHIVES.to_owned(), 0, location.position, Some(location.position), kind)
@@ -233,7 +234,10 @@ fn check_segments(
         Openers::new(keyring, options.name, folder, before.ledger)
     });
     report.contents = options.keyring.map(|_| ContentsChecked::default());
-    openers.iter().for_each(|openers| openers.parts().add_erased(&before.archives.erased));
+    if let Some(openers) = &openers {
+        openers.parts().add_erased(&before.archives.erased);
+        openers.add_removals(before.archives.removals.clone());
+    }
     let can_open = openers.as_ref().filter(|_| !memory.is_empty());
     let idle = IdleThreads::new(threads);
     let chain = signers.chain().cloned();
@@ -288,8 +292,20 @@ fn check_segments(
         report.gaps.extend(report.leaves.as_ref().and_then(LeavesChecked::gap));
     }
     report.gaps.extend(part_gap.map(Arc::unwrap_or_clone));
-    report.gaps.extend(can_open.and_then(|openers| openers.parts().lost()));
+    if let Some(openers) = can_open {
+        compare_removals(openers, before.archives, report);
+    }
     ends
+}
+
+/// Compares what is gone, or there again, with the removals that events record.
+fn compare_removals(openers: &Openers<'_>, archives: &LedgerArchives, report: &mut Report) {
+    report.gaps.extend(openers.parts().lost());
+    report.gaps.extend(openers.parts().back());
+    if report.fault.is_none() {
+        let are_all_opened = report.gaps.is_empty();
+        report.fault = openers.take_removals().check(archives.manifests(), are_all_opened).err();
+    }
 }
 
 /// Checks that the stored level is that of the archives too.

@@ -182,7 +182,7 @@ fn check_parts(
     let positions = (0..).map_while(|distance| first.plus(distance));
     for (position, row) in positions.zip(rows.iter()) {
         let record = decode_record(row.record).map_err(|error| (position, FaultKind::Record(error)))?;
-        subjects.check(&record, row.part, found).map_err(|kind| (position, kind))?;
+        subjects.check(position, &record, row.part, found).map_err(|kind| (position, kind))?;
     }
     Ok(())
 }

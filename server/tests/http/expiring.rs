@@ -1,11 +1,14 @@
 //! The retention policy of a running service: content of expired events goes from archives, holds keep it, and everything else stays.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_verify::{FaultKind, Report, TailRetries, VerifyOptions, verify_ledger};
 use serde_json::{Value, json};
 
 use crate::archiving::{Store, archiving_at, begun_at, fill, wait_for};
-use crate::service::{ServiceAnswer, SetClock, TestService, event, wait_until};
+use crate::service::{ServiceAnswer, SetClock, TestService, data, event, wait_until};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
 const MILLISECONDS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
@@ -107,9 +110,51 @@ fn nothing_expires_without_a_rule() {
     let empty = json!({"rules": [], "reason": "keep everything"});
     put(&service, "/v1/ledgers/main/retention", &empty).expect(200);
     clock.advance(200 * MILLISECONDS_OF_DAY);
+    accept_clock(&service);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(!is_expired(&service, 50));
+}
+
+fn accept_clock(service: &TestService) {
     service.append(event("now", "s")).expect(201);
     let looked = json!({"reason": "half a year passed"}).to_string();
     service.post("/v1/ledgers/main/clock:accept", "application/json", looked).expect(200);
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    assert!(!is_expired(&service, 50));
+}
+
+/// The files below a folder, with the contents of each.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(
+            |path| if path.is_dir() { files(&path) } else { vec![(path.clone(), fs::read(&path).unwrap())] },
+        )
+        .collect()
+}
+
+#[test]
+fn the_verifier_takes_no_earlier_archive_for_the_one_that_the_log_records() {
+    let clock = SetClock::default();
+    let (mut service, _, _) = with_old_notes(&clock);
+    let (cold, ledger) =
+        (service.folder.path().join("cold"), data(service.folder.path()).join("ledgers/main"));
+    let (archives, manifests) = (files(&cold), files(&ledger.join("archives")));
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    accept_clock(&service);
+    wait_until(|| is_expired(&service, 50));
+    service.begin_shutdown();
+    service.wait().unwrap();
+    let verify = || {
+        let (keyring, archives) = (Some(&*service.keyring), Some(&*cold));
+        verify_ledger(
+            &ledger,
+            &VerifyOptions { keyring, archives, patience: TailRetries::NONE, ..Default::default() },
+        )
+    };
+    let Report { fault, gaps, .. } = verify();
+    assert_eq!((fault, gaps), (None, Vec::new()));
+    for (path, bytes) in archives.iter().chain(&manifests) {
+        fs::write(path, bytes).unwrap();
+    }
+    let fault = verify().fault.expect("an earlier archive");
+    assert!(matches!(*fault.kind, FaultKind::ArchiveRevision { found: 0, expected: 1, .. }), "{fault}");
 }

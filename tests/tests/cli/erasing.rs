@@ -118,6 +118,10 @@ fn an_old_store_of_keys_in_the_folder_opens_nothing() {
     let keys = |index: &str| files_below(&sample.ledger().join("subjects").join(index)).len();
     let before = keys("by-id");
     assert_eq!(read(&sample), (300, 300), "for reading, where nothing is written");
+    let verified = sample.run(&["verify", "--json", "--with-keys"]);
+    assert_eq!(code(&verified), 50, "{}", String::from_utf8_lossy(&verified.stdout));
+    let verified: Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert!(verified["gaps"][0].to_string().contains("1 erased keys of data subjects"), "{verified}");
     // The next opening for writing destroys it again.
     drop(sample.open());
     assert_eq!((keys("by-id"), keys("by-name")), (before - 1, before - 1));

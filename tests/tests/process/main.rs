@@ -6,6 +6,7 @@
 mod anchors;
 mod caches;
 mod cold;
+mod erased;
 mod executors;
 mod following;
 mod full_disk;
