@@ -136,11 +136,18 @@ pub(crate) fn csv_line(row: &[TableCell]) -> String {
     fields.join(",") + "\r\n"
 }
 
-/// Returns a field in quotes where it needs them. A spreadsheet takes what begins with `=`, `+`, `-` or `@` for a formula, so such a text
-/// gets an apostrophe before it, unless it is a number.
+/// The first characters that make a spreadsheet take a text for a formula.
+const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
+/// Characters that a spreadsheet may pass over before a formula: a byte order mark, and a separator of some languages.
+const PASSED_OVER: [char; 2] = ['\u{feff}', ';'];
+
+/// Returns a field in quotes where it needs them. A text that a spreadsheet would take for a formula gets an apostrophe before the
+/// formula, unless it is a number.
 fn field(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
-    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    let formula = text.trim_start_matches(PASSED_OVER);
+    let is_formula = formula.starts_with(FORMULA) && text.parse::<f64>().is_err();
+    let before = text.strip_suffix(formula).unwrap_or_default();
+    let text = if is_formula { format!("{before}'{formula}") } else { text.to_owned() };
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
@@ -179,5 +186,8 @@ mod tests {
         assert_eq!(field("=1+1"), "'=1+1");
         assert_eq!(field("-12.5"), "-12.5");
         assert_eq!(field("@SUM(A1)"), "'@SUM(A1)");
+        assert_eq!(field(";=1"), ";'=1");
+        assert_eq!(field("\u{feff}=1"), "\u{feff}'=1");
+        assert_eq!(field("＝1"), "'＝1");
     }
 }

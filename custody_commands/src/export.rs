@@ -73,7 +73,7 @@ pub fn run(mut arguments: ExportArguments, context: &mut CommandContext) -> Resu
         interrupt::end_soon_after_one().map_err(AccessError::Runtime)?;
     }
     let file = arguments.open(names, &source)?;
-    let copied = runtime.block_on(copy(file, &mut source, &arguments.selection));
+    let copied = runtime.block_on(copy(file, &mut source, &arguments.selection, is_stdout));
     drop(source);
     let finished = match copied {
         // A reader that closed stdout has seen enough.
@@ -104,6 +104,7 @@ async fn copy(
     file: ExportFile,
     source: &mut LedgerSource,
     selection: &ExportSelection,
+    is_stdout: bool,
 ) -> Result<FinishedFile, CommandError> {
     let mut interrupts = Interrupts::listen().map_err(AccessError::Runtime)?;
     let (after, until) = (file.reached(), selection.until(&file.plan().head));
@@ -112,7 +113,7 @@ async fn copy(
     let (writer, mut batches) = ExportWriter::start(file, progress).map_err(ExportFailure::Thread)?;
     let read = tokio::select! {
         read = source.read(selection, after..=until, &mut batches) => read,
-        () = interrupts.next() => Err(InterruptError.into()),
+        () = interrupts.next() => Err(interrupted(is_stdout)),
     };
     drop(batches);
     let (mut file, written) = writer.join().map_err(ExportFailure::from)?;
@@ -126,9 +127,15 @@ async fn copy(
     Ok(file.finish(losses).map_err(ExportFailure::from)?)
 }
 
+/// Returns the end of an interrupted export. One to stdout cannot be gone on with.
+fn interrupted(is_stdout: bool) -> CommandError {
+    if is_stdout { InterruptError.into() } else { ExportFailure::Interrupted.into() }
+}
+
 impl ExportArguments {
     /// Refuses arguments and names before anything is opened.
     fn check(&self, names: Option<&ExportNames>) -> Result<(), ExportFailure> {
+        self.selection.check()?;
         match names {
             Some(names) => names.check(self.resume).map_err(ExportError::from)?,
             None if self.format == ExportFormat::Parquet => return Err(ExportFailure::ParquetToStdout),
@@ -151,9 +158,22 @@ impl ExportArguments {
         };
         let (filter, after) = (self.selection.row_filter(), self.selection.after());
         Ok(match names {
-            Some(names) if self.resume => ExportFile::resume(&plan, filter, names)?,
+            Some(names) if self.resume => ExportFile::resume(&plan, filter, names, after)?,
             Some(names) => ExportFile::create(plan, filter, names, after)?,
             None => ExportFile::stream(plan, filter, Box::new(io::stdout()), after)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_export_names_the_way_on_where_there_is_one() {
+        let [file, stdout] = [false, true].map(interrupted);
+        assert_eq!((file.exit(), stdout.exit()), (Exit::Interrupted, Exit::Interrupted));
+        assert!(file.to_string().contains("--resume"), "{file}");
+        assert_eq!(stdout.to_string(), "interrupted");
     }
 }

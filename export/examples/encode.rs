@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{Write, sink, stdout};
 use std::time::Instant;
 
-use bitacora_export::{ExportFile, ExportFormat, ExportPlan, HeadMark, LineBatch, RowFilter};
+use bitacora_export::{ContentFlags, ExportFile, ExportFormat, ExportPlan, HeadMark, LineBatch, RowFilter};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("name a file of JSON lines")?;
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             batches.push(LineBatch::with_room());
         }
         if let Some(batch) = batches.last_mut() {
-            batch.push_with(number, (false, false), |out| out.extend_from_slice(line));
+            batch.push_with(number, ContentFlags::default(), |out| out.extend_from_slice(line));
         }
     }
     for format in ExportFormat::ALL {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use crate::export_file::{ExportError, ExportFile};
-use crate::line_batch::LineBatch;
+use crate::line_batch::{ContentFlags, LineBatch};
 
 /// Batches between the reader and the writer.
 const WAITING_BATCHES: usize = 2;
@@ -59,7 +59,7 @@ fn write(mut file: ExportFile, batches: &Receiver<LineBatch>) -> WrittenPart {
 
 impl BatchSender {
     /// Adds an event whose line `write` appends, and hands on a full batch.
-    pub fn push(&mut self, position: u64, flags: (bool, bool), write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, position: u64, flags: ContentFlags, write: impl FnOnce(&mut Vec<u8>)) {
         self.batch.push_with(position, flags, write);
         if self.batch.is_full() {
             self.hand_on();

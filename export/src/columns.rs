@@ -42,6 +42,7 @@ pub(crate) enum ExportColumn {
     Verdict,
     Derived,
     Erased,
+    Expired,
     Unreadable,
     Redactions,
     Commitment,
@@ -50,7 +51,7 @@ pub(crate) enum ExportColumn {
 }
 
 /// All columns, in their order.
-pub(crate) const COLUMNS: [ExportColumn; 30] = [
+pub(crate) const COLUMNS: [ExportColumn; 31] = [
     ExportColumn::Position,
     ExportColumn::RecordedAt,
     ExportColumn::Stream,
@@ -75,6 +76,7 @@ pub(crate) const COLUMNS: [ExportColumn; 30] = [
     ExportColumn::Field(TextField::DataSchema, "dataschema"),
     ExportColumn::Derived,
     ExportColumn::Erased,
+    ExportColumn::Expired,
     ExportColumn::Unreadable,
     ExportColumn::Redactions,
     ExportColumn::Commitment,
@@ -96,6 +98,7 @@ impl ExportColumn {
             Self::Verdict => "verdict",
             Self::Derived => "derived",
             Self::Erased => "erased",
+            Self::Expired => "expired",
             Self::Unreadable => "unreadable",
             Self::Redactions => "redactions",
             Self::Commitment => "commitment",
@@ -109,7 +112,7 @@ impl ExportColumn {
         match self {
             Self::Position | Self::StreamVersion | Self::Redactions => ColumnType::Integer,
             Self::RecordedAt => ColumnType::Time,
-            Self::Derived | Self::Erased | Self::Unreadable => ColumnType::Boolean,
+            Self::Derived | Self::Erased | Self::Expired | Self::Unreadable => ColumnType::Boolean,
             Self::Extensions | Self::Data => ColumnType::Json,
             Self::Stream | Self::Field(..) | Self::Tool | Self::Verdict | Self::Commitment => {
                 ColumnType::Text
@@ -137,6 +140,7 @@ impl ExportColumn {
             Self::Verdict => facts.verdict().map_or(RowCell::Missing, RowCell::Text),
             Self::Derived => RowCell::Boolean(row.derived),
             Self::Erased => RowCell::Boolean(row.erased),
+            Self::Expired => RowCell::Boolean(row.is_expired()),
             Self::Unreadable => RowCell::Boolean(row.unreadable),
             Self::Commitment => RowCell::Text((&*row.commitment).into()),
             Self::Extensions => extensions(row),

@@ -69,6 +69,8 @@ pub struct ExportFile {
 /// An export whose file is whole, and has its name as soon as it is published.
 pub struct FinishedFile {
     names: Option<ExportNames>,
+    /// The part, which stays locked until it has its name.
+    _lock: Option<File>,
     /// The plan.
     pub plan: ExportPlan,
     /// The counts.
@@ -85,7 +87,7 @@ impl ExportFile {
     /// Begins a file. `after` is the position behind which it begins.
     ///
     /// # Errors
-    /// A name is taken, or the disk fails.
+    /// A name is taken, or the disk fails. Nothing is left of it then.
     pub fn create(
         plan: ExportPlan,
         filter: RowFilter,
@@ -94,9 +96,21 @@ impl ExportFile {
     ) -> Result<Self, ExportError> {
         names.check(false)?;
         let file = part_file::create(&names)?;
-        let mut export = Self::begin(plan, filter, Sink::Part { file, names }, after)?;
-        export.checkpoint()?;
-        Ok(export)
+        let sink = Sink::Part { file, names: names.clone() };
+        let begun = Self::begin(plan, filter, sink, after).and_then(|mut export| {
+            export.checkpoint()?;
+            Ok(export)
+        });
+        begun.map_err(|error| {
+            // Without its progress nothing could go on from it.
+            part_file::discard(&names);
+            match error {
+                ExportError::Part(PartError::Disk { path, source }) => {
+                    PartError::Begin { path, source }.into()
+                }
+                error => error,
+            }
+        })
     }
 
     /// Begins a stream.
@@ -121,17 +135,26 @@ impl ExportFile {
         Ok(Progress::load(names)?.plan)
     }
 
-    /// Goes on with an interrupted export of the same selection. It ends at the head that the interrupted one was to end at.
+    /// Goes on with an interrupted export of the same selection. It ends at the head that the interrupted one was to end at. `after` is
+    /// the position behind which it began.
     ///
     /// # Errors
-    /// There is none, it is another one, or its part was changed.
-    pub fn resume(plan: &ExportPlan, filter: RowFilter, names: ExportNames) -> Result<Self, ExportError> {
+    /// There is none, it is another one, its part or progress was changed, or another program writes it.
+    pub fn resume(
+        plan: &ExportPlan,
+        filter: RowFilter,
+        names: ExportNames,
+        after: u64,
+    ) -> Result<Self, ExportError> {
         names.check(true)?;
+        // The progress is read under the lock: before it another export may write both.
+        let mut file = part_file::open(&names)?;
         let progress = Progress::load(&names)?;
         if let Some(member) = progress.plan.difference(plan) {
             return Err(PartError::Other { path: names.part, member }.into());
         }
-        let (file, hash) = part_file::reopen(&names, &progress)?;
+        progress.check(&names, (plan, after))?;
+        let hash = part_file::cut(&mut file, &names, &progress)?;
         let Progress { plan, tally, bytes, footer, .. } = progress;
         let encoder = Encoder::new(plan.format, footer.as_deref()).map_err(EncodeError::from)?;
         let sink = Sink::Part { file, names };
@@ -216,22 +239,25 @@ impl ExportFile {
         self.write()?;
         let sha256 = hex::encode(self.hash.finalize());
         let size = (self.bytes, sha256.as_str());
-        let (names, manifest) = match self.sink {
+        let (names, lock, manifest) = match self.sink {
             Sink::Stream(mut to) => {
                 to.flush().map_err(ExportError::Stream)?;
-                (None, ExportManifest::new(&self.plan, STREAM_NAME, &self.tally, size, losses).to_bytes())
+                let manifest =
+                    ExportManifest::new(&self.plan, STREAM_NAME, &self.tally, size, losses).to_bytes();
+                (None, None, manifest)
             }
             Sink::Part { file, names } => {
                 file.sync_all().map_err(|source| PartError::disk(&names.part, source))?;
-                let file = names.file.file_name().unwrap_or_default().to_string_lossy();
-                let manifest = ExportManifest::new(&self.plan, &file, &self.tally, size, losses).to_bytes();
+                let name = names.file.file_name().unwrap_or_default().to_string_lossy();
+                let manifest = ExportManifest::new(&self.plan, &name, &self.tally, size, losses).to_bytes();
                 part_file::replace(&names.manifest, &manifest)?;
-                (Some(names), manifest)
+                (Some(names), Some(file), manifest)
             }
         };
         let manifest_sha256 = hex::encode(Sha256::digest(&manifest));
         Ok(FinishedFile {
             names,
+            _lock: lock,
             plan: self.plan,
             tally: self.tally,
             bytes: self.bytes,

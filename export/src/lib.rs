@@ -24,7 +24,7 @@ pub use encoders::{EncodeError, OCSF_VERSION, ParquetFailure};
 pub use export_file::{ExportError, ExportFile, FinishedFile};
 pub use export_plan::{ExportPlan, HeadMark};
 pub use export_summary::RecordedExport;
-pub use line_batch::{BATCH_BYTES, LineBatch, StoredEventLine};
+pub use line_batch::{BATCH_BYTES, ContentFlags, LineBatch, StoredEventLine};
 pub use manifest::{DeclaredLossMark, ExportManifest, MANIFEST_FORMAT};
 pub use part_file::{ExportNames, PartError};
 pub use row_filter::RowFilter;

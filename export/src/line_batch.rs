@@ -17,8 +17,18 @@ pub struct LineBatch {
 struct LineMark {
     end: usize,
     position: u64,
-    is_erased: bool,
-    is_unreadable: bool,
+    flags: ContentFlags,
+}
+
+/// The reasons why the data of an event is not there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContentFlags {
+    /// `true` if it was erased with its data subject.
+    pub is_erased: bool,
+    /// `true` if it expired under a retention policy.
+    pub is_expired: bool,
+    /// `true` if the key of its data subject is damaged.
+    pub is_unreadable: bool,
 }
 
 /// One stored event.
@@ -28,10 +38,8 @@ pub struct StoredEventLine<'a> {
     pub position: u64,
     /// Its line, with the line feed.
     pub line: &'a [u8],
-    /// `true` if its data was erased.
-    pub is_erased: bool,
-    /// `true` if the key of its data subject is damaged.
-    pub is_unreadable: bool,
+    /// The reasons why its data is not there.
+    pub flags: ContentFlags,
 }
 
 impl LineBatch {
@@ -42,14 +50,9 @@ impl LineBatch {
     }
 
     /// Adds an event whose line `write` appends.
-    pub fn push_with(
-        &mut self,
-        position: u64,
-        (is_erased, is_unreadable): (bool, bool),
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
+    pub fn push_with(&mut self, position: u64, flags: ContentFlags, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
-        self.lines.push(LineMark { end: self.bytes.len(), position, is_erased, is_unreadable });
+        self.lines.push(LineMark { end: self.bytes.len(), position, flags });
     }
 
     /// Returns `true` if the batch is large enough to be handed on.
@@ -76,8 +79,8 @@ impl LineBatch {
         self.lines.iter().map(move |mark| {
             let line = self.bytes.get(begin..mark.end).unwrap_or_default();
             begin = mark.end;
-            let LineMark { position, is_erased, is_unreadable, .. } = *mark;
-            StoredEventLine { position, line, is_erased, is_unreadable }
+            let LineMark { position, flags, .. } = *mark;
+            StoredEventLine { position, line, flags }
         })
     }
 }

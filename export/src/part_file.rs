@@ -1,12 +1,15 @@
 //! The files of an export: a part that grows, its progress, and at the end the file with its manifest.
 //!
-//! The progress names a length of the part that is durable. A crash leaves the part longer than that; going on cuts it there.
+//! The progress names a length of the part that is durable. A crash leaves the part longer than that; going on cuts it there. The
+//! part is locked while an export writes it. Links are not followed: they may lead to files that are not the export's.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -16,7 +19,7 @@ use crate::row_tally::RowTally;
 /// The mode: access for the owner alone, because the contents are out of a ledger.
 const FILE_MODE: u32 = 0o600;
 /// The version of the progress file.
-const PROGRESS_VERSION: u32 = 1;
+const PROGRESS_VERSION: u32 = 2;
 /// Bytes of a progress file that is read.
 const MAX_PROGRESS_BYTES: u64 = 256 * 1024 * 1024;
 /// Bytes that are hashed at once.
@@ -49,6 +52,26 @@ pub enum PartError {
     /// There is no part to go on with.
     #[error("{}: there is no interrupted export to go on with; leave --resume out", .0.display())]
     NoPart(PathBuf),
+    /// A part is there without its progress.
+    #[error("{}: a part without its progress, so that nothing goes on from it; remove it, and begin again without --resume", .0.display())]
+    NoProgress(PathBuf),
+    /// A progress is there without its part.
+    #[error("{}: the progress of an export whose part is gone; remove it, and begin again without --resume", .0.display())]
+    PartGone(PathBuf),
+    /// Another program writes the part.
+    #[error("{}: another export is writing it; wait until that one ends", .0.display())]
+    Busy(PathBuf),
+    /// A link, a folder or a device has the name of a file.
+    #[error("{}: not a regular file; remove it, and begin again", .0.display())]
+    NotRegular(PathBuf),
+    /// An error before anything was exported.
+    #[error("{}: {source}; nothing was written", path.display())]
+    Begin {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
     /// The progress is not one.
     #[error("{}: not the progress of an export: {reason}; remove it and the part, and begin again", path.display())]
     Progress {
@@ -110,10 +133,7 @@ impl Progress {
     /// There is none, or it is not one.
     pub(crate) fn load(names: &ExportNames) -> Result<Self, PartError> {
         let path = &names.progress;
-        let file = File::open(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => PartError::NoPart(names.part.clone()),
-            _ => PartError::disk(path, source),
-        })?;
+        let file = open_regular(path, OFlags::RDONLY, || PartError::NoProgress(names.part.clone()))?;
         let mut text = Vec::new();
         file.take(MAX_PROGRESS_BYTES)
             .read_to_end(&mut text)
@@ -127,6 +147,31 @@ impl Progress {
             )));
         }
         Ok(progress)
+    }
+
+    /// Checks that an export can have come so far. `now` is the plan of the same export by the ledger as it is.
+    ///
+    /// # Errors
+    /// It cannot, or it began at another head than this ledger had.
+    pub(crate) fn check(
+        &self,
+        names: &ExportNames,
+        (now, after): (&ExportPlan, u64),
+    ) -> Result<(), PartError> {
+        let fault =
+            |reason: &str| PartError::Progress { path: names.progress.clone(), reason: reason.to_owned() };
+        let position = |plan: &ExportPlan| plan.head.position.parse::<u64>().ok();
+        let (Some(head), Some(head_now)) = (position(&self.plan), position(now)) else {
+            return Err(fault("its head has no position"));
+        };
+        if head > head_now {
+            return Err(fault("it began at a head past that of the ledger"));
+        }
+        if head == head_now && self.plan.head.hash != now.head.hash {
+            return Err(fault("it began at a head with another hash"));
+        }
+        let is_dense = self.plan.selection.is_empty();
+        self.tally.fault((after, head), is_dense).map_or(Ok(()), |reason| Err(fault(reason)))
     }
 
     /// Writes it over an earlier one. Returned `Ok` ⇒ durable.
@@ -163,7 +208,7 @@ impl ExportNames {
     /// Refuses names that are taken, before any work is done. A resumed export may find its manifest and receipt.
     ///
     /// # Errors
-    /// [`PartError::Exists`], [`PartError::Interrupted`] or [`PartError::NoPart`].
+    /// [`PartError::Exists`], [`PartError::Interrupted`], [`PartError::NoPart`], [`PartError::NoProgress`] or [`PartError::PartGone`].
     pub fn check(&self, is_resumed: bool) -> Result<(), PartError> {
         let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
         let finished =
@@ -171,35 +216,76 @@ impl ExportNames {
         if let Some(taken) = finished.into_iter().find(|path| is_there(path)) {
             return Err(PartError::Exists(taken.clone()));
         }
-        let has_part = is_there(&self.part) || is_there(&self.progress);
-        match (is_resumed, has_part) {
-            (false, true) => Err(PartError::Interrupted(self.part.clone())),
-            (true, false) => Err(PartError::NoPart(self.part.clone())),
+        match (is_there(&self.part), is_there(&self.progress)) {
+            (true, true) if !is_resumed => Err(PartError::Interrupted(self.part.clone())),
+            (false, false) if is_resumed => Err(PartError::NoPart(self.part.clone())),
+            (true, false) => Err(PartError::NoProgress(self.part.clone())),
+            (false, true) => Err(PartError::PartGone(self.progress.clone())),
             _ => Ok(()),
         }
     }
 }
 
-/// Creates the part.
+/// Creates the part, and locks it.
 pub(crate) fn create(names: &ExportNames) -> Result<File, PartError> {
-    let created = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&names.part);
-    created.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => PartError::Interrupted(names.part.clone()),
-        _ => PartError::disk(&names.part, source),
-    })
+    let path = &names.part;
+    let created = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path);
+    let file = created.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => PartError::Interrupted(path.clone()),
+        _ => PartError::Begin { path: path.clone(), source },
+    })?;
+    lock(&file, names)?;
+    Ok(file)
 }
 
-/// Opens the part of an interrupted export, checks the bytes that its progress tells of, and cuts off what is behind them. Returns the
-/// hash over them.
-pub(crate) fn reopen(names: &ExportNames, progress: &Progress) -> Result<(File, Sha256), PartError> {
+/// Removes a part that an export has just created and not begun.
+pub(crate) fn discard(names: &ExportNames) {
+    // A part that stays is named when its export is begun again.
+    let _stays = fs::remove_file(&names.part).is_err();
+    let _was_there = fs::remove_file(&names.progress).is_ok();
+}
+
+/// Opens the part of an interrupted export, and locks it.
+pub(crate) fn open(names: &ExportNames) -> Result<File, PartError> {
+    let file = open_regular(&names.part, OFlags::RDWR, || PartError::NoPart(names.part.clone()))?;
+    lock(&file, names)?;
+    Ok(file)
+}
+
+/// Opens a regular file, never one that a link leads to, and without waiting for the other end of a pipe.
+fn open_regular(path: &Path, access: OFlags, absent: impl FnOnce() -> PartError) -> Result<File, PartError> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Err(absent()),
+        Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Err(PartError::NotRegular(path.to_owned())),
+        Err(errno) => return Err(PartError::disk(path, errno.into())),
+    };
+    let metadata = file.metadata().map_err(|source| PartError::disk(path, source))?;
+    if metadata.is_file() { Ok(file) } else { Err(PartError::NotRegular(path.to_owned())) }
+}
+
+/// Locks the part until it is closed. Checks that it still has its name: an export that ended meanwhile gave it another.
+fn lock(part: &File, names: &ExportNames) -> Result<(), PartError> {
+    let path = &names.part;
+    match part.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(PartError::Busy(path.clone())),
+        // A file system without locks.
+        Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => (),
+        Err(TryLockError::Error(source)) => return Err(PartError::disk(path, source)),
+        Ok(()) => (),
+    }
+    let opened = part.metadata().map_err(|source| PartError::disk(path, source))?;
+    let is_same = |named: fs::Metadata| (named.dev(), named.ino()) == (opened.dev(), opened.ino());
+    let is_named = fs::symlink_metadata(path).is_ok_and(is_same);
+    if is_named { Ok(()) } else { Err(PartError::NoPart(path.clone())) }
+}
+
+/// Checks the bytes of a part that its progress tells of, and cuts off what is behind them. Returns the hash over them.
+pub(crate) fn cut(file: &mut File, names: &ExportNames, progress: &Progress) -> Result<Sha256, PartError> {
     let path = &names.part;
     let disk = |source| PartError::disk(path, source);
     let changed = |reason| PartError::Changed { path: path.clone(), reason };
-    let opened = OpenOptions::new().read(true).write(true).open(path);
-    let mut file = opened.map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => PartError::NoPart(path.clone()),
-        _ => disk(source),
-    })?;
     let mut hash = Sha256::new();
     let mut left = progress.bytes;
     let mut buffer = vec![0; HASH_BUFFER_BYTES];
@@ -217,7 +303,7 @@ pub(crate) fn reopen(names: &ExportNames, progress: &Progress) -> Result<(File, 
     }
     file.set_len(progress.bytes).map_err(disk)?;
     file.seek(SeekFrom::End(0)).map_err(disk)?;
-    Ok((file, hash))
+    Ok(hash)
 }
 
 /// Writes a small file over an earlier one, by a new name beside it. Returned `Ok` ⇒ durable.
@@ -226,8 +312,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PartError> {
     fresh.push(".new");
     let fresh = PathBuf::from(fresh);
     let write = || {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&fresh)?;
+        // Left by an export that was killed, or put there by somebody else.
+        let _was_there = fs::remove_file(&fresh).is_ok();
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&fresh)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&fresh, path)?;

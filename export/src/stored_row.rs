@@ -26,6 +26,8 @@ pub(crate) struct StoredRow<'a> {
     pub(crate) derived: bool,
     #[serde(default)]
     pub(crate) erased: bool,
+    #[serde(borrow, default)]
+    expired_by: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(crate) unreadable: bool,
     #[serde(default)]
@@ -98,6 +100,11 @@ impl<'a> StoredRow<'a> {
         let mut row: Self = serde_json::from_slice(line)?;
         row.event = serde_json::from_str(row.raw_event.get())?;
         Ok(row)
+    }
+
+    /// Returns `true` if its content expired under a retention policy.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.expired_by.is_some()
     }
 }
 

@@ -4,6 +4,7 @@
 
 use bitacora_vocabulary::is_service_kind;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::format::MappedRecord;
@@ -13,11 +14,13 @@ use super::mapped_events::{MappedEvents, MappingRefusal};
 const PRINCIPALS: &str = "principal.";
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct StoredLine<'a> {
     #[serde(default)]
     derived: bool,
     #[serde(default)]
     erased: bool,
+    expired_by: Option<IgnoredAny>,
     #[serde(default)]
     unreadable: bool,
     #[serde(borrow)]
@@ -40,6 +43,9 @@ pub(crate) fn map(line: &[u8]) -> Result<MappedRecord, MappingRefusal> {
         Some("event of the service")
     } else if stored.erased {
         Some("erased event")
+    } else if stored.expired_by.is_some() {
+        // Its id would be taken for ever by an event without its data.
+        Some("expired event")
     } else if stored.unreadable {
         Some("unreadable event")
     } else {
@@ -77,6 +83,7 @@ mod tests {
         assert_eq!(mapped("", "ledger.opened"), Err("event of the service".to_owned()));
         assert_eq!(mapped("", "export.made"), Err("event of the service".to_owned()));
         assert_eq!(mapped(r#""erased":true,"#, "x.note"), Err("erased event".to_owned()));
+        assert_eq!(mapped(r#""expiredBy":"4","#, "x.note"), Err("expired event".to_owned()));
         assert_eq!(mapped(r#""unreadable":true,"#, "x.note"), Err("unreadable event".to_owned()));
         assert!(map(b"{\"position\":\"7\"}").is_err());
     }

@@ -12,7 +12,9 @@ pub type ReportColumn = (&'static str, &'static str);
 /// The columns of a CSV of more than one table: one value a line.
 const LONG_COLUMNS: [&str; 4] = ["table", "row", "column", "value"];
 /// The first characters that make a spreadsheet take a text for a formula.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
+/// Characters that a spreadsheet may pass over before a formula: a byte order mark, and a separator of some languages.
+const PASSED_OVER: [char; 2] = ['\u{feff}', ';'];
 
 /// One table of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,10 +131,12 @@ fn csv_line(cells: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     cells.join(",") + "\r\n"
 }
 
-/// Returns a field in quotes where it needs them. A text that a spreadsheet would run as a formula gets an apostrophe.
+/// Returns a field in quotes where it needs them. A text that a spreadsheet would run as a formula gets an apostrophe before the formula.
 fn csv_cell(text: &str) -> String {
-    let is_formula = text.starts_with(FORMULA) && text.parse::<f64>().is_err();
-    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    let formula = text.trim_start_matches(PASSED_OVER);
+    let is_formula = formula.starts_with(FORMULA) && text.parse::<f64>().is_err();
+    let before = text.strip_suffix(formula).unwrap_or_default();
+    let text = if is_formula { format!("{before}'{formula}") } else { text.to_owned() };
     if text.contains(['"', ',', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
@@ -160,6 +164,21 @@ mod tests {
         assert_eq!(one.csv(), "tool,calls\r\n\"a,\"\"b\"\"\",2\r\n'=1+1,\r\n'-,-3\r\n");
         let two = report(vec![table("tools", vec![vec![json!("sh"), json!(2)]]), table("none", Vec::new())]);
         assert_eq!(two.csv(), "table,row,column,value\r\ntools,1,tool,sh\r\ntools,1,calls,2\r\n");
+    }
+
+    #[test]
+    fn a_formula_behind_other_signs_gets_an_apostrophe_too() {
+        for (text, expected) in [
+            (";=1+1", ";'=1+1"),
+            ("\u{feff}=1+1", "\u{feff}'=1+1"),
+            ("＝1+1", "'＝1+1"),
+            ("＠sum", "'＠sum"),
+            ("-3", "-3"),
+            ("a;=1", "a;=1"),
+            (";", ";"),
+        ] {
+            assert_eq!(csv_cell(text), expected);
+        }
     }
 
     #[test]

@@ -2189,8 +2189,12 @@ LAST_HEAD = "heads/last.note"
 MANIFEST_MEMBERS = {"format", "ledger", "after", "until", "events", "first", "last", "treeSize", "members"}
 MANIFEST_FILTERS = {"since", "before", "session", "run"}
 PROOF_MEMBERS = ["position", "time", "commitment", "blind", "record", "proof"]
+EXPIRED_PROOF_MEMBERS = ["position", "time", "commitment", "proof"]
+EXPIRED_EVENT_MEMBERS = ["specversion", "id", "source", "type", "subject"]
 EVENT_MEMBERS = ["position", "streamVersion", "recordedAt", "commitment"]
-EVENT_MARKS = ["derived", "erased", "unreadable"]  # which the ledger adds, with "erasedBy"; nothing proves them
+EVENT_MARKS = ["derived", "erased", "unreadable"]  # which the ledger adds, with "erasedBy" and "expiredBy"; nothing proves them
+BUNDLE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+MAX_EVENT_DEPTH = 65  # objects and lists within one another
 RECORD_TEXTS = ["time", "datacontenttype", "dataschema", "actor", "agent", "session", "run", "call", "correlationid", "causationid", "traceparent"]
 
 
@@ -2218,7 +2222,7 @@ def verify_bundle(file: str, trusted: list[VerifierKey], policy: Optional[Policy
             require_equal(last.origin, head.origin, "bundle", "origin of the last tree head", 0)
             require(last.size > head.size, "bundle", "a last tree head over more events expected")
             answer.log.signatures = 2
-        sealed = check_bundle_events(members, manifest, head)
+        sealed, expired = check_bundle_events(members, manifest, head)
         answer.notes.append(
             f"{manifest['events']} events, positions {manifest['first']} to {manifest['last']}, in the tree of size {head.size} of {head.origin}, "
             f"signing key {keys.index(head.signers[-1]) + 1}"
@@ -2227,6 +2231,8 @@ def verify_bundle(file: str, trusted: list[VerifierKey], policy: Optional[Policy
             answer.notes.append("chosen by session or run: each event is proven, not that there are no others")
         if sealed:
             answer.notes.append(f"{sealed} events of data subjects: their data is sealed, and not proven by this")
+        if expired:
+            answer.notes.append(f"{expired} events said to be expired: their time and commitment are proven alone")
     return answer
 
 
@@ -2293,11 +2299,23 @@ def read_bundle_manifest(members: dict[str, bytes]) -> dict[str, Any]:
         require_equal(hexadecimal(member["sha256"], kind).hex(), sha256(data).hexdigest(), kind, f"SHA-256 of {member['name']}", 0)
     for name in ({"ledger"} | MANIFEST_FILTERS) & set(manifest):
         require(isinstance(manifest[name], str), kind, f"a text expected in {name}")
+    for name in {"since", "before"} & set(manifest):
+        require(is_written_time(manifest[name]), kind, f"a time with six digits of a second and Z expected in {name}")
     return manifest
 
 
-def check_bundle_events(members: dict[str, bytes], manifest: dict[str, Any], head: TreeHead) -> int:
-    """Each event beside its proof. Returns how many have data that is sealed under a data subject's key."""
+def is_written_time(text: str) -> bool:
+    """Whether it is a time since 1970 in the one form that the interface writes, in which texts are in the order of their times."""
+    if not BUNDLE_TIME.fullmatch(text):
+        return False
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").year >= 1970
+    except ValueError:
+        return False
+
+
+def check_bundle_events(members: dict[str, bytes], manifest: dict[str, Any], head: TreeHead) -> tuple[int, int]:
+    """Each event beside its proof. Returns how many have data that is sealed under a data subject's key, and how many are said to be expired."""
     kind = "bundle"
     events, proofs = (members[name].split(b"\n") for name in ("events.ndjson", "proofs.ndjson"))
     require(events.pop() == b"" and proofs.pop() == b"", kind, "lines expected that end in a line feed")
@@ -2305,7 +2323,8 @@ def check_bundle_events(members: dict[str, bytes], manifest: dict[str, Any], hea
     require_equal(len(proofs), len(events), kind, "proofs", 0)
     require(len(events) > 0, kind, "an event expected")
     after, until = decimal(manifest["after"], kind), decimal(manifest["until"], kind)
-    first, last, sealed, before = decimal(manifest["first"], kind), decimal(manifest["last"], kind), 0, after
+    first, last, before = decimal(manifest["first"], kind), decimal(manifest["last"], kind), after
+    sealed = expired = 0
     whole = not MANIFEST_FILTERS & set(manifest)
     by_time = not {"session", "run"} & set(manifest)
     for line, proof in zip(events, proofs):
@@ -2314,10 +2333,11 @@ def check_bundle_events(members: dict[str, bytes], manifest: dict[str, Any], hea
         if position != before + 1 and (whole or (by_time and before != after)):
             raise Fault(kind, f"position {before + 1} is missing")
         sealed += is_sealed(proof)
+        expired += "record" not in read_object(proof, kind)
         before = position
     require_equal((position_of(proofs[0]), before), (first, last), kind, "first and last position", 0)
     require(not whole or last == until, kind, f"the range ends at {last}, expected {until}")
-    return sealed
+    return sealed, expired
 
 
 def position_of(proof: bytes) -> int:
@@ -2325,40 +2345,50 @@ def position_of(proof: bytes) -> int:
 
 
 def is_sealed(proof: bytes) -> bool:
-    return Record.read(from_base64(read_object(proof, "bundle")["record"], "bundle")).seal is not None
+    record = read_object(proof, "bundle").get("record")
+    return record is not None and Record.read(from_base64(record, "bundle")).seal is not None
 
 
 def check_bundle_event(line: bytes, proof: bytes, manifest: dict[str, Any], head: TreeHead) -> int:
     """One event: its leaf is in the tree, its record gives the commitment, and the line says what the record says."""
     kind = "bundle"
     opened = read_object(proof, kind)
-    require_equal(list(opened), PROOF_MEMBERS, kind, "members of a proof", 0)
+    is_expired = list(opened) == EXPIRED_PROOF_MEMBERS
+    require_equal(list(opened), EXPIRED_PROOF_MEMBERS if is_expired else PROOF_MEMBERS, kind, "members of a proof", 0)
     require(isinstance(opened["proof"], list) and all(isinstance(text, str) for text in opened["proof"]), kind, "a list of texts expected in proof")
     position, time = decimal(opened["position"], kind), decimal(opened["time"], kind)
-    commitment, blind = hexadecimal(opened["commitment"], kind), hexadecimal(opened["blind"], kind)
+    commitment = hexadecimal(opened["commitment"], kind)
     check_inclusion(position, position.to_bytes(8, "big") + time.to_bytes(8, "big") + commitment, opened["proof"], head)
-    require(isinstance(opened["record"], str), kind, "a text expected in record")
-    record = from_base64(opened["record"], kind)
-    require_equal(blake3(record, key=blind).hexdigest(), commitment.hex(), "commitment", f"commitment of position {position}", 0)
+    if not is_expired:
+        blind = hexadecimal(opened["blind"], kind)
+        require(isinstance(opened["record"], str), kind, "a text expected in record")
+        record = from_base64(opened["record"], kind)
+        require_equal(blake3(record, key=blind).hexdigest(), commitment.hex(), "commitment", f"commitment of position {position}", 0)
 
     decode_text(line, kind)
     before_event, mark, text = line.partition(b',"event":')
     require(mark != b"" and text.endswith(b"}}"), kind, f"an event expected at position {position}")
     shown_event, text = read_object(before_event + b"}", kind), text[:-1]
-    redactions, event, is_whole, texts = event_of_record(record)
+    redactions, event, is_whole, texts = (0, expired_event(text), True, {}) if is_expired else event_of_record(record)
     marks = [mark for mark in ["derived", "erased", "erasedBy", "unreadable"] if mark in shown_event]
+    if is_expired:
+        marks = [mark for mark in ["derived"] if mark in shown_event] + ["expiredBy"]
     expected = [*EVENT_MEMBERS, *marks, *(["redactions"] if redactions else [])]
     require_equal(list(shown_event), expected, kind, f"members of the event at position {position}", 0)
     require(all(shown_event[mark] is True for mark in EVENT_MARKS if mark in shown_event), kind, "a mark that is true expected")
     if "erasedBy" in shown_event:
         require("erased" in shown_event, kind, "erasedBy beside erased expected")
         decimal(shown_event["erasedBy"], kind)
+    if is_expired:
+        decimal(shown_event["expiredBy"], kind)
     decimal(shown_event["streamVersion"], kind)
     require(type(shown_event.get("redactions", 0)) is int, kind, "a whole number expected in redactions")
     found = (shown_event["position"], shown_event["recordedAt"], shown_event["commitment"], shown_event.get("redactions", 0))
     require_equal(found, (str(position), written_time(time), commitment.hex(), redactions), kind, f"what is said of position {position}", 0)
     says_the_same = text == event if is_whole else text.startswith(event) and text[len(event) :][:1] in (b",", b"}")
     require(says_the_same, kind, f"the event at position {position} is not what its record says")
+    if not is_whole:
+        require_plain(read_object(text, kind), MAX_EVENT_DEPTH)
     for name in ("session", "run"):
         if name in manifest:
             require(texts.get(name) == manifest[name], kind, f"position {position} is of another {name}")
@@ -2367,6 +2397,27 @@ def check_bundle_event(line: bytes, proof: bytes, manifest: dict[str, Any], head
     if "before" in manifest:
         require(written_time(time) < manifest["before"], kind, f"position {position} is past the time that was asked for")
     return position
+
+
+def expired_event(text: bytes) -> bytes:
+    """The event of this text as the interface writes one whose content expired. Nothing proves what it says."""
+    event = read_object(text, "bundle")
+    require_equal(list(event), EXPIRED_EVENT_MEMBERS, "bundle", "members of an expired event", 0)
+    require(all(isinstance(value, str) for value in event.values()), "bundle", "texts expected in an expired event")
+    rest = ",".join(f'"{name}":{json_text(event[name])}' for name in EXPIRED_EVENT_MEMBERS[1:])
+    return ('{"specversion":"1.0",' + rest + "}").encode("utf-8", "surrogatepass")
+
+
+def require_plain(value: Any, depth: int) -> None:
+    """Refuses what readers of JSON do not agree about. Members that are there twice were refused when it was read."""
+    if isinstance(value, (dict, list)):
+        require(depth > 0, "bundle", f"at most {MAX_EVENT_DEPTH} objects and lists within one another expected")
+        for inner in [*value, *value.values()] if isinstance(value, dict) else value:
+            require_plain(inner, depth - 1)
+    elif isinstance(value, str):
+        require(not any("\ud800" <= letter <= "\udfff" for letter in value), "bundle", "texts without lone surrogates expected")
+    elif isinstance(value, (int, float)):
+        require(abs(value) <= sys.float_info.max, "bundle", "numbers expected that a double holds")
 
 
 def written_time(micros: int) -> str:

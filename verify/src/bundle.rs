@@ -18,7 +18,7 @@ use bitacora_formats::{
 use serde_json::{Value, json};
 
 pub use self::error::BundleError;
-use self::events::check_events;
+use self::events::{ContentCounts, check_events};
 use self::manifest::BundleManifest;
 use self::members::{BundleMembers, LAST_HEAD, PROOFS_HEAD, SIGNING_KEYS};
 use super::head_standing::HeadStanding;
@@ -38,8 +38,8 @@ struct BundleFacts {
     manifest: BundleManifest,
     head: SignedTreeHead,
     standing: HeadStanding,
-    /// The number of events whose data is sealed under a data subject's key.
-    sealed: u64,
+    /// The events whose content is not proven, or not all of it.
+    counts: ContentCounts,
 }
 
 /// Reads and verifies a bundle. Nothing is unpacked to the disk, and no network is used.
@@ -85,8 +85,8 @@ impl BundleFacts {
                 return Err(BundleError::Form { member: LAST_HEAD, what });
             }
         }
-        let sealed = check_events(&members, &manifest, head.head())?;
-        Ok(Self { manifest, head, standing, sealed })
+        let counts = check_events(&members, &manifest, head.head())?;
+        Ok(Self { manifest, head, standing, counts })
     }
 
     /// Returns the sentence on what is complete.
@@ -108,7 +108,8 @@ impl BundleFacts {
             "first": manifest.first.to_string(),
             "last": manifest.last.to_string(),
             "completeness": self.completeness(),
-            "sealed": self.sealed.to_string(),
+            "sealed": self.counts.sealed.to_string(),
+            "expired": self.counts.expired.to_string(),
             "treeHead": { "size": head.size.to_string(), "root": head.root.to_string(), "note": self.head.note().to_string() },
             "trusted": self.standing.trusted,
             "endorsed": self.standing.endorsed,
@@ -205,14 +206,12 @@ impl CheckResult for BundleCheck {
             line("ledger", head.origin.to_string());
             line("events", format!("{}, positions {} to {}", manifest.events, manifest.first, manifest.last));
             line("", facts.completeness().to_owned());
-            if facts.sealed > 0 {
-                line(
-                    "",
-                    format!(
-                        "{} of data subjects: their data is sealed, and not proven by this",
-                        facts.sealed
-                    ),
-                );
+            let ContentCounts { sealed, expired } = facts.counts;
+            if sealed > 0 {
+                line("", format!("{sealed} of data subjects: their data is sealed, and not proven by this"));
+            }
+            if expired > 0 {
+                line("", format!("{expired} said to be expired: their time and commitment are proven alone"));
             }
             line("tree head", format!("size {}, root {}", head.size, head.root));
             line(

@@ -16,6 +16,8 @@ pub struct LineEvent<'a> {
     pub position: &'a str,
     /// Set for an event whose data is erased.
     pub is_erased: bool,
+    /// Set for an event whose content expired under a retention policy.
+    pub is_expired: bool,
     /// Set for an event whose data cannot be decrypted, because its key is damaged.
     pub is_unreadable: bool,
     /// The line, with its line feed.
@@ -50,8 +52,8 @@ pub async fn each_line(
         for line in lines.by_ref().take_while(|line| line.ends_with(b"\n")) {
             used += line.len();
             match read_line(line) {
-                Some(AnswerLine::Event { position, is_erased, is_unreadable }) => {
-                    sink.line(LineEvent { position: &position, is_erased, is_unreadable, line })?;
+                Some(AnswerLine::Event { position, is_erased, is_expired, is_unreadable }) => {
+                    sink.line(LineEvent { position: &position, is_erased, is_expired, is_unreadable, line })?;
                     last = position;
                 }
                 Some(AnswerLine::End { .. }) => return sink.pause(),

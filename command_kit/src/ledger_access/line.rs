@@ -3,6 +3,7 @@
 use bitacora_formats::{format_time, shortened, write_event_line};
 use bitacora_ledger::StoredEvent;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::terminal::output::printable;
 use crate::terminal::stored_line::{DataLine, EventLine, StoredLine, erased, expired};
@@ -18,6 +19,8 @@ pub enum AnswerLine {
         position: String,
         /// Set for an event whose data is erased.
         is_erased: bool,
+        /// Set for an event whose content expired under a retention policy.
+        is_expired: bool,
         /// Set for an event whose data cannot be decrypted, because its key is damaged.
         is_unreadable: bool,
     },
@@ -39,6 +42,7 @@ struct AnswerJson {
     position: Option<String>,
     #[serde(default)]
     erased: bool,
+    expired_by: Option<IgnoredAny>,
     #[serde(default)]
     unreadable: bool,
     end: Option<End>,
@@ -68,8 +72,9 @@ pub fn read_line(line: &[u8]) -> Option<AnswerLine> {
         AnswerJson { end: Some(end), .. } => {
             Some(AnswerLine::End { position: end.head.map(|head| head.position) })
         }
-        AnswerJson { position, erased: is_erased, unreadable: is_unreadable, .. } => {
-            Some(AnswerLine::Event { position: position?, is_erased, is_unreadable })
+        AnswerJson { position, erased: is_erased, expired_by, unreadable: is_unreadable, .. } => {
+            let is_expired = expired_by.is_some();
+            Some(AnswerLine::Event { position: position?, is_erased, is_expired, is_unreadable })
         }
     }
 }

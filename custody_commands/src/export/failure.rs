@@ -19,6 +19,12 @@ pub(crate) enum ExportFailure {
         "what went to stdout cannot be gone on with; leave --resume out, or name the position with --after"
     )]
     ResumedStdout,
+    #[error("found --until {until} at or before --after {after}; expected a later one")]
+    EmptyRange { after: u64, until: u64 },
+    #[error("found --before {before} at or before --since {since}; expected a later time")]
+    EmptySpan { since: String, before: String },
+    #[error("interrupted; what was written stays, and the same command with --resume goes on")]
+    Interrupted,
     #[error("an agent's token makes no exports; use one of an operator, an admin or an auditor")]
     Agent,
     #[error("the system gives no thread for writing: {0}; --resume goes on")]
@@ -36,8 +42,12 @@ pub(crate) enum ExportFailure {
 impl CommandFailure for ExportFailure {
     fn exit(&self) -> Exit {
         match self {
-            Self::ParquetToStdout | Self::ResumedStdout => Exit::Usage,
+            Self::ParquetToStdout
+            | Self::ResumedStdout
+            | Self::EmptyRange { .. }
+            | Self::EmptySpan { .. } => Exit::Usage,
             Self::Agent => Exit::Refused,
+            Self::Interrupted => Exit::Interrupted,
             Self::Export(_) | Self::Thread(_) | Self::Gone | Self::LossSince(_) | Self::Closed => {
                 Exit::Failed
             }

@@ -2,10 +2,11 @@
 
 use bitacora_client::percent_encoded;
 use bitacora_export::{HeadMark, RowFilter};
-use bitacora_formats::{After, Position};
+use bitacora_formats::{After, Position, format_time};
 use bitacora_ledger::Filter;
 use clap::Args;
 
+use super::failure::ExportFailure;
 use crate::options::filters::Filters;
 
 #[derive(Debug, Args)]
@@ -27,6 +28,22 @@ pub(crate) struct ExportSelection {
 }
 
 impl ExportSelection {
+    /// Refuses a range or a span of time that no event can be in.
+    pub(super) fn check(&self) -> Result<(), ExportFailure> {
+        let (after, until) = (self.after(), self.until.map(Position::get));
+        if let Some(until) = until.filter(|until| *until <= after) {
+            return Err(ExportFailure::EmptyRange { after, until });
+        }
+        let Filter { since, before, .. } = self.filter();
+        match since.zip(before) {
+            Some((since, before)) if before <= since => {
+                let (since, before) = (format_time(since), format_time(before));
+                Err(ExportFailure::EmptySpan { since, before })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the position behind which it begins.
     pub(super) fn after(&self) -> u64 {
         self.after.unwrap_or(After::START).get()

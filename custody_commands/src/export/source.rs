@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use bitacora_api::{CallerAnswer, LedgerAnswer};
 use bitacora_client::{ClientError, Connection, percent_encoded};
-use bitacora_export::{BatchSender, DeclaredLossMark, ExportPlan, HeadMark};
+use bitacora_export::{BatchSender, ContentFlags, DeclaredLossMark, ExportPlan, HeadMark};
 use bitacora_formats::{After, LedgerName, Position, format_time, parse_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
 use bitacora_ledger::{Filter, ReadFrom, ReadQuery};
@@ -113,7 +113,11 @@ impl LedgerSource {
             let filter = filter.clone();
             let query = ReadQuery { from, until: Some(last), limit: MAX_PAGE_EVENTS, filter };
             let page = folder.ledger.read_each(&query, &mut |stored| {
-                let flags = (stored.erased, stored.unreadable);
+                let flags = ContentFlags {
+                    is_erased: stored.erased,
+                    is_expired: stored.expired_by.is_some(),
+                    is_unreadable: stored.unreadable,
+                };
                 to.event(stored.position.get(), flags, |line| push_event_line(&stored, line));
             });
             next = page.map_err(ReadFailure::from)?.next;
@@ -130,9 +134,9 @@ async fn get<A: DeserializeOwned>(client: &mut Connection, path: &str) -> Result
     Ok(serde_json::from_slice(&answer).map_err(|_| ReadFailure::Client(client.strange()))?)
 }
 
-/// A taker of events, with whether their data is erased or unreadable, and the writer of their line.
+/// A taker of events, with the reasons why their data is not there, and the writer of their line.
 trait EventSink {
-    fn event(&mut self, position: u64, flags: (bool, bool), write: impl FnOnce(&mut Vec<u8>));
+    fn event(&mut self, position: u64, flags: ContentFlags, write: impl FnOnce(&mut Vec<u8>));
 
     /// Returns `true` once nothing more is taken.
     fn is_gone(&self) -> bool {
@@ -141,7 +145,7 @@ trait EventSink {
 }
 
 impl EventSink for BatchSender {
-    fn event(&mut self, position: u64, flags: (bool, bool), write: impl FnOnce(&mut Vec<u8>)) {
+    fn event(&mut self, position: u64, flags: ContentFlags, write: impl FnOnce(&mut Vec<u8>)) {
         self.push(position, flags, write);
     }
 
@@ -153,7 +157,7 @@ impl EventSink for BatchSender {
 struct LossMarks(Vec<DeclaredLossMark>);
 
 impl EventSink for LossMarks {
-    fn event(&mut self, position: u64, _: (bool, bool), _: impl FnOnce(&mut Vec<u8>)) {
+    fn event(&mut self, position: u64, _: ContentFlags, _: impl FnOnce(&mut Vec<u8>)) {
         self.0.push(DeclaredLossMark { position: position.to_string() });
     }
 }
@@ -165,7 +169,8 @@ impl<S: EventSink> LineSink for ServiceLines<'_, S> {
     fn line(&mut self, event: LineEvent<'_>) -> Result<(), CommandError> {
         let position =
             event.position.parse().map_err(|_| ReadFailure::Position(event.position.to_owned()))?;
-        let flags = (event.is_erased, event.is_unreadable);
+        let LineEvent { is_erased, is_expired, is_unreadable, .. } = event;
+        let flags = ContentFlags { is_erased, is_expired, is_unreadable };
         self.0.event(position, flags, |line| line.extend_from_slice(event.line));
         if self.0.is_gone() { Err(ExportFailure::Gone.into()) } else { Ok(()) }
     }

@@ -136,6 +136,8 @@ struct Unmapped<'a> {
     #[serde(skip_serializing_if = "is_false")]
     erased: bool,
     #[serde(skip_serializing_if = "is_false")]
+    expired: bool,
+    #[serde(skip_serializing_if = "is_false")]
     unreadable: bool,
     #[serde(flatten)]
     attributes: BTreeMap<&'a str, &'a str>,
@@ -297,6 +299,7 @@ fn unmapped<'a>(row: &'a StoredRow<'_>, is_call: bool) -> Unmapped<'a> {
         commitment: &row.commitment,
         derived: row.derived,
         erased: row.erased,
+        expired: row.is_expired(),
         unreadable: row.unreadable,
         attributes: UNMAPPED.into_iter().chain(of_base).filter_map(attribute).collect(),
         extensions: row.event.extensions.iter().map(|(name, value)| (&**name, *value)).collect(),

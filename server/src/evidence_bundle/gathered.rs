@@ -26,24 +26,33 @@ pub(super) struct Gathered {
     records: usize,
 }
 
-/// An event's record, with the blind of its commitment.
+/// An event in the tree, and what opens its commitment.
 struct OpenedEvent {
     position: Position,
     time: Micros,
     commitment: Commitment,
-    blind: Secret,
-    /// `None` until it is read where it lies: an event of a data subject does not show the seal in its record.
-    record: Option<Vec<u8>>,
+    opening: Opening,
 }
 
-/// A line of the proofs.
+/// A record, with the blind of its commitment.
+enum Opening {
+    Record(Secret, Vec<u8>),
+    /// Not read yet where it lies: an event of a data subject does not show the seal in its record.
+    Unread(Secret),
+    /// The content expired: nothing is left that gives the commitment.
+    Expired,
+}
+
+/// A line of the proofs. Blind and record are left out where the content expired.
 #[derive(Serialize)]
 struct ProofLine {
     position: String,
     time: String,
     commitment: String,
-    blind: String,
-    record: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<String>,
     proof: Vec<String>,
 }
 
@@ -56,34 +65,49 @@ impl Gathered {
         query: &ReadQuery,
     ) -> Result<Option<ReadFrom>, Problem> {
         let begin = self.opened.len();
-        let end = ledger.read_each(query, &mut |event| self.take(event, keys))?;
+        // An expired event does not say its session or run any more.
+        let is_of_a_session = query.filter.session.is_some() || query.filter.run.is_some();
+        let end = ledger.read_each(query, &mut |event| {
+            if event.expired_by.is_none() || !is_of_a_session {
+                self.take(event, keys);
+            }
+        })?;
         for opened in self.opened.iter_mut().skip(begin) {
-            let record = match opened.record.take() {
-                Some(record) => record,
-                None => stored_record(ledger, opened)?,
+            opened.opening = match std::mem::replace(&mut opened.opening, Opening::Expired) {
+                Opening::Unread(blind) => {
+                    let record = stored_record(ledger, opened, &blind)?;
+                    Opening::Record(blind, record)
+                }
+                opening => opening,
             };
-            self.records += record.len();
-            opened.record = Some(record);
+            if let Opening::Record(_, record) = &opened.opening {
+                self.records += record.len();
+            }
         }
         self.check_limits()?;
         Ok(end.next)
     }
 
     fn take(&mut self, stored: StoredEvent<'_>, keys: &LedgerKeys) {
-        // Nothing of its content can be shown, or proven.
-        if stored.expired_by.is_some() {
-            return;
-        }
+        let is_expired = stored.expired_by.is_some();
         self.events = write_event_on_line(&stored, std::mem::take(&mut self.events));
         self.events.push(b'\n');
-        let blind = keys.blind(&stored.event.source, &stored.event.id);
         let StoredEvent { position, time, commitment: expected, redactions, event, .. } = stored;
+        let opened = |opening| OpenedEvent { position, time, commitment: expected, opening };
+        if is_expired {
+            self.opened.push(opened(Opening::Expired));
+            return;
+        }
+        let blind = keys.blind(&event.source, &event.id);
         let record = match Record::draft(event, redactions) {
             EventDraft::Clear(record) => encode_record(&record).ok(),
             EventDraft::Sensitive { .. } => None,
         };
         let record = record.filter(|record| commitment(&blind, record) == expected);
-        self.opened.push(OpenedEvent { position, time, commitment: expected, blind, record });
+        self.opened.push(opened(match record {
+            Some(record) => Opening::Record(blind, record),
+            None => Opening::Unread(blind),
+        }));
     }
 
     fn check_limits(&self) -> Result<(), Problem> {
@@ -123,12 +147,16 @@ impl Gathered {
                 let what = format!("the tree has another event at position {}", opened.position);
                 return Err(ReadError::TreeBehind(what).into());
             }
+            let (blind, record) = match &opened.opening {
+                Opening::Record(blind, record) => (Some(hex(blind.expose())), Some(BASE64.encode(record))),
+                Opening::Unread(_) | Opening::Expired => (None, None),
+            };
             let line = ProofLine {
                 position: opened.position.to_string(),
                 time: opened.time.0.to_string(),
                 commitment: opened.commitment.to_string(),
-                blind: hex(opened.blind.expose()),
-                record: BASE64.encode(opened.record.as_deref().unwrap_or_default()),
+                blind,
+                record,
                 proof: hashes.iter().map(|hash| BASE64.encode(hash.0)).collect(),
             };
             serde_json::to_writer(&mut lines, &line)
@@ -140,13 +168,13 @@ impl Gathered {
 }
 
 /// Reads a record where it lies.
-fn stored_record(ledger: &IndexedLedger, opened: &OpenedEvent) -> Result<Vec<u8>, Problem> {
+fn stored_record(ledger: &IndexedLedger, opened: &OpenedEvent, blind: &Secret) -> Result<Vec<u8>, Problem> {
     let mut found = None;
     let before = After::new(opened.position.get() - 1);
     ledger
         .ledger()
         .visit(before, opened.position, &mut |visited| found = encode_record(&visited.record).ok())?;
-    let found = found.filter(|record| commitment(&opened.blind, record) == opened.commitment);
+    let found = found.filter(|record| commitment(blind, record) == opened.commitment);
     found.ok_or_else(|| {
         let detail = format!(
             "the record at position {} is not the one that was committed to; verify the ledger",

@@ -13,7 +13,8 @@ use bitacora_verify::{CheckResult, check_bundle};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::service::{TestService, event};
+use crate::expiring::{MILLISECONDS_OF_DAY, accept_clock, is_expired, with_old_notes};
+use crate::service::{SetClock, TestService, event, wait_until};
 
 const LEDGER: &str = "/v1/ledgers/main";
 const SECOND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/second/bitacora_verify.py");
@@ -98,8 +99,12 @@ impl Sample {
         let last: u64 = answer["last"].as_str().unwrap().parse().unwrap();
         // It waits for a head over the last event.
         service.get(&format!("{LEDGER}/receipts/{}", last + 1)).expect(200);
+        Self::of(service, last + 1)
+    }
+
+    fn of(service: TestService, last: u64) -> Self {
         let vkey = service.get(LEDGER).expect(200).json()["verifierKey"].as_str().unwrap().to_owned();
-        Self { service, vkey, last: last + 1, python: python() }
+        Self { service, vkey, last, python: python() }
     }
 
     fn bundle(&self, query: &str) -> BundleMembers {
@@ -218,7 +223,7 @@ fn both_verifiers_find_every_changed_byte_that_means_something() {
 type Forgery = (&'static str, fn(String) -> String);
 
 /// Forgeries for which a forger makes the manifest fit; each has to be refused.
-const FORGERIES: [Forgery; 20] = [
+const FORGERIES: [Forgery; 25] = [
     ("manifest.json", |text| text.replace("\"ledger\":\"main\"", "\"ledger\":\"other\"")),
     ("manifest.json", |text| text.replace("v1", "v2")),
     ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"00\"")),
@@ -229,6 +234,11 @@ const FORGERIES: [Forgery; 20] = [
     ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"session\":\"s1\"")),
     ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"since\":\"2999\"")),
     ("manifest.json", |text| text.replace("\"after\":\"0\"", "\"after\":\"0\",\"before\":\"2001\"")),
+    ("manifest.json", |text| with_time(&text, "since", "2020-01-01T00:00:00Z")),
+    ("manifest.json", |text| with_time(&text, "since", "2020-01-01T00:00:00.000000+00:00")),
+    ("manifest.json", |text| with_time(&text, "since", "2020-02-30T00:00:00.000000Z")),
+    ("manifest.json", |text| with_time(&text, "before", "2999-01-01T00:00:00.0Z")),
+    ("events.ndjson", |text| text.replace("{\"call\":\"me\"}", "{\"call\":\"me\",\"call\":\"you\"}")),
     ("manifest.json", |text| text.replace("\"first\":\"1\"", "\"first\":\"2\"")),
     ("events.ndjson", |text| text.trim_end().to_owned()),
     ("events.ndjson", |text| format!("{text}\n")),
@@ -240,6 +250,11 @@ const FORGERIES: [Forgery; 20] = [
     ("proofs.ndjson", |text| text.replacen("\"proof\":[", "\"proof\":[\"AAAA\",", 1)),
     ("proofs.ndjson", |text| format!("[{text}")),
 ];
+
+/// Returns a manifest that names a time.
+fn with_time(manifest: &str, name: &str, time: &str) -> String {
+    manifest.replace("\"after\":\"0\"", &format!("\"after\":\"0\",\"{name}\":\"{time}\""))
+}
 
 /// Returns the proofs with other bytes in the one record that has these.
 fn with_another_id(proofs: &[u8], id: &[u8], other: &[u8]) -> Vec<u8> {
@@ -291,6 +306,71 @@ fn both_verifiers_refuse_the_same_forgeries() {
     *manifest = String::from_utf8(manifest.clone()).unwrap().replace("\"s2\"", "\"in data\"").into_bytes();
     let (code, said) = sample.verify(other, true);
     assert!(code == 40 && said.contains("another session"), "{said}");
+}
+
+#[test]
+fn an_expired_event_stands_in_its_place_with_its_time_and_commitment() {
+    let clock = SetClock::default();
+    let (service, _store, _) = with_old_notes(&clock);
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    accept_clock(&service);
+    wait_until(|| is_expired(&service, 50));
+    let sample = Sample::of(service, 60);
+    let bundle = sample.bundle("?until=60");
+    let (code, said) = sample.verify(bundle.clone(), false);
+    assert!(
+        code == 0 && said.contains("positions 1 to 60") && said.contains(" said to be expired"),
+        "{said}"
+    );
+    let given = sample.service.get(&format!("{LEDGER}/events?after=49&until=50")).expect(200).json();
+    let shown = String::from_utf8(member(&mut bundle.clone(), "events.ndjson").clone()).unwrap();
+    let line: Value = serde_json::from_str(shown.lines().nth(49).unwrap()).unwrap();
+    assert_eq!(line, given["events"][0]);
+    let (code, said) = sample.verify(sample.bundle("?until=60&since=1970-01-01T00:00:00Z"), false);
+    assert_eq!(code, 0, "{said}");
+
+    let expired = sample.bundle("?after=49&until=55");
+    assert!(sample.verify(expired.clone(), false).1.contains("6 said to be expired"));
+    let forgeries: [Forgery; 9] = [
+        ("proofs.ndjson", |text| text.replacen("\"time\":\"", "\"time\":\"1", 1)),
+        ("proofs.ndjson", |text| text.replacen("\"commitment\":\"", "\"blind\":\"", 1)),
+        ("events.ndjson", |text| text.replacen("\"commitment\":\"", "\"commitment\":\"0", 1)),
+        ("events.ndjson", |text| text.replacen("\"recordedAt\":\"2", "\"recordedAt\":\"1", 1)),
+        ("events.ndjson", |text| text.replacen("\"expiredBy\":\"", "\"expiredBy\":\"0", 1)),
+        ("events.ndjson", |text| text.replacen("\"expiredBy\":", "\"erasedBy\":", 1)),
+        ("events.ndjson", |text| text.replacen("\"subject\":\"s\"}", "\"subject\":\"s\",\"data\":1}", 1)),
+        ("events.ndjson", |text| text.replacen("\"id\":\"", "\"id\":\"\\u0061", 1)),
+        ("manifest.json", |text| text.replacen("\"after\":", "\"session\":\"s\",\"after\":", 1)),
+    ];
+    for (number, (name, forge)) in forgeries.into_iter().enumerate() {
+        let mut forged = expired.clone();
+        let bytes = member(&mut forged, name);
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        *bytes = forge(text.clone()).into_bytes();
+        assert_ne!(*bytes, text.into_bytes(), "forgery {number} changes nothing");
+        let (code, said) = sample.verify(forged, true);
+        assert_eq!(code, 40, "forgery {number} of {name}: {said}");
+    }
+    // A mark on an event whose content is there; and, as the format page says, a shown one may be hidden so, and is counted.
+    let live = sample.bundle("?until=1");
+    let mut marked = live.clone();
+    let events = member(&mut marked, "events.ndjson");
+    let text = String::from_utf8(events.clone()).unwrap();
+    *events = text.replace(",\"event\":", ",\"expiredBy\":\"2\",\"event\":").into_bytes();
+    assert_eq!(sample.verify(marked.clone(), true).0, 40);
+    let line: Value = serde_json::from_str(&text).unwrap();
+    let (at, event) = (text.find(",\"event\":").unwrap(), &line["event"]);
+    let hidden = format!(
+        ",\"expiredBy\":\"2\",\"event\":{{\"specversion\":\"1.0\",\"id\":{},\"source\":{},\"type\":{},\"subject\":{}}}}}\n",
+        event["id"], event["source"], event["type"], event["subject"]
+    );
+    *member(&mut marked, "events.ndjson") = (text[..at].to_owned() + &hidden).into_bytes();
+    let proofs = member(&mut marked, "proofs.ndjson");
+    let text = String::from_utf8(proofs.clone()).unwrap();
+    let (begin, end) = (text.find(",\"blind\"").unwrap(), text.find(",\"proof\"").unwrap());
+    *proofs = (text[..begin].to_owned() + &text[end..]).into_bytes();
+    let (code, said) = sample.verify(marked, true);
+    assert!(code == 0 && said.contains("1 said to be expired"), "{said}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::archiving::{Store, archiving_at, begun_at, fill, wait_for};
 use crate::service::{ServiceAnswer, SetClock, TestService, data, event, wait_until};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
-const MILLISECONDS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
+pub(crate) const MILLISECONDS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
 
 fn put(service: &TestService, target: &str, body: &Value) -> ServiceAnswer {
     service.request("PUT", target, &[("Content-Type", "application/json")], body.to_string().as_bytes())
@@ -21,12 +21,12 @@ fn at(service: &TestService, position: u64) -> Value {
     service.get(&format!("{EVENTS}/{position}")).expect(200).json()
 }
 
-fn is_expired(service: &TestService, position: u64) -> bool {
+pub(crate) fn is_expired(service: &TestService, position: u64) -> bool {
     at(service, position).get("expiredBy").is_some()
 }
 
 /// A service that archived and released old notes, with a policy that keeps notes for 180 days, and the policy's position.
-fn with_old_notes(clock: &SetClock) -> (TestService, Arc<Store>, String) {
+pub(crate) fn with_old_notes(clock: &SetClock) -> (TestService, Arc<Store>, String) {
     let (service, store) = begun_at(clock);
     let policy = json!({
         "rules": [{"rule": "notes", "keep_days": 180, "types": ["x.*"]}],
@@ -115,7 +115,7 @@ fn nothing_expires_without_a_rule() {
     assert!(!is_expired(&service, 50));
 }
 
-fn accept_clock(service: &TestService) {
+pub(crate) fn accept_clock(service: &TestService) {
     service.append(event("now", "s")).expect(201);
     let looked = json!({"reason": "half a year passed"}).to_string();
     service.post("/v1/ledgers/main/clock:accept", "application/json", looked).expect(200);

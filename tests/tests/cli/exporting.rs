@@ -238,6 +238,84 @@ fn a_full_disk_ends_an_export_with_a_part_that_goes_on() {
 }
 
 #[test]
+fn an_export_that_cannot_begin_leaves_nothing_and_says_so() {
+    let sample = Sample::new(1);
+    let nowhere = sample.run(&["export", "--out", "/nonexistent/all.jsonl"]);
+    assert_eq!(code(&nowhere), 1);
+    assert!(why(&nowhere).contains("nothing was written"), "{}", why(&nowhere));
+    assert!(!why(&nowhere).contains("--resume"), "{}", why(&nowhere));
+    // A disk that is full from the first byte on.
+    let path = sample.folder.path().join("full.jsonl");
+    let line = format!(
+        "ulimit -f 0; trap '' XFSZ; exec {PROGRAM} export --data {} --keyring {} --out {}",
+        sample.data().display(),
+        sample.keyring_file().display(),
+        path.display()
+    );
+    let full = Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(code(&full), 1);
+    assert!(why(&full).contains("nothing was written"), "{}", why(&full));
+    assert!(!beside(&path, ".part").exists() && !beside(&path, ".part.json").exists());
+    exported(&sample, "full.jsonl", &[]);
+}
+
+#[test]
+fn a_selection_that_no_event_can_be_in_is_refused() {
+    let sample = Sample::new(1);
+    let path = sample.folder.path().join("none.jsonl");
+    let (day, earlier) = ("2026-11-20T00:00:00Z", "2026-11-19T00:00:00Z");
+    for (selection, said) in [
+        (["--after", "10", "--until", "5"], "found --until 5 at or before --after 10"),
+        (["--after", "5", "--until", "5"], "found --until 5 at or before --after 5"),
+        (["--since", day, "--before", earlier], "found --before 2026-11-19T00:00:00.000000Z at or before"),
+    ] {
+        let refused = sample.run(&[&["export", "--out", path.to_str().unwrap()], &selection[..]].concat());
+        assert_eq!(code(&refused), 2, "{selection:?}: {}", why(&refused));
+        assert!(why(&refused).contains(said), "{}", why(&refused));
+    }
+    assert!(!path.exists() && !beside(&path, ".part").exists());
+}
+
+#[test]
+fn a_part_is_gone_on_with_by_one_program_and_at_the_head_that_it_began_at() {
+    let sample = Sample::new(0);
+    with_calls(&sample);
+    let path = sample.folder.path().join("cut.jsonl");
+    let line = format!(
+        "ulimit -f 4; trap '' XFSZ; exec {PROGRAM} export --data {} --keyring {} --out {}",
+        sample.data().display(),
+        sample.keyring_file().display(),
+        path.display()
+    );
+    assert_eq!(code(&Command::new("bash").args(["-c", &line]).output().unwrap()), 1);
+    let resume = || sample.run(&["export", "--resume", "--out", path.to_str().unwrap()]);
+    let part = fs::File::open(beside(&path, ".part")).unwrap();
+    part.lock().unwrap();
+    let second = resume();
+    assert_eq!(code(&second), 1);
+    assert!(why(&second).contains("another export is writing it"), "{}", why(&second));
+    drop(part);
+    // A head that the ledger never had is none to end at.
+    let progress = fs::read_to_string(beside(&path, ".part.json")).unwrap();
+    let mut forged: Value = serde_json::from_str(&progress).unwrap();
+    forged["plan"]["head"]["hash"] = "ab".repeat(32).into();
+    fs::write(beside(&path, ".part.json"), forged.to_string()).unwrap();
+    assert!(why(&resume()).contains("it began at a head with another hash"), "{}", why(&resume()));
+    fs::write(beside(&path, ".part.json"), &progress).unwrap();
+    let more = sample.folder.path().join("more.ndjson");
+    let event = json!({"specversion": "1.0", "id": "more", "source": "a", "type": "x.more", "subject": "s"});
+    fs::write(&more, format!("{event}\n")).unwrap();
+    assert_eq!(code(&sample.run(&["append", more.to_str().unwrap()])), 0);
+    let resumed = resume();
+    assert_eq!(code(&resumed), 0, "{}", why(&resumed));
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(beside(&path, ".manifest.json")).unwrap()).unwrap();
+    let began: Value = serde_json::from_str(&progress).unwrap();
+    assert_eq!(manifest["head"], began["plan"]["head"]);
+    assert_eq!(manifest["sha256"], sha256(&path));
+}
+
+#[test]
 fn a_declared_loss_in_the_range_stands_in_the_manifest() {
     let sample = Sample::new(3);
     let path = sample.folder.path().join("all.jsonl");

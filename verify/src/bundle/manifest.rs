@@ -1,5 +1,6 @@
 //! The manifest of a bundle: what was asked for, and the digest of every other member.
 
+use bitacora_formats::{format_time, parse_time};
 use sha2::{Digest as _, Sha256};
 
 use super::error::BundleError;
@@ -47,12 +48,20 @@ impl BundleManifest {
             None => Ok(None),
             Some(_) => object.text(name).map(Some).map_err(form),
         };
+        // Times are compared as texts, which their one form allows.
+        let time = |name: &str| match filter(name)? {
+            Some(text) if parse_time(&text).is_ok_and(|time| format_time(time) == text) => Ok(Some(text)),
+            Some(text) => Err(form(format!(
+                "found {text:?} in {name}, expected a time with six digits of a second and Z"
+            ))),
+            None => Ok(None),
+        };
         Ok(Self {
             ledger: object.text("ledger").map_err(form)?,
             after: decimal("after")?,
             until: decimal("until")?,
-            since: filter("since")?,
-            before: filter("before")?,
+            since: time("since")?,
+            before: time("before")?,
             session: filter("session")?,
             run: filter("run")?,
             events: decimal("events")?,
