@@ -142,8 +142,9 @@ pub use proof::{
     verify_inclusion,
 };
 pub use read_model::{
-    CURSOR_KEY, MAX_ROW_KEY_BYTES, ModelCursor, READ_MODEL_FORMAT, READ_MODEL_MAGIC, ROW_GROUP_BYTES,
-    ROW_SEAL_BYTES, RowError, RowHash, RowKeys, RowSum, STORE_NOTE_BYTES, StoreHash,
+    CURSOR_KEY, CutState, MAX_ROW_KEY_BYTES, ModelCursor, READ_MODEL_FORMAT, READ_MODEL_MAGIC,
+    ROW_GROUP_BYTES, ROW_HEADER_BYTES, ROW_SEAL_BYTES, RowError, RowHash, RowKeys, RowSum, STORE_NOTE_BYTES,
+    StoreHash,
 };
 pub use receipt::{InclusionReceipt, ReceiptError, UnverifiedReceipt};
 pub use record::{

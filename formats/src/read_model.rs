@@ -19,12 +19,15 @@ use siphasher::sip128::{Hasher128 as _, SipHasher24};
 use crate::Secret;
 use crate::kdf::{KeyUse, derive};
 
-pub use cursor::{CURSOR_KEY, ModelCursor, READ_MODEL_FORMAT, READ_MODEL_MAGIC};
+pub use cursor::{CURSOR_KEY, CutState, ModelCursor, READ_MODEL_FORMAT, READ_MODEL_MAGIC};
 pub use store_hash::{STORE_NOTE_BYTES, StoreHash};
 pub use sum::RowSum;
 
 /// Bytes of a row's key at most: table, group, and two numbers that order the rows of a group.
 pub const MAX_ROW_KEY_BYTES: usize = 1 + ROW_GROUP_BYTES + 16;
+/// Bytes in front of the content of a row that may leave the store: the position of the event that wrote it last, little-endian. A row
+/// with nothing behind them has left.
+pub const ROW_HEADER_BYTES: usize = 8;
 /// Bytes that sealing adds to the content of a row; none if it has no content.
 pub const ROW_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 

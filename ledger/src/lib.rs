@@ -42,6 +42,7 @@ mod submission;
 mod tables;
 mod tree;
 mod unproven_writes;
+mod warm_cuts;
 mod writer_state;
 
 pub use append::pending::PendingAppend;

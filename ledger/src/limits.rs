@@ -185,6 +185,9 @@ const _: () = assert!(RESERVED_TAIL_BYTES * 2 <= MIN_SEGMENT_BYTES);
 // The tail kept free leaves room for the segment's header, whose size the room of a frame does not count.
 const _: () = assert!(2 * MAX_SEGMENT_HEADER_BYTES as u64 <= RESERVED_TAIL_BYTES);
 
+/// Events between two cuts of warm data at least: each has every read model look at all rows that may leave.
+pub const MIN_WARM_CUT_EVENTS: u64 = 1 << 12;
+
 /// Bytes of a snapshot of the state that are written for each event since the one before, while the ledger runs: less than an
 /// event takes in the log itself.
 pub const SNAPSHOT_BYTES_AN_EVENT: u64 = 16;

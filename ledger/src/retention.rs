@@ -144,7 +144,7 @@ impl Ledger {
         Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, counted }))
     }
 
-    fn time_of_head(&self) -> Result<Micros, ReadError> {
+    pub(crate) fn time_of_head(&self) -> Result<Micros, ReadError> {
         let head = self.shared().read.head().position;
         let mut time = Micros(0);
         self.frames(head, head, &mut |frame| {

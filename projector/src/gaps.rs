@@ -84,7 +84,11 @@ impl Model for GapsModel {
     }
 
     fn version(&self) -> u32 {
-        3
+        4
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[ALL, OF_SESSION]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

@@ -84,7 +84,8 @@ impl IndexedLedger {
         let environment = &ledger.environment_of(folder, environment);
         let models = options.read_models.then(|| {
             let key = keys.index_key().clone();
-            ReadModels::open(ledger.clone(), environment, &folder.join(PROJECTIONS), key, MODELS)
+            let recalls = options.recalls.clone().unwrap_or_default();
+            ReadModels::open(ledger.clone(), environment, &folder.join(PROJECTIONS), key, MODELS, recalls)
         });
         let block_dir = BlockDir::new(environment.clone(), folder, keys.index_key().clone());
         let index = Arc::new(Index::new(ledger, block_dir, keys.index_key(), options));

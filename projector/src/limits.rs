@@ -43,6 +43,21 @@ pub const FOLD_EVENTS: u64 = if cfg!(test) { 1 << 7 } else { 1 << 16 };
 /// Bytes of changed rows of one read model after which they are stored, however few events that were.
 pub const COMMIT_BYTES: usize = 32 << 20;
 
+/// Rows that one piece of a cut looks at; few where the engine is tested.
+pub const CUT_ROWS: usize = if cfg!(test) { 1 << 4 } else { 1 << 13 };
+
+/// Read models that a service folds again at once, for questions about rows that left. Each takes the disk that it took before the cut.
+pub const RECALLS: usize = 8;
+
+/// Those of one ledger.
+pub const LEDGER_RECALLS: usize = 4;
+
+/// The time after which one goes that nobody asks any more.
+pub const RECALL_UNUSED: Duration = Duration::from_secs(10 * 60);
+
+/// The longest pause between two looks whether one has to go.
+pub const MAX_RECALL_PAUSE: Duration = Duration::from_secs(10);
+
 /// Events that change nothing in a read model before its cursor is stored all the same.
 pub const IDLE_COMMIT_EVENTS: u64 = 1 << 16;
 

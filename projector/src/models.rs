@@ -16,7 +16,10 @@ mod model;
 mod model_tree;
 mod postings;
 mod published_model;
+mod question;
 mod rebuilds;
+mod recall;
+mod recalls;
 mod row_bloom;
 mod row_key;
 mod rows;
@@ -25,11 +28,15 @@ mod store;
 mod store_owner;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod view;
+mod warm_cut;
+#[cfg(test)]
+mod warm_tests;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -43,10 +50,13 @@ pub(crate) use clean_close::remove_all;
 pub(crate) use lenient::{LenientValue, count_or_zero, lenient};
 use log::Log;
 use published_model::PublishedModel;
+use question::Question;
 
 pub(crate) use event_views::{Artifact, ObservationView, OutcomeView, Tokens, ToolRequestView};
 pub(crate) use log::{LogData, LogEvent};
 pub(crate) use model::{AssuranceMarker, EVERY_KIND, FoldError, FoldEvent, Model};
+pub use question::Asked;
+pub use recall::RecallSlots;
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::{Live, Rows};
 pub use status::{ModelError, ModelState, ModelStatus};
@@ -60,7 +70,15 @@ pub struct ReadModels {
     inner: Arc<ReadModelsInner>,
     /// For answers that have more than the rows say.
     pub(crate) log: Log,
-    owner_thread: Mutex<Option<JoinHandle<()>>>,
+    owner: Arc<Owner>,
+    /// The question that this handle is for; one that nobody reads, where it is for any.
+    question: Arc<Question>,
+}
+
+/// The thread that owns the store.
+struct Owner {
+    inner: Arc<ReadModelsInner>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 pub(crate) struct ReadModelsInner {
@@ -75,6 +93,10 @@ pub(crate) struct ReadModelsInner {
     ending: AtomicBool,
     /// The store has failed, and is opened again.
     failed: AtomicBool,
+    /// The recalled builds that there may be, of all ledgers.
+    recalls: Arc<RecallSlots>,
+    /// Those of this ledger.
+    recalled: Arc<AtomicUsize>,
     paused: Mutex<()>,
     resumed: Condvar,
 }
@@ -88,8 +110,10 @@ impl ReadModels {
         projections: &Path,
         key: Secret,
         models: &[&'static dyn Model],
+        recalls: Arc<RecallSlots>,
     ) -> Self {
-        let log = Log::new(ledger.clone());
+        let question = Arc::<Question>::default();
+        let log = Log::new(ledger.clone(), &question);
         let wakes: Vec<Arc<Notify>> = (0..FOLD_THREADS).map(|_| Arc::default()).collect();
         let published = models.iter().zip(wakes.iter().cycle());
         let published =
@@ -103,6 +127,8 @@ impl ReadModels {
             wakes,
             ending: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            recalls,
+            recalled: Arc::default(),
             paused: Mutex::new(()),
             resumed: Condvar::new(),
         });
@@ -115,7 +141,8 @@ impl ReadModels {
                 None
             }
         };
-        Self { inner, log, owner_thread: Mutex::new(owner_thread) }
+        let owner = Owner { inner: Arc::clone(&inner), thread: Mutex::new(owner_thread) };
+        Self { inner, log, owner: Arc::new(owner), question }
     }
 
     /// Returns the status of each model, in the order of their names.
@@ -130,7 +157,7 @@ impl ReadModels {
 
     /// Folds a model again beside the one that answers, which it then replaces; whether there is such a model.
     pub fn fold_again(&self, model: &str) -> bool {
-        let published = self.inner.published.iter().find(|published| published.model.name() == model);
+        let published = self.inner.published(model);
         published.inspect(|published| published.ask_again()).is_some()
     }
 
@@ -143,10 +170,7 @@ impl ReadModels {
 
     /// Waits until a model answers and has every event up to `position`, or has stopped. Cancel-safe.
     pub async fn wait(&self, model: &str, position: Position) {
-        let Some(published) = self.inner.published.iter().find(|published| published.model.name() == model)
-        else {
-            return;
-        };
+        let Some(published) = self.inner.published(model) else { return };
         let mut reached = published.watch_position();
         if *reached.borrow() < position.get() {
             // Somebody waits: news need not gather any longer.
@@ -158,22 +182,29 @@ impl ReadModels {
 
     /// A moment of a model.
     pub(crate) fn view(&self, model: &str) -> Result<View, ModelError> {
-        let published = self.inner.published.iter().find(|published| published.model.name() == model);
-        published.map_or(Err(ModelError::Rebuilding { model: "an unknown model" }), View::new)
+        let published = self.inner.published(model);
+        let unknown = Err(ModelError::Rebuilding { model: "an unknown model" });
+        published.map_or(unknown, |published| View::new(published, &self.question))
     }
 
     /// Ends the threads, which store what they hold. Does nothing the second time.
     pub(crate) fn end(&self) {
+        self.owner.end();
+    }
+}
+
+impl Owner {
+    fn end(&self) {
         self.inner.ending.store(true, Ordering::SeqCst);
         self.inner.wake_all();
-        let owner_thread = self.owner_thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let owner_thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if owner_thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread of the read models did not end as it should");
         }
     }
 }
 
-impl Drop for ReadModels {
+impl Drop for Owner {
     fn drop(&mut self) {
         self.end();
     }
@@ -188,6 +219,18 @@ impl ReadModelsInner {
     /// Returns `true` if the ledger ends.
     fn ends_for_good(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
+    }
+
+    fn published(&self, model: &str) -> Option<&Arc<PublishedModel>> {
+        self.published.iter().find(|published| published.model.name() == model)
+    }
+
+    /// Has a model folded from the first event, for questions about rows that left.
+    fn ask_recall(&self, model: &str) {
+        if let Some(published) = self.published(model) {
+            published.recall.ask();
+            published.hurry();
+        }
     }
 
     /// Ends this session of the store.

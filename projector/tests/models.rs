@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod checkpointed;
+#[path = "models/cuts.rs"]
+mod cuts;
 mod elsewhere;
 mod ended;
 mod image;

@@ -131,10 +131,13 @@ impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         let problem = Self::new(Code::ProjectionBehind, error.to_string());
         match error {
-            ModelError::Rebuilding { .. } | ModelError::Failing { .. } => {
-                problem.with_retry_after(RETRY_AFTER_S)
+            ModelError::Rebuilding { .. }
+            | ModelError::Failing { .. }
+            | ModelError::Recalling { .. }
+            | ModelError::RecallWaits { .. } => problem.with_retry_after(RETRY_AFTER_S),
+            ModelError::Stopped { .. } | ModelError::NotRecalled { .. } => {
+                Self::new(Code::ProjectionStopped, error.to_string())
             }
-            ModelError::Stopped { .. } => Self::new(Code::ProjectionStopped, error.to_string()),
         }
     }
 }

@@ -96,6 +96,12 @@ pub(crate) const MIN_POSITION_WAIT: Duration = Duration::from_secs(5);
 /// The time that a question to a read model waits for it to come to the ledger's head. After that it is answered from the position that the
 /// model has.
 pub(crate) const MODEL_WAIT: Duration = Duration::from_millis(100);
+/// The time that a question to a read model waits for rows that left this disk to be folded again.
+pub(crate) const RECALL_WAIT: Duration = Duration::from_secs(2);
+/// The pause between two looks at the bound of warm data.
+pub(crate) const WARM_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The time from a start to the first one.
+pub(crate) const FIRST_WARM_PAUSE: Duration = Duration::from_secs(60);
 /// The time that a receipt waits for a signed tree head over its event; one is signed each second.
 pub(crate) const HEAD_WAIT: Duration = Duration::from_secs(3);
 /// The pause between two looks.

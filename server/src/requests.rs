@@ -1,6 +1,7 @@
 //! Requests to a ledger: to read and to act, with the lists and lines that answer them.
 
 pub(crate) mod act;
+pub(crate) mod answer_tiers;
 pub(crate) mod binary_mode;
 pub(crate) mod listing;
 pub(crate) mod ndjson_answer;

@@ -15,6 +15,7 @@ use bitacora_api::paths;
 use crate::api::Api;
 use crate::exports::tell_in_protocol;
 use crate::problem::{Code, Problem};
+use crate::requests::answer_tiers;
 use crate::resources::govern::{
     approvals, breakers, budgets, clock, contracts, decide, decisions, grants, hooks, imports, mode, outcome,
     policy, policy_cache, rates, starter, state, stops, suggestions, tools, trust, trust_history,
@@ -33,6 +34,7 @@ use crate::resources::write::{annotations, append, checkpoint_acts, contents, ex
 /// Returns the router of every path of the interface.
 pub(crate) fn router(api: Arc<Api>) -> Router {
     govern_routes(read_routes(write_routes(service_routes(Router::new()))))
+        .route_layer(from_fn(answer_tiers::tell))
         .route_layer(from_fn(answer_signing::compare))
         .route_layer(from_fn_with_state(Arc::clone(&api), access_guard::guard))
         .route_layer(from_fn_with_state(Arc::clone(&api), answer_signing::sign))

@@ -25,8 +25,8 @@ pub const FREE_PREFIX: &str = "x.";
 /// Types that begin so are the service's own, those to come as well.
 pub const SERVICE_PREFIX: &str = "ledger.";
 /// Prefixes of types for the service's own acts, present and future: nobody registers a type of their own among them.
-pub const SERVICE_FAMILIES: [&str; 8] =
-    ["archive.", "export.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject."];
+pub const SERVICE_FAMILIES: [&str; 9] =
+    ["archive.", "export.", "hold.", "key.", SERVICE_PREFIX, "principal.", "retention.", "subject.", "warm."];
 
 /// The type of events that hold a piece of a checkpoint's contents: bytes, no JSON. Its name is its digest; the
 /// service writes it.

@@ -50,6 +50,7 @@ mod trust;
 mod trust_record;
 mod trust_rules;
 mod verdict;
+mod warm;
 mod watch;
 mod workspaces;
 
@@ -182,6 +183,7 @@ pub use trust::{
 pub use trust_record::{DIMENSION_LIFE, RECENT_OUTCOMES, RecentOutcomes, TrustRecord, base_score};
 pub use trust_rules::{FailuresCounted, MAX_HALF_LIFE_S, MAX_RULE_COUNT, TrustRules};
 pub use verdict::{Mode, Verdict};
+pub use warm::{MIN_WARM_DAYS, WarmCut, WarmDays};
 pub use watch::{CoverageGap, LoopDetected, LoopKind, MissingHalf};
 pub use workspaces::{MAX_WORKSPACE_ROOTS, MAX_WORKTREE_FOLDER_BYTES, MAX_WORKTREE_FOLDERS, Workspaces};
 

@@ -18,6 +18,7 @@ fn cursor() -> ModelCursor {
         previous: Some(ChainHash([0xb1; 32])),
         tree_root: TreeHash([0xc2; 32]),
         sum,
+        cut: CutState { through: 131_072, is_done: true, left: 1, late: 0 },
     }
 }
 
@@ -117,9 +118,16 @@ fn a_cursor_is_read_as_it_is_written_or_not_at_all() {
         ModelCursor::decode(&changed)
     };
     assert_eq!(changed(0, b'X'), Err(RowError::Malformed));
-    assert_eq!(changed(8, 2), Err(RowError::Format { found: 2 }));
-    assert_eq!(changed(10, 2), Err(RowError::Malformed));
-    assert_eq!(changed(10, 0), Err(RowError::Malformed), "a chain hash that is not known");
+    assert_eq!(changed(8, 3), Err(RowError::Format { found: 3 }));
+    assert_eq!(changed(10, 4), Err(RowError::Malformed));
+    assert_eq!(changed(10, 2), Err(RowError::Malformed), "a chain hash that is not known");
+    let earlier = |flags: u8| {
+        let mut earlier = bytes[..140].to_vec();
+        (earlier[8], earlier[10]) = (1, flags);
+        ModelCursor::decode(&earlier)
+    };
+    assert_eq!(earlier(1), Ok(ModelCursor { cut: CutState::default(), ..cursor() }), "from before cuts");
+    assert_eq!(earlier(3), Err(RowError::Malformed), "the earlier format has no cut");
     let unknown = ModelCursor { previous: None, ..cursor() };
     assert_eq!(ModelCursor::decode(&unknown.encode()), Ok(unknown));
 }

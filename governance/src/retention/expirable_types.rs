@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     /// The types of the vocabulary that stay: they set what lasts, or say what became of the ledger, its keys and its archives.
-    const LASTING: [&str; 60] = [
+    const LASTING: [&str; 61] = [
         "agent.resumed",
         "agent.suspended",
         "archive.sealed",
@@ -121,6 +121,7 @@ mod tests {
         "tool.revoked",
         "trust.probed",
         "trust.set",
+        "warm.cut",
     ];
 
     #[test]

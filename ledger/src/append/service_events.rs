@@ -6,7 +6,7 @@ use bitacora_formats::{
 };
 use bitacora_vocabulary::{
     ArchiveSealed, ClockTime, EventData, HoldPlaced, HoldReleased, LedgerClockJumped, LedgerFramesPutBack,
-    RetentionApplied, RetentionChanged, RetentionExpired, SubjectErased,
+    RetentionApplied, RetentionChanged, RetentionExpired, SubjectErased, WarmCut,
 };
 use serde_json::json;
 
@@ -59,6 +59,8 @@ pub(crate) enum ServiceEvent<'a> {
     },
     /// Events were removed from an archive.
     Expired(&'a RetentionExpired),
+    /// Rows of read models leave the store.
+    WarmCut(&'a WarmCut),
     /// Begins a generation, after a loss that was declared.
     Recovered(&'a DeclaredLoss),
     /// A data subject's key is destroyed.
@@ -98,6 +100,7 @@ impl ServiceEvent<'_> {
             Self::Archived(_) => ArchiveSealed::KIND,
             Self::Released { .. } => RetentionApplied::KIND,
             Self::Expired(_) => RetentionExpired::KIND,
+            Self::WarmCut(_) => WarmCut::KIND,
             Self::Recovered(_) => RECOVERED_KIND,
             Self::Erased { .. } => SubjectErased::KIND,
             Self::HoldPlaced { .. } => HoldPlaced::KIND,
@@ -156,6 +159,7 @@ impl ServiceEvent<'_> {
                 "reason": reason,
             }),
             Self::Expired(expired) => json!(expired),
+            Self::WarmCut(cut) => json!(cut),
             Self::Recovered(loss) => loss.to_json(),
             Self::Erased { erased, .. } => json!(erased),
             Self::HoldPlaced { placed, .. } => json!(placed),
@@ -188,6 +192,8 @@ impl ServiceEvent<'_> {
                 let digest: String = manifest_sha256.as_str().chars().take(8).collect();
                 format!("{}:{archive}:{digest}", self.kind())
             }
+            // So that a place is cut once.
+            Self::WarmCut(cut) => format!("{}:{}", self.kind(), cut.through.get()),
             // So that the erasure of a key is recorded once.
             Self::Erased { erased, .. } => format!("{}:{}", self.kind(), erased.key),
             _ => format!("{}:{next}", self.kind()),
@@ -215,7 +221,9 @@ pub(crate) fn signed_release_id(first: Position, last: Position) -> String {
 #[cfg(test)]
 mod tests {
     use bitacora_formats::{ChainHash, LostHead, Micros, Secret, TreeHash};
-    use bitacora_vocabulary::{Count, FreeText, Name, SchemaMatch, Sha256Text, SubjectKeyId, check_data};
+    use bitacora_vocabulary::{
+        BoundedNumber, Count, FreeText, Name, SchemaMatch, Sha256Text, SubjectKeyId, check_data,
+    };
 
     use super::*;
     use crate::receipt::Head;
@@ -282,6 +290,8 @@ mod tests {
             policy: Position::new(600).unwrap().into(),
         };
         events.push(ServiceEvent::Expired(&expired));
+        let cut = WarmCut { through: last.into(), keep_days: BoundedNumber::clamped(365) };
+        events.push(ServiceEvent::WarmCut(&cut));
         events.extend(losses.iter().map(ServiceEvent::Recovered));
         for event in events {
             let data = event.data(LedgerId([7; 16])).to_string();

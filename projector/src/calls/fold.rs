@@ -109,7 +109,11 @@ impl Model for CallsModel {
     }
 
     fn version(&self) -> u32 {
-        6
+        7
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[ROWS]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

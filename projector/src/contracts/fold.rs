@@ -71,7 +71,11 @@ impl Model for ContractsModel {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[CHECKS]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

@@ -66,7 +66,11 @@ impl Model for LearningModel {
     }
 
     fn version(&self) -> u32 {
-        4
+        5
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[ANNOTATIONS, ANNOTATIONS_ON]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

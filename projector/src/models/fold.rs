@@ -3,14 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bitacora_formats::{ModelCursor, Position, RowSum};
+use bitacora_formats::{CutState, ModelCursor, Position, RowSum};
 
 use super::model::{FoldError, FoldEvent};
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
+use super::recall::RecallGuard;
 use super::rows::{Changes, Rows};
 use super::store::{RowIntegrityError, guarded};
-use crate::limits::{COMMIT_BYTES, IDLE_COMMIT_EVENTS};
+use crate::limits::{COMMIT_BYTES, FOLD_EVENTS, IDLE_COMMIT_EVENTS};
 
 /// The progress of a build: in memory, and in the store. A crash goes back from the first to the second.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,11 +20,14 @@ pub(super) struct FoldCursor {
     folded: u64,
     /// The cursor that the store has; `None` for a build of which nothing is stored.
     stored: Option<ModelCursor>,
+    /// As it stands with the last event that is folded.
+    cut: CutState,
 }
 
 impl FoldCursor {
     fn of_stored(stored: Option<ModelCursor>) -> Self {
-        Self { folded: stored.map_or(0, |stored| stored.position.get()), stored }
+        let cut = stored.map_or_else(CutState::default, |stored| stored.cut);
+        Self { folded: stored.map_or(0, |stored| stored.position.get()), stored, cut }
     }
 
     /// Returns the last event that is folded; 0 before the first.
@@ -43,6 +47,23 @@ impl FoldCursor {
     /// Returns the sum of the stored rows.
     pub(super) fn sum(&self) -> RowSum {
         self.stored.map_or_else(RowSum::default, |stored| stored.sum)
+    }
+
+    /// Returns the cut, and what is known of the rows that left.
+    pub(super) fn cut(&self) -> CutState {
+        self.cut
+    }
+
+    /// Returns `true` if rows have yet to leave.
+    pub(super) fn has_cut_to_make(&self) -> bool {
+        self.cut.through > 0 && !self.cut.is_done
+    }
+
+    /// Notes a cut that stands in the log.
+    fn note_cut(&mut self, through: u64) {
+        if through > self.cut.through {
+            (self.cut.through, self.cut.is_done) = (through, false);
+        }
     }
 
     /// Returns the number of events that are folded and not stored.
@@ -70,6 +91,10 @@ pub(crate) struct Fold {
     pub(super) shown: bool,
     /// The event that it could not take in, and the reason. It takes no further event.
     pub(super) halted: Option<(Position, FoldError)>,
+    /// The key that the next piece of its cut begins with.
+    cut_from: Option<Vec<u8>>,
+    /// It is folded to answer about rows that left, and is no part of what takes the place of the build that answers.
+    pub(super) recall: Option<RecallGuard>,
 }
 
 impl Fold {
@@ -80,9 +105,12 @@ impl Fold {
         stored: Option<ModelCursor>,
     ) -> Self {
         // Only a build that began empty knows all of its keys, so only its filter can tell that a row never was.
-        let changes = if stored.is_none() { Changes::for_new_build() } else { Changes::default() };
+        let mut changes = if stored.is_none() { Changes::for_new_build() } else { Changes::default() };
         let cursor = FoldCursor::of_stored(stored);
-        Self { published, build, cursor, changes, shown: false, halted: None }
+        if cursor.cut.through > 0 {
+            changes.keep_undo();
+        }
+        Self { published, build, cursor, changes, shown: false, halted: None, cut_from: None, recall: None }
     }
 
     /// Readers are answered from it from now on.
@@ -92,6 +120,11 @@ impl Fold {
             self.changes.drop_bloom();
             self.published.show(&self.build, position, self.cursor.stored);
         }
+    }
+
+    /// Returns `true` if it has come near the head.
+    pub(super) fn is_near(&self, head: u64) -> bool {
+        self.cursor.is_stored() && head.saturating_sub(self.cursor.folded) < FOLD_EVENTS
     }
 
     /// Returns `true` if a reader found damaged rows in it.
@@ -105,7 +138,7 @@ impl Fold {
         if event.position.get() <= self.cursor.folded || !self.has_room() {
             return;
         }
-        let mut rows = Rows::new(&self.build, &mut self.changes);
+        let mut rows = Rows::new(&self.build, &mut self.changes, event.position);
         let model = self.build.model;
         // A panic in one model must not end the others of this thread.
         match catch_unwind(AssertUnwindSafe(|| model.fold(event, &mut rows))) {
@@ -113,9 +146,46 @@ impl Fold {
                 self.halt(event.position, FoldError::Contradiction("its fold kept a row that it took"));
             }
             Ok(Ok(())) => self.cursor.advance(event.position),
+            // It changes a row that left: nothing of it is stored.
+            Ok(Err(FoldError::Row(RowIntegrityError::Left))) => {
+                self.changes.undo_event();
+                self.cursor.cut.late += 1;
+                self.cursor.advance(event.position);
+            }
             Ok(Err(error)) => self.halt(event.position, error),
             Err(_) => self.halt(event.position, FoldError::Contradiction("its fold panicked")),
         }
+    }
+
+    /// Notes a cut that stands at a position of the log. Rows leave later: [`Self::cut_further`].
+    pub(super) fn note_cut(&mut self, at: Position, through: u64) {
+        if at.get() > self.cursor.folded && self.has_room() && through < at.get() {
+            self.cursor.note_cut(through);
+            self.cursor.advance(at);
+            self.cut_from = None;
+        }
+    }
+
+    /// Makes the next piece of the cut, between two batches; whether there was one to make.
+    pub(super) fn cut_further(&mut self) -> Result<bool, RowIntegrityError> {
+        let stored = self.cursor.stored.filter(|_| self.cursor.has_cut_to_make() && self.halted.is_none());
+        let Some(stored) = stored.filter(|stored| stored.cut.through == self.cursor.cut.through) else {
+            return Ok(false);
+        };
+        self.changes.clear();
+        self.changes.keep_undo();
+        let from = self.cut_from.take();
+        let (stored, next) = guarded(|| self.build.cut(stored, from))?;
+        self.cursor.stored = Some(stored);
+        (self.cursor.cut.left, self.cursor.cut.is_done) = (stored.cut.left, stored.cut.is_done);
+        self.cut_from = next;
+        self.published.note_cut(&self.build, stored);
+        Ok(true)
+    }
+
+    /// Returns `true` if every event and every row is in it or known to have left: a copy that is folded again is the same.
+    pub(super) fn is_whole(&self) -> bool {
+        self.cursor.cut.late == 0 && !self.cursor.has_cut_to_make()
     }
 
     /// Notes that the portion up to `until` was read: its events are folded, or none of the build's own.
@@ -144,7 +214,9 @@ impl Fold {
     /// as many. A build is stored once even without rows, because only a stored one may be shown, and at the end the cursor is stored
     /// exactly.
     pub(super) fn must_commit(&self, at_the_end: bool) -> bool {
-        if !self.changes.is_empty() {
+        let noted = |cut: CutState| (cut.through, cut.late);
+        let stored = self.cursor.stored.map_or_else(CutState::default, |stored| stored.cut);
+        if !self.changes.is_empty() || noted(stored) != noted(self.cursor.cut) {
             return true;
         }
         match self.cursor.unstored() {
@@ -157,6 +229,7 @@ impl Fold {
     pub(super) fn commit(&mut self, cursor: ModelCursor) -> Result<(), RowIntegrityError> {
         let stored = guarded(|| self.build.commit(&mut self.changes, cursor))?;
         self.cursor.stored = Some(stored);
+        self.cursor.cut = stored.cut;
         Ok(())
     }
 
@@ -167,7 +240,9 @@ impl Fold {
 
     /// Tells readers how far it has come.
     pub(super) fn publish_progress(&self, position: Position) {
-        if self.shown {
+        if let Some(recall) = &self.recall {
+            recall.publish_progress(&self.build, position);
+        } else if self.shown {
             self.published.show_further(&self.build, position, self.cursor.stored);
         } else {
             self.published.set_under_way(position);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bitacora_formats::{Data, Micros, Position};
 use bitacora_ledger::{Ledger, ReadError, StoredEvent};
 
+use super::question::Question;
 use crate::limits::{KEPT_DATA_BYTES, KEPT_DATUM_BYTES};
 
 /// Bytes that a cached event takes beside its data, about.
@@ -38,7 +39,8 @@ pub(crate) struct LogEvent {
 /// Reads events, each of which never changes.
 pub(crate) struct Log {
     ledger: Ledger,
-    cache: Mutex<EventCache>,
+    cache: Arc<Mutex<EventCache>>,
+    question: Arc<Question>,
 }
 
 /// Those that were asked for lately: at most [`KEPT_DATA_BYTES`], in two halves of which the older one is let go.
@@ -50,8 +52,14 @@ struct EventCache {
 }
 
 impl Log {
-    pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, cache: Mutex::default() }
+    pub(crate) fn new(ledger: Ledger, question: &Arc<Question>) -> Self {
+        Self { ledger, cache: Arc::default(), question: Arc::clone(question) }
+    }
+
+    /// The same log, which tells this question of what it reads.
+    pub(crate) fn for_question(&self, question: &Arc<Question>) -> Self {
+        let (ledger, cache) = (self.ledger.clone(), Arc::clone(&self.cache));
+        Self { ledger, cache, question: Arc::clone(question) }
     }
 
     /// The event at a position. Blocks on the disk, where it is not in memory.
@@ -59,7 +67,7 @@ impl Log {
         if let Some(event) = self.cache().get(position) {
             return Ok(LogData::Event(event));
         }
-        let stored = self.ledger.event(position)?;
+        let stored = self.event(position)?;
         if stored.erased {
             return Ok(LogData::Erased);
         }
@@ -86,6 +94,9 @@ impl Log {
 
     /// The event at a position. Blocks on the disk.
     pub(crate) fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
+        if self.ledger.released_through() >= Some(position) {
+            self.question.read_cold();
+        }
         self.ledger.event(position)
     }
 

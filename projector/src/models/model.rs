@@ -22,6 +22,12 @@ pub(crate) trait Model: Send + Sync {
     /// The types of events that it is shown, or [`EVERY_KIND`] alone.
     fn kinds(&self) -> &'static [&'static str];
 
+    /// The tables whose rows leave the store at a cut, once no event behind it wrote them: `warm_cut.rs`. Each such row has content, and a
+    /// fold that reads one wrote it not long before. Sums stay, and what later events rest on.
+    fn leaving(&self) -> &'static [u8] {
+        &[]
+    }
+
     /// Takes in one event.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitacora_formats::{CURSOR_KEY, ModelCursor, RowHash, RowKeys, RowSum, Secret};
 use bitacora_ledger::Disk;
-use fjall::{Database, Keyspace, Readable as _, Snapshot};
+use fjall::{Database, Keyspace, OwnedWriteBatch, Readable as _, Snapshot};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,6 +61,20 @@ impl Build {
         }
     }
 
+    pub(super) fn keys(&self) -> &RowKeys {
+        &self.keys
+    }
+
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Adds the cursor to a batch.
+    pub(super) fn store_cursor(&self, batch: &mut OwnedWriteBatch, cursor: &ModelCursor) {
+        let (stored, _) = self.keys.seal(&CURSOR_KEY, &cursor.encode());
+        batch.insert(&self.keyspace, CURSOR_KEY, stored);
+    }
+
     /// Returns the cursor of the rows; `None` for a new build.
     pub(crate) fn cursor(&self) -> Result<Option<ModelCursor>, RowIntegrityError> {
         self.cursor_of(self.keyspace.get(CURSOR_KEY)?.as_deref())
@@ -94,7 +108,12 @@ impl Build {
     }
 
     pub(crate) fn open(&self, key: &RowKey, stored: &[u8]) -> Result<Vec<u8>, RowIntegrityError> {
-        Ok(self.keys.open(key.as_slice(), stored)?.0)
+        let (mut content, _) = self.keys.open(key.as_slice(), stored)?;
+        if self.leaves(key) {
+            let length = self.content(key, &content)?.len();
+            content.drain(..content.len() - length);
+        }
+        Ok(content)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -136,8 +155,9 @@ impl Build {
         for (key, touched) in changes.sorted()? {
             if let Some(hash) = touched.stored_hash() {
                 cursor.sum.take(hash);
+                cursor.cut.left -= u64::from(touched.is_stored_stub(self, key));
             }
-            match touched.content() {
+            match touched.stored_form() {
                 Some(content) => {
                     let (stored, hash) = self.keys.seal(key.as_slice(), content);
                     cursor.sum.add(&hash);
@@ -146,8 +166,7 @@ impl Build {
                 None => batch.remove(&self.keyspace, key.as_slice()),
             }
         }
-        let (stored, _) = self.keys.seal(&CURSOR_KEY, &cursor.encode());
-        batch.insert(&self.keyspace, CURSOR_KEY, stored);
+        self.store_cursor(&mut batch, &cursor);
         batch.commit()?;
         changes.are_stored();
         Ok(cursor)

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bitacora_formats::{ModelCursor, Position};
+use bitacora_formats::{CutState, ModelCursor, Position};
 use tokio::sync::{Notify, watch};
 
 use super::model::Model;
 use super::model_tree::Build;
+use super::recall::Recall;
 use super::status::{ModelError, ModelState, ModelStatus};
 use super::store::RowIntegrityError;
 
@@ -28,6 +29,8 @@ pub(crate) struct PublishedModel {
     expired_at: AtomicU64,
     /// Wakes the folding thread.
     wake: Arc<Notify>,
+    /// For questions about rows that left.
+    pub(super) recall: Recall,
 }
 
 /// The shown state of a model.
@@ -60,6 +63,7 @@ impl PublishedModel {
             asked_again: AtomicBool::new(false),
             expired_at: AtomicU64::new(0),
             wake,
+            recall: Recall::default(),
         }
     }
 
@@ -157,6 +161,14 @@ impl PublishedModel {
         }
     }
 
+    /// Rows of the build that readers are answered from have left.
+    pub(super) fn note_cut(&self, build: &Arc<Build>, stored: ModelCursor) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.build.as_ref().is_some_and(|live| Arc::ptr_eq(live, build)) {
+            shown.stored = Some(stored);
+        }
+    }
+
     /// A fold that nobody is answered from has come so far.
     pub(crate) fn set_under_way(&self, position: Position) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).under_way = Some(position);
@@ -237,6 +249,7 @@ impl PublishedModel {
         let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let folded = Some(*self.position.borrow()).filter(|position| *position != STOPPED);
         let position = folded.and_then(Position::new).or(shown.under_way);
+        let cut = shown.stored.map_or_else(CutState::default, |stored| stored.cut);
         ModelStatus {
             name: self.model.name(),
             version: self.model.version(),
@@ -244,7 +257,14 @@ impl PublishedModel {
             lag: head.get().saturating_sub(position.map_or(0, Position::get)),
             state: shown.state.clone(),
             answers: shown.build.is_some() && folded.is_some_and(|position| position > 0),
-            digest: shown.stored.map(|stored| (stored.position, stored.sum.rows(), stored.sum.digest())),
+            digest: shown.stored.map(|stored| {
+                let rows = stored.sum.rows().saturating_sub(stored.cut.left);
+                (stored.position, rows, stored.sum.digest())
+            }),
+            cut: Position::new(cut.through),
+            left: cut.left,
+            is_cutting: cut.through > 0 && !cut.is_done,
+            late: cut.late,
             bytes: shown.build.as_ref().map(|build| build.keyspace.disk_space()),
             doubts: self.doubts.load(Ordering::Relaxed),
         }

@@ -9,9 +9,8 @@ use super::model_tree::Build;
 use super::published_model::PublishedModel;
 use super::store::RowIntegrityError;
 use super::worker::Worker;
-use crate::limits::FOLD_EVENTS;
 
-/// Of each model there is at most one build that answers, and one that does not yet.
+/// Of each model there is at most one build that answers, one that does not yet, and one that is recalled.
 impl Worker<'_> {
     /// Folds again what readers doubted, and beside what is asked what an operator wants folded again; shows what has caught
     /// up.
@@ -33,6 +32,7 @@ impl Worker<'_> {
         for published in self.outdated() {
             self.begin(&published)?;
         }
+        self.look_after_recalls()?;
         self.show_what_caught_up()
     }
 
@@ -44,8 +44,7 @@ impl Worker<'_> {
             if published.expired_at() >= head {
                 return false;
             }
-            let mut of_it =
-                self.folds.iter().filter(|fold| Arc::ptr_eq(&fold.published, published)).peekable();
+            let mut of_it = self.builds_of(published).peekable();
             // One that does not answer yet is folded to its end first: there are never more than two.
             of_it.peek().is_some() && of_it.all(|fold| fold.shown && published.is_outdated(&fold.build))
         };
@@ -61,7 +60,7 @@ impl Worker<'_> {
     fn begin_again(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
         let of_it = |fold: &Fold| Arc::ptr_eq(&fold.published, published);
         let answers = self.folds.iter().any(|fold| fold.shown && of_it(fold));
-        if !answers && self.folds.iter().any(of_it) {
+        if !answers && self.builds_of(published).next().is_some() {
             return Ok(());
         }
         let stopped: Vec<_> =
@@ -70,8 +69,14 @@ impl Worker<'_> {
             stopped.iter().try_for_each(|(_, build)| self.store.remove(build))?;
             published.hide();
         }
-        self.let_go(|fold| !fold.shown && of_it(fold))?;
+        self.let_go(|fold| !fold.shown && fold.recall.is_none() && of_it(fold))?;
         self.begin(published)
+    }
+
+    /// The builds of a model but for a recalled one.
+    fn builds_of<'b>(&'b self, published: &'b Arc<PublishedModel>) -> impl Iterator<Item = &'b Fold> {
+        let is_of_it = move |fold: &&Fold| fold.recall.is_none() && Arc::ptr_eq(&fold.published, published);
+        self.folds.iter().filter(is_of_it)
     }
 
     /// Folds a model again of which a build was found not to be believed; what answers goes on, unless it is that.
@@ -118,7 +123,10 @@ impl Worker<'_> {
             let are_alike = |before: &Build| {
                 fold.published.is_outdated(before) == fold.published.is_outdated(&fold.build)
             };
-            if before.as_ref().is_some_and(|(sum, build)| are_alike(build) && *sum != fold.cursor.sum()) {
+            let differs = |(sum, build): &(Option<RowSum>, Arc<Build>)| {
+                are_alike(build) && sum.is_some_and(|sum| fold.is_whole() && sum != fold.cursor.sum())
+            };
+            if before.as_ref().is_some_and(differs) {
                 fold.published.count_integrity_error(&RowIntegrityError::Digest);
             }
             replaced.extend(before.map(|(_, build)| build));
@@ -131,14 +139,25 @@ impl Worker<'_> {
     /// complete. A second one must stand exactly where the build stands that answers, or answers would go back.
     fn replacement(&self, number: usize, head: u64) -> Option<Replacement> {
         let fold = self.folds.get(number).filter(|fold| !fold.shown && fold.cursor.is_stored())?;
-        let is_other =
-            |(at, other): &(usize, &Fold)| *at != number && Arc::ptr_eq(&other.published, &fold.published);
-        let before = self.folds.iter().enumerate().find(is_other).map(|(_, other)| other);
+        if fold.recall.is_some() {
+            return None;
+        }
+        let mut others =
+            self.builds_of(&fold.published).filter(|other| !Arc::ptr_eq(&other.build, &fold.build));
+        let before = others.next();
+        // Rows that have yet to leave the one and have left the other would look like a difference.
+        let has_cut_to_make = |fold: &Fold| fold.cursor.has_cut_to_make();
         let has_caught_up = match before {
-            Some(before) => before.cursor.folded() == fold.cursor.folded(),
-            None => head.saturating_sub(fold.cursor.folded()) < FOLD_EVENTS,
+            Some(before) => {
+                let are_cut = !has_cut_to_make(before) && !has_cut_to_make(fold);
+                before.cursor.folded() == fold.cursor.folded() && are_cut
+            }
+            None => fold.is_near(head),
         };
-        let before = before.map(|before| (before.cursor.sum(), Arc::clone(&before.build)));
+        // A build that met a late event is not what the log comes to.
+        let before = before.map(|before| {
+            (Some(before.cursor.sum()).filter(|_| before.is_whole()), Arc::clone(&before.build))
+        });
         has_caught_up.then_some(Replacement { number, before })
     }
 }
@@ -148,5 +167,5 @@ struct Replacement {
     /// Its number among the folds.
     number: usize,
     /// The build that answered until now, and the sum of its rows.
-    before: Option<(RowSum, Arc<Build>)>,
+    before: Option<(Option<RowSum>, Arc<Build>)>,
 }

@@ -30,6 +30,11 @@ impl RowKey {
         (bytes.len() <= MAX_ROW_KEY_BYTES).then(|| empty.with(bytes))
     }
 
+    /// The table.
+    pub(crate) fn table(&self) -> u8 {
+        self.as_slice().first().copied().unwrap_or(0)
+    }
+
     /// The first 8 bytes of the group, as a number: what orders rows that have no order of their own.
     pub(crate) fn group_number(&self) -> u64 {
         self.number_from(1)

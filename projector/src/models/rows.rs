@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::num::NonZeroU64;
 
-use bitacora_formats::RowHash;
+use bitacora_formats::{Position, ROW_HEADER_BYTES, RowHash};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -12,6 +13,8 @@ use super::model_tree::Build;
 use super::row_bloom::RowBloom;
 use super::row_key::RowKey;
 use super::store::RowIntegrityError;
+use super::undo::UndoLog;
+use super::warm_cut::row_header;
 
 /// Bytes that a row takes beside its content, about.
 const ROW_BYTES: usize = 160;
@@ -20,14 +23,16 @@ const ROW_BYTES: usize = 160;
 /// they fall in the table.
 #[derive(Default)]
 pub(crate) struct Changes {
-    rows: HashMap<RowKey, TouchedRow, foldhash::fast::FixedState>,
+    pub(super) rows: HashMap<RowKey, TouchedRow, foldhash::fast::FixedState>,
     bytes: usize,
     /// Rows that a fold has taken out and not put back.
-    taken: usize,
+    pub(super) taken: usize,
     /// The buffer that a row is written to before its length is known.
     written: Vec<u8>,
     /// Of a build that began without rows: those that it has stored since.
     bloom: Option<RowBloom>,
+    /// Of a build with rows that left: the way back from the current event.
+    pub(super) undo: Option<UndoLog>,
 }
 
 /// A row that was read or changed.
@@ -45,11 +50,15 @@ struct StoredRow {
 }
 
 /// The current content of a row.
-enum RowContent {
+pub(super) enum RowContent {
     AsStored,
     Content(Vec<u8>),
     /// As its fold has it; its content is not written yet.
-    Live(Box<dyn AnyLive>),
+    Live {
+        row: Box<dyn AnyLive>,
+        /// The event that put it there, in a table whose rows leave.
+        written: Option<NonZeroU64>,
+    },
     /// Its fold has it.
     Taken,
     Gone,
@@ -62,16 +71,15 @@ pub(crate) trait Live: Serialize + DeserializeOwned + Send + 'static {
 }
 
 /// A [`Live`] row of whatever type.
-trait AnyLive: Send {
-    fn write(&self) -> Result<Vec<u8>, RowIntegrityError>;
+pub(super) trait AnyLive: Send {
+    fn write(&self, content: &mut Vec<u8>) -> Result<(), RowIntegrityError>;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 impl<R: Live> AnyLive for R {
-    fn write(&self) -> Result<Vec<u8>, RowIntegrityError> {
-        let mut content = Vec::with_capacity(size_of::<R>() / 2 + self.held());
-        Build::encode(self, &mut content)?;
-        Ok(content)
+    fn write(&self, content: &mut Vec<u8>) -> Result<(), RowIntegrityError> {
+        content.reserve(size_of::<R>() / 2 + self.held());
+        Build::encode(self, content)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -80,13 +88,23 @@ impl<R: Live> AnyLive for R {
 }
 
 impl TouchedRow {
-    /// Returns the current content, as it was written last.
-    pub(crate) fn content(&self) -> Option<&[u8]> {
+    /// Returns the current content as it is stored, and as it was written last.
+    pub(crate) fn stored_form(&self) -> Option<&[u8]> {
         match &self.now {
             RowContent::AsStored => self.stored_content(),
             RowContent::Content(content) => Some(content),
-            RowContent::Live(_) | RowContent::Taken | RowContent::Gone => None,
+            RowContent::Live { .. } | RowContent::Taken | RowContent::Gone => None,
         }
+    }
+
+    /// Returns the current content as its model wrote it.
+    fn content(&self, build: &Build, key: &RowKey) -> Result<Option<&[u8]>, RowIntegrityError> {
+        self.stored_form().map(|stored| build.content(key, stored)).transpose()
+    }
+
+    /// Returns `true` if the stored content has left.
+    pub(super) fn is_stored_stub(&self, build: &Build, key: &RowKey) -> bool {
+        self.stored_content().is_some_and(|stored| build.is_stub(key, stored))
     }
 
     /// Returns the hash that the stored content adds to the sum.
@@ -98,8 +116,8 @@ impl TouchedRow {
     pub(crate) fn is_changed(&self) -> bool {
         match self.now {
             RowContent::AsStored => false,
-            RowContent::Live(_) => true,
-            _ => self.content() != self.stored_content(),
+            RowContent::Live { .. } => true,
+            _ => self.stored_form() != self.stored_content(),
         }
     }
 
@@ -116,10 +134,27 @@ impl TouchedRow {
 
     /// Writes what its fold made of it.
     fn write(&mut self) -> Result<(), RowIntegrityError> {
-        if let RowContent::Live(row) = &self.now {
-            self.now = RowContent::Content(row.write()?);
+        if let RowContent::Live { row, written } = &self.now {
+            let mut content = written.map_or_else(Vec::new, |written| row_header(written.get()).to_vec());
+            row.write(&mut content)?;
+            self.now = RowContent::Content(content);
         }
         Ok(())
+    }
+
+    /// Copies the current content, for the way back.
+    pub(super) fn copy_content(&mut self) -> Result<RowContent, RowIntegrityError> {
+        self.write()?;
+        Ok(match &self.now {
+            RowContent::AsStored => RowContent::AsStored,
+            RowContent::Content(content) => RowContent::Content(content.clone()),
+            RowContent::Taken => RowContent::Taken,
+            RowContent::Live { .. } | RowContent::Gone => RowContent::Gone,
+        })
+    }
+
+    pub(super) fn set_content(&mut self, now: RowContent) {
+        self.now = now;
     }
 
     /// Takes the current content, to be changed.
@@ -127,24 +162,30 @@ impl TouchedRow {
         match std::mem::replace(&mut self.now, RowContent::Gone) {
             RowContent::AsStored => self.stored_content().map(<[u8]>::to_vec),
             RowContent::Content(content) => Some(content),
-            RowContent::Live(_) | RowContent::Taken | RowContent::Gone => None,
+            RowContent::Live { .. } | RowContent::Taken | RowContent::Gone => None,
         }
     }
 
     /// Takes the current content, as its fold has it; there is none until it is put back.
-    fn take_live<R: Live>(&mut self) -> Result<Option<Box<R>>, RowIntegrityError> {
+    fn take_live<R: Live>(
+        &mut self,
+        build: &Build,
+        key: &RowKey,
+    ) -> Result<Option<Box<R>>, RowIntegrityError> {
+        let decode = |stored: &[u8]| build.content(key, stored).and_then(Build::decode).map(Box::new);
         let row = match std::mem::replace(&mut self.now, RowContent::Gone) {
-            RowContent::AsStored => self.stored_content().map(Build::decode).transpose()?.map(Box::new),
-            RowContent::Content(content) => Some(Box::new(Build::decode(&content)?)),
-            RowContent::Live(row) => {
+            RowContent::AsStored => {
+                self.now = RowContent::AsStored;
+                self.stored_content().map(decode).transpose()?
+            }
+            RowContent::Content(content) => Some(decode(&content)?),
+            RowContent::Live { row, .. } => {
                 Some(row.into_any().downcast().map_err(|_| RowIntegrityError::WrongRow)?)
             }
             RowContent::Taken => return Err(RowIntegrityError::WrongRow),
             RowContent::Gone => None,
         };
-        if row.is_some() {
-            self.now = RowContent::Taken;
-        }
+        self.now = if row.is_some() { RowContent::Taken } else { RowContent::Gone };
         Ok(row)
     }
 }
@@ -186,7 +227,7 @@ impl Changes {
     /// All of them are stored.
     pub(crate) fn are_stored(&mut self) {
         if let Some(bloom) = &mut self.bloom {
-            let stored = self.rows.iter().filter(|(_, touched)| touched.content().is_some());
+            let stored = self.rows.iter().filter(|(_, touched)| touched.stored_form().is_some());
             stored.for_each(|(key, _)| bloom.add(key));
         }
         self.clear();
@@ -202,15 +243,18 @@ impl Changes {
     }
 }
 
-/// The rows of one model, for its fold.
+/// The rows of one model, for its fold of one event.
 pub(crate) struct Rows<'a> {
     build: &'a Build,
     changes: &'a mut Changes,
+    /// The event.
+    position: Position,
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(build: &'a Build, changes: &'a mut Changes) -> Self {
-        Self { build, changes }
+    pub(crate) fn new(build: &'a Build, changes: &'a mut Changes, position: Position) -> Self {
+        changes.begin_event();
+        Self { build, changes, position }
     }
 
     /// The key of what a table holds for these values.
@@ -220,14 +264,16 @@ impl<'a> Rows<'a> {
 
     /// Returns the current row under a key.
     pub(crate) fn row<R: DeserializeOwned>(&mut self, key: &RowKey) -> Result<Option<R>, RowIntegrityError> {
+        let build = self.build;
         let touched = self.touch(key)?;
         touched.write()?;
-        touched.content().map(Build::decode).transpose()
+        touched.content(build, key)?.map(Build::decode).transpose()
     }
 
     /// Takes out what is there under a key. It has to be put back with [`Self::put_live`], or removed.
     pub(crate) fn take_live<R: Live>(&mut self, key: &RowKey) -> Result<Option<Box<R>>, RowIntegrityError> {
-        let row = self.touch(key)?.take_live()?;
+        let build = self.build;
+        let row = self.touch_to_change(key)?.take_live(build, key)?;
         self.changes.taken += usize::from(row.is_some());
         Ok(row)
     }
@@ -235,29 +281,34 @@ impl<'a> Rows<'a> {
     /// Puts a row in place of what is there, to be written once it is stored.
     pub(crate) fn put_live<R: Live>(&mut self, key: &RowKey, row: Box<R>) -> Result<(), RowIntegrityError> {
         self.changes.bytes += size_of::<R>() + row.held();
-        self.set(key, RowContent::Live(row))
+        let written = if self.build.leaves(key) { NonZeroU64::new(self.position.get()) } else { None };
+        self.set(key, RowContent::Live { row, written })
     }
 
     /// Puts a row in place of what is there.
     pub(crate) fn put<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
-        self.write(row)?;
+        self.write(key, row)?;
         let written = std::mem::take(&mut self.changes.written);
-        self.touch(key)?.replace(&written);
+        self.touch_to_change(key)?.replace(&written);
         self.changes.written = written;
         Ok(())
     }
 
     /// Adds a row where none ever was: its key has the position of the event that it is made of.
     pub(crate) fn add<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
-        self.write(row)?;
+        self.write(key, row)?;
+        self.changes.note_before(key)?;
         let Changes { rows, bytes, written, .. } = &mut *self.changes;
         *bytes += ROW_BYTES;
         rows.entry(*key).or_insert(TouchedRow { stored: None, now: RowContent::Gone }).replace(written);
         Ok(())
     }
 
-    fn write<R: Serialize>(&mut self, row: &R) -> Result<(), RowIntegrityError> {
+    fn write<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
         self.changes.written.clear();
+        if self.build.leaves(key) {
+            self.changes.written.extend(row_header(self.position.get()));
+        }
         Build::encode(row, &mut self.changes.written)?;
         self.changes.bytes += self.changes.written.len();
         Ok(())
@@ -269,26 +320,45 @@ impl<'a> Rows<'a> {
     }
 
     fn set(&mut self, key: &RowKey, now: RowContent) -> Result<(), RowIntegrityError> {
-        let before = std::mem::replace(&mut self.touch(key)?.now, now);
+        let before = std::mem::replace(&mut self.touch_to_change(key)?.now, now);
         self.changes.taken -= usize::from(matches!(before, RowContent::Taken));
         Ok(())
     }
 
-    /// Changes the content of a row as it is stored.
+    /// Changes the content of a row as its model wrote it.
     pub(crate) fn change_content(
         &mut self,
         key: &RowKey,
         change: impl FnOnce(&mut Option<Vec<u8>>),
     ) -> Result<(), RowIntegrityError> {
+        let (build, position) = (self.build, self.position.get());
+        // What has left cannot be changed.
         let touched = self.touch(key)?;
         touched.write()?;
+        touched.content(build, key)?;
+        let touched = self.touch_to_change(key)?;
+        let header = if build.leaves(key) { ROW_HEADER_BYTES } else { 0 };
         let mut content = touched.take_content();
+        if let Some(content) = &mut content {
+            content.drain(..header.min(content.len()));
+        }
         let before = content.as_ref().map_or(0, Vec::len);
         change(&mut content);
         let more = content.as_ref().map_or(0, Vec::len).saturating_sub(before);
+        if let Some(content) = content.as_mut().filter(|_| header > 0) {
+            content.splice(..0, row_header(position));
+        }
         touched.now = content.map_or(RowContent::Gone, RowContent::Content);
         self.changes.bytes += more;
         Ok(())
+    }
+
+    fn touch_to_change(&mut self, key: &RowKey) -> Result<&mut TouchedRow, RowIntegrityError> {
+        if self.changes.undo.is_some() {
+            self.touch(key)?;
+            self.changes.note_before(key)?;
+        }
+        self.touch(key)
     }
 
     fn touch(&mut self, key: &RowKey) -> Result<&mut TouchedRow, RowIntegrityError> {

@@ -19,6 +19,14 @@ pub struct ModelStatus {
     pub answers: bool,
     /// Rows, and what they come to, as of a position: the same events give the same.
     pub digest: Option<(Position, u64, [u8; 32])>,
+    /// The position of its last cut; `None` without one. Rows that no event behind it wrote have left.
+    pub cut: Option<Position>,
+    /// Rows that have left. They are not counted as rows.
+    pub left: u64,
+    /// `true` while rows have yet to leave.
+    pub is_cutting: bool,
+    /// Events that could not be folded, because they change rows that left. While there are any, it is folded again.
+    pub late: u64,
     /// Bytes of its tables on the disk; `None` while nothing is answered. Rows that only the journal holds are not counted.
     pub bytes: Option<u64>,
     /// The number of times that its rows were not believed since the ledger was opened.
@@ -66,6 +74,34 @@ pub enum ModelError {
         /// The model.
         model: &'static str,
         /// The failure.
+        why: String,
+    },
+    /// Rows that left the store are asked about. They are folded again from the first event.
+    #[error(
+        "the answer needs rows of {model} that left the store; they are folded again, up to position {position} of {of} so far; ask again"
+    )]
+    Recalling {
+        /// The model.
+        model: &'static str,
+        /// The last event that is folded; 0 before the first.
+        position: u64,
+        /// The position that it has to come to.
+        of: u64,
+    },
+    /// The same, and other models are folded again before it.
+    #[error(
+        "the answer needs rows of {model} that left the store; as many models as may be are being folded again; ask again later"
+    )]
+    RecallWaits {
+        /// The model.
+        model: &'static str,
+    },
+    /// Rows that left the store cannot be folded again.
+    #[error("the answer needs rows of {model} that left the store, and they cannot be folded again: {why}")]
+    NotRecalled {
+        /// The model.
+        model: &'static str,
+        /// The failure: events that are missing.
         why: String,
     },
     /// It stopped at an event.

@@ -36,6 +36,12 @@ pub(crate) enum RowIntegrityError {
     /// A fold took a row for another than it put there, or twice.
     #[error("a row was taken for what it is not")]
     WrongRow,
+    /// A row of a table whose rows leave at a cut does not begin with a position.
+    #[error("a row does not begin with the position of an event")]
+    Header,
+    /// The content of a row left the store at a cut: no damage.
+    #[error("the row left the store at a cut")]
+    Left,
     /// Rows are missing, or there are some that should not be.
     #[error("the rows do not come to their sum")]
     Sum,

@@ -7,6 +7,7 @@ use bitacora_ledger::{AppendRequest, Entropy as _, Options, SystemEntropy};
 
 use super::*;
 use crate::gaps::{GapQuery, GapsModel};
+use bitacora_vocabulary::{WarmCut, WarmDays};
 
 /// Counts words, and does not put back what it took where one says so.
 struct Takes;
@@ -117,13 +118,23 @@ impl ModelBench {
     }
 
     pub(super) fn open(&self, models: &[&'static dyn Model]) -> ReadModels {
+        self.open_with(models, Arc::default())
+    }
+
+    pub(super) fn open_with(&self, models: &[&'static dyn Model], recalls: Arc<RecallSlots>) -> ReadModels {
         ReadModels::open(
             self.ledger.clone(),
             &Environment::real(),
             &self.projections(),
             self.key.clone(),
             models,
+            recalls,
         )
+    }
+
+    pub(super) fn cut(&self, through: Position) {
+        let cut = WarmCut { through: through.into(), keep_days: WarmDays::clamped(365) };
+        self.ledger.record_warm_cut(&cut).unwrap();
     }
 
     pub(super) fn say(&self, word: &str) -> Position {
@@ -230,7 +241,7 @@ fn rows_that_do_not_come_to_their_sum_are_folded_again() {
     let cursor = build.cursor().unwrap().unwrap();
     let stored = build.keyspace.get(CURSOR_KEY).unwrap().unwrap();
     let mut changes = rows::Changes::default();
-    Rows::new(&build, &mut changes).put(&build.key(1, &["b"]), &7_u64).unwrap();
+    Rows::new(&build, &mut changes, Position::FIRST).put(&build.key(1, &["b"]), &7_u64).unwrap();
     build.commit(&mut changes, cursor).unwrap();
     build.keyspace.insert(CURSOR_KEY, stored).unwrap();
     drop((build, store));
@@ -253,19 +264,19 @@ fn a_build_that_began_without_rows_looks_only_for_those_that_it_stored() {
     let build = store.next(model, &bench.key, Position::FIRST).unwrap();
     let (a, b) = (build.key(1, &["a"]), build.key(1, &["b"]));
     let mut changes = rows::Changes::for_new_build();
-    Rows::new(&build, &mut changes).put(&a, &1_u64).unwrap();
+    Rows::new(&build, &mut changes, Position::FIRST).put(&a, &1_u64).unwrap();
     let cursor = ModelCursor { sum: RowSum::default(), ..cursor };
     let cursor = build.commit(&mut changes, cursor).unwrap();
-    assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&a).unwrap(), Some(1));
-    Rows::new(&build, &mut changes).put(&a, &2_u64).unwrap();
+    assert_eq!(Rows::new(&build, &mut changes, Position::FIRST).row::<u64>(&a).unwrap(), Some(1));
+    Rows::new(&build, &mut changes, Position::FIRST).put(&a, &2_u64).unwrap();
     let cursor = build.commit(&mut changes, cursor).unwrap();
     build.scrub(Some(&cursor), || true).unwrap();
     // A row that nobody stored does not open; it is read only once the build no longer knows what it has stored.
     build.keyspace.insert(b.as_slice(), [7; 40]).unwrap();
-    assert_eq!(Rows::new(&build, &mut changes).row::<u64>(&b).unwrap(), None);
+    assert_eq!(Rows::new(&build, &mut changes, Position::FIRST).row::<u64>(&b).unwrap(), None);
     changes.clear();
     changes.drop_bloom();
-    assert!(Rows::new(&build, &mut changes).row::<u64>(&b).is_err());
+    assert!(Rows::new(&build, &mut changes, Position::FIRST).row::<u64>(&b).is_err());
 }
 
 #[test]

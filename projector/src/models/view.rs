@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::ModelError;
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
+use super::question::Question;
 use super::row_key::RowKey;
 use super::store::RowIntegrityError;
 
@@ -21,18 +22,33 @@ pub(crate) struct View {
     build: Arc<Build>,
     /// Every event up to here is in it.
     position: Position,
+    question: Arc<Question>,
 }
 
 impl View {
-    pub(crate) fn new(published: &Arc<PublishedModel>) -> Result<Self, ModelError> {
-        let (build, shown) = published.live()?;
+    pub(crate) fn new(published: &Arc<PublishedModel>, question: &Arc<Question>) -> Result<Self, ModelError> {
+        let model = published.model.name();
+        let recalled_from = question.recalled_from(model);
+        let (build, shown) = match recalled_from {
+            None => published.live()?,
+            Some(at_least) => published.recall.answer(model, at_least).inspect_err(|error| {
+                if let ModelError::Recalling { .. } = error {
+                    question.wait_for(model, at_least);
+                }
+            })?,
+        };
         let snapshot = build.snapshot();
-        let mut view = Self { published: Arc::clone(published), build, snapshot, position: shown };
+        let (published, question) = (Arc::clone(published), Arc::clone(question));
+        let mut view = Self { published, build, snapshot, position: shown, question };
         // Rows that were stored since are seen too; rows that were not stored changed nothing.
         let cursor =
             view.build.cursor_in(&view.snapshot).map_err(|integrity_error| view.suspect(&integrity_error))?;
         view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
-        Ok(view)
+        // Late events are not in it.
+        match cursor.is_some_and(|cursor| cursor.cut.late > 0) {
+            true => Err(view.question.meet(model, view.position)),
+            false => Ok(view),
+        }
     }
 
     /// Every event up to here is in what is seen.
@@ -94,6 +110,10 @@ impl View {
 
     /// A row that does not open: the model is folded again, and this question is asked again after it.
     fn suspect(&self, integrity_error: &RowIntegrityError) -> ModelError {
+        if let RowIntegrityError::Left = integrity_error {
+            return self.question.meet(self.published.model.name(), self.position);
+        }
+        self.published.recall.suspect(&self.build);
         self.published.report_integrity_error(&self.build, integrity_error)
     }
 }

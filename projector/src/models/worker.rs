@@ -13,8 +13,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bitacora_formats::{After, ModelCursor, Position};
+use bitacora_formats::{After, ModelCursor, Position, Record, RecordData};
 use bitacora_ledger::{Head, ReadError, VisitedRecord};
+use bitacora_vocabulary::{EventData as _, WarmCut};
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
 
@@ -23,6 +24,7 @@ use super::fold::Fold;
 use super::model::{EVERY_KIND, FoldError, FoldEvent};
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
+use super::recall::RecallGuard;
 use super::store::{RowIntegrityError, Store};
 use crate::limits::{FOLD_EVENTS, FOLLOW_PAUSE, RETRY_PAUSE};
 
@@ -65,7 +67,8 @@ impl BuildGroup {
     const ALL: [Self; 2] = [Self::Shown, Self::Unshown];
 
     fn of(fold: &Fold) -> Self {
-        if fold.shown { Self::Shown } else { Self::Unshown }
+        let answers = fold.shown || fold.recall.as_ref().is_some_and(RecallGuard::is_ready);
+        if answers { Self::Shown } else { Self::Unshown }
     }
 
     fn has(self, fold: &Fold) -> bool {
@@ -135,6 +138,16 @@ impl FoldsByKind {
     }
 }
 
+/// Returns the position of a cut, where this is its event.
+fn cut_through(record: &Record<'_>) -> Option<u64> {
+    let json = match &record.data {
+        RecordData::Json(json) if record.kind == WarmCut::KIND => json.as_bytes(),
+        _ => return None,
+    };
+    // One that does not read as one cuts nothing, today and whenever it is folded again.
+    serde_json::from_slice::<WarmCut>(json).ok().map(|cut| cut.through.get().get())
+}
+
 impl Worker<'_> {
     /// Folds until the ledger is closed.
     ///
@@ -159,7 +172,7 @@ impl Worker<'_> {
         while !self.inner.is_ending() {
             self.look_after_builds()?;
             let head = self.inner.ledger.head().position;
-            let mut has_progress = false;
+            let mut has_progress = self.cut_further()?;
             for group in BuildGroup::ALL {
                 // A group whose events could not be read rests until the next round. The other one may stand where the log is whole.
                 let Some(portion) = self.next_portion(group, head).filter(|_| failures.of(group).is_none())
@@ -181,6 +194,17 @@ impl Worker<'_> {
         Ok(failures)
     }
 
+    /// Makes a piece of each cut that may be made now: of what answers, and of what is about to take its place.
+    fn cut_further(&mut self) -> Result<bool, RowIntegrityError> {
+        let head = self.inner.ledger.head().position.get();
+        let may_cut = |fold: &&mut Fold| fold.recall.is_none() && (fold.shown || fold.is_near(head));
+        let mut has_cut = false;
+        for fold in self.folds.iter_mut().filter(may_cut) {
+            has_cut |= fold.cut_further()?;
+        }
+        Ok(has_cut)
+    }
+
     /// Returns the events that a group reads next; `None` where it has come to the head.
     fn next_portion(&self, group: BuildGroup, head: Position) -> Option<Portion> {
         let of_group = self.folds.iter().filter(|fold| group.has(fold));
@@ -200,6 +224,13 @@ impl Worker<'_> {
         let by_kind = FoldsByKind::new(&self.folds, group);
         let (ledger, folds) = (&self.inner.ledger, &mut self.folds);
         ledger.visit(After::new(portion.first - 1), portion.last, &mut |seen: &VisitedRecord<'_>| {
+            if let Some(through) = cut_through(&seen.record) {
+                folds
+                    .iter_mut()
+                    .filter(|fold| group.has(fold))
+                    .for_each(|fold| fold.note_cut(seen.position, through));
+                return;
+            }
             let numbers = by_kind.of(&seen.record.kind);
             // Reading the data costs more than this look, and most events concern no model. Rows tell nothing of what expired.
             if numbers.is_empty() || seen.record.expired().is_some() {
@@ -229,6 +260,9 @@ impl Worker<'_> {
                     return Err(FoldRunError::Store(integrity_error));
                 }
                 // Rows that were damaged in the store: they are folded again from the log.
+                Some((at, error)) if fold.recall.is_some() => {
+                    self.end_recall(fold, at, &error).map_err(FoldRunError::Store)?
+                }
                 Some((_, FoldError::Row(integrity_error))) if !fold.build.is_defect(&integrity_error) => {
                     fold.published.count_integrity_error(&integrity_error);
                     self.begin_instead_of(&fold).map_err(FoldRunError::Store)?;
@@ -259,6 +293,7 @@ impl Worker<'_> {
                     previous: frame.previous,
                     tree_root: frame.tree_root,
                     sum: fold.cursor.sum(),
+                    cut: fold.cursor.cut(),
                 };
                 fold.commit(cursor).map_err(FoldRunError::Store)?;
             } else {
@@ -284,19 +319,31 @@ impl Worker<'_> {
         let answers = |published: &Arc<PublishedModel>| {
             self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.published, published))
         };
-        for fold in self.folds.iter().filter(|fold| fold.shown || !answers(&fold.published)) {
-            fold.published.set_failure(failures.of(BuildGroup::of(fold)));
+        for fold in &self.folds {
+            let failure = failures.of(BuildGroup::of(fold));
+            if let Some(recall) = &fold.recall {
+                recall.set_failure(failure);
+            } else if fold.shown || !answers(&fold.published) {
+                fold.published.set_failure(failure);
+            }
         }
     }
 
     /// Waits for a new head, for a wish of a reader or an operator, or for the next attempt after a failure.
     fn wait_for_news(&mut self, failures: &ReadFailures) {
+        let has_recalls = self.folds.iter().any(|fold| fold.recall.is_some());
+        let pause = match (failures.is_any(), has_recalls) {
+            (true, _) => Some(RETRY_PAUSE),
+            // So that one that nobody asks any more goes.
+            (false, true) => Some(self.inner.recalls.pause()),
+            (false, false) => None,
+        };
         let (wake, heads) = (&self.wake, &mut self.heads);
         self.waiting.block_on(async {
             let retry = async {
-                match failures.is_any() {
-                    true => tokio::time::sleep(RETRY_PAUSE).await,
-                    false => std::future::pending().await,
+                match pause {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => std::future::pending().await,
                 }
             };
             let has_new_head = tokio::select! {

@@ -31,7 +31,11 @@ impl Model for ResolutionsModel {
     }
 
     fn version(&self) -> u32 {
-        1
+        2
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[ANSWERED]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

@@ -87,7 +87,11 @@ impl Model for RunsModel {
     }
 
     fn version(&self) -> u32 {
-        4
+        5
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[RUN, STEPS]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

@@ -120,7 +120,11 @@ impl Model for SessionsModel {
     }
 
     fn version(&self) -> u32 {
-        4
+        5
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[super::COUNTS]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

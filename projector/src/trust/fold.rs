@@ -110,7 +110,11 @@ impl Model for TrustModel {
     }
 
     fn version(&self) -> u32 {
-        7
+        8
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[KEPT]
     }
 
     fn kinds(&self) -> &'static [&'static str] {

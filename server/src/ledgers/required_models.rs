@@ -80,6 +80,10 @@ mod tests {
         let answers = matches!(state, ModelState::Ok | ModelState::Degraded(_));
         ModelStatus {
             bytes: None,
+            cut: None,
+            left: 0,
+            is_cutting: false,
+            late: 0,
             name: "calls",
             version: 1,
             position: None,

@@ -15,6 +15,7 @@ use crate::http::query::{Query, bad_query};
 use crate::json::json_of;
 use crate::limits::{DEFAULT_LISTED, MAX_LISTED};
 use crate::problem::{Code, Problem};
+use crate::requests::answer_tiers::Tier;
 use crate::requests::read_request::{ReadRequest, answer_at_position};
 
 /// The caching of answers that may change: asked for each time, and answered without a body if nothing has changed.
@@ -76,6 +77,7 @@ pub(crate) fn take_limit(query: &mut Query<'_>, default: usize, most: usize) -> 
 /// A page of the state at this head. Its entity tag names the head: as long as that stands, a client that has the page need not be sent it
 /// again.
 pub(crate) fn page_answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>) -> Response {
+    Tier::Hot.note();
     page_answer_at(request, head.position, bytes)
 }
 

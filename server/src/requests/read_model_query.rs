@@ -1,12 +1,15 @@
 //! Questions to read models, which follow the log at a moment's distance.
 
+use std::sync::Arc;
+
 use bitacora_formats::Position;
 use bitacora_projector::{IndexedLedger, ModelError, ModelState, ReadModels};
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::Api;
-use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT};
+use crate::limits::{MIN_POSITION_WAIT, MODEL_WAIT, RECALL_WAIT};
 use crate::problem::{Code, Problem};
+use crate::requests::answer_tiers::Tier;
 use crate::requests::read_request::ReadRequest;
 
 /// Asks a model for the part of an answer that it has.
@@ -17,23 +20,46 @@ pub(crate) async fn ask_model<T: Send + 'static>(
     api: &Api,
     request: &ReadRequest,
     model: &'static str,
-    ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
+    ask: impl Fn(&ReadModels) -> Result<T, ModelError> + Send + Sync + 'static,
 ) -> Result<T, Problem> {
     ask_model_and_log(api, request, model, ask).await
 }
 
 /// The same where an answer also has something of the log, which may fail for its own reasons.
-pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem>>(
+pub(crate) async fn ask_model_and_log<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     api: &Api,
     request: &ReadRequest,
     model: &'static str,
-    ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
+    ask: impl Fn(&ReadModels) -> Result<T, E> + Send + Sync + 'static,
 ) -> Result<T, Problem> {
     let began = Instant::now();
     request.state(api).await?;
     wait_for_requested(request, read_models(&request.ledger)?, model, began).await?;
-    let ledger = request.ledger.clone();
-    api.read(move || ask(read_models(&ledger)?).map_err(Into::into)).await
+    ask_all_tiers(api, &request.ledger, ask).await
+}
+
+/// Asks of the rows on this disk, and of those that left it, which are folded again. Small ones are waited for.
+async fn ask_all_tiers<T: Send + 'static, E: Into<Problem> + Send + 'static>(
+    api: &Api,
+    ledger: &IndexedLedger,
+    ask: impl Fn(&ReadModels) -> Result<T, E> + Send + Sync + 'static,
+) -> Result<T, Problem> {
+    let (ask, end) = (Arc::new(ask), Instant::now() + RECALL_WAIT);
+    loop {
+        let (asked_of, ask) = (ledger.clone(), Arc::clone(&ask));
+        let asked = api.read(move || Ok(read_models(&asked_of)?.ask(|models| ask(models)))).await?;
+        // Of more than one model one is waited for after another, up to the same end.
+        if let Some((model, position)) = asked.waits_for
+            && timeout_at(end, read_models(ledger)?.wait_recalled(model, position)).await.is_ok()
+        {
+            continue;
+        }
+        Tier::Warm.note();
+        if asked.is_cold {
+            Tier::Cold.note();
+        }
+        return asked.answer.map_err(Into::into);
+    }
 }
 
 /// Waits until a model stands where the ledger does: for an act that rests on what the model says.
@@ -98,15 +124,14 @@ pub(crate) async fn ask_model_of_now<T: Send + 'static>(
     api: &Api,
     ledger: &IndexedLedger,
     model: &'static str,
-    ask: impl FnOnce(&ReadModels) -> Result<T, ModelError> + Send + 'static,
+    ask: impl Fn(&ReadModels) -> Result<T, ModelError> + Send + Sync + 'static,
 ) -> Result<T, Problem> {
     let head = ledger.head().position;
     let models = read_models(ledger)?;
     if timeout_at(Instant::now() + MIN_POSITION_WAIT, models.wait(model, head)).await.is_err() {
         return Err(behind(models, model, head));
     }
-    let ledger = ledger.clone();
-    api.read(move || Ok(ask(read_models(&ledger)?)?)).await
+    ask_all_tiers(api, ledger, ask).await
 }
 
 /// Returns the failure that keeps a model from going on.

@@ -456,4 +456,9 @@ pub static EVENT_TYPES: &[EventType] = &[
         "An agent was prompted; of the prompt its digest is kept.",
         r#"{"prompt":{"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":120},"source":"user"}"#,
     ),
+    EventType::of::<WarmCut>(
+        EventWriter::Service,
+        "Rows of read models that no event behind this position wrote leave the store.",
+        r#"{"through":"918275","keep_days":365}"#,
+    ),
 ];

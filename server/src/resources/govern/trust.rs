@@ -15,6 +15,7 @@ use crate::http::query::{Query, bad_query};
 use crate::json::json_of;
 use crate::problem::Problem;
 use crate::requests::act::Act;
+use crate::requests::answer_tiers::Tier;
 use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_request::{ReadRequest, json_answer};
 use crate::requests::service_event::governance;
@@ -135,6 +136,7 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, request: ReadRequest) ->
         record: dimension_answer(&standing.dimension, &standing.record, &standing.assessment),
         breaker,
     };
+    Tier::Hot.note();
     json_answer(&head, &answer)
 }
 

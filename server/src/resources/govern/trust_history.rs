@@ -144,7 +144,11 @@ pub(super) async fn standing_at(
         let time = ledger.event(at)?.time;
         let TrustAt { record, rules, breaker, position } = models.trust_at(&dimension, at)?;
         let assessment = assess(&record, &rules.unwrap_or_else(TrustRules::v2), time);
-        Ok(((time, breaker), DimensionStanding { dimension, record, assessment }, position))
+        Ok((
+            (time, breaker),
+            DimensionStanding { dimension: dimension.clone(), record, assessment },
+            position,
+        ))
     };
     let ((time, breaker), standing, position) = ask_model_and_log(api, request, MODEL, ask).await?;
     if position < at {

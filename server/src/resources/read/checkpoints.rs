@@ -117,10 +117,10 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
 
 /// Asks the model of checkpoints once it stands where the ledger does. An agent goes on from the newest checkpoint, so an older one is
 /// no answer, also while the service starts.
-async fn ask_of_now<T: Send + 'static, E: Into<Problem>>(
+async fn ask_of_now<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     api: &Api,
     request: &ReadRequest,
-    ask: impl FnOnce(&ReadModels) -> Result<T, E> + Send + 'static,
+    ask: impl Fn(&ReadModels) -> Result<T, E> + Send + Sync + 'static,
 ) -> Result<T, Problem> {
     request.state(api).await?;
     come_to_head(&request.ledger, MODEL).await?;

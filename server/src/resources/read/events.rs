@@ -23,6 +23,7 @@ use crate::http::resume::{LEDGER_ID, last_event_id};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
 use crate::problem::{Code, Problem};
+use crate::requests::answer_tiers::note_events;
 use crate::requests::ndjson_answer::NdjsonAnswer;
 use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
@@ -93,6 +94,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     // Before the page is read: a tag may say less than the page shows, never more.
     let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
     let mut page = first_page(&api, &request.caller, &ledger, &asked, form).await?;
+    let (first, last) = range(&asked.query, &page, form);
+    note_events(&ledger, first, last);
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
@@ -134,6 +137,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         .position
         .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
     let head = request.state(&api).await?;
+    note_events(&request.ledger, position.get(), position.get());
     let (bytes, forgettable) = api
         .read(move || {
             let stored = request.ledger.event(position)?;
@@ -165,8 +169,10 @@ async fn follow(api: Arc<Api>, request: ReadRequest, asked: ReadParams) -> Resul
         &ReadQuery { from: ReadFrom::After(after), ..query.clone() },
         ledger.ledger(),
     )?;
+    let followed = ledger.clone();
     let follower = EventFollower::new(api, request.caller, ledger, query.filter, after).await?;
     let body = follow_body(follower);
+    note_events(&followed, after.get().saturating_add(1), u64::MAX);
     let mut response = answer_at(&head, EVENT_STREAM, NO_STORE, body);
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
@@ -281,6 +287,23 @@ async fn first_page(
             if !has_news {
                 return Ok(page);
             }
+        }
+    }
+}
+
+/// The positions between which an answer looks for events: of one page up to its end, of lines up to the last.
+fn range(query: &ReadQuery, page: &WrittenPage, form: ListForm) -> (u64, u64) {
+    let next = page.end.next.filter(|_| form == ListForm::Page);
+    let until = query.until.unwrap_or(page.end.head.position).get();
+    match (query.from, next) {
+        (ReadFrom::After(after), Some(ReadFrom::After(next))) => (after.get() + 1, next.get()),
+        (ReadFrom::After(after), _) => (after.get() + 1, until),
+        (ReadFrom::Before(before), next) => {
+            let first = match next {
+                Some(ReadFrom::Before(Some(next))) => next.get(),
+                _ => 1,
+            };
+            (first, before.map_or(until, |before| before.get() - 1))
         }
     }
 }

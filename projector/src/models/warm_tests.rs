@@ -1,0 +1,216 @@
+//! Cuts: rows leave, come back when asked for, and come to the same however they were folded.
+
+use std::time::{Duration, Instant};
+
+use bitacora_formats::{CutState, ModelCursor};
+
+use super::tests::{ModelBench, is_settled, until};
+use super::*;
+use crate::limits::CUT_ROWS;
+
+/// Notes each word where it was said, the last place of each, and how often each was said.
+struct Notes;
+
+const PLACES: u8 = 1;
+const LAST: u8 = 2;
+const SUMS: u8 = 3;
+
+impl Model for Notes {
+    fn name(&self) -> &'static str {
+        "notes"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["x.said"]
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[PLACES, LAST]
+    }
+
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let word = event.data::<String>()?.unwrap_or_default();
+        let position = event.position.get();
+        // Before the row that may have left is read: it must not stay.
+        let sum = rows.key(SUMS, &[&word]);
+        let said = rows.row::<u64>(&sum)?.unwrap_or(0);
+        rows.put(&sum, &(said + 1))?;
+        rows.add(&rows.key(PLACES, &[]).at(position), &word)?;
+        let last = rows.key(LAST, &[&word]);
+        let before = rows.row::<Vec<u64>>(&last)?.unwrap_or_default();
+        Ok(rows.put(&last, &vec![before.last().copied().unwrap_or(0), position])?)
+    }
+}
+
+type Answer = (Vec<String>, Option<Vec<u64>>, Option<u64>);
+
+fn slots(unused: Duration) -> Arc<RecallSlots> {
+    Arc::new(RecallSlots::new(1, 1, unused))
+}
+
+fn open(bench: &ModelBench, unused: Duration) -> ReadModels {
+    bench.open_with(&[&Notes], slots(unused))
+}
+
+/// All words from a position on, and what is known of one.
+fn ask_once(models: &ReadModels, from: u64, word: &str) -> Asked<Answer, ModelError> {
+    models.ask(|models| {
+        let view = models.view("notes")?;
+        let places: Result<Vec<_>, _> =
+            view.rows::<String>(view.key(PLACES, &[]), from..=u64::MAX).map(|row| Ok(row?.1)).collect();
+        Ok((places?, view.row(&view.key(LAST, &[word]))?, view.row(&view.key(SUMS, &[word]))?))
+    })
+}
+
+fn ask(models: &ReadModels, from: u64, word: &str) -> (Answer, bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match ask_once(models, from, word) {
+            Asked { answer: Ok(answer), is_cold, .. } => return (answer, is_cold),
+            Asked { answer, .. } => assert!(Instant::now() < end, "{answer:?} {:?}", models.status()),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn is_cut(status: &ModelStatus) -> bool {
+    is_settled(status) && status.left > 0 && !status.is_cutting
+}
+
+fn digest(status: &ModelStatus) -> (u64, [u8; 32]) {
+    status.digest.map(|(_, rows, digest)| (rows, digest)).unwrap()
+}
+
+const UNUSED: Duration = Duration::from_secs(60);
+
+#[test]
+fn rows_leave_at_a_cut_and_are_folded_again_when_asked_for() {
+    let bench = ModelBench::new();
+    let old = bench.say("old");
+    let through = bench.say_many("b", 3 * CUT_ROWS as u64);
+    let new = bench.say_many("b", 5);
+    let models = open(&bench, UNUSED);
+    until(&models, "notes", is_settled);
+    let whole = ask(&models, 0, "old");
+    assert!(!whole.1);
+    bench.cut(through);
+    let status = until(&models, "notes", is_cut);
+    // One place each, and the last place of `old`.
+    assert_eq!((status.left, status.cut, status.late), (through.get() - old.get() + 2, Some(through), 0));
+    assert_eq!(ask(&models, through.get() + 1, "b").1, false, "what no cut concerns is answered as before");
+    assert_eq!(new.get() - through.get(), 5);
+    let first = ask_once(&models, 0, "old");
+    assert!(matches!(first.answer, Err(ModelError::Recalling { model: "notes", .. })), "{first:?}");
+    assert_eq!(ask(&models, 0, "old"), (whole.0, true));
+    // It follows the head.
+    bench.say("c");
+    until(&models, "notes", is_settled);
+    assert_eq!(ask(&models, 0, "c").0.2, Some(1));
+}
+
+#[test]
+fn a_cut_comes_to_the_same_rows_however_it_was_folded() {
+    let bench = ModelBench::new();
+    let models = open(&bench, UNUSED);
+    for word in ["a", "b", "c"] {
+        let through = bench.say_many(word, 3 * CUT_ROWS as u64);
+        until(&models, "notes", is_settled);
+        bench.say("again");
+        bench.cut(through);
+    }
+    let cut = digest(&until(&models, "notes", is_cut));
+    models.end();
+    std::fs::remove_dir_all(bench.projections()).unwrap();
+    let models = open(&bench, UNUSED);
+    assert_eq!(digest(&until(&models, "notes", is_cut)), cut, "folded at once");
+    models.fold_again("notes");
+    bench.say("again");
+    let grown = digest(&until(&models, "notes", is_cut));
+    assert_ne!(grown, cut);
+    models.end();
+    let models = open(&bench, UNUSED);
+    let status = until(&models, "notes", is_cut);
+    assert_eq!((digest(&status), status.doubts), (grown, 0));
+}
+
+#[test]
+fn a_crash_within_a_cut_changes_nothing_of_what_it_comes_to() {
+    let bench = ModelBench::new();
+    let through = bench.say_many("a", 5 * CUT_ROWS as u64);
+    let head = bench.say("b");
+    let models = open(&bench, UNUSED);
+    until(&models, "notes", is_settled);
+    models.end();
+    // A piece of the cut is made, and no more.
+    let store = store::Store::open(&Environment::real().disk, &bench.projections().join(MODELS)).unwrap();
+    let build = store.oldest(&Notes, &bench.key).unwrap();
+    let cursor = build.cursor().unwrap().unwrap();
+    let cut = CutState { through: through.get(), ..CutState::default() };
+    let (cursor, next) = build.cut(ModelCursor { cut, ..cursor }, None).unwrap();
+    assert!(next.is_some() && !cursor.cut.is_done && cursor.cut.left == CUT_ROWS as u64);
+    build.scrub(Some(&cursor), || true).unwrap();
+    drop((build, store));
+    bench.cut(through);
+    let models = open(&bench, UNUSED);
+    let cut = until(&models, "notes", is_cut);
+    assert_eq!((cut.doubts, cut.left), (0, 5 * CUT_ROWS as u64 + 1));
+    assert_eq!(ask(&models, head.get(), "b").0.2, Some(1));
+    models.end();
+    std::fs::remove_dir_all(bench.projections()).unwrap();
+    assert_eq!(digest(&until(&open(&bench, UNUSED), "notes", is_cut)), digest(&cut));
+}
+
+#[test]
+fn an_event_that_changes_a_row_which_left_is_in_every_answer_and_the_model_is_folded_again() {
+    let bench = ModelBench::new();
+    let old = bench.say("old");
+    let through = bench.say_many("b", 20);
+    bench.say("c");
+    let models = open(&bench, Duration::from_millis(300));
+    until(&models, "notes", is_settled);
+    bench.cut(through);
+    until(&models, "notes", is_cut);
+    let late = bench.say("old");
+    until(&models, "notes", |status| is_settled(status) && status.late == 1);
+    let of_old = (Some(vec![old.get(), late.get()]), Some(2));
+    let (answer, is_cold) = ask(&models, late.get(), "old");
+    assert_eq!(((answer.1, answer.2), is_cold), (of_old.clone(), true));
+    // Once nobody asks, the build takes the place of the one that is not whole.
+    let status = until(&models, "notes", |status| is_cut(status) && status.late == 0);
+    assert_eq!(status.doubts, 0);
+    let (answer, is_cold) = ask(&models, late.get(), "old");
+    assert_eq!(((answer.1, answer.2), is_cold), (of_old, false));
+    models.end();
+    std::fs::remove_dir_all(bench.projections()).unwrap();
+    assert_eq!(digest(&until(&open(&bench, UNUSED), "notes", is_cut)), digest(&status));
+}
+
+#[test]
+fn a_recalled_build_goes_when_nobody_asks_and_takes_the_only_place() {
+    let bench = ModelBench::new();
+    let through = bench.say_many("a", 20);
+    bench.say("b");
+    let slots = slots(Duration::from_millis(200));
+    let models = bench.open_with(&[&Notes], Arc::clone(&slots));
+    until(&models, "notes", is_settled);
+    bench.cut(through);
+    until(&models, "notes", is_cut);
+    // Another ledger has the place.
+    let other: Arc<AtomicUsize> = Arc::default();
+    let taken = recall::RecallGuard::take(&models.inner.published[0], &slots, &other).unwrap();
+    let waits = || ask_once(&models, 0, "a").answer == Err(ModelError::RecallWaits { model: "notes" });
+    let end = Instant::now() + Duration::from_secs(20);
+    while !waits() {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(taken);
+    assert!(ask(&models, 0, "a").1);
+    std::thread::sleep(Duration::from_millis(600));
+    let again = ask_once(&models, 0, "a");
+    assert!(matches!(again.answer, Err(ModelError::Recalling { .. })), "{again:?}");
+}
