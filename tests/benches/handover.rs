@@ -67,8 +67,7 @@ fn measure_exports(below: &Path) {
     }
     let events = ledger.head().position.get();
     ledger.close().unwrap();
-    let service =
-        place.start_with(|command| drop(command.args(["--anchor", "none", "--new-anchor"]))).unwrap();
+    let service = place.start().unwrap();
     settle(service.address);
     let scan = median(|| scan(service.address));
     println!("{events} events of governed agents, median of {ROUNDS}");
