@@ -67,7 +67,6 @@ pub fn run(mut arguments: ExportArguments, context: &mut CommandContext) -> Resu
         let interrupted = ExportFile::interrupted_plan(names).map_err(ExportFailure::from)?;
         arguments.selection.adopt_times(&interrupted.selection);
         runtime.block_on(source.refuse_loss_since(&interrupted))?;
-        source.refuse_other_head(&interrupted)?;
     }
     if is_stdout {
         // A reader that takes nothing keeps nobody from ending it.
@@ -160,7 +159,7 @@ impl ExportArguments {
         let (filter, after) = (self.selection.row_filter(), self.selection.after());
         Ok(match names {
             Some(names) if self.resume => ExportFile::resume(&plan, filter, names, after)?,
-            Some(names) => ExportFile::create(plan, filter, names, after)?,
+            Some(names) => ExportFile::create(plan, filter, &names, after)?,
             None => ExportFile::stream(plan, filter, Box::new(io::stdout()), after)?,
         })
     }

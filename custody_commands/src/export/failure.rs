@@ -25,10 +25,6 @@ pub(crate) enum ExportFailure {
     EmptySpan { since: String, before: String },
     #[error("interrupted; what was written stays, and the same command with --resume goes on")]
     Interrupted,
-    #[error(
-        "the interrupted export began at a head that this ledger never had; remove the part and its progress, and begin again"
-    )]
-    OtherHead,
     #[error("an agent's token makes no exports; use one of an operator, an admin or an auditor")]
     Agent,
     #[error("the system gives no thread for writing: {0}; --resume goes on")]
@@ -52,12 +48,9 @@ impl CommandFailure for ExportFailure {
             | Self::EmptySpan { .. } => Exit::Usage,
             Self::Agent => Exit::Refused,
             Self::Interrupted => Exit::Interrupted,
-            Self::Export(_)
-            | Self::Thread(_)
-            | Self::Gone
-            | Self::LossSince(_)
-            | Self::OtherHead
-            | Self::Closed => Exit::Failed,
+            Self::Export(_) | Self::Thread(_) | Self::Gone | Self::LossSince(_) | Self::Closed => {
+                Exit::Failed
+            }
         }
     }
 }

@@ -91,22 +91,6 @@ impl LedgerSource {
         }
     }
 
-    /// Refuses to go on with an export that began at a head that is none of this ledger, as far as its folder shows it: a service is not
-    /// asked, and an archived frame does not say its hash.
-    pub(super) fn refuse_other_head(&mut self, plan: &ExportPlan) -> Result<(), CommandError> {
-        let Access::Folder(folder) = &mut self.access else { return Ok(()) };
-        let head = plan.head.position.parse().ok();
-        let Some(next) = head.and_then(|head: u64| Position::new(head.checked_add(1)?)) else {
-            return Ok(());
-        };
-        // What is past the end is refused with the progress.
-        let previous = folder.ledger.frame_of(next).ok().and_then(|frame| frame.previous);
-        match previous {
-            Some(hash) if hash.to_string() != plan.head.hash => Err(ExportFailure::OtherHead.into()),
-            _ => Ok(()),
-        }
-    }
-
     async fn each(
         &mut self,
         filter: Filter,

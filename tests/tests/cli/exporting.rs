@@ -295,18 +295,24 @@ fn a_part_is_gone_on_with_by_one_program_and_at_the_head_that_it_began_at() {
     assert_eq!(code(&second), 1);
     assert!(why(&second).contains("another export is writing it"), "{}", why(&second));
     drop(part);
-    // The ledger has grown. A head that it never had is none to end at.
-    let more = sample.folder.path().join("more.ndjson");
-    let event = json!({"specversion": "1.0", "id": "more", "source": "a", "type": "x.more", "subject": "s"});
-    fs::write(&more, format!("{event}\n")).unwrap();
-    assert_eq!(code(&sample.run(&["append", more.to_str().unwrap()])), 0);
+    // A head that the ledger never had is none to end at.
     let progress = fs::read_to_string(beside(&path, ".part.json")).unwrap();
     let mut forged: Value = serde_json::from_str(&progress).unwrap();
     forged["plan"]["head"]["hash"] = "ab".repeat(32).into();
     fs::write(beside(&path, ".part.json"), forged.to_string()).unwrap();
-    assert!(why(&resume()).contains("a head that this ledger never had"), "{}", why(&resume()));
-    fs::write(beside(&path, ".part.json"), progress).unwrap();
-    assert_eq!(code(&resume()), 0);
+    assert!(why(&resume()).contains("it began at a head with another hash"), "{}", why(&resume()));
+    fs::write(beside(&path, ".part.json"), &progress).unwrap();
+    let more = sample.folder.path().join("more.ndjson");
+    let event = json!({"specversion": "1.0", "id": "more", "source": "a", "type": "x.more", "subject": "s"});
+    fs::write(&more, format!("{event}\n")).unwrap();
+    assert_eq!(code(&sample.run(&["append", more.to_str().unwrap()])), 0);
+    let resumed = resume();
+    assert_eq!(code(&resumed), 0, "{}", why(&resumed));
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(beside(&path, ".manifest.json")).unwrap()).unwrap();
+    let began: Value = serde_json::from_str(&progress).unwrap();
+    assert_eq!(manifest["head"], began["plan"]["head"]);
+    assert_eq!(manifest["sha256"], sha256(&path));
 }
 
 #[test]
