@@ -159,7 +159,7 @@ impl ExportArguments {
         let (filter, after) = (self.selection.row_filter(), self.selection.after());
         Ok(match names {
             Some(names) if self.resume => ExportFile::resume(&plan, filter, names, after)?,
-            Some(names) => ExportFile::create(plan, filter, names, after)?,
+            Some(names) => ExportFile::create(plan, filter, &names, after)?,
             None => ExportFile::stream(plan, filter, Box::new(io::stdout()), after)?,
         })
     }

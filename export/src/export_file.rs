@@ -91,11 +91,11 @@ impl ExportFile {
     pub fn create(
         plan: ExportPlan,
         filter: RowFilter,
-        names: ExportNames,
+        names: &ExportNames,
         after: u64,
     ) -> Result<Self, ExportError> {
         names.check(false)?;
-        let file = part_file::create(&names)?;
+        let file = part_file::create(names)?;
         let sink = Sink::Part { file, names: names.clone() };
         let begun = Self::begin(plan, filter, sink, after).and_then(|mut export| {
             export.checkpoint()?;
@@ -103,7 +103,7 @@ impl ExportFile {
         });
         begun.map_err(|error| {
             // Without its progress nothing could go on from it.
-            part_file::discard(&names);
+            part_file::discard(names);
             match error {
                 ExportError::Part(PartError::Disk { path, source }) => {
                     PartError::Begin { path, source }.into()

@@ -57,7 +57,7 @@ const FORMATS: [ExportFormat; 5] = [
 /// Returns the bytes of a file that is written in these batches, with a checkpoint behind each.
 fn written(folder: &Path, name: &str, format: ExportFormat, batches: &[LineBatch]) -> Vec<u8> {
     let names = ExportNames::new(&folder.join(name));
-    let mut file = ExportFile::create(plan(format, ""), RowFilter::default(), names, 0).unwrap();
+    let mut file = ExportFile::create(plan(format, ""), RowFilter::default(), &names, 0).unwrap();
     for batch in batches {
         file.take(batch).unwrap();
         file.checkpoint().unwrap();
@@ -77,7 +77,7 @@ fn an_interrupted_export_goes_on_to_the_same_file() {
             &[batch(1..=20), batch(21..=40)],
         );
         let names = ExportNames::new(&folder.path().join(format.as_str()));
-        let mut file = ExportFile::create(plan(format, ""), RowFilter::default(), names.clone(), 0).unwrap();
+        let mut file = ExportFile::create(plan(format, ""), RowFilter::default(), &names, 0).unwrap();
         file.take(&batch(1..=20)).unwrap();
         file.checkpoint().unwrap();
         // A crash: rows behind the checkpoint may be in the part, or half of one.
@@ -121,7 +121,7 @@ fn a_part_that_was_changed_and_another_selection_are_refused() {
     };
     assert!(resume("").contains("no interrupted export"));
     let mut file =
-        ExportFile::create(plan(ExportFormat::Jsonl, ""), RowFilter::default(), names.clone(), 0).unwrap();
+        ExportFile::create(plan(ExportFormat::Jsonl, ""), RowFilter::default(), &names, 0).unwrap();
     file.take(&batch(1..=3)).unwrap();
     file.checkpoint().unwrap();
     drop(file);
@@ -145,7 +145,7 @@ fn positions_that_are_missing_stand_in_the_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let names = ExportNames::new(&folder.path().join("events"));
     let mut file =
-        ExportFile::create(plan(ExportFormat::Jsonl, ""), RowFilter::default(), names.clone(), 0).unwrap();
+        ExportFile::create(plan(ExportFormat::Jsonl, ""), RowFilter::default(), &names, 0).unwrap();
     file.take(&batch([1, 2, 6, 7, 9])).unwrap();
     let loss = DeclaredLossMark { position: "9".to_owned() };
     file.finish(vec![loss]).unwrap();
@@ -205,7 +205,7 @@ fn an_expired_row_is_told_apart_in_each_format_and_counted() {
 /// Returns an export of the first rows that was interrupted.
 fn interrupted(names: &ExportNames) {
     let plan = plan(ExportFormat::Jsonl, "");
-    let mut file = ExportFile::create(plan, RowFilter::default(), names.clone(), 0).unwrap();
+    let mut file = ExportFile::create(plan, RowFilter::default(), names, 0).unwrap();
     file.take(&batch(1..=20)).unwrap();
     file.checkpoint().unwrap();
 }
@@ -239,7 +239,7 @@ fn an_export_that_cannot_begin_leaves_nothing_and_half_of_its_files_are_named() 
     let taken = folder.path().join("events.part.json.new");
     fs::create_dir(&taken).unwrap();
     let plan = plan(ExportFormat::Csv, "");
-    let refused = ExportFile::create(plan, RowFilter::default(), names.clone(), 0).err().unwrap().to_string();
+    let refused = ExportFile::create(plan, RowFilter::default(), &names, 0).err().unwrap().to_string();
     assert!(refused.contains("nothing was written") && !refused.contains("--resume"), "{refused}");
     assert!(!names.part.exists() && !names.progress.exists());
     names.check(false).unwrap();
