@@ -171,7 +171,7 @@ impl Ledger {
         let newest = self.time_of_head()?;
         let now = newest.min(shared.environment.clock.now());
         let holds = HoldsInForce(copy.state.holds().clone());
-        let unfinished = copy.state.unfinished_acts();
+        let unfinished = copy.state.unfinished_acts(now);
         Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, now }))
     }
 
