@@ -40,7 +40,8 @@ impl State {
         };
         let waiting = self.approvals.iter().filter(waits);
         let calls = open.chain(waiting.map(|approval| &approval.request.call)).cloned().collect();
-        let is_importing = self.imported.len() > 0 || *self.imported_time.get() != GovernedTime::default();
+        let is_importing =
+            self.imported.iter().next().is_some() || *self.imported_time.get() != GovernedTime::default();
         UnfinishedActs { calls, is_importing }
     }
 }
