@@ -29,6 +29,16 @@ impl LedgerArchives {
         }
         Ok(None)
     }
+
+    /// The places of all states by reactors of these versions, in order.
+    pub(crate) fn state_positions(
+        &self,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Vec<Position>, ArchiveTierError> {
+        let catalogue = self.look_again(Position::FIRST)?;
+        let readable = catalogue.manifests().filter(|manifest| versions.contains(&manifest.reactor));
+        Ok(readable.filter_map(|manifest| Some(manifest.state?.position)).collect())
+    }
 }
 
 /// The pieces of a state, one behind the other; the manifest has said how many bytes they come to, and the table fits it.

@@ -216,6 +216,10 @@ impl ArchiveTier for LedgerArchives {
         self.newest_state(until, versions)
     }
 
+    fn state_positions(&self, versions: &RangeInclusive<u32>) -> Result<Vec<Position>, ArchiveTierError> {
+        self.state_positions(versions)
+    }
+
     fn refresh(&self) {
         let before = self.catalogue();
         match self.look_again(Position::FIRST) {

@@ -218,6 +218,15 @@ pub trait ArchiveTier: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The last events that are folded in the states kept there, by reactors of these versions, in order. Reads no archive.
+    ///
+    /// # Errors
+    /// [`ArchiveTierError`].
+    fn state_positions(&self, versions: &RangeInclusive<u32>) -> Result<Vec<Position>, ArchiveTierError> {
+        let _ = versions;
+        Ok(Vec::new())
+    }
+
     /// Looks which archives there are now, and forgets what it holds of others. Some were replaced by revisions with less in them.
     fn refresh(&self) {}
 }

@@ -2,7 +2,7 @@
 
 use bitacora_formats::Position;
 
-use crate::archive_tier::ArchiveTierError;
+use crate::archive_tier::{ArchiveTierError, ArchiveTierErrorKind};
 
 /// Content that the deciding state rests on expired, and no state that stands behind it can be used. Nothing is decided without those
 /// events.
@@ -15,6 +15,14 @@ pub struct MissingState {
     pub position: Position,
     /// The reason for which no state can be used.
     pub why: MissingStateReason,
+}
+
+impl MissingState {
+    /// Returns `true` if the state may be there later: the store did not answer, or lacks the archive now.
+    #[must_use]
+    pub fn may_be_there_later(&self) -> bool {
+        matches!(&self.why, MissingStateReason::Archive(error) if error.kind == ArchiveTierErrorKind::Unavailable)
+    }
 }
 
 /// The reasons for which no kept state can be used.

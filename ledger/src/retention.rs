@@ -140,7 +140,7 @@ impl Ledger {
         let policy = policy.map_err(|error| ExpiryRulesError::Policy(error.to_string()))?;
         let counted = shared.opening_time.counted(self.time_of_head()?, &*shared.environment.clock);
         let holds = HoldsInForce(copy.state.holds().clone());
-        let unfinished = copy.state.unfinished_acts();
+        let unfinished = copy.state.unfinished_acts(counted.until);
         Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, counted }))
     }
 

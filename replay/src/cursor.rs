@@ -43,8 +43,8 @@ impl ReplayCursor {
 
     /// Moves the cursor to a position up to which nothing has to be read.
     pub(crate) fn skip_to(&mut self, position: u64) {
+        self.progress.advance(position.saturating_sub(self.reached));
         self.reached = position;
-        self.progress.advance(position);
     }
 
     /// Moves the cursor to the position that was read last. Returns `Break` once the replay was told to stop.

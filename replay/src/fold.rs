@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use bitacora_formats::{After, Position};
 use bitacora_governance::{ObservedEvent, REACTOR_VERSION, ReactorState, State};
-use bitacora_ledger::{Fold, Ledger, READABLE_STATES, ReadError, ReplayProgressError};
+use bitacora_ledger::{Fold, Ledger, READABLE_STATES, ReadError, ReplayProgressError, state_rests_on};
 
 use crate::cursor::ReplayCursor;
 use crate::error::ReplayError;
+use crate::expired_content::{ExpiredContent, begin_behind};
 
 /// A state with the statistics of its folding.
 pub struct FoldResult {
@@ -23,6 +24,8 @@ pub struct FoldResult {
     pub took: Duration,
     /// The state that it resumed from, if it did not begin at the first event.
     pub origin: Option<FoldOrigin>,
+    /// Content that expired before that state, so that the folding had to begin there.
+    pub expired: Option<ExpiredContent>,
 }
 
 /// A state that was folded before, by its last event.
@@ -62,8 +65,8 @@ struct FoldRun {
 }
 
 /// Returns the states at these positions, which rise. Where a progress file is named, a stopped folding saves its
-/// progress, and the next one resumes from there. Where events of the beginning expired, it starts from the newest archived state instead,
-/// and the results say so.
+/// progress, and the next one resumes from there. Where content of events expired, it begins again at the first state that is kept behind
+/// them, and the results say so.
 ///
 /// # Errors
 /// [`ReplayError`], but for policies.
@@ -74,13 +77,7 @@ pub fn fold_states(
     cursor: ReplayCursor,
 ) -> Result<Vec<FoldResult>, ReplayError> {
     let mut run = FoldRun { state: State::default(), governing: 0, cursor };
-    match run.fold_from(ledger, positions, start) {
-        Err(ReplayError::Ledger(ReadError::Expired { .. })) if !matches!(start, ReplayStart::Archives) => {
-            let mut behind = FoldRun { state: State::default(), governing: 0, cursor: run.cursor };
-            behind.fold_from(ledger, positions, &ReplayStart::Archives)
-        }
-        folded => folded,
-    }
+    run.fold_from(ledger, positions, start)
 }
 
 impl FoldRun {
@@ -97,15 +94,23 @@ impl FoldRun {
             ReplayStart::Progress(file) => Some(file.as_path()),
             ReplayStart::FirstEvent | ReplayStart::Archives => None,
         };
-        let origin = match start {
+        let mut origin = match start {
             ReplayStart::FirstEvent => None,
             ReplayStart::Progress(file) => self.resume(ledger, file, first)?.map(FoldOrigin::Replay),
             ReplayStart::Archives => Some(FoldOrigin::Archive(self.start_in_archives(ledger, first)?)),
         };
         let mut folded = Vec::with_capacity(positions.len());
         let mut after = origin.map_or(After::START, |origin| After::new(origin.position().get()));
+        let mut expired = None;
         for position in positions {
-            ledger.fold(after, *position, self)?;
+            match ledger.fold(after, *position, self) {
+                Err(ReadError::Expired { .. }) => {
+                    let content = self.fold_behind(ledger, *position)?;
+                    origin = Some(FoldOrigin::Archive(content.begins_after));
+                    expired = Some(content);
+                }
+                folded => folded?,
+            }
             if let Some(file) = progress.filter(|_| self.cursor.is_stopped()) {
                 self.save(ledger, file)?;
                 return Ok(folded);
@@ -117,6 +122,7 @@ impl FoldRun {
                 governing: self.governing,
                 took: began.elapsed(),
                 origin,
+                expired: expired.clone(),
             });
         }
         if let Some(file) = progress.filter(|_| origin.is_some()) {
@@ -141,9 +147,19 @@ impl FoldRun {
         Ok(Some(kept.position))
     }
 
+    /// Begins again behind content that expired, and folds up to a position.
+    fn fold_behind(&mut self, ledger: &Ledger, to: Position) -> Result<ExpiredContent, ReplayError> {
+        let (state, content) = begin_behind(ledger, to, state_rests_on)?;
+        self.state.restore(state.position, &state.bytes).map_err(ReplayError::Archived)?;
+        self.governing = 0;
+        self.cursor.skip_to(state.position.get());
+        ledger.fold(After::new(state.position.get()), to, self)?;
+        Ok(content)
+    }
+
     /// Starts from an archived state. Returns the last event that is folded in it.
     fn start_in_archives(&mut self, ledger: &Ledger, to: Position) -> Result<Position, ReplayError> {
-        let state = ledger.archived_state(to, &READABLE_STATES)?;
+        let state = ledger.kept_state(to, &READABLE_STATES)?;
         let state = state.ok_or(ReplayError::NoneArchived(to))?;
         self.state.restore(state.position, &state.bytes).map_err(ReplayError::Archived)?;
         self.cursor.skip_to(state.position.get());

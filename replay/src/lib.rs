@@ -5,6 +5,7 @@
 
 mod cursor;
 mod error;
+mod expired_content;
 mod fold;
 mod live;
 mod policy;
@@ -18,10 +19,11 @@ mod what_if;
 
 pub use cursor::{ReplayCursor, ReplayProgress, ReplayStop};
 pub use error::ReplayError;
+pub use expired_content::ExpiredContent;
 pub use fold::{FoldOrigin, FoldResult, ReplayStart, fold_states};
 pub use live::LiveComparison;
 pub use policy::{parse_policy, published_policy};
-pub use reevaluation::{reevaluate, reevaluation_json, reevaluation_lines};
+pub use reevaluation::{ReevaluationResult, reevaluate, reevaluation_json, reevaluation_lines};
 pub use state_report::{DifferenceReport, StateReport};
 pub use trial::{Trial, TrialContext};
 pub use trial_json::trial_json;

@@ -6,11 +6,13 @@ use bitacora_formats::{Position, printable};
 use bitacora_governance::UnwritableState;
 use serde_json::{Value, json};
 
+use crate::expired_content::ExpiredContent;
 use crate::fold::FoldResult;
 
 /// Two states at one position, by their digests: the service's, and that of its log.
 pub struct LiveComparison {
     position: Position,
+    expired: Option<ExpiredContent>,
     replayed: String,
     live: String,
     /// The parts that are not the same, by name.
@@ -35,7 +37,14 @@ impl LiveComparison {
             names.filter(|name| parts.get(*name) != live_parts.get(*name)).cloned().collect();
         differing.sort_unstable();
         differing.dedup();
-        Ok(Self { position: replayed.position, replayed: digests.state.to_string(), live, differing })
+        let expired = replayed.expired.clone();
+        Ok(Self {
+            position: replayed.position,
+            expired,
+            replayed: digests.state.to_string(),
+            live,
+            differing,
+        })
     }
 
     /// Returns `true` if the states are the same.
@@ -50,6 +59,7 @@ impl LiveComparison {
         json!({
             "same": self.is_same(),
             "position": self.position.to_string(),
+            "begins": self.expired.as_ref().map(ExpiredContent::to_json),
             "replayed": self.replayed,
             "live": self.live,
             "differing": self.differing,
@@ -60,8 +70,10 @@ impl LiveComparison {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let parts: Vec<_> = self.differing.iter().map(|part| printable(part)).collect();
-        vec![
-            format!("position {}", self.position),
+        let begins = self.expired.as_ref().map(|expired| format!("begins   {}", expired.line()));
+        let mut lines = vec![format!("position {}", self.position)];
+        lines.extend(begins);
+        lines.extend([
             format!("replayed {}", self.replayed),
             format!("live     {}", printable(&self.live)),
             if self.is_same() {
@@ -69,6 +81,7 @@ impl LiveComparison {
             } else {
                 format!("not the same: {}", parts.join(", "))
             },
-        ]
+        ]);
+        lines
     }
 }

@@ -3,12 +3,15 @@
 use std::ops::ControlFlow;
 
 use bitacora_formats::{After, Position, printable, shortened};
-use bitacora_governance::{Disagreement, ObservedEvent, REACTOR_VERSION, Reevaluation, ReevaluationReport};
-use bitacora_ledger::{Fold, Ledger};
+use bitacora_governance::{
+    Disagreement, ObservedEvent, REACTOR_VERSION, ReactorState, Reevaluation, ReevaluationReport, State,
+};
+use bitacora_ledger::{Fold, Ledger, ReadError};
 use serde_json::{Value, json};
 
 use crate::cursor::ReplayCursor;
 use crate::error::ReplayError;
+use crate::expired_content::{ExpiredContent, begin_behind};
 
 /// The most characters of a recorded or derived event on a line for people.
 const SHOWN_EVENT_CHARACTERS: usize = 400;
@@ -19,18 +22,39 @@ struct ReevaluationRun {
     cursor: ReplayCursor,
 }
 
-/// Repeats every decision up to `to`.
+/// The findings of a reevaluation.
+pub struct ReevaluationResult {
+    /// The last event that was judged.
+    pub to: Position,
+    /// The findings.
+    pub found: ReevaluationReport,
+    /// Content that expired before the first event that could be judged.
+    pub expired: Option<ExpiredContent>,
+}
+
+/// Repeats every decision up to `to`. Where content of events expired, it repeats those behind the first state that is kept behind them.
 ///
 /// # Errors
-/// [`ReplayError::Ledger`].
+/// [`ReplayError`], but for policies.
 pub fn reevaluate(
     ledger: &Ledger,
     to: Position,
     cursor: ReplayCursor,
-) -> Result<ReevaluationReport, ReplayError> {
+) -> Result<ReevaluationResult, ReplayError> {
     let mut run = ReevaluationRun { reevaluation: Reevaluation::until(to), cursor };
-    ledger.fold(After::START, to, &mut run)?;
-    Ok(run.reevaluation.end().1)
+    let expired = match ledger.fold(After::START, to, &mut run) {
+        Err(ReadError::Expired { .. }) => {
+            let (kept, content) = begin_behind(ledger, to, Reevaluation::concerns)?;
+            let mut state = State::default();
+            state.restore(kept.position, &kept.bytes).map_err(ReplayError::Archived)?;
+            run.reevaluation = Reevaluation::behind(state, to);
+            run.cursor.skip_to(kept.position.get());
+            ledger.fold(After::new(kept.position.get()), to, &mut run)?;
+            Some(content)
+        }
+        folded => folded.map(|()| None)?,
+    };
+    Ok(ReevaluationResult { to, found: run.reevaluation.end().1, expired })
 }
 
 impl Fold for ReevaluationRun {
@@ -55,13 +79,16 @@ impl Fold for ReevaluationRun {
     }
 }
 
-/// Returns the findings up to `to` as lines for people.
+/// Returns the findings as lines for people.
 #[must_use]
-pub fn reevaluation_lines(to: Position, found: &ReevaluationReport) -> Vec<String> {
-    let mut lines = vec![
-        format!("position   {to}"),
-        format!("decisions  {} made again, {} cannot be", found.decisions, found.unchecked_decisions),
-    ];
+pub fn reevaluation_lines(result: &ReevaluationResult) -> Vec<String> {
+    let ReevaluationResult { to, found, expired } = result;
+    let mut lines = vec![format!("position   {to}")];
+    lines.extend(expired.as_ref().map(|expired| format!("begins     {}", expired.line())));
+    lines.extend([format!(
+        "decisions  {} made again, {} cannot be",
+        found.decisions, found.unchecked_decisions
+    )]);
     lines.extend(found.unknown_rules.map(|(position, version)| {
         format!(
             "           from position {position} on by version {version} of the rules; this program has {REACTOR_VERSION}"
@@ -91,9 +118,10 @@ fn disagreement_lines(disagreement: &Disagreement) -> [String; 3] {
     ]
 }
 
-/// Returns the findings up to `to` as JSON.
+/// Returns the findings as JSON.
 #[must_use]
-pub fn reevaluation_json(to: Position, found: &ReevaluationReport) -> Value {
+pub fn reevaluation_json(result: &ReevaluationResult) -> Value {
+    let ReevaluationResult { to, found, expired } = result;
     let one = |disagreement: &Disagreement| {
         json!({
             "cause": disagreement.cause.to_string(),
@@ -104,6 +132,7 @@ pub fn reevaluation_json(to: Position, found: &ReevaluationReport) -> Value {
     };
     json!({
         "position": to.to_string(),
+        "begins": expired.as_ref().map(ExpiredContent::to_json),
         "decisions": found.decisions,
         "uncheckedDecisions": found.unchecked_decisions,
         "unknownRules": found.unknown_rules.map(|(position, version)| {

@@ -4,6 +4,7 @@ use bitacora_formats::{printable, shortened};
 use bitacora_governance::{StateDifference, StateDifferences, StateDigests, UnwritableState};
 use serde_json::{Value, json};
 
+use crate::expired_content::ExpiredContent;
 use crate::fold::{FoldOrigin, FoldResult};
 
 /// The most differences that are shown; the rest are only counted.
@@ -38,6 +39,13 @@ impl<'a> StateReport<'a> {
         format!("{} {}", self.result.position, self.digests.state)
     }
 
+    /// Returns the state that the folding had to begin with, on one line, if content of events before it expired.
+    #[must_use]
+    pub fn begins_line(&self) -> Option<String> {
+        let expired = self.result.expired.as_ref()?;
+        Some(format!("position {} begins {}", self.result.position, expired.line()))
+    }
+
     /// Returns it as lines for people.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -45,7 +53,9 @@ impl<'a> StateReport<'a> {
         let counts = result.state.counts();
         let mut lines =
             vec![format!("position   {}", result.position), format!("digest     {}", digests.state)];
-        lines.extend(result.origin.map(|origin| match origin {
+        lines.extend(result.expired.as_ref().map(|expired| format!("begins     {}", expired.line())));
+        let origin = result.origin.filter(|_| result.expired.is_none());
+        lines.extend(origin.map(|origin| match origin {
             FoldOrigin::Replay(after) => format!("resumed    after {after}, as an earlier replay left it"),
             FoldOrigin::Archive(after) => {
                 format!("began      after {after}, with the state that its archive keeps")
@@ -90,6 +100,7 @@ impl<'a> StateReport<'a> {
             "parts": parts.collect::<serde_json::Map<_, _>>(),
             "resumedAfter": after(|origin| matches!(origin, FoldOrigin::Replay(_))),
             "archivedAfter": after(|origin| matches!(origin, FoldOrigin::Archive(_))),
+            "begins": result.expired.as_ref().map(ExpiredContent::to_json),
         })
     }
 
@@ -144,6 +155,7 @@ impl<'a> DifferenceReport<'a> {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<_> = self.states.iter().map(StateReport::digest_line).collect();
+        lines.extend(self.states.iter().filter_map(StateReport::begins_line));
         for StateDifference { part, key, one, other } in &self.found.shown {
             lines.push(format!("{part} {}", printable(key)));
             let values = [('-', one), ('+', other)];

@@ -34,6 +34,10 @@ pub struct Trial {
     pub(crate) run: DryRun,
     /// The calls that cannot be judged: their inputs are not recorded, or they were decided by rules that this program does not have.
     pub(crate) unjudged: u64,
+    /// Of them those whose content expired.
+    pub(crate) expired_decisions: u64,
+    /// Requests, outcomes and answers whose content expired: what became of their calls is not known.
+    pub(crate) expired_others: u64,
     pub(crate) by_tool: TrialGroups,
     pub(crate) by_agent: TrialGroups,
     pub(crate) by_day: TrialGroups,

@@ -42,6 +42,7 @@ pub fn trial_json(context: &TrialContext<'_>, trial: &Trial) -> Value {
         "changed": trial.changed(),
         "uncertain": trial.uncertain(),
         "unjudged": trial.unjudged,
+        "expired": {"decisions": trial.expired_decisions, "others": trial.expired_others},
         "ends": {
             "stricter": {"ok": outcomes.stricter_ok, "failed": outcomes.stricter_failed},
             "milder": {"ok": outcomes.milder_ok, "failed": outcomes.milder_failed, "blocked": outcomes.milder_blocked},

@@ -77,6 +77,10 @@ fn fields(context: &TrialContext<'_>, trial: &Trial) -> Vec<(&'static str, Optio
             rejections.allow.calls
         )
     });
+    let (decisions, others) = (trial.expired_decisions, trial.expired_others);
+    let expired = (decisions + others > 0).then(|| {
+        format!("the content of {decisions} decisions, and of {others} requests, outcomes and answers")
+    });
     let assumed = "calls of which something is not known: the strictest is assumed";
     vec![
         ("policy", Some(context.name.to_owned())),
@@ -87,6 +91,7 @@ fn fields(context: &TrialContext<'_>, trial: &Trial) -> Vec<(&'static str, Optio
         ("rejected", agreed),
         ("assumed", some(trial.uncertain(), assumed)),
         ("left out", some(trial.unjudged, "calls that cannot be judged again")),
+        ("expired", expired),
     ]
 }
 

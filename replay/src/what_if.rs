@@ -158,8 +158,13 @@ impl Fold for TrialRun<'_> {
         KINDS.contains(&kind)
     }
 
-    fn passes_expired(&self) -> bool {
-        false
+    fn passed_expired(&mut self, kind: &str) {
+        if kind == DecisionMade::KIND {
+            self.trial.unjudged += 1;
+            self.trial.expired_decisions += 1;
+        } else {
+            self.trial.expired_others += 1;
+        }
     }
 
     /// Folds a frame. Derived events stand behind their causes, in the same frame.

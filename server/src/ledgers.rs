@@ -471,6 +471,10 @@ fn slot(
             tracing::warn!(ledger = %name, %error, "a ledger waits for its archives; it is tried again");
             Ok(Slot::Waiting(error.to_string()))
         }
+        Err(OpenError::State(missing)) if missing.may_be_there_later() => {
+            tracing::warn!(ledger = %name, %missing, "a ledger waits for the archive of its state; it is tried again");
+            Ok(Slot::Waiting(missing.to_string()))
+        }
         Err(error) => {
             tracing::error!(ledger = %name, %error, "a ledger did not open; it is answered as unavailable");
             Ok(Slot::Failed(error.to_string()))

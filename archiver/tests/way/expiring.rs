@@ -6,24 +6,26 @@ use std::path::PathBuf;
 
 use bitacora_archive_format::Manifest;
 use bitacora_archiver::{
-    ArchivePace, ArchiveProgress, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, Release,
-    RestoreScope, RetainedEvent, Retention, restore,
+    ArchivePace, ArchiveProgress, ArchiveRun, Archiver, ArchiverError, ExpiryMode, ExpiryReport,
+    ExpiryResult, NoStateBehind, Release, RestoreScope, RetainedEvent, Retention, restore,
 };
-use bitacora_formats::{After, Data, Position};
-use bitacora_ledger::{AppendError, AppendRequest, Filter, Ledger, ReadFrom, ReadQuery, StoredEvent};
+use bitacora_formats::{After, Data, Event, Json, Position};
+use bitacora_ledger::{
+    AppendError, AppendRequest, Filter, Ledger, Options, ReactorChoice, ReadFrom, ReadQuery, StoredEvent,
+};
 
-use super::fixture::{ArchiveFixture, event, wait_until};
+use super::fixture::{ArchiveFixture, event, forced, options, wait_until};
 
-const PACE: ArchivePace = ArchivePace::Full { threads: 2 };
+pub(crate) const PACE: ArchivePace = ArchivePace::Full { threads: 2 };
 
 /// Expires the events of a test whose number is a multiple of another.
-struct Multiples {
+pub(crate) struct Multiples {
     of: u64,
     policy: Position,
 }
 
 impl Multiples {
-    fn of(of: u64, policy: u64) -> Self {
+    pub(crate) fn of(of: u64, policy: u64) -> Self {
         Self { of, policy: Position::new(policy).unwrap() }
     }
 
@@ -48,16 +50,16 @@ impl Retention for Multiples {
 }
 
 /// A ledger of which the first events are in one archive alone, the folder of that, and another archive behind it.
-struct ExpiringLedger {
-    fixture: ArchiveFixture,
-    ledger: Ledger,
+pub(crate) struct ExpiringLedger {
+    pub(crate) fixture: ArchiveFixture,
+    pub(crate) ledger: Ledger,
     through: u64,
     folder: PathBuf,
     name: String,
 }
 
 impl ExpiringLedger {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let fixture = ArchiveFixture::new();
         let ledger = fixture.open();
         fixture.fill(&ledger, 1, 3_000);
@@ -73,7 +75,7 @@ impl ExpiringLedger {
         Self { fixture, ledger, through: archived.range.last().get(), folder, name }
     }
 
-    fn expire(&self, retention: &dyn Retention, mode: ExpiryMode) -> Vec<ExpiryReport> {
+    pub(crate) fn expire(&self, retention: &dyn Retention, mode: ExpiryMode) -> Vec<ExpiryReport> {
         let mut reports = Vec::new();
         let archiver = self.fixture.archiver(&self.ledger);
         archiver.expire(retention, mode, PACE, &mut |report| reports.push(report)).unwrap();
@@ -100,7 +102,7 @@ impl ExpiringLedger {
     }
 }
 
-fn events(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
+pub(crate) fn events(ledger: &Ledger) -> Vec<StoredEvent<'static>> {
     let mut from = ReadFrom::After(After::START);
     let mut all = Vec::new();
     loop {
@@ -303,9 +305,7 @@ fn a_ledger_that_is_restored_holds_nothing_of_what_expired() {
         &ArchiveProgress::default(),
     )
     .unwrap();
-    let restored =
-        Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), super::fixture::options())
-            .unwrap();
+    let restored = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
     let restored = events(&restored);
     let held = usize::try_from(expiring.through).unwrap();
     assert!(restored.len() >= held - 100);

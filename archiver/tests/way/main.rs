@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod expired_decisions;
 mod expiring;
 mod fixture;
 mod index_reads;

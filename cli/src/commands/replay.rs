@@ -8,11 +8,11 @@ use std::str::FromStr;
 
 use bitacora_data_folder::TokenError;
 use bitacora_formats::{After, Micros, Position};
-use bitacora_governance::{REACTOR_VERSION, ReevaluationReport, UnwritableState};
+use bitacora_governance::{REACTOR_VERSION, UnwritableState};
 use bitacora_ledger::{Ledger, ReadError, ReplayProgressError};
 use bitacora_replay::{
-    DifferenceReport, FoldResult, ReplayCursor, ReplayError, ReplayStart, ReplayStop, StateReport,
-    fold_states, reevaluate, reevaluation_json, reevaluation_lines,
+    DifferenceReport, FoldResult, ReevaluationResult, ReplayCursor, ReplayError, ReplayStart, ReplayStop,
+    StateReport, fold_states, reevaluate, reevaluation_json, reevaluation_lines,
 };
 use clap::Args;
 use serde_json::Value;
@@ -27,6 +27,7 @@ use crate::ledger_access::token_advice::token_advice;
 use crate::options::global::Global;
 use crate::options::time::PastTime;
 use crate::options::usage::UsageError;
+use crate::terminal::note;
 use crate::terminal::output::{Output, OutputError};
 use crate::terminal::progress::EventBar;
 use bitacora_client::ClientError;
@@ -158,8 +159,7 @@ pub(crate) fn run(
     let ledger = folder.ledger.clone();
     if arguments.re_judge {
         let found = in_background("judging", to, move |cursor| reevaluate(&ledger, to, cursor))?;
-        let lines = || reevaluation_lines(to, &found);
-        write(|| reevaluation_json(to, &found), lines, global, output)?;
+        write(|| reevaluation_json(&found), || reevaluation_lines(&found), global, output)?;
         return Ok(exit_of(&found));
     }
     if let Some(tried) = &arguments.policy {
@@ -174,6 +174,9 @@ pub(crate) fn run(
     let Some(earlier) = folded.pop() else {
         let state = StateReport::new(&last).map_err(ReplayFailure::of_state)?;
         if arguments.digest {
+            if let Some(begins) = state.begins_line().filter(|_| !global.json) {
+                note(&begins);
+            }
             write(|| state.digest_json(), || vec![state.digest_line()], global, output)?;
         } else {
             write(|| state.to_json(), || state.lines(), global, output)?;
@@ -185,11 +188,12 @@ pub(crate) fn run(
     Ok(if report.is_same() { Exit::Done } else { Exit::Failed })
 }
 
-/// Returns the exit code. Decisions that could not be checked, and a log without decisions, never count as agreement.
-fn exit_of(found: &ReevaluationReport) -> Exit {
+/// Returns the exit code. Decisions that could not be checked, or whose content expired, and a log without decisions, never count as
+/// agreement.
+fn exit_of(ReevaluationResult { found, expired, .. }: &ReevaluationResult) -> Exit {
     if found.disagreeing > 0 {
         Exit::Failed
-    } else if found.unchecked_decisions > 0 || found.decisions == 0 {
+    } else if found.unchecked_decisions > 0 || found.decisions == 0 || expired.is_some() {
         Exit::Incomplete
     } else {
         Exit::Done

@@ -76,6 +76,12 @@ impl Reevaluation {
         Self { until: Some(position), ..Self::default() }
     }
 
+    /// Judges events behind the last one that is folded in this state, up to this position: what was before cannot be judged any more.
+    #[must_use]
+    pub fn behind(state: State, position: Position) -> Self {
+        Self { state, ..Self::until(position) }
+    }
+
     /// Returns `true` if events of this type are judged, or are the consequence of another one. A gap changes no state, but is
     /// derived as well.
     #[must_use]

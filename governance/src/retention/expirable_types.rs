@@ -50,6 +50,23 @@ pub fn may_expire(kind: &str) -> bool {
     !is_service_kind(kind) && !is_binary_kind(kind)
 }
 
+/// Returns the types of events that begin what events of this type end, answer or decide. Without the later event, the earlier one would
+/// tell of a call that goes on, of an approval that waits, or of a session that is open.
+pub(crate) fn beginnings(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "decision.made" => &["tool.requested"],
+        "approval.requested" => &["decision.made", "tool.requested"],
+        "approval.consumed" | "approval.resolved" => {
+            &["approval.requested", "decision.made", "tool.requested"]
+        }
+        "tool.blocked" | "tool.completed" | "tool.failed" => &["decision.made", "tool.requested"],
+        "run.resumed" => &["run.paused"],
+        "session.ended" => &["session.started"],
+        "turn.ended" => &["turn.started"],
+        _ => &[],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bitacora_vocabulary::{CHECKPOINT_BLOB, EVENT_TYPES, EventWriter};

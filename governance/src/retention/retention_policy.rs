@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::glob::{Dialect, GlobError, GlobPattern};
 use crate::refusal::{ReactorRefusal, RefusalCode};
-use crate::retention::expirable_types::may_expire;
+use crate::retention::expirable_types::{beginnings, may_expire};
 
 const MICROS_OF_DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
@@ -148,6 +148,21 @@ impl RetentionPolicy {
         if !may_expire(event.kind) {
             return RetentionVerdict::Keep;
         }
+        // The end of something stays as long as its beginning, which is older.
+        let is_over = |kind: &&&str| {
+            [false, true].into_iter().all(|names_subject| {
+                let earlier = RetainedEvent { kind, names_subject, ..*event };
+                !matches!(self.own_verdict(&earlier, now), RetentionVerdict::Keep)
+            })
+        };
+        if !beginnings(event.kind).iter().all(|kind| is_over(&kind)) {
+            return RetentionVerdict::Keep;
+        }
+        self.own_verdict(event, now)
+    }
+
+    /// Judges an event by the rules that match it.
+    fn own_verdict(&self, event: &RetainedEvent<'_>, now: Micros) -> RetentionVerdict<'_> {
         let matching = self.0.iter().filter(|rule| rule.matches(event));
         // Of equals the first is named.
         let longest = matching.reduce(|longest, rule| if rule.kept > longest.kept { rule } else { longest });

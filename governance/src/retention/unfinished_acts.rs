@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_vocabulary::Name;
+use bitacora_formats::Micros;
+use bitacora_vocabulary::{Name, Resolution};
 
-use crate::calls::approvals::ApprovalStatus;
+use crate::calls::approvals::{Approval, ApprovalStatus};
 use crate::command::says_imported;
 use crate::state::{GovernedTime, State};
 
@@ -25,14 +26,22 @@ impl UnfinishedActs {
 }
 
 impl State {
-    /// Returns the acts that have not come to their end.
+    /// Returns the acts that have not come to their end at this time.
     #[must_use]
-    pub fn unfinished_acts(&self) -> UnfinishedActs {
+    pub fn unfinished_acts(&self, at: Micros) -> UnfinishedActs {
         let open = self.calls.by_id.iter().map(|(call, _)| call);
-        let is_over = |status: &ApprovalStatus| matches!(status, ApprovalStatus::Consumed { .. });
-        let waiting = self.approvals.iter().filter(|approval| !is_over(&approval.status));
+        let waits = |approval: &&Approval| match &approval.status {
+            ApprovalStatus::Pending => true,
+            ApprovalStatus::Resolved { resolution, .. } => {
+                let is_yes = matches!(resolution.resolution, Resolution::Approved | Resolution::Edited);
+                is_yes && at.0 < approval.request.expires
+            }
+            ApprovalStatus::Consumed { .. } => false,
+        };
+        let waiting = self.approvals.iter().filter(waits);
         let calls = open.chain(waiting.map(|approval| &approval.request.call)).cloned().collect();
-        let is_importing = self.imported.len() > 0 || *self.imported_time.get() != GovernedTime::default();
+        let is_importing =
+            self.imported.iter().next().is_some() || *self.imported_time.get() != GovernedTime::default();
         UnfinishedActs { calls, is_importing }
     }
 }

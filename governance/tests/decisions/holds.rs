@@ -1,5 +1,6 @@
 //! Legal holds and the retention policy, as the state keeps them.
 
+use bitacora_formats::Micros;
 use bitacora_governance::{Governance, Reactor, State};
 use bitacora_vocabulary::EventPosition;
 use serde_json::{Value, json};
@@ -134,4 +135,36 @@ fn a_state_without_holds_and_policy_is_written_as_before_there_were_any() {
     assert!(desk.staged_is(&saved));
     desk.act("hold.released", json!({"hold": "case-7", "reason": "closed"})).unwrap();
     assert_eq!((text(&desk)["holds"].clone(), parts(&desk)), (Value::Null, vec!["retention"]));
+}
+
+#[test]
+fn what_has_not_ended_is_known_by_its_call_and_imports_by_their_data() {
+    let mut desk = governed();
+    let unfinished = |desk: &TestGovernance, call: &str| {
+        desk.governance.read(|state| state.unfinished_acts(Micros(desk.time)).include(Some(call), None))
+    };
+    desk.earn("fs.write", "src");
+    desk.ask("open", "fs.write", json!({"path": "src/a"}));
+    let reviewed = desk.ask("waits", "fs.write", json!({"path": "other/a"}));
+    assert_eq!([unfinished(&desk, "open"), unfinished(&desk, "waits")], [true; 2]);
+    assert!(!unfinished(&desk, "another"));
+    desk.ok("open");
+    assert!(!unfinished(&desk, "open"));
+    // Given and not used.
+    let answer = json!({"approval": reviewed.approval, "resolution": "approved", "by": "ana"});
+    desk.act("approval.resolved", answer).unwrap();
+    assert!(unfinished(&desk, "waits"));
+
+    let imported = |desk: &TestGovernance, data: &Value| {
+        let data = data.to_string();
+        desk.governance
+            .read(|state| state.unfinished_acts(Micros(desk.time)).include(None, Some(data.as_bytes())))
+    };
+    let request = json!({"call": "i1", "tool": "fs.read", "args": {}, "assurance": "imported"});
+    assert!(!imported(&desk, &request), "no import is under way");
+    let mut event = desk.event("tool.requested", "operator:000000000000", &request);
+    event.time = Some("2020-01-01T00:00:00Z".into());
+    desk.append(vec![event]).unwrap();
+    assert!(imported(&desk, &request));
+    assert!(!imported(&desk, &json!({"call": "own"})));
 }

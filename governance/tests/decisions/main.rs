@@ -55,6 +55,7 @@ mod servers;
 mod session_folders;
 mod steps;
 mod stops;
+mod stored_states;
 mod times;
 mod times_history;
 mod what_ifs;

@@ -9,7 +9,7 @@ use crate::archive_tier::ArchivedReactorState;
 use crate::ledger::Ledger;
 use crate::missing_state::MissingStateReason;
 use crate::read::log_fold::fold;
-use crate::read::state_fold::{newest_kept_state, readable_versions};
+use crate::read::state_fold::{kept_state_positions, newest_kept_state, readable_versions};
 use crate::read_error::ReadError;
 use crate::tables::reactor_state::ReactorProjection;
 
@@ -138,5 +138,16 @@ impl Ledger {
         versions: &RangeInclusive<u32>,
     ) -> Result<Option<ArchivedReactorState>, MissingStateReason> {
         newest_kept_state(self.shared(), until, versions)
+    }
+
+    /// Returns the last events that are folded in the states that archives or a restoration keep, by reactors of these versions, in order.
+    ///
+    /// # Errors
+    /// As [`Self::kept_state`].
+    pub fn kept_state_positions(
+        &self,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Vec<Position>, MissingStateReason> {
+        kept_state_positions(self.shared(), versions)
     }
 }

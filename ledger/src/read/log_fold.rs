@@ -31,13 +31,17 @@ pub(crate) fn fold(
         };
         let until_there = Some(until).filter(|_| !into.takes_whole_requests());
         let reads = |kind: &str| into.concerns(kind).then(|| into.reads(kind));
-        let events =
-            recorded.events(first, until_there, reads, into.passes_expired()).map_err(
-                |error| match error {
-                    FoldError::Expired { position } => ReadError::Expired { position },
-                    error => frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error),
-                },
-            )?;
+        let passes_expired = into.passes_expired();
+        let mut passed = Vec::new();
+        let passes = |kind: &str| {
+            passed.extend(passes_expired.then(|| kind.to_owned()));
+            passes_expired
+        };
+        let events = recorded.events(first, until_there, reads, passes).map_err(|error| match error {
+            FoldError::Expired { position } => ReadError::Expired { position },
+            error => frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error),
+        })?;
+        passed.iter().for_each(|kind| into.passed_expired(kind));
         if !events.is_empty() {
             into.fold(&recorded.observed(&events));
         }

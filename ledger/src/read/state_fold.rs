@@ -72,8 +72,7 @@ pub(crate) fn newest_kept_state(
     versions: &RangeInclusive<u32>,
 ) -> Result<Option<ArchivedReactorState>, MissingStateReason> {
     let archived = shared.read.tier.state(until, versions).map_err(MissingStateReason::Archive);
-    let restored = restored_state::read(shared, until, versions)
-        .map_err(|what| MissingStateReason::Restored { file: RESTORED_STATE.to_owned(), what });
+    let restored = restored_state(shared, until, versions);
     match (archived, restored) {
         (Ok(archived), Ok(restored)) => {
             Ok([archived, restored].into_iter().flatten().max_by_key(|state| state.position))
@@ -84,4 +83,32 @@ pub(crate) fn newest_kept_state(
         }
         (Err(why), Ok(None) | Err(_)) | (Ok(None), Err(why)) => Err(why),
     }
+}
+
+/// Returns the last events that are folded in kept states, by reactors of these versions, in order.
+///
+/// # Errors
+/// As [`newest_kept_state`].
+pub(crate) fn kept_state_positions(
+    shared: &SharedState,
+    versions: &RangeInclusive<u32>,
+) -> Result<Vec<Position>, MissingStateReason> {
+    let mut positions = shared.read.tier.state_positions(versions).map_err(MissingStateReason::Archive)?;
+    match restored_state(shared, shared.read.head().position, versions) {
+        Ok(restored) => positions.extend(restored.map(|state| state.position)),
+        Err(why) if positions.is_empty() => return Err(why),
+        Err(why) => tracing::warn!(%why, "a kept state cannot be read"),
+    }
+    positions.sort_unstable();
+    positions.dedup();
+    Ok(positions)
+}
+
+fn restored_state(
+    shared: &SharedState,
+    until: Position,
+    versions: &RangeInclusive<u32>,
+) -> Result<Option<ArchivedReactorState>, MissingStateReason> {
+    restored_state::read(shared, until, versions)
+        .map_err(|what| MissingStateReason::Restored { file: RESTORED_STATE.to_owned(), what })
 }

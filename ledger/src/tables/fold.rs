@@ -30,6 +30,9 @@ pub trait Fold {
         true
     }
 
+    /// An event of this type concerns it and was passed over: its content expired.
+    fn passed_expired(&mut self, _kind: &str) {}
+
     /// Folds the events of one frame that concern it, each behind its cause.
     fn fold(&mut self, frame: &[ObservedEvent<'_>]);
 
@@ -72,13 +75,14 @@ pub(crate) struct RecordedEvent<'a> {
 
 impl<'a> RecordedFrame<'a> {
     /// The events that concern the reactor and stand in this range, as they lie in the log. Of what does not concern it no more
-    /// than its type is read, nor of what `reads` answers `false` for.
+    /// than its type is read, nor of what `reads` answers `false` for. `passes` says of the type of one whose content expired whether it is
+    /// passed over.
     pub(crate) fn events(
         &self,
         first: Position,
         until: Option<Position>,
         reads: impl Fn(&str) -> Option<bool>,
-        passes_expired: bool,
+        mut passes: impl FnMut(&str) -> bool,
     ) -> Result<Vec<RecordedEvent<'a>>, FoldError> {
         let body = decode_body(self.body, self.count)?;
         let mut position = Some(self.first);
@@ -103,7 +107,7 @@ impl<'a> RecordedFrame<'a> {
                     Some(true) => {
                         let record = decode_record(entry.record)?;
                         if record.expired().is_some() {
-                            if !passes_expired {
+                            if !passes(kind) {
                                 return Err(FoldError::Expired { position: here });
                             }
                             roots.push(None);

@@ -115,8 +115,12 @@ fn fold_body(
     state: &mut dyn ReactorState,
     frame: &RecordedFrame<'_>,
 ) -> Result<(), FoldError> {
-    let events =
-        frame.events(frame.first, None, |kind| reactor.concerns(kind).then(|| reactor.reads(kind)), false)?;
+    let events = frame.events(
+        frame.first,
+        None,
+        |kind| reactor.concerns(kind).then(|| reactor.reads(kind)),
+        |_| false,
+    )?;
     if !events.is_empty() {
         state.fold(&frame.observed(&events));
     }

@@ -8,6 +8,7 @@ pub(crate) mod contracts;
 pub(crate) mod decide;
 pub(crate) mod decision_json;
 pub(crate) mod decisions;
+mod expired_trust;
 pub(crate) mod grants;
 pub(crate) mod hooks;
 pub(crate) mod imports;

@@ -8,6 +8,7 @@ use bitacora_verify::{FaultKind, Report, TailRetries, VerifyOptions, verify_ledg
 use serde_json::{Value, json};
 
 use crate::archiving::{Store, archiving_at, begun_at, fill, wait_for};
+use crate::governed::{ask, earn, govern, post, write};
 use crate::service::{ServiceAnswer, SetClock, TestService, data, event, wait_until};
 
 const EVENTS: &str = "/v1/ledgers/main/events";
@@ -157,4 +158,49 @@ fn the_verifier_takes_no_earlier_archive_for_the_one_that_the_log_records() {
     }
     let fault = verify().fault.expect("an earlier archive");
     assert!(matches!(*fault.kind, FaultKind::ArchiveRevision { found: 0, expected: 1, .. }), "{fault}");
+}
+
+/// The digest of the state that decides.
+fn digest(service: &TestService) -> Value {
+    service.get("/v1/ledgers/main/projections/governance").expect(200).json()["digest"].clone()
+}
+
+#[test]
+fn decisions_expire_behind_an_archived_state_and_what_decides_is_the_same() {
+    let clock = SetClock::default();
+    let (service, store) = begun_at(&clock);
+    let policy = json!({"rules": [{"rule": "all", "keep_days": 180}], "reason": "half a year"});
+    put(&service, "/v1/ledgers/main/retention", &policy).expect(200);
+    govern(&service, "allow");
+    earn(&service, "fs.write", "src");
+    let decided: u64 = ask(&service, write("c1"))["position"].as_str().unwrap().parse().unwrap();
+    post(&service, "outcome", &json!({"call": "c1", "status": "ok"})).expect(200);
+    let record = "/v1/ledgers/main/trust/record?tool=fs.write&context=src&workspace=-";
+    fill(&service, "a", 6_000);
+    let archived = wait_for(&service, "position", |position| position > 5_000);
+    let service = restarted(service, &clock, &store);
+    let known = service.get(&format!("{record}&at=5000")).expect(200).json();
+    fill(&service, "b", 2_000);
+    wait_for(&service, "position", |position| position > archived + 1_000);
+    wait_for(&service, "released_bytes_total", |bytes| bytes > 0);
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    service.append(event("now", "s")).expect(201);
+    let looked = json!({"reason": "half a year passed"}).to_string();
+    service.post("/v1/ledgers/main/clock:accept", "application/json", looked).expect(200);
+    wait_until(|| is_expired(&service, decided));
+
+    // What decides is as it was, also where no table and no snapshot is left.
+    let now = service.get(record).expect(200).json();
+    assert_eq!(now["approvals"], known["approvals"]);
+    let before = digest(&service);
+    let mut service = service;
+    service.begin_shutdown();
+    service.wait().unwrap();
+    std::fs::remove_dir_all(data(service.folder.path()).join("ledgers/main/index")).unwrap();
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+    let service = archiving_at(&clock, folder, Arc::clone(&service.keyring), &store);
+    assert_eq!(digest(&service), before);
+    // A past record would lack what expired.
+    service.get(&format!("{record}&at=5000")).expect_problem(410, "content-expired");
+    service.get(record).expect(200);
 }

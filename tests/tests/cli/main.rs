@@ -14,6 +14,7 @@ mod consoling;
 mod documented;
 mod ends;
 mod erasing;
+mod expiring;
 mod exporting;
 mod first_starts;
 mod forging;

@@ -41,6 +41,19 @@ impl Sample {
         Options { heads: Some(heads), ..Options::small() }
     }
 
+    /// A ledger that was created in this environment, closed.
+    pub(crate) fn created_in(environment: &Environment) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));
+        let sample = Self { folder, keyring };
+        fs::create_dir_all(sample.data().join("ledgers")).unwrap();
+        fs::write(sample.data().join("FORMAT"), "bitacora-data v1\n").unwrap();
+        write_keyring(&sample.keyring_file(), &sample.keyring);
+        let (name, options) = ("main".parse().unwrap(), Self::options_with_heads());
+        Ledger::create(environment, &sample.ledger(), &name, &sample.keyring, &options).unwrap();
+        sample
+    }
+
     fn made(openings: u64, options: &Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(Keyring::generate(&mut |bytes| SystemEntropy.fill(bytes).unwrap()));

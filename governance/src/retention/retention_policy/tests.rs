@@ -122,3 +122,36 @@ fn rules_that_say_nothing_clear_are_refused() {
     assert!(serde_json::from_value::<RetentionRules>(json!(many)).is_err());
     assert!(compiled(json!(many[1..])).is_ok());
 }
+
+#[test]
+fn the_end_of_something_stays_as_long_as_its_beginning() {
+    let policy = compiled(json!([
+        {"rule": "ends", "keep_days": 200, "types": ["tool.completed", "session.ended", "approval.resolved"]},
+        {"rule": "requests", "keep_days": 400, "types": ["tool.requested", "decision.made", "approval.requested"]},
+        {"rule": "of-orders", "keep_days": 300, "streams": ["orders/*"]},
+    ]))
+    .unwrap();
+    for (event, age, expected) in [
+        // Its request stays for 400 days.
+        (("tool.completed", "a", false), 399 * DAY, "keep"),
+        (("tool.completed", "a", false), 400 * DAY, "ends"),
+        (("approval.resolved", "a", false), 399 * DAY, "keep"),
+        (("approval.resolved", "a", false), 400 * DAY, "ends"),
+        // No rule lets the beginning go.
+        (("session.ended", "a", false), 999 * DAY, "keep"),
+        (("session.ended", "orders/7", false), 299 * DAY, "keep"),
+        (("session.ended", "orders/7", false), 300 * DAY, "of-orders"),
+        // A beginning goes by itself.
+        (("tool.requested", "a", false), 400 * DAY, "requests"),
+    ] {
+        assert_eq!(judge(&policy, event, age), expected, "{event:?} after {age}");
+    }
+    // Also where the beginning names a data subject, and the end does not.
+    let policy = compiled(json!([
+        {"rule": "ends", "keep_days": 200, "subjects": false},
+        {"rule": "personal", "keep_days": 900, "subjects": true},
+    ]))
+    .unwrap();
+    assert_eq!(judge(&policy, ("tool.failed", "a", false), 899 * DAY), "keep");
+    assert_eq!(judge(&policy, ("tool.failed", "a", false), 900 * DAY), "ends");
+}

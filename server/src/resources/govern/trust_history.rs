@@ -28,6 +28,7 @@ use crate::requests::read_model_query::ask_model_and_log;
 use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
+use crate::resources::govern::expired_trust::refuse_expired_trust;
 use crate::resources::govern::trust::take_dimension;
 use bitacora_api::{OutcomeRecord, TrustHistory, paths};
 
@@ -136,6 +137,8 @@ pub(super) async fn standing_at(
     at: Position,
 ) -> Result<(Micros, DimensionStanding, BreakerStood), Problem> {
     let ledger = request.ledger.clone();
+    let asked = ledger.clone();
+    api.read(move || refuse_expired_trust(&asked, at)).await?;
     if ledger.read_models().is_none() {
         let max_events = api.limits.max_past_events;
         return api.read(move || standing_after(&ledger, &dimension, at, max_events)).await;
