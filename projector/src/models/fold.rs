@@ -172,6 +172,10 @@ impl Fold {
         let Some(stored) = stored.filter(|stored| stored.cut.through == self.cursor.cut.through) else {
             return Ok(false);
         };
+        // Rows that could not be stored yet would be lost.
+        if !self.changes.is_empty() {
+            return Ok(false);
+        }
         self.changes.clear();
         self.changes.keep_undo();
         let from = self.cut_from.take();

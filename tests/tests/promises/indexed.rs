@@ -9,7 +9,7 @@ use bitacora_tests::simulation::Simulation;
 use crate::workload::{FOLDER, keyring, open};
 
 /// Blocks so small that a short run stores many.
-pub(crate) const OPTIONS: IndexOptions = IndexOptions { block_events: 16, read_models: false };
+pub(crate) const OPTIONS: IndexOptions = IndexOptions { block_events: 16, read_models: false, recalls: None };
 
 /// The ledger of the machine, opened with its index.
 pub(crate) fn index_of(machine: &Simulation) -> IndexedLedger {
