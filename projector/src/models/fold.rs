@@ -179,7 +179,7 @@ impl Fold {
         self.changes.clear();
         self.changes.keep_undo();
         let from = self.cut_from.take();
-        let (stored, next) = guarded(|| self.build.cut(stored, from))?;
+        let (stored, next) = guarded(|| self.build.cut(stored, from.as_deref()))?;
         self.cursor.stored = Some(stored);
         (self.cursor.cut.left, self.cursor.cut.is_done) = (stored.cut.left, stored.cut.is_done);
         self.cut_from = next;

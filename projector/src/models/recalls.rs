@@ -82,7 +82,7 @@ impl Worker<'_> {
     /// Lets a recalled build go that could not take in an event.
     pub(super) fn end_recall(
         &mut self,
-        fold: Fold,
+        fold: &Fold,
         at: Position,
         error: &FoldError,
     ) -> Result<(), RowIntegrityError> {
