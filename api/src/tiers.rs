@@ -92,6 +92,7 @@ pub struct IndexTier {
 
 /// A read model on this disk. It covers the history from the first event on.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelTier {
     /// Its name.
     #[schema(example = "calls")]
@@ -105,6 +106,16 @@ pub struct ModelTier {
     /// Rows that were stored last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
+    /// The position of its last cut: rows that no event behind it wrote have left this disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "902113")]
+    pub cut: Option<String>,
+    /// Rows that have left. They are folded again when asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold_rows: Option<u64>,
+    /// Events that change rows which have left. While there are any, answers are folded again from the first event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_events: Option<u64>,
     /// Bytes of its tables. Rows that only the store's journal holds are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,

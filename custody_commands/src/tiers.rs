@@ -1,5 +1,7 @@
 //! `tiers`: what decides from memory, what answers from this disk, and what lies in archives.
 
+use std::fmt::Write as _;
+
 use bitacora_api::{ArchivedRange, DiskTier, ModelTier, StateTier, TiersAnswer};
 use clap::Args;
 
@@ -66,7 +68,14 @@ fn warm(warm: &DiskTier) -> Vec<Vec<Cell>> {
 fn model(model: &ModelTier) -> Vec<Cell> {
     let (from, to) = span(&model.position);
     let rows = model.rows.map(|rows| count(rows, "rows"));
-    cells!["warm", &model.name, rows, model.bytes, from, to, &model.state]
+    let mut state = model.state.clone();
+    if let Some((cut, left)) = model.cut.as_ref().zip(model.cold_rows) {
+        let _written = write!(state, ", {left} rows up to {cut} are cold");
+    }
+    if let Some(late) = model.late_events {
+        let _written = write!(state, ", {late} events are folded again");
+    }
+    cells!["warm", &model.name, rows, model.bytes, from, to, Cell::whole(state)]
 }
 
 fn archived(range: &ArchivedRange) -> Vec<Cell> {

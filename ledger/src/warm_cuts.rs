@@ -18,15 +18,19 @@ use crate::submission::append_error::AppendError;
 const MICROS_OF_DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
 /// Returns the position of the last cut that the log has a record of.
-fn last_cut(read: impl FnOnce(&ReadQuery) -> Result<EventPage, ReadError>) -> Result<u64, ReadError> {
+fn last_cut(mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>) -> Result<u64, ReadError> {
     let filter = Filter { kinds: vec![WarmCut::KIND.to_owned()], ..Filter::default() };
-    let page = read(&ReadQuery { from: ReadFrom::Before(None), until: None, limit: 1, filter })?;
-    let data = page.events.first().map(|stored| &stored.event.data);
-    let cut = match data {
-        Some(Data::Json(json)) => serde_json::from_slice::<WarmCut>(json.as_bytes()).ok(),
-        _ => None,
-    };
-    Ok(cut.map_or(0, |cut| cut.through.get().get()))
+    let mut from = Some(ReadFrom::Before(None));
+    // A page may be empty and go on all the same.
+    while let Some(next) = from {
+        let page = read(&ReadQuery { from: next, until: None, limit: 1, filter: filter.clone() })?;
+        if let Some(Data::Json(json)) = page.events.first().map(|stored| &stored.event.data) {
+            let cut = serde_json::from_slice::<WarmCut>(json.as_bytes());
+            return Ok(cut.map_or(0, |cut| cut.through.get().get()));
+        }
+        from = page.next;
+    }
+    Ok(0)
 }
 
 impl Ledger {
@@ -39,7 +43,7 @@ impl Ledger {
     pub fn due_warm_cut(
         &self,
         keep_days: WarmDays,
-        read: impl FnOnce(&ReadQuery) -> Result<EventPage, ReadError>,
+        read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>,
     ) -> Result<Option<WarmCut>, ReadError> {
         let shared = self.shared();
         let has_jumped =

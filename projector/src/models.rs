@@ -55,7 +55,7 @@ use question::Question;
 pub(crate) use event_views::{Artifact, ObservationView, OutcomeView, Tokens, ToolRequestView};
 pub(crate) use log::{LogData, LogEvent};
 pub(crate) use model::{AssuranceMarker, EVERY_KIND, FoldError, FoldEvent, Model};
-pub use question::Asked;
+pub use question::TieredAnswer;
 pub use recall::RecallSlots;
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::{Live, Rows};

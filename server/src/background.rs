@@ -6,4 +6,5 @@ pub(crate) mod expiry;
 pub(crate) mod pending_anchors;
 mod retention;
 pub(crate) mod suggestion_job;
+pub(crate) mod warm_bound;
 pub(crate) mod webhooks;

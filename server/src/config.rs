@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::background::archiving::ArchiveSettings;
+use crate::background::warm_bound::WarmBound;
 use crate::background::webhooks::NoticeTarget;
 use crate::http::origin::Origin;
 use crate::ledgers::LedgersConfig;
@@ -30,6 +31,8 @@ pub struct ServerConfig {
     pub notices: Option<NoticeTarget>,
     /// The archiving in the background, if there is any.
     pub archiving: Option<ArchiveSettings>,
+    /// The bound of warm data, if there is any.
+    pub warm: Option<WarmBound>,
     /// Read models that every ledger has to answer from for the service to be ready.
     pub required_models: Vec<RequiredModel>,
     /// Bounds of memory, threads and patience.

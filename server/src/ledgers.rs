@@ -19,7 +19,7 @@ use bitacora_governance::StarterState;
 use bitacora_ledger::{
     ArchiveTierErrorKind, CloseError, Environment, FolderLock, Ledger, OpenError, Options,
 };
-use bitacora_projector::{IndexOptions, IndexedLedger, Scratch};
+use bitacora_projector::{IndexOptions, IndexedLedger, RecallSlots, Scratch};
 use bitacora_vocabulary::PrincipalCreated;
 use tokio::sync::{Mutex, Notify};
 
@@ -47,6 +47,8 @@ pub struct LedgersConfig {
     pub options: Options,
     /// `true` if read models are kept. They lie on the machine's own disk, even if the environment has another one.
     pub read_models: bool,
+    /// The read models that are folded again at once for questions about rows that left, in all ledgers.
+    pub recalls: Arc<RecallSlots>,
 }
 
 /// Every ledger of the data folder, opened or with the reason why it is not.
@@ -459,7 +461,8 @@ fn slot(
     let LedgersConfig { environment, keyring, .. } = config;
     match opened {
         Ok(ledger) => {
-            let how = IndexOptions { read_models: config.read_models, ..IndexOptions::default() };
+            let recalls = Some(Arc::clone(&config.recalls));
+            let how = IndexOptions { read_models: config.read_models, recalls, ..IndexOptions::default() };
             Ok(Slot::Open(IndexedLedger::open(ledger, environment, derived, keyring, &how)))
         }
         Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),

@@ -38,6 +38,7 @@ mod witnesses;
 pub use self::http::listener::{ListenError, may_listen};
 pub use self::http::origin::{Origin, OriginError};
 pub use background::archiving::{ArchivePauses, ArchiveSettings};
+pub use background::warm_bound::{WarmBound, WarmBoundError};
 pub use background::webhooks::{NoticeTarget, NoticeTargetError};
 pub use config::ServerConfig;
 pub use in_process::InProcess;

@@ -16,6 +16,7 @@ use crate::background::archiving::{self, ArchiveSettings};
 use crate::background::expiry;
 use crate::background::pending_anchors::open_when_anchored;
 use crate::background::suggestion_job;
+use crate::background::warm_bound::{self, WarmBound};
 use crate::background::webhooks::{self, NoticeTarget};
 use crate::config::ServerConfig;
 use crate::http::connection::{ConnectionContext, serve_connection};
@@ -60,6 +61,7 @@ pub struct Server {
     phase: watch::Sender<Phase>,
     notices: Option<NoticeTarget>,
     archiving: Option<ArchiveSettings>,
+    warm: Option<WarmBound>,
     max_connections: usize,
 }
 
@@ -85,6 +87,7 @@ impl Server {
             unlisted,
             notices,
             archiving,
+            warm,
             required_models,
             limits,
         } = config;
@@ -126,7 +129,7 @@ impl Server {
         let api =
             Arc::new(Api::new(ledgers, required_models, Admittance { is_open, web }, limits, phase_seen));
         let router = router(Arc::clone(&api));
-        Ok(Self { listeners, socket_file, api, router, phase, notices, archiving, max_connections })
+        Ok(Self { listeners, socket_file, api, router, phase, notices, archiving, warm, max_connections })
     }
 
     /// Serves pages for browsers too, below `/console`. What makes them gets the public interface to ask.
@@ -149,7 +152,8 @@ impl Server {
     /// Serves until `shutdown` is ready or an operator drains the service; then stops accepting, finishes the requests in flight (for a bounded time),
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
-        let Self { listeners, socket_file, api, router, phase, notices, archiving, max_connections } = self;
+        let Self { listeners, socket_file, api, router, phase, notices, archiving, warm, max_connections } =
+            self;
         let places = ConnectionSlots {
             all: Pool::new(max_connections),
             of_unix: Pool::new(UNIX_CONNECTIONS),
@@ -164,6 +168,9 @@ impl Server {
         };
         tokio::spawn(expiry::run(Arc::clone(&api)));
         tokio::spawn(suggestion_job::run(Arc::clone(&api)));
+        if let Some(bound) = warm {
+            tokio::spawn(warm_bound::run(Arc::clone(&api), bound));
+        }
         if let Some(target) = notices {
             tokio::spawn(webhooks::run(Arc::clone(&api), target));
         }

@@ -17,7 +17,7 @@ use bitacora_ledger::limits::SCRUB_BYTES_PER_S;
 use bitacora_ledger::{IDLE_HEADS_EVERY, ScrubOptions};
 use bitacora_server::{
     Admission, ArchiveSettings, CloseFailures, DataError, LedgersConfig, ListenError, Origin, RequiredModel,
-    Server, ServerConfig, ServerLimits, StartError, may_listen,
+    Server, ServerConfig, ServerLimits, StartError, WarmBound, may_listen,
 };
 use clap::Args;
 use serde_json::json;
@@ -64,6 +64,10 @@ pub(crate) struct ServeArguments {
     /// Read old segments and archives again and again to find damage, this many bytes a second in each ledger; 0 does not.
     #[arg(long, value_name = "BYTES", default_value_t = SCRUB_BYTES_PER_S)]
     scrub_rate: u64,
+    /// Keep rows of read models on this disk for this long after their last event: `12mo`, `52w` or `365d`. Older ones are folded again
+    /// from the log and its archives when asked for. [default: for good]
+    #[arg(long, value_name = "TIME")]
+    warm_for: Option<WarmBound>,
     /// Report not ready at /readyz while one of these read models is far behind or does not answer: `calls,trust`.
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     require_models: Vec<RequiredModel>,
@@ -164,6 +168,7 @@ pub(crate) fn run(
         environment: folder.environment().clone(),
         options: options.clone(),
         read_models: true,
+        recalls: Arc::default(),
     };
     let mut limits = ServerLimits::default();
     descriptors::allow_connections(&mut limits);
@@ -174,6 +179,7 @@ pub(crate) fn run(
         allowed_origins: arguments.allow_origin.clone(),
         notices,
         archiving,
+        warm: arguments.warm_for,
         ledgers,
         unlisted,
         required_models: arguments.require_models.clone(),

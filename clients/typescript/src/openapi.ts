@@ -4424,6 +4424,21 @@ export interface components {
              */
             bytes?: number | null;
             /**
+             * Format: int64
+             * @description Rows that have left. They are folded again when asked for.
+             */
+            coldRows?: number | null;
+            /**
+             * @description The position of its last cut: rows that no event behind it wrote have left this disk.
+             * @example 902113
+             */
+            cut?: string | null;
+            /**
+             * Format: int64
+             * @description Events that change rows which have left. While there are any, answers are folded again from the first event.
+             */
+            lateEvents?: number | null;
+            /**
              * @description Its name.
              * @example calls
              */

@@ -337,7 +337,14 @@ fn folder(global: &Global, data: &Path, read_models: bool) -> Result<LedgersConf
     let (environment, keyring): (Environment, _) = before_opening(global, data)?;
     let options = global.anchor()?.options(&environment, global.anchor_trust()?)?;
     let keyring = Arc::new(keyring);
-    Ok(LedgersConfig { data: data.to_owned(), keyring, environment, options, read_models })
+    Ok(LedgersConfig {
+        data: data.to_owned(),
+        keyring,
+        environment,
+        options,
+        read_models,
+        recalls: Arc::default(),
+    })
 }
 
 impl ServiceAnswer {

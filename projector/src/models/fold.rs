@@ -172,10 +172,14 @@ impl Fold {
         let Some(stored) = stored.filter(|stored| stored.cut.through == self.cursor.cut.through) else {
             return Ok(false);
         };
+        // Rows that could not be stored yet would be lost.
+        if !self.changes.is_empty() {
+            return Ok(false);
+        }
         self.changes.clear();
         self.changes.keep_undo();
         let from = self.cut_from.take();
-        let (stored, next) = guarded(|| self.build.cut(stored, from))?;
+        let (stored, next) = guarded(|| self.build.cut(stored, from.as_deref()))?;
         self.cursor.stored = Some(stored);
         (self.cursor.cut.left, self.cursor.cut.is_done) = (stored.cut.left, stored.cut.is_done);
         self.cut_from = next;

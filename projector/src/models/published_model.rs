@@ -8,7 +8,7 @@ use tokio::sync::{Notify, watch};
 
 use super::model::Model;
 use super::model_tree::Build;
-use super::recall::Recall;
+use super::recall::PublishedRecall;
 use super::status::{ModelError, ModelState, ModelStatus};
 use super::store::RowIntegrityError;
 
@@ -30,7 +30,7 @@ pub(crate) struct PublishedModel {
     /// Wakes the folding thread.
     wake: Arc<Notify>,
     /// For questions about rows that left.
-    pub(super) recall: Recall,
+    pub(super) recall: PublishedRecall,
 }
 
 /// The shown state of a model.
@@ -63,7 +63,7 @@ impl PublishedModel {
             asked_again: AtomicBool::new(false),
             expired_at: AtomicU64::new(0),
             wake,
-            recall: Recall::default(),
+            recall: PublishedRecall::default(),
         }
     }
 

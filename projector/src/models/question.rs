@@ -48,7 +48,7 @@ impl Question {
 
 /// An answer of read models.
 #[derive(Debug)]
-pub struct Asked<T, E> {
+pub struct TieredAnswer<T, E> {
     /// The answer.
     pub answer: Result<T, E>,
     /// `true` if it is of rows that left the store, or of events in archives.
@@ -60,7 +60,7 @@ pub struct Asked<T, E> {
 impl ReadModels {
     /// Asks a question. Where it meets rows that left the store, its answer is thrown away, and it is asked again of builds of these models
     /// that are folded from the first event: they are begun now, where they are not there.
-    pub fn ask<T, E>(&self, ask: impl Fn(&Self) -> Result<T, E>) -> Asked<T, E> {
+    pub fn ask<T, E>(&self, ask: impl Fn(&Self) -> Result<T, E>) -> TieredAnswer<T, E> {
         let mut recalled: Vec<(&'static str, Position)> = Vec::new();
         loop {
             let question = Question { recalled: recalled.clone(), ..Question::default() };
@@ -70,7 +70,7 @@ impl ReadModels {
             // Of each model once: a recalled build has all its rows.
             let met = question.met().filter(|(met, _)| question.recalled_from(met).is_none());
             let Some(met) = met else {
-                return Asked {
+                return TieredAnswer {
                     answer,
                     is_cold: !recalled.is_empty() || question.is_cold.load(Ordering::Relaxed),
                     waits_for: *question.waits.lock().unwrap_or_else(PoisonError::into_inner),

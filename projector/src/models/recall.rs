@@ -56,7 +56,7 @@ fn take(taken: &AtomicUsize, most: usize) -> bool {
 
 /// The recall of one model, as readers and the folding thread share it.
 #[derive(Default)]
-pub(crate) struct Recall {
+pub(crate) struct PublishedRecall {
     state: Mutex<RecallState>,
     /// The last event that is folded and may be asked for; 0 while nothing may be asked.
     position: watch::Sender<u64>,
@@ -77,7 +77,7 @@ struct RecallState {
     has_no_slot: bool,
 }
 
-impl Recall {
+impl PublishedRecall {
     /// Somebody asks about rows that left.
     pub(super) fn ask(&self) {
         self.state().asked = Some(Instant::now());

@@ -39,11 +39,15 @@ impl Worker<'_> {
         if !is_late && !published.recall.is_asked(self.inner.recalls.unused()) {
             return Ok(());
         }
+        let head = self.inner.ledger.head().position;
+        // One that began now could read content that is about to expire.
+        if published.expired_at() >= head.get() {
+            return Ok(());
+        }
         let Some(guard) = RecallGuard::take(published, &self.inner.recalls, &self.inner.recalled) else {
             published.recall.set_no_slot();
             return Ok(());
         };
-        let head = self.inner.ledger.head().position;
         let build = self.store.next(published.model, &self.inner.key, head)?;
         let mut fold = Fold::new(Arc::clone(published), build, None);
         fold.recall = Some(guard);
@@ -78,7 +82,7 @@ impl Worker<'_> {
     /// Lets a recalled build go that could not take in an event.
     pub(super) fn end_recall(
         &mut self,
-        fold: Fold,
+        fold: &Fold,
         at: Position,
         error: &FoldError,
     ) -> Result<(), RowIntegrityError> {

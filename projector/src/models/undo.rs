@@ -3,7 +3,7 @@
 //! A build without such rows needs none, and keeps none.
 
 use super::row_key::RowKey;
-use super::rows::{Changes, RowContent};
+use super::rows::{Changes, RowContent, TouchedRow};
 use super::store::RowIntegrityError;
 
 /// The contents before each change that the current event made, in their order.
@@ -26,7 +26,7 @@ impl Changes {
     /// Notes the content of a row that the event is about to change.
     pub(super) fn note_before(&mut self, key: &RowKey) -> Result<(), RowIntegrityError> {
         let Some(undo) = &mut self.undo else { return Ok(()) };
-        let before = self.rows.get_mut(key).map_or(Ok(RowContent::Gone), |touched| touched.copy_content())?;
+        let before = self.rows.get_mut(key).map_or(Ok(RowContent::Gone), TouchedRow::copy_content)?;
         undo.0.push((*key, before));
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Build {
     pub(super) fn cut(
         &self,
         mut cursor: ModelCursor,
-        from: Option<Vec<u8>>,
+        from: Option<&[u8]>,
     ) -> Result<(ModelCursor, Option<Vec<u8>>), RowIntegrityError> {
         let mut batch = self.database().batch();
         let (mut looked_at, mut next) = (0, None);
@@ -60,8 +60,8 @@ impl Build {
         tables.sort_unstable();
         'tables: for table in tables {
             let first = match &from {
-                Some(from) if from.as_slice() >= [table + 1].as_slice() => continue,
-                Some(from) if from.first() == Some(&table) => from.clone(),
+                Some(from) if *from >= [table + 1].as_slice() => continue,
+                Some(from) if from.first() == Some(&table) => from.to_vec(),
                 _ => vec![table],
             };
             let range = (Bound::Included(first), Bound::Excluded(vec![table + 1]));

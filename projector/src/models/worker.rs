@@ -259,10 +259,10 @@ impl Worker<'_> {
                 Some((_, FoldError::Row(integrity_error))) if integrity_error.is_of_the_store() => {
                     return Err(FoldRunError::Store(integrity_error));
                 }
-                // Rows that were damaged in the store: they are folded again from the log.
                 Some((at, error)) if fold.recall.is_some() => {
-                    self.end_recall(fold, at, &error).map_err(FoldRunError::Store)?
+                    self.end_recall(&fold, at, &error).map_err(FoldRunError::Store)?;
                 }
+                // Rows that were damaged in the store: they are folded again from the log.
                 Some((_, FoldError::Row(integrity_error))) if !fold.build.is_defect(&integrity_error) => {
                     fold.published.count_integrity_error(&integrity_error);
                     self.begin_instead_of(&fold).map_err(FoldRunError::Store)?;

@@ -14,7 +14,7 @@ use bitacora_archiver::{
 };
 use bitacora_formats::Keyring;
 use bitacora_ledger::{Environment, HeadOptions, Ledger, ScrubOptions};
-use bitacora_server::{ArchivePauses, ArchiveSettings, ServerLimits};
+use bitacora_server::{ArchivePauses, ArchiveSettings, ServerConfig, ServerLimits};
 use serde_json::json;
 
 use crate::service::{SetClock, TestService, config, data, event, new_keyring, wait_until};
@@ -42,7 +42,7 @@ struct Door {
 }
 
 impl Store {
-    fn in_folder(folder: &Path) -> Arc<Self> {
+    pub(crate) fn in_folder(folder: &Path) -> Arc<Self> {
         let place = ArchiveLocation::Folder(folder.join("cold"));
         let folder = ArchiveStore::at(place, StoreSettings::default());
         Arc::new(Self { folder, fails: false.into(), door: Mutex::default(), moved: Condvar::new() })
@@ -119,7 +119,18 @@ pub(crate) fn archiving_at(
     keyring: Arc<Keyring>,
     store: &Arc<Store>,
 ) -> TestService {
-    let mut config = config(folder.path(), &keyring, ServerLimits::default());
+    let config = archiving_config(clock, &folder, &keyring, store);
+    TestService::of(config, folder, keyring)
+}
+
+/// The configuration of the same.
+pub(crate) fn archiving_config(
+    clock: &SetClock,
+    folder: &tempfile::TempDir,
+    keyring: &Arc<Keyring>,
+    store: &Arc<Store>,
+) -> ServerConfig {
+    let mut config = config(folder.path(), keyring, ServerLimits::default());
     config.ledgers.environment = Environment { clock: Arc::new(clock.clone()), ..environment(store) };
     config.ledgers.options.heads =
         Some(HeadOptions { every: Duration::from_millis(20), ..HeadOptions::default() });
@@ -132,7 +143,7 @@ pub(crate) fn archiving_at(
         pauses: ArchivePauses { first: pause, between: pause, most: pause, retention: pause },
         scrub: Some(ScrubOptions { bytes_per_s: 1 << 30, pause: Duration::from_millis(50) }),
     });
-    TestService::of(config, folder, keyring)
+    config
 }
 
 /// The same on a folder of its own, with a ledger.

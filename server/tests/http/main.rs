@@ -80,5 +80,6 @@ mod unlisted;
 mod unregistered;
 mod usage;
 mod vocabulary;
+mod warm;
 mod watching;
 mod wire;

@@ -244,6 +244,16 @@ fn a_service_cannot_require_a_model_that_there_is_not() {
 }
 
 #[test]
+fn a_bound_of_warm_data_is_a_time_of_at_least_thirty_days() {
+    let sample = Sample::new(0);
+    for (bound, why) in [("1y", "write days, weeks or months"), ("29d", "30 to 36500 days")] {
+        let refused = sample.run(&["serve", "--listen", "127.0.0.1:0", "--warm-for", bound]);
+        let told = String::from_utf8(refused.stderr.clone()).unwrap();
+        assert!(code(&refused) == 2 && told.contains(why), "{told}");
+    }
+}
+
+#[test]
 fn checkpoints_are_saved_shown_forked_copied_and_deleted() {
     let sample = Sample::new(0);
     let file = sample.folder.path().join("checkpoint.json");

@@ -112,6 +112,9 @@ fn model(status: &ModelStatus) -> ModelTier {
         state: status.state.name().to_owned(),
         position: position_text(status.position),
         rows: status.digest.map(|(_, rows, _)| rows),
+        cut: status.cut.filter(|_| status.left > 0).map(|cut| cut.to_string()),
+        cold_rows: Some(status.left).filter(|left| *left > 0),
+        late_events: Some(status.late).filter(|late| *late > 0),
         bytes: status.bytes,
     }
 }
