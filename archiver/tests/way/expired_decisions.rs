@@ -1,22 +1,17 @@
 //! Content on which decisions rest expires behind an archived state alone; what is restored is archived again.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
 
 use bitacora_archive_format::Manifest;
 use bitacora_archiver::{
-    ArchivePace, ArchiveProgress, ArchiveRun, Archiver, ArchiverError, ExpiryMode, ExpiryReport,
-    ExpiryResult, NoStateBehind, Release, RestoreScope, RetainedEvent, Retention, restore,
+    ArchiveProgress, ArchiveRun, Archiver, ExpiryMode, ExpiryResult, NoStateBehind, Release, RestoreScope,
+    RetainedEvent, Retention, restore,
 };
-use bitacora_formats::{After, Data, Event, Json, Position};
-use bitacora_ledger::{
-    AppendError, AppendRequest, Filter, Ledger, Options, ReactorChoice, ReadFrom, ReadQuery, StoredEvent,
-};
-
-use super::fixture::{ArchiveFixture, event, forced, options, wait_until};
+use bitacora_formats::{Data, Event, Json, Position};
+use bitacora_ledger::{AppendRequest, Ledger, Options, ReactorChoice};
 
 use super::expiring::{ExpiringLedger, Multiples, PACE, events};
+use super::fixture::{ArchiveFixture, forced, options, wait_until};
 
 /// Expires reports of models, which decisions rest on, and the events that go by themselves.
 struct Reports;

@@ -6,15 +6,13 @@ use std::path::PathBuf;
 
 use bitacora_archive_format::Manifest;
 use bitacora_archiver::{
-    ArchivePace, ArchiveProgress, ArchiveRun, Archiver, ArchiverError, ExpiryMode, ExpiryReport,
-    ExpiryResult, NoStateBehind, Release, RestoreScope, RetainedEvent, Retention, restore,
+    ArchivePace, ArchiveProgress, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, Release,
+    RestoreScope, RetainedEvent, Retention, restore,
 };
-use bitacora_formats::{After, Data, Event, Json, Position};
-use bitacora_ledger::{
-    AppendError, AppendRequest, Filter, Ledger, Options, ReactorChoice, ReadFrom, ReadQuery, StoredEvent,
-};
+use bitacora_formats::{After, Data, Position};
+use bitacora_ledger::{AppendError, AppendRequest, Filter, Ledger, ReadFrom, ReadQuery, StoredEvent};
 
-use super::fixture::{ArchiveFixture, event, forced, options, wait_until};
+use super::fixture::{ArchiveFixture, event, options, wait_until};
 
 pub(crate) const PACE: ArchivePace = ArchivePace::Full { threads: 2 };
 
