@@ -196,7 +196,7 @@ fn decisions_expire_behind_an_archived_state_and_what_decides_is_the_same() {
     let mut service = service;
     service.begin_shutdown();
     service.wait().unwrap();
-    std::fs::remove_dir_all(data(service.folder.path()).join("ledgers/main/index")).unwrap();
+    fs::remove_dir_all(data(service.folder.path()).join("ledgers/main/index")).unwrap();
     let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
     let service = archiving_at(&clock, folder, Arc::clone(&service.keyring), &store);
     assert_eq!(digest(&service), before);
