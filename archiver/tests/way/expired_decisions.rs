@@ -40,7 +40,7 @@ fn begin_runs(ledger: &Ledger, from: u64) {
 }
 
 /// A ledger whose first archive holds events that decisions rest on, behind a ledger's options.
-fn with_runs(options: Options) -> (ArchiveFixture, Ledger) {
+fn with_runs(options: &Options) -> (ArchiveFixture, Ledger) {
     let fixture = ArchiveFixture::new();
     let open =
         || Ledger::open(&fixture.environment, &fixture.ledger(), fixture.keyring.clone(), options.clone());
@@ -57,7 +57,7 @@ fn with_runs(options: Options) -> (ArchiveFixture, Ledger) {
 
 #[test]
 fn content_that_decisions_rest_on_stays_where_no_archive_keeps_a_state() {
-    let (fixture, ledger) = with_runs(options());
+    let (fixture, ledger) = with_runs(&options());
     let archiver = fixture.archiver(&ledger);
     for (mode, result) in [(ExpiryMode::DryRun, false), (ExpiryMode::Remove, true)] {
         let mut reports = Vec::new();
@@ -78,7 +78,7 @@ fn content_that_decisions_rest_on_stays_where_no_archive_keeps_a_state() {
 
 #[test]
 fn content_that_decisions_rest_on_is_due_behind_a_state_that_opens() {
-    let (fixture, ledger) = with_runs(Options { governing: ReactorChoice::Governance, ..options() });
+    let (fixture, ledger) = with_runs(&Options { governing: ReactorChoice::Governance, ..options() });
     let look = || {
         let mut reports = Vec::new();
         let archiver = fixture.archiver(&ledger);
