@@ -3784,13 +3784,15 @@ export interface components {
             authority: string;
             /** @description The person who asked for it. It is recorded for good. */
             by?: string;
+            /** @description The position of an event of the subject: the key under which that event is sealed is destroyed. */
+            event?: string;
             /** @description The reason. It is recorded for good. */
             reason?: string;
             /**
-             * @description The subject's name, as events give it in `datasubject`. It is not recorded.
+             * @description The subject's name, as events give it in `datasubject`. It is not recorded. Either this or `event` is given.
              * @example customer/4711
              */
-            subject: string;
+            subject?: string;
         };
         /** @description An executor: the origin of calls. */
         ExecutorAnswer: {
