@@ -209,10 +209,17 @@ impl ArchiverError {
         }
     }
 
+    /// Returns `true` if a revision that was packed just now is not taken, and nothing records it.
+    pub(crate) fn refuses_revision(&self) -> bool {
+        self.keeps_content() || matches!(self, Self::Differs { .. })
+    }
+
     /// Returns `true` if it is of one archive, and others can be looked at.
     pub(crate) fn is_of_one_archive(&self) -> bool {
         match self {
-            Self::Unexpired { .. } | Self::Expiry(RecordExpiryError::HeldMeanwhile) => true,
+            Self::Unexpired { .. }
+            | Self::Differs { .. }
+            | Self::Expiry(RecordExpiryError::HeldMeanwhile) => true,
             Self::Stored(error) => error.is_of_one_archive(),
             _ => false,
         }

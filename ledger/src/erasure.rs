@@ -190,6 +190,11 @@ fn find_and_record(
             if let Some(subject) = &subject {
                 refuse_names(request, subject)?;
             }
+            let named = subject.as_deref().and_then(|subject| subjects.named_key(subject).ok()?);
+            // A hold on the subject is on the key that the name leads to, which may be another one.
+            if let Some(named) = named.filter(|named| named.id != id) {
+                refuse_held(shared, &named)?;
+            }
             begin(shared, request, NamedKey { name: subject.map(|subject| subjects.name_of(&subject)), id })
         }
     }
@@ -200,7 +205,7 @@ fn sealed_at(shared: &SharedState, position: Position) -> Result<([u8; 16], Opti
     let mut seal = None;
     let event = LogReader::new(shared).event(position).map_err(EraseError::Event)?;
     records(shared, After::new(position.get() - 1), position, &mut |visited| {
-        seal = visited.record.seal().copied()
+        seal = visited.record.seal().copied();
     })
     .map_err(EraseError::Event)?;
     let seal = seal.ok_or(EraseError::UnknownOfEvent { position })?;

@@ -8,7 +8,7 @@ use crate::archive_tier::{ArchiveTierError, ArchiveTierErrorKind};
 /// events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the content of the event at position {position} expired, and the deciding state begins behind it: {why}"
+    "the deciding state cannot be had: the content of the event at position {position} expired, and no readable state stands behind it: {why}"
 )]
 pub struct MissingState {
     /// The position of the event.

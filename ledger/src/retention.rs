@@ -2,6 +2,7 @@
 
 pub(crate) mod counted_time;
 mod open_runs;
+mod recorded_removals;
 
 use bitacora_formats::{Micros, Position, Record, RecordData};
 use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs};
@@ -138,7 +139,11 @@ impl Ledger {
         };
         let policy = RetentionPolicy::compile(&standing.rules);
         let policy = policy.map_err(|error| ExpiryRulesError::Policy(error.to_string()))?;
-        let counted = shared.opening_time.counted(self.time_of_head()?, &*shared.environment.clock);
+        let counted = shared.opening_time.counted(
+            self.time_of_head()?,
+            &*shared.environment.clock,
+            copy.state.clock_trust().offset(),
+        );
         let holds = HoldsInForce(copy.state.holds().clone());
         let unfinished = copy.state.unfinished_acts(counted.until);
         Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, counted }))

@@ -466,18 +466,11 @@ fn slot(
             Ok(Slot::Open(IndexedLedger::open(ledger, environment, derived, keyring, &how)))
         }
         Err(OpenError::RolledBack(source)) => Err(DataError::RolledBack { ledger: name.clone(), source }),
-        Err(OpenError::Anchor(error)) => {
-            tracing::warn!(ledger = %name, %error, "a ledger waits for its anchor; it is tried again");
-            Ok(Slot::Waiting(error.to_string()))
-        }
+        Err(OpenError::Anchor(error)) => Ok(Slot::waiting(name, &error)),
         Err(OpenError::Archive(error)) if error.kind == ArchiveTierErrorKind::Unavailable => {
-            tracing::warn!(ledger = %name, %error, "a ledger waits for its archives; it is tried again");
-            Ok(Slot::Waiting(error.to_string()))
+            Ok(Slot::waiting(name, &error))
         }
-        Err(OpenError::State(missing)) if missing.may_be_there_later() => {
-            tracing::warn!(ledger = %name, %missing, "a ledger waits for the archive of its state; it is tried again");
-            Ok(Slot::Waiting(missing.to_string()))
-        }
+        Err(OpenError::State(missing)) if missing.may_be_there_later() => Ok(Slot::waiting(name, &missing)),
         Err(error) => {
             tracing::error!(ledger = %name, %error, "a ledger did not open; it is answered as unavailable");
             Ok(Slot::Failed(error.to_string()))

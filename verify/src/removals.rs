@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitacora_archive_format::SignedManifest;
-use bitacora_formats::{Position, Record, RecordData};
+use bitacora_formats::{Generation, Position, Record, RecordData};
 use bitacora_vocabulary::{EventData, RetentionExpired};
 use sha2::{Digest as _, Sha256};
 
@@ -25,17 +25,17 @@ pub(super) struct Removals {
 /// The removals of one range that events record.
 #[derive(Debug, Default, Clone)]
 struct RecordedRemovals {
-    /// The latest revision.
-    latest: Option<RecordedRevision>,
+    /// The latest revision of each generation's archive.
+    latest: BTreeMap<Generation, RecordedRevision>,
     /// The events that set the policies.
     policies: BTreeSet<Position>,
 }
 
-/// A revision of an archive as an event records it; by its number, then by the event.
+/// A revision of an archive as an event records it; the latest event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordedRevision {
-    number: u64,
     event: Position,
+    number: u64,
     manifest_sha256: [u8; 32],
 }
 
@@ -63,9 +63,13 @@ impl Removals {
         let digest = hex::decode(removal.manifest_sha256.as_str()).unwrap_or_default();
         let Ok(manifest_sha256) = digest.try_into() else { return };
         let number = removal.revision.get();
-        let of_range = self.recorded.entry((removal.first.get(), removal.last.get())).or_default();
+        let (first, last) = (removal.first.get(), removal.last.get());
+        let of_range = self.recorded.entry((first, last)).or_default();
         of_range.policies.insert(removal.policy.get());
-        of_range.latest = of_range.latest.max(Some(RecordedRevision { number, event, manifest_sha256 }));
+        let Some(generation) = generation_of(removal.archive.as_str()) else { return };
+        let revision = RecordedRevision { event, number, manifest_sha256 };
+        let latest = of_range.latest.entry(generation).or_insert(revision);
+        *latest = (*latest).max(revision);
     }
 
     /// Takes in what other events record and hold.
@@ -77,7 +81,10 @@ impl Removals {
         for (range, other) in other.recorded {
             let of_range = self.recorded.entry(range).or_default();
             of_range.policies.extend(other.policies);
-            of_range.latest = of_range.latest.max(other.latest);
+            for (generation, revision) in other.latest {
+                let latest = of_range.latest.entry(generation).or_insert(revision);
+                *latest = (*latest).max(revision);
+            }
         }
     }
 
@@ -85,7 +92,7 @@ impl Removals {
     pub(super) fn check(&self, manifests: &[SignedManifest], all: bool) -> Result<(), Fault> {
         for manifest in manifests {
             let range = manifest.manifest().range;
-            self.check_manifest(manifest).map_err(|kind| {
+            self.check_manifest(manifest, all).map_err(|kind| {
                 Fault::at(shown_manifest(range), 0, range.first(), Some(range.last()), kind)
             })?;
         }
@@ -102,14 +109,16 @@ impl Removals {
     }
 
     /// Checks that a kept manifest is that of the latest recorded revision.
-    fn check_manifest(&self, signed: &SignedManifest) -> Result<(), FaultKind> {
+    fn check_manifest(&self, signed: &SignedManifest, all: bool) -> Result<(), FaultKind> {
         let manifest = signed.manifest();
         let range = (manifest.range.first(), manifest.range.last());
         let Some(of_range) = self.recorded.get(&range) else { return Ok(()) };
-        let Some(latest) = of_range.latest else { return Ok(()) };
+        let Some(latest) = of_range.latest.get(&manifest.origin.generation) else { return Ok(()) };
         let found: u64 = manifest.revision().get().into();
         let digest: [u8; 32] = Sha256::digest(signed.note().to_string().as_bytes()).into();
-        if (found, digest) == (latest.number, latest.manifest_sha256) {
+        // Where not all was opened, a later event may record a later revision.
+        let is_later = !all && found > latest.number;
+        if is_later || (found, digest) == (latest.number, latest.manifest_sha256) {
             return Ok(());
         }
         Err(FaultKind::ArchiveRevision { found, expected: latest.number, event: latest.event.get() })
@@ -122,6 +131,12 @@ impl Removals {
             .into_iter()
             .any(|((_, last), of_range)| *last >= position && of_range.policies.contains(&policy))
     }
+}
+
+/// Returns the generation in the name of an archive: `<ledger id>/g<generation>/<first>-<last>.bca`.
+fn generation_of(archive: &str) -> Option<Generation> {
+    let generation = archive.split('/').nth(1)?.strip_prefix('g')?;
+    generation.parse().ok().map(Generation)
 }
 
 #[cfg(test)]

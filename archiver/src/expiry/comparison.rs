@@ -21,6 +21,8 @@ use crate::verification::Verification;
 pub(crate) struct RevisionComparison<'a> {
     pub(crate) earlier: &'a StoredArchive,
     pub(crate) later: &'a StoredArchive,
+    /// The policy under which events expired with the later one, where its run is this one.
+    pub(crate) policy: Option<Position>,
     /// The policy in force: no other event may have expired.
     pub(crate) retention: &'a dyn Retention,
     /// The holds in force: no event that they cover may have expired.
@@ -56,7 +58,7 @@ impl RevisionComparison<'_> {
             return self.differs(earlier.range.first(), "the manifest");
         }
         let (expired, later_digest, later_state) = self.read_later()?;
-        let policy = expired.policies.keys().next_back().copied();
+        let policy = self.policy.or_else(|| expired.policies.keys().next_back().copied());
         let Some(policy) = policy else { return self.differs(earlier.range.first(), "expired events") };
         let (newly, digest, state) = self.read_earlier(&expired, policy)?;
         if digest != later_digest {

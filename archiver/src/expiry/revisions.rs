@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitacora_archive_format::{ArchiveRange, Manifest, Revision, SignedManifest};
+use bitacora_vocabulary::Sha256Text;
+use sha2::{Digest, Sha256};
 
 use crate::archive_store::ArchiveStoreError;
 use crate::error::ArchiverError;
 use crate::later_revision::{is_same_but_for_expiry, later_revision};
 use crate::stored_archive::StoredArchive;
+use crate::throttle::ArchivePace;
+use crate::verification::Verification;
 use crate::worker::Archiver;
 
 /// A revision of an archive, by its object in the store.
@@ -17,41 +21,76 @@ pub(super) struct StoredRevision {
 }
 
 impl Archiver {
-    /// Keeps the later revisions of archives whose kept revision the store does not have: the manifests are from an older copy.
-    pub(super) fn keep_later_revisions(&self, kept: &mut [SignedManifest]) -> Result<(), ArchiverError> {
-        let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    /// Looks at the revisions behind those that are kept. One is kept instead if the log records it, or if the store has no other: the
+    /// manifests are from an older copy then. Any other one goes: its run did not come to record it.
+    pub(super) fn settle_revisions(
+        &self,
+        kept: &mut [SignedManifest],
+        pace: ArchivePace,
+    ) -> Result<(), ArchiverError> {
+        let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for manifest in kept {
             let name = manifest.manifest().object_name();
             let (folder, object) = name.rsplit_once('/').unwrap_or_default();
-            if !listed.contains_key(folder) {
+            if !folders.contains_key(folder) {
                 let objects = self.objects.list(folder)?.objects.into_iter();
-                listed.insert(folder.to_owned(), objects.map(|(object, _)| object).collect());
+                folders.insert(folder.to_owned(), objects.map(|(object, _)| object).collect());
             }
-            if listed.get(folder).is_some_and(|objects| objects.contains(object)) {
-                continue;
-            }
-            let signers = self.keyring.signing_chain();
-            if let Some(later) = later_revision(&self.objects, manifest.manifest(), signers) {
-                let object = later.shown();
-                tracing::warn!(
-                    object,
-                    "the folder's manifest was of an earlier revision of this archive, which is gone; this one is kept"
-                );
-                *manifest = later.outline().manifest().clone();
-                self.keep(manifest)?;
-                self.ledger.forget_archived();
+            let Some(listed) = folders.get(folder) else { continue };
+            let (range, revision) = (manifest.manifest().range, manifest.manifest().revision());
+            let is_later = |object: &String| {
+                ArchiveRange::of_object(object).is_some_and(|(of, later)| of == range && later > revision)
+            };
+            if listed.iter().any(is_later) {
+                self.settle_later(manifest, listed.contains(object), pace)?;
             }
         }
         Ok(())
     }
 
-    /// Removes the revisions before the one that is kept, once that one is seen in the store.
-    pub(super) fn remove_before(&self, kept: &SignedManifest) -> Result<(), ArchiverError> {
-        self.open_kept(kept)?;
-        for replaced in self.revisions_before(kept.manifest())? {
-            self.remove_object(&replaced.name)?;
+    fn settle_later(
+        &self,
+        kept: &mut SignedManifest,
+        is_there: bool,
+        pace: ArchivePace,
+    ) -> Result<(), ArchiverError> {
+        let signers = self.keyring.signing_chain();
+        let Some(later) = later_revision(&self.objects, kept.manifest(), signers) else { return Ok(()) };
+        let digest = Sha256::digest(later.outline().manifest().note().to_string().as_bytes());
+        let is_recorded = self.ledger.records_removal(&Sha256Text::of_digest(&digest.into()))?;
+        if is_recorded || !is_there {
+            let object = later.shown();
+            tracing::warn!(
+                object,
+                is_recorded,
+                "a later revision of an archive than the folder's manifest names is kept"
+            );
+            *kept = later.outline().manifest().clone();
+            self.keep(kept)?;
+            self.ledger.forget_archived();
+            return Ok(());
         }
-        Ok(())
+        // It holds all that the later ones hold, if it is whole.
+        let stored = self.open_kept(kept)?;
+        let whole = Verification::new(&stored, pace, &self.progress)
+            .contents(&self.keyring, |_, _| Ok::<(), ArchiverError>(()));
+        match whole {
+            Ok(_) => self.remove_unkept(kept.manifest()),
+            Err(error) => {
+                tracing::warn!(%error, object = stored.shown(), "an archive is not whole; later revisions stay beside it");
+                Ok(())
+            }
+        }
+    }
+
+    /// Removes the revision that another one replaced, once that one is seen in the store.
+    pub(super) fn remove_replaced(
+        &self,
+        replaced: &Manifest,
+        kept: &SignedManifest,
+    ) -> Result<(), ArchiverError> {
+        self.open_kept(kept)?;
+        self.remove_object(&replaced.object_name())
     }
 
     /// Removes revisions behind the kept one, which was read whole just now: the runs that made them did not come to keep them.

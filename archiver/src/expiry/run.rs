@@ -3,6 +3,7 @@
 //! Each step rests on the one before. After a crash the next run goes on; a revision that was not kept is passed over, and a later one packed.
 
 use bitacora_archive_format::{Revision, SignedManifest};
+use bitacora_formats::Position;
 use bitacora_ledger::ArchiveAccess;
 use bitacora_vocabulary::{Count, Name, RetentionExpired, Sha256Text};
 use sha2::{Digest, Sha256};
@@ -27,6 +28,17 @@ pub enum ExpiryMode {
 }
 
 impl Archiver {
+    /// Finishes what earlier runs left, where no policy lets anything expire now: revisions that were not kept go, or are kept if the log
+    /// records them.
+    ///
+    /// # Errors
+    /// An [`ArchiverError`]; the next call goes on.
+    pub fn settle_expiry(&self, pace: ArchivePace) -> Result<(), ArchiverError> {
+        let _alone = self.lock()?;
+        let mut kept = self.known_manifests(ArchiveAccess::Writing)?;
+        self.settle_revisions(&mut kept, pace)
+    }
+
     /// Removes the content of expired events from the archives, or counts it, and reports each archive that holds any. What is reported as
     /// removed is recorded, and no archive in the store holds it any more. An archive that is missing or damaged holds up no other.
     ///
@@ -46,7 +58,7 @@ impl Archiver {
         let _alone = (mode == ExpiryMode::Remove).then(|| self.lock()).transpose()?;
         let mut kept = self.known_manifests(access)?;
         if mode == ExpiryMode::Remove {
-            self.keep_later_revisions(&mut kept)?;
+            self.settle_revisions(&mut kept, pace)?;
         }
         let mut first_error = None;
         for current in &kept {
@@ -70,10 +82,12 @@ impl Archiver {
         pace: ArchivePace,
     ) -> Result<Option<ExpiryReport>, ArchiverError> {
         let manifest = current.manifest();
-        if mode == ExpiryMode::Remove {
-            self.finish_earlier_run((current, kept), retention, pace)?;
-        }
-        if !retention.concerns(manifest) {
+        // A revision before the kept one may hold what a hold keeps: no later one is packed before both were compared.
+        let is_finished = match mode {
+            ExpiryMode::DryRun => true,
+            ExpiryMode::Remove => self.finish_earlier_run((current, kept), retention, pace)?,
+        };
+        if !is_finished || !retention.concerns(manifest) {
             return Ok(None);
         }
         let stored = self.open_kept(current)?;
@@ -104,17 +118,16 @@ impl Archiver {
             return Ok(Some(report));
         }
         let retention = &CoveredRetention { retention, cover };
-        self.remove_unkept(manifest)?;
         let revision = self.free_revision(manifest)?;
         let packed = self.repacking(&stored, retention, pace).pack(revision, self.folder.path())?;
         let name = packed.manifest.manifest().object_name();
         let later = self.store_file(&name, &packed.file, &packed.manifest)?;
-        let accepted = self.accept_revision((&stored, &later), retention, pace);
-        if accepted.as_ref().is_err_and(ArchiverError::keeps_content) {
+        let accepted = self.accept_revision((&stored, &later), Some(retention.policy()), retention, pace);
+        if accepted.as_ref().is_err_and(ArchiverError::refuses_revision) {
             self.remove_object(&name)?;
         }
         accepted?;
-        self.remove_before(later.outline().manifest())?;
+        self.remove_replaced(manifest, later.outline().manifest())?;
         report.result = ExpiryResult::Removed { bytes: later.bytes() };
         report.name = name;
         Ok(Some(report))
@@ -134,13 +147,14 @@ impl Archiver {
     fn accept_revision(
         &self,
         (earlier, later): (&StoredArchive, &StoredArchive),
+        policy: Option<Position>,
         retention: &dyn Retention,
         pace: ArchivePace,
     ) -> Result<(), ArchiverError> {
         let (keyring, progress) = (&*self.keyring, &*self.progress);
         let holds = self.ledger.holds_in_force();
         let compared =
-            RevisionComparison { earlier, later, retention, holds: &holds, keyring, pace, progress };
+            RevisionComparison { earlier, later, policy, retention, holds: &holds, keyring, pace, progress };
         let newly = compared.check()?;
         let manifest = later.outline().manifest();
         let name = manifest.manifest().object_name();
@@ -170,41 +184,41 @@ impl Archiver {
     }
 
     /// Goes on where an earlier run ended before the revision that it replaced was gone. What is kept may have come back from the store
-    /// instead, unrecorded: so both are compared, by the policy and the holds in force, and nothing goes that they keep.
+    /// instead, unrecorded: so each earlier one is compared with it, by the policy and the holds in force, and none goes that they keep.
+    /// Returns `true` if none is left.
     fn finish_earlier_run(
         &self,
         (kept, all_kept): (&SignedManifest, &[SignedManifest]),
         retention: &dyn Retention,
         pace: ArchivePace,
-    ) -> Result<(), ArchiverError> {
+    ) -> Result<bool, ArchiverError> {
         if kept.manifest().revision() == Revision::FIRST {
-            return Ok(());
+            return Ok(true);
         }
-        let Some(before) = self.revisions_before(kept.manifest())?.into_iter().max_by_key(|one| one.revision)
-        else {
-            return Ok(());
-        };
+        let earlier = self.revisions_before(kept.manifest())?;
+        if earlier.is_empty() {
+            return Ok(true);
+        }
         let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
         let retention = &CoveredRetention { retention, cover };
-        let signers = Some(self.keyring.signing_chain());
-        let earlier = StoredArchive::open(&self.objects, &before.name, signers);
-        let compared = earlier
-            .map_err(ArchiverError::from)
-            .and_then(|earlier| self.accept_revision((&earlier, &self.open_kept(kept)?), retention, pace));
-        match compared {
-            Ok(()) => self.remove_before(kept),
-            Err(
-                error @ (ArchiverError::Differs { .. }
-                | ArchiverError::Unexpired { .. }
-                | ArchiverError::Expiry(_)
-                | ArchiverError::Stored(_)),
-            ) => {
-                let object = self.objects.shown(&before.name);
-                tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
-                Ok(())
+        let mut are_gone = true;
+        for before in earlier {
+            let signers = Some(self.keyring.signing_chain());
+            let stored = StoredArchive::open(&self.objects, &before.name, signers);
+            let compared = stored.map_err(ArchiverError::from).and_then(|earlier| {
+                self.accept_revision((&earlier, &self.open_kept(kept)?), None, retention, pace)
+            });
+            match compared {
+                Ok(()) => self.remove_object(&before.name)?,
+                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
+                    let object = self.objects.shown(&before.name);
+                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
+                    are_gone = false;
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
+        Ok(are_gone)
     }
 
     /// The archive of a kept manifest.

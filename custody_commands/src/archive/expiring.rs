@@ -44,6 +44,8 @@ pub(super) fn expire(
             let pace = ArchivePace::Full { threads };
             let expired = archiver.expire(&rules, mode, pace, &mut |report| looked.reports.push(report));
             looked.ended = expired.err();
+        } else if mode == ExpiryMode::Remove {
+            archiver.settle_expiry(ArchivePace::Full { threads })?;
         }
         Ok(looked)
     });

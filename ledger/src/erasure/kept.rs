@@ -59,7 +59,7 @@ impl Erasures {
     }
 
     pub(super) fn note_finished(&self, key: &NamedKey) {
-        self.unfinished.lock().retain(|(other, _)| other != key);
+        self.unfinished.lock().retain(|(other, _)| other.id != key.id);
     }
 
     pub(super) fn kept(&self) -> Option<&KeptErasures> {

@@ -39,15 +39,19 @@ impl OpeningTime {
 
     /// Returns the time up to which ages are counted. A clock that is ahead looks like a ledger that was closed for long, and what expires
     /// by it is gone for good: so a day passes in which a person can see it.
-    pub(super) fn counted(&self, newest: Micros, clock: &dyn Clock) -> CountedTime {
-        let until = newest.min(clock.now());
+    /// Events have times of the ledger, which are ahead of the clock by `offset` microseconds.
+    pub(super) fn counted(&self, newest: Micros, clock: &dyn Clock, offset: u64) -> CountedTime {
+        let until = newest.min(Micros(clock.now().0.saturating_add(offset)));
         let doubted = self.0.get().filter(|opening| {
             let still = Duration::from_micros(opening.shown.0.saturating_sub(opening.last.0));
             let since = clock.passed().saturating_sub(opening.passed);
             still > MAX_COUNTED_STANDSTILL && since < STANDSTILL_DOUBT
         });
         match doubted {
-            Some(opening) => CountedTime { until: until.min(opening.last), is_held_back: true },
+            Some(opening) => {
+                let last = Micros(opening.last.0.saturating_add(offset));
+                CountedTime { until: until.min(last), is_held_back: true }
+            }
             None => CountedTime { until, is_held_back: false },
         }
     }
@@ -92,7 +96,8 @@ mod tests {
             clock.set(DAY * opened, DAY);
             opening.begin(micros(DAY * last), &clock);
             clock.set(DAY * opened + passed, DAY + passed);
-            let CountedTime { until, is_held_back } = opening.counted(micros(DAY * opened + passed), &clock);
+            let CountedTime { until, is_held_back } =
+                opening.counted(micros(DAY * opened + passed), &clock, 0);
             (Duration::from_micros(until.0), is_held_back)
         };
         let hour = DAY / 24;
@@ -106,7 +111,11 @@ mod tests {
     fn a_clock_behind_the_newest_event_counts() {
         let clock = SetClock::default();
         clock.set(DAY * 5, DAY);
-        let counted = OpeningTime::default().counted(micros(DAY * 9), &clock);
+        let counted = OpeningTime::default().counted(micros(DAY * 9), &clock, 0);
         assert_eq!(counted, CountedTime { until: micros(DAY * 5), is_held_back: false });
+        // Once a correction of the clock was accepted, the ledger's time is ahead of it.
+        let offset = micros(DAY * 3).0;
+        let counted = OpeningTime::default().counted(micros(DAY * 9), &clock, offset);
+        assert_eq!(counted, CountedTime { until: micros(DAY * 8), is_held_back: false });
     }
 }

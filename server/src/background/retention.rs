@@ -80,7 +80,9 @@ fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
 
 fn expire(name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) -> Result<(), RetentionError> {
     let open_runs = OpenRuns::read(|query| ledger.read(query))?;
-    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else { return Ok(()) };
+    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else {
+        return Ok(archiver.settle_expiry(ArchivePace::Background)?);
+    };
     if let Some(until) = rules.standstill() {
         let until = format_time(until);
         tracing::warn!(ledger = %name, until, "nothing was recorded for more than a week before this start, or the clock is ahead: ages of events are counted up to then for a day");

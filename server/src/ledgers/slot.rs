@@ -1,5 +1,6 @@
 //! The slot of a ledger in the process: open, failed, or waiting for its anchor.
 
+use bitacora_formats::LedgerName;
 use bitacora_ledger::Ledger;
 use bitacora_projector::IndexedLedger;
 
@@ -11,6 +12,14 @@ pub(crate) enum Slot {
     Failed(String),
     /// It is not opened before the anchor that it requires answers; what that said. Nothing of it was changed.
     Waiting(String),
+}
+
+impl Slot {
+    /// The place of a ledger whose anchor or archives are not there now.
+    pub(super) fn waiting(name: &LedgerName, error: &dyn std::fmt::Display) -> Self {
+        tracing::warn!(ledger = %name, %error, "a ledger waits for its anchor or archives; it is tried again");
+        Self::Waiting(error.to_string())
+    }
 }
 
 /// Returns `true` if the ledger is used with tokens alone.
