@@ -1,9 +1,6 @@
 //! The cut of warm data, and its record: the position behind which rows of read models stay on the disk.
 
-use std::sync::Arc;
-
-use bitacora_formats::{Data, Micros, Position};
-use bitacora_governance::Governance;
+use bitacora_formats::{Data, Micros, Position, service_source};
 use bitacora_vocabulary::{EventData, WarmCut, WarmDays};
 
 use crate::append::own_events::append_own;
@@ -17,16 +14,24 @@ use crate::submission::append_error::AppendError;
 /// Microseconds of a day.
 const MICROS_OF_DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
-/// Returns the position of the last cut that the log has a record of.
-fn last_cut(mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>) -> Result<u64, ReadError> {
+/// Returns the position of the last cut that the service recorded; 0 without one.
+fn last_cut(
+    source: &str,
+    mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>,
+) -> Result<u64, ReadError> {
     let filter = Filter { kinds: vec![WarmCut::KIND.to_owned()], ..Filter::default() };
     let mut from = Some(ReadFrom::Before(None));
     // A page may be empty and go on all the same.
     while let Some(next) = from {
         let page = read(&ReadQuery { from: next, until: None, limit: 1, filter: filter.clone() })?;
-        if let Some(Data::Json(json)) = page.events.first().map(|stored| &stored.event.data) {
+        let own = page.events.first().filter(|stored| stored.event.source == source);
+        if let Some((Data::Json(json), position)) = own.map(|stored| (&stored.event.data, stored.position)) {
             let cut = serde_json::from_slice::<WarmCut>(json.as_bytes());
-            return Ok(cut.map_or(0, |cut| cut.through.get().get()));
+            // Read models pass over one that is not behind what it cuts.
+            let through = cut.map(|cut| cut.through.get()).ok().filter(|through| *through < position);
+            if let Some(through) = through {
+                return Ok(through.get());
+            }
         }
         from = page.next;
     }
@@ -35,8 +40,8 @@ fn last_cut(mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>) ->
 
 impl Ledger {
     /// Returns the cut that is due, so that rows leave which no event of the last `keep_days` wrote: one that lies at least
-    /// [`MIN_WARM_CUT_EVENTS`] events behind the last one. `None` also while the clock jumped and nobody accepted its time. The time is that
-    /// of the newest event, or the clock's if that is earlier. `read` searches for the last cut.
+    /// [`MIN_WARM_CUT_EVENTS`] events behind the last one. `None` also where nothing governs, and while the clock jumped and nobody accepted
+    /// its time. Ages are counted as those of events that expire. `read` searches for the last cut.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -46,12 +51,14 @@ impl Ledger {
         read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>,
     ) -> Result<Option<WarmCut>, ReadError> {
         let shared = self.shared();
-        let has_jumped =
-            |governance: &Arc<Governance>| governance.copy().state.clock_trust().jump().is_some();
-        if shared.governance.as_ref().is_some_and(has_jumped) {
+        let Some(governance) = shared.governance.as_ref() else { return Ok(None) };
+        let copy = governance.copy();
+        // An event that cannot be read may be a jump of the clock.
+        if copy.state.unreadable_event().is_some() || copy.state.clock_trust().jump().is_some() {
             return Ok(None);
         }
-        let now = self.time_of_head()?.min(shared.environment.clock.now());
+        let offset = copy.state.clock_trust().offset();
+        let now = shared.opening_time.counted(self.time_of_head()?, &*shared.environment.clock, offset).until;
         let Some(oldest) = now.0.checked_sub(u64::from(keep_days.get()) * MICROS_OF_DAY) else {
             return Ok(None);
         };
@@ -60,7 +67,9 @@ impl Ledger {
             return Ok(None);
         };
         // Most looks end here, without a search.
-        if through.get() < MIN_WARM_CUT_EVENTS || through.get() < last_cut(read)? + MIN_WARM_CUT_EVENTS {
+        if through.get() < MIN_WARM_CUT_EVENTS
+            || through.get() < last_cut(&service_source(shared.id), read)?.saturating_add(MIN_WARM_CUT_EVENTS)
+        {
             return Ok(None);
         }
         Ok(Some(WarmCut { through: through.into(), keep_days }))

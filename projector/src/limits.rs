@@ -26,6 +26,9 @@ pub const FOLLOW_PAUSE: Duration = Duration::from_millis(5);
 /// After a failure of the disk, blocks are written again this often.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// The longest pause before the log is read again for read models that do not answer yet; the pause doubles up to there.
+pub const MAX_RETRY_PAUSE: Duration = Duration::from_secs(64);
+
 /// Behind the head by more than this many events, the index is said to be catching up.
 pub const LAG_EVENTS: u64 = 1 << 19;
 

@@ -20,9 +20,10 @@ impl<T> ListPage<T> {
         limit: usize,
         position: Position,
     ) -> Result<Self, E> {
-        let mut items = items.take(limit.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
-        let more = items.len() > limit;
-        items.truncate(limit);
-        Ok(Self { items, more, position })
+        let mut items = items;
+        let page = items.by_ref().take(limit).collect::<Result<Vec<_>, _>>()?;
+        // The one behind the page need not be read: its content may have left the store.
+        let more = items.next().is_some();
+        Ok(Self { items: page, more, position })
     }
 }

@@ -28,7 +28,6 @@ mod store;
 mod store_owner;
 #[cfg(test)]
 mod tests;
-mod undo;
 mod view;
 mod warm_cut;
 #[cfg(test)]

@@ -142,7 +142,15 @@ fn count(view: &View, query: &SessionQuery) -> Result<Outside, ModelError> {
             outside.is_more = true;
             break;
         }
-        outside.count += u64::from(query.matches(&session?));
+        match session {
+            Ok(found) => outside.count += u64::from(query.matches(&found)),
+            // It left the store, and so may those behind it: they are not brought back for a number.
+            Err(ModelError::Recalling { .. }) => {
+                outside.is_more = true;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(outside)
 }

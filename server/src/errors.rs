@@ -17,6 +17,8 @@ use crate::problem::{Code, FaultLocation, Problem, SideEffects};
 
 /// The `Retry-After` of a ledger that refuses appends for a reason that may pass, in seconds.
 const RETRY_AFTER_S: u32 = 1;
+/// Seconds after which a question about rows that left may be asked again: they are folded from the first event.
+const RECALL_RETRY_AFTER_S: u32 = 10;
 
 /// The code with this name; one that the table lacks is a defect of ours, and a test finds it first.
 pub(crate) fn code_named(name: &'static str) -> Code {
@@ -131,10 +133,12 @@ impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         let problem = Self::new(Code::ProjectionBehind, error.to_string());
         match error {
-            ModelError::Rebuilding { .. }
-            | ModelError::Failing { .. }
-            | ModelError::Recalling { .. }
-            | ModelError::RecallWaits { .. } => problem.with_retry_after(RETRY_AFTER_S),
+            ModelError::Rebuilding { .. } | ModelError::Failing { .. } => {
+                problem.with_retry_after(RETRY_AFTER_S)
+            }
+            ModelError::Recalling { .. } | ModelError::RecallWaits { .. } => {
+                problem.with_retry_after(RECALL_RETRY_AFTER_S)
+            }
             ModelError::Stopped { .. } | ModelError::NotRecalled { .. } => {
                 Self::new(Code::ProjectionStopped, error.to_string())
             }

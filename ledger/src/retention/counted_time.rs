@@ -24,10 +24,10 @@ struct OpeningReading {
 
 /// The time up to which ages are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CountedTime {
-    pub(super) until: Micros,
+pub(crate) struct CountedTime {
+    pub(crate) until: Micros,
     /// Set where that is the last event before the opening, because the clock showed a much later time then.
-    pub(super) is_held_back: bool,
+    pub(crate) is_held_back: bool,
 }
 
 impl OpeningTime {
@@ -40,7 +40,7 @@ impl OpeningTime {
     /// Returns the time up to which ages are counted. A clock that is ahead looks like a ledger that was closed for long, and what expires
     /// by it is gone for good: so a day passes in which a person can see it.
     /// Events have times of the ledger, which are ahead of the clock by `offset` microseconds.
-    pub(super) fn counted(&self, newest: Micros, clock: &dyn Clock, offset: u64) -> CountedTime {
+    pub(crate) fn counted(&self, newest: Micros, clock: &dyn Clock, offset: u64) -> CountedTime {
         let until = newest.min(Micros(clock.now().0.saturating_add(offset)));
         let doubted = self.0.get().filter(|opening| {
             let still = Duration::from_micros(opening.shown.0.saturating_sub(opening.last.0));

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{CutState, ModelCursor, Position, RowSum};
 
@@ -22,12 +23,15 @@ pub(super) struct FoldCursor {
     stored: Option<ModelCursor>,
     /// As it stands with the last event that is folded.
     cut: CutState,
+    /// The last event that was folded, and the cut, when no change of a row was left to store.
+    kept: (u64, CutState),
 }
 
 impl FoldCursor {
     fn of_stored(stored: Option<ModelCursor>) -> Self {
         let cut = stored.map_or_else(CutState::default, |stored| stored.cut);
-        Self { folded: stored.map_or(0, |stored| stored.position.get()), stored, cut }
+        let folded = stored.map_or(0, |stored| stored.position.get());
+        Self { folded, stored, cut, kept: (folded, cut) }
     }
 
     /// Returns the last event that is folded; 0 before the first.
@@ -79,6 +83,15 @@ impl FoldCursor {
     fn rewind(&mut self) {
         *self = Self::of_stored(self.stored);
     }
+
+    /// Goes back to where no change was left to store. Readers were told of nothing behind that.
+    fn rewind_to_kept(&mut self) {
+        (self.folded, self.cut) = self.kept;
+    }
+
+    fn keep(&mut self) {
+        self.kept = (self.folded, self.cut);
+    }
 }
 
 /// One build on its way.
@@ -91,8 +104,14 @@ pub(crate) struct Fold {
     pub(super) shown: bool,
     /// The event that it could not take in, and the reason. It takes no further event.
     pub(super) halted: Option<(Position, FoldError)>,
+    /// The first event that changes a row which left, if this opening met one: it is folded up to there.
+    late_at: Option<Position>,
+    /// It went back within a portion, and takes events again from the next portion on.
+    has_gone_back: bool,
     /// The key that the next piece of its cut begins with.
     cut_from: Option<Vec<u8>>,
+    /// The time before which no row leaves it.
+    cut_after: Option<Instant>,
     /// It is folded to answer about rows that left, and is no part of what takes the place of the build that answers.
     pub(super) recall: Option<RecallGuard>,
 }
@@ -105,12 +124,20 @@ impl Fold {
         stored: Option<ModelCursor>,
     ) -> Self {
         // Only a build that began empty knows all of its keys, so only its filter can tell that a row never was.
-        let mut changes = if stored.is_none() { Changes::for_new_build() } else { Changes::default() };
-        let cursor = FoldCursor::of_stored(stored);
-        if cursor.cut.through > 0 {
-            changes.keep_undo();
+        let changes = if stored.is_none() { Changes::for_new_build() } else { Changes::default() };
+        Self {
+            published,
+            build,
+            cursor: FoldCursor::of_stored(stored),
+            changes,
+            shown: false,
+            halted: None,
+            late_at: None,
+            has_gone_back: false,
+            cut_from: None,
+            cut_after: None,
+            recall: None,
         }
-        Self { published, build, cursor, changes, shown: false, halted: None, cut_from: None, recall: None }
     }
 
     /// Readers are answered from it from now on.
@@ -135,7 +162,7 @@ impl Fold {
     /// Takes in an event of one of its kinds. An event that it cannot take in halts it there.
     pub(super) fn take(&mut self, event: &FoldEvent<'_>) {
         // The portion is the same for all builds of a group, so events that this one has folded come again.
-        if event.position.get() <= self.cursor.folded || !self.has_room() {
+        if event.position.get() <= self.cursor.folded || !self.has_room() || self.is_late_at(event.position) {
             return;
         }
         let mut rows = Rows::new(&self.build, &mut self.changes, event.position);
@@ -146,12 +173,7 @@ impl Fold {
                 self.halt(event.position, FoldError::Contradiction("its fold kept a row that it took"));
             }
             Ok(Ok(())) => self.cursor.advance(event.position),
-            // It changes a row that left: nothing of it is stored.
-            Ok(Err(FoldError::Row(RowIntegrityError::Left))) => {
-                self.changes.undo_event();
-                self.cursor.cut.late += 1;
-                self.cursor.advance(event.position);
-            }
+            Ok(Err(FoldError::Row(RowIntegrityError::Left))) => self.stand_before(event.position),
             Ok(Err(error)) => self.halt(event.position, error),
             Err(_) => self.halt(event.position, FoldError::Contradiction("its fold panicked")),
         }
@@ -159,16 +181,53 @@ impl Fold {
 
     /// Notes a cut that stands at a position of the log. Rows leave later: [`Self::cut_further`].
     pub(super) fn note_cut(&mut self, at: Position, through: u64) {
-        if at.get() > self.cursor.folded && self.has_room() && through < at.get() {
+        let is_next = at.get() > self.cursor.folded && self.has_room() && !self.is_late_at(at);
+        if is_next && through < at.get() {
             self.cursor.note_cut(through);
             self.cursor.advance(at);
             self.cut_from = None;
         }
     }
 
-    /// Makes the next piece of the cut, between two batches; whether there was one to make.
+    /// The event changes a row that left. The build is folded up to there, answers as of there, and waits to be replaced.
+    fn stand_before(&mut self, late: Position) {
+        // Of the event, a part may stand in the changes. Those of the events before it are made again.
+        self.changes.clear();
+        self.cursor.rewind_to_kept();
+        self.cursor.cut.late = 1;
+        (self.late_at, self.has_gone_back) = (Some(late), true);
+    }
+
+    /// Returns `true` if an event that changes a row which left stands at this position or before.
+    fn is_late_at(&self, position: Position) -> bool {
+        self.late_at.is_some_and(|late| late <= position)
+    }
+
+    /// Returns `true` if it met an event that changes a row which left.
+    pub(super) fn is_late(&self) -> bool {
+        self.cursor.cut.late > 0
+    }
+
+    /// Returns `true` if it takes no further event, because the next one of its own changes a row which left.
+    pub(super) fn stands(&self) -> bool {
+        self.is_late() && self.late_at.is_none_or(|late| self.cursor.next() >= late.get())
+    }
+
+    /// Keeps its rows for a time, so that further events which change old rows find them.
+    pub(super) fn cut_after(&mut self, pause: Duration) {
+        self.cut_after = Instant::now().checked_add(pause);
+    }
+
+    /// Returns the time that is left before rows leave it; `None` where none have to, or where they may leave now.
+    pub(super) fn keeps_rows_for(&self) -> Option<Duration> {
+        let cut_after = self.cut_after.filter(|_| self.cursor.has_cut_to_make())?;
+        Some(cut_after.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    }
+
+    /// Makes the next piece of the cut, between two batches. Returns `true` if there was one to make.
     pub(super) fn cut_further(&mut self) -> Result<bool, RowIntegrityError> {
-        let stored = self.cursor.stored.filter(|_| self.cursor.has_cut_to_make() && self.halted.is_none());
+        let may_cut = self.halted.is_none() && !self.is_late() && self.keeps_rows_for().is_none();
+        let stored = self.cursor.stored.filter(|_| self.cursor.has_cut_to_make() && may_cut);
         let Some(stored) = stored.filter(|stored| stored.cut.through == self.cursor.cut.through) else {
             return Ok(false);
         };
@@ -177,11 +236,11 @@ impl Fold {
             return Ok(false);
         }
         self.changes.clear();
-        self.changes.keep_undo();
         let from = self.cut_from.take();
         let (stored, next) = guarded(|| self.build.cut(stored, from.as_deref()))?;
         self.cursor.stored = Some(stored);
         (self.cursor.cut.left, self.cursor.cut.is_done) = (stored.cut.left, stored.cut.is_done);
+        self.cursor.keep();
         self.cut_from = next;
         self.published.note_cut(&self.build, stored);
         Ok(true)
@@ -195,14 +254,16 @@ impl Fold {
     /// Notes that the portion up to `until` was read: its events are folded, or none of the build's own.
     pub(super) fn pass(&mut self, until: Position) {
         // Where it had no more room, its next event is somewhere before `until`.
-        if self.has_room() {
+        let before_late = self.late_at.map(|late| Position::new(late.get() - 1));
+        let until = before_late.map_or(Some(until), |before| before.map(|before| before.min(until)));
+        if let Some(until) = until.filter(|_| self.has_room()) {
             self.cursor.advance(until);
         }
     }
 
     /// Returns `true` if it takes further events before it is stored.
     fn has_room(&self) -> bool {
-        self.halted.is_none() && self.changes.bytes() <= COMMIT_BYTES
+        self.halted.is_none() && !self.has_gone_back && !self.stands() && self.changes.bytes() <= COMMIT_BYTES
     }
 
     /// Goes back to what is stored: of the event that halted it, a part may stand in the changes.
@@ -234,12 +295,20 @@ impl Fold {
         let stored = guarded(|| self.build.commit(&mut self.changes, cursor))?;
         self.cursor.stored = Some(stored);
         self.cursor.cut = stored.cut;
+        self.begin_portion();
         Ok(())
     }
 
     /// Forgets the rows that were only read.
     pub(super) fn forget_reads(&mut self) {
         self.changes.clear();
+        self.begin_portion();
+    }
+
+    /// Goes on from here: nothing is left to store.
+    fn begin_portion(&mut self) {
+        self.cursor.keep();
+        self.has_gone_back = false;
     }
 
     /// Tells readers how far it has come.

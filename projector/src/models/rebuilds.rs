@@ -89,7 +89,9 @@ impl Worker<'_> {
         self.begin(&halted.published)
     }
 
-    fn begin(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
+    /// Begins a build. A recalled one of the model goes first: an opening takes up the oldest build, which must not be that.
+    pub(super) fn begin(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
+        self.let_go(|fold| fold.recall.is_some() && Arc::ptr_eq(&fold.published, published))?;
         let head = self.inner.ledger.head().position;
         let build = self.store.next(published.model, &self.inner.key, head)?;
         self.folds.push(Fold::new(Arc::clone(published), build, None));
@@ -105,7 +107,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn let_go(&mut self, which: impl Fn(&Fold) -> bool) -> Result<(), RowIntegrityError> {
+    pub(super) fn let_go(&mut self, which: impl Fn(&Fold) -> bool) -> Result<(), RowIntegrityError> {
         let gone: Vec<_> = self.folds.extract_if(.., |fold| which(fold)).collect();
         gone.iter().try_for_each(|fold| self.store.remove(&fold.build))
     }
@@ -116,7 +118,7 @@ impl Worker<'_> {
         let ready: Vec<Replacement> =
             (0..self.folds.len()).filter_map(|number| self.replacement(number, head)).collect();
         let mut replaced = Vec::new();
-        for Replacement { number, before } in ready {
+        for Replacement { number, before, is_late } in ready {
             let Some(fold) = self.folds.get_mut(number) else { continue };
             // Both have folded the same events, so their rows must come to the same sum, unless content of events expired between their
             // beginnings. Where they do not, the new ones are taken: they were folded from the log just now.
@@ -128,6 +130,9 @@ impl Worker<'_> {
             };
             if before.as_ref().is_some_and(differs) {
                 fold.published.count_integrity_error(&RowIntegrityError::Digest);
+            }
+            if is_late {
+                fold.cut_after(self.inner.recalls.unused());
             }
             replaced.extend(before.map(|(_, build)| build));
             fold.show();
@@ -148,17 +153,22 @@ impl Worker<'_> {
         // Rows that have yet to leave the one and have left the other would look like a difference.
         let has_cut_to_make = |fold: &Fold| fold.cursor.has_cut_to_make();
         let has_caught_up = match before {
+            // It stands before an event that it cannot take in.
+            Some(before) if before.is_late() => {
+                fold.is_near(head) && fold.cursor.folded() >= before.cursor.folded()
+            }
             Some(before) => {
                 let are_cut = !has_cut_to_make(before) && !has_cut_to_make(fold);
                 before.cursor.folded() == fold.cursor.folded() && are_cut
             }
             None => fold.is_near(head),
         };
+        let is_late = before.is_some_and(Fold::is_late);
         // A build that met a late event is not what the log comes to.
         let before = before.map(|before| {
             (Some(before.cursor.sum()).filter(|_| before.is_whole()), Arc::clone(&before.build))
         });
-        has_caught_up.then_some(Replacement { number, before })
+        has_caught_up.then_some(Replacement { number, before, is_late })
     }
 }
 
@@ -168,4 +178,6 @@ struct Replacement {
     number: usize,
     /// The build that answered until now, and the sum of its rows.
     before: Option<(Option<RowSum>, Arc<Build>)>,
+    /// That build met a late event.
+    is_late: bool,
 }

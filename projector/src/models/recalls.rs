@@ -1,5 +1,5 @@
-//! The recalled builds that a thread folds: begun when asked for, let go when nobody asks any more, and put in the place of a build that
-//! met a late event.
+//! The recalled builds that a thread folds: begun when asked for, and let go when nobody asks any more. A build that met a late event is
+//! replaced by a recalled one, or by one that is begun for that.
 
 use std::sync::Arc;
 
@@ -13,30 +13,34 @@ use super::store::RowIntegrityError;
 use super::worker::Worker;
 
 impl Worker<'_> {
-    /// Begins, shows and removes recalled builds.
+    /// Begins, shows and removes recalled builds, and has models replaced that met a late event.
     pub(super) fn look_after_recalls(&mut self) -> Result<(), RowIntegrityError> {
         let head = self.inner.ledger.head().position.get();
         for published in self.published.clone() {
             let of_it = |fold: &Fold| Arc::ptr_eq(&fold.published, &published);
-            // A build that met a late event is not whole, and is folded again as soon as there is room.
-            let is_late =
-                self.folds.iter().any(|fold| fold.shown && of_it(fold) && fold.cursor.cut().late > 0);
-            let has_next = self.folds.iter().any(|fold| !fold.shown && fold.recall.is_none() && of_it(fold));
+            let is_next = |fold: &Fold| !fold.shown && fold.recall.is_none() && of_it(fold);
+            // One that met a late event itself before it was shown replaces nothing.
+            let has_late_next = self.folds.iter().any(|fold| is_next(fold) && fold.is_late());
+            if has_late_next {
+                self.let_go(|fold| is_next(fold) && fold.is_late())?;
+                self.begin(&published)?;
+            }
+            let is_late = self.folds.iter().any(|fold| fold.shown && of_it(fold) && fold.is_late())
+                && !self.folds.iter().any(is_next)
+                && !published.has_stopped();
             let recalled = self.folds.iter().position(|fold| fold.recall.is_some() && of_it(fold));
             match recalled {
-                Some(number) => self.look_after_recall(number, head, is_late, has_next)?,
-                None => self.begin_recall(&published, is_late && !has_next)?,
+                Some(number) => self.look_after_recall(number, head, is_late)?,
+                // It takes none of the places that readers' questions take.
+                None if is_late && published.expired_at() < head => self.begin(&published)?,
+                None => self.begin_recall(&published)?,
             }
         }
         Ok(())
     }
 
-    fn begin_recall(
-        &mut self,
-        published: &Arc<PublishedModel>,
-        is_late: bool,
-    ) -> Result<(), RowIntegrityError> {
-        if !is_late && !published.recall.is_asked(self.inner.recalls.unused()) {
+    fn begin_recall(&mut self, published: &Arc<PublishedModel>) -> Result<(), RowIntegrityError> {
+        if published.has_stopped() || !published.recall.is_asked(self.inner.recalls.unused()) {
             return Ok(());
         }
         let head = self.inner.ledger.head().position;
@@ -60,7 +64,6 @@ impl Worker<'_> {
         number: usize,
         head: u64,
         is_late: bool,
-        has_next: bool,
     ) -> Result<(), RowIntegrityError> {
         let Some(fold) = self.folds.get_mut(number) else { return Ok(()) };
         let Some(guard) = &fold.recall else { return Ok(()) };
@@ -69,11 +72,13 @@ impl Worker<'_> {
             if let Some(position) = Position::new(fold.cursor.folded()) {
                 guard.set_ready(&fold.build, position);
             }
-        } else if is_gone || guard.is_unused() && (!is_late || has_next) {
+        }
+        if is_gone || guard.is_unused() && !is_late {
             let fold = self.folds.remove(number);
             return self.store.remove(&fold.build);
-        } else if guard.is_unused() && guard.is_ready() {
-            // It takes the place of the build that is not whole, once its own rows have left.
+        }
+        // It takes the place of the build that stands before a late event, at once where it is ready.
+        if is_late && (guard.is_ready() || guard.is_unused()) {
             fold.recall = None;
         }
         Ok(())

@@ -13,7 +13,6 @@ use super::model_tree::Build;
 use super::row_bloom::RowBloom;
 use super::row_key::RowKey;
 use super::store::RowIntegrityError;
-use super::undo::UndoLog;
 use super::warm_cut::row_header;
 
 /// Bytes that a row takes beside its content, about.
@@ -23,16 +22,14 @@ const ROW_BYTES: usize = 160;
 /// they fall in the table.
 #[derive(Default)]
 pub(crate) struct Changes {
-    pub(super) rows: HashMap<RowKey, TouchedRow, foldhash::fast::FixedState>,
+    rows: HashMap<RowKey, TouchedRow, foldhash::fast::FixedState>,
     bytes: usize,
     /// Rows that a fold has taken out and not put back.
-    pub(super) taken: usize,
+    taken: usize,
     /// The buffer that a row is written to before its length is known.
     written: Vec<u8>,
     /// Of a build that began without rows: those that it has stored since.
     bloom: Option<RowBloom>,
-    /// Of a build with rows that left: the way back from the current event.
-    pub(super) undo: Option<UndoLog>,
 }
 
 /// A row that was read or changed.
@@ -50,7 +47,7 @@ struct StoredRow {
 }
 
 /// The current content of a row.
-pub(super) enum RowContent {
+enum RowContent {
     AsStored,
     Content(Vec<u8>),
     /// As its fold has it; its content is not written yet.
@@ -71,7 +68,7 @@ pub(crate) trait Live: Serialize + DeserializeOwned + Send + 'static {
 }
 
 /// A [`Live`] row of whatever type.
-pub(super) trait AnyLive: Send {
+trait AnyLive: Send {
     fn write(&self, content: &mut Vec<u8>) -> Result<(), RowIntegrityError>;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
@@ -140,21 +137,6 @@ impl TouchedRow {
             self.now = RowContent::Content(content);
         }
         Ok(())
-    }
-
-    /// Copies the current content, for the way back.
-    pub(super) fn copy_content(&mut self) -> Result<RowContent, RowIntegrityError> {
-        self.write()?;
-        Ok(match &self.now {
-            RowContent::AsStored => RowContent::AsStored,
-            RowContent::Content(content) => RowContent::Content(content.clone()),
-            RowContent::Taken => RowContent::Taken,
-            RowContent::Live { .. } | RowContent::Gone => RowContent::Gone,
-        })
-    }
-
-    pub(super) fn set_content(&mut self, now: RowContent) {
-        self.now = now;
     }
 
     /// Takes the current content, to be changed.
@@ -253,7 +235,6 @@ pub(crate) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(build: &'a Build, changes: &'a mut Changes, position: Position) -> Self {
-        changes.begin_event();
         Self { build, changes, position }
     }
 
@@ -273,7 +254,7 @@ impl<'a> Rows<'a> {
     /// Takes out what is there under a key. It has to be put back with [`Self::put_live`], or removed.
     pub(crate) fn take_live<R: Live>(&mut self, key: &RowKey) -> Result<Option<Box<R>>, RowIntegrityError> {
         let build = self.build;
-        let row = self.touch_to_change(key)?.take_live(build, key)?;
+        let row = self.touch(key)?.take_live(build, key)?;
         self.changes.taken += usize::from(row.is_some());
         Ok(row)
     }
@@ -289,7 +270,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn put<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
         self.write(key, row)?;
         let written = std::mem::take(&mut self.changes.written);
-        self.touch_to_change(key)?.replace(&written);
+        self.touch(key)?.replace(&written);
         self.changes.written = written;
         Ok(())
     }
@@ -297,7 +278,6 @@ impl<'a> Rows<'a> {
     /// Adds a row where none ever was: its key has the position of the event that it is made of.
     pub(crate) fn add<R: Serialize>(&mut self, key: &RowKey, row: &R) -> Result<(), RowIntegrityError> {
         self.write(key, row)?;
-        self.changes.note_before(key)?;
         let Changes { rows, bytes, written, .. } = &mut *self.changes;
         *bytes += ROW_BYTES;
         rows.entry(*key).or_insert(TouchedRow { stored: None, now: RowContent::Gone }).replace(written);
@@ -320,7 +300,7 @@ impl<'a> Rows<'a> {
     }
 
     fn set(&mut self, key: &RowKey, now: RowContent) -> Result<(), RowIntegrityError> {
-        let before = std::mem::replace(&mut self.touch_to_change(key)?.now, now);
+        let before = std::mem::replace(&mut self.touch(key)?.now, now);
         self.changes.taken -= usize::from(matches!(before, RowContent::Taken));
         Ok(())
     }
@@ -336,7 +316,6 @@ impl<'a> Rows<'a> {
         let touched = self.touch(key)?;
         touched.write()?;
         touched.content(build, key)?;
-        let touched = self.touch_to_change(key)?;
         let header = if build.leaves(key) { ROW_HEADER_BYTES } else { 0 };
         let mut content = touched.take_content();
         if let Some(content) = &mut content {
@@ -351,14 +330,6 @@ impl<'a> Rows<'a> {
         touched.now = content.map_or(RowContent::Gone, RowContent::Content);
         self.changes.bytes += more;
         Ok(())
-    }
-
-    fn touch_to_change(&mut self, key: &RowKey) -> Result<&mut TouchedRow, RowIntegrityError> {
-        if self.changes.undo.is_some() {
-            self.touch(key)?;
-            self.changes.note_before(key)?;
-        }
-        self.touch(key)
     }
 
     fn touch(&mut self, key: &RowKey) -> Result<&mut TouchedRow, RowIntegrityError> {

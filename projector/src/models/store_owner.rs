@@ -15,7 +15,7 @@ use super::manifests;
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
 use super::store::{RowIntegrityError, Store, guarded};
-use super::worker::Worker;
+use super::worker::{ReadFailures, Worker};
 use crate::limits::{FOLD_THREADS, MAX_STORE_DEPTH, RETRY_PAUSE};
 
 /// Starts the thread.
@@ -156,7 +156,18 @@ fn fold_share(
         return Err(RowIntegrityError::Panic);
     };
     let heads = inner.ledger.watch_head();
-    Worker { inner, store, published: all, folds, stopped: Vec::new(), heads, wake, waiting }.run()
+    Worker {
+        inner,
+        store,
+        published: all,
+        folds,
+        stopped: Vec::new(),
+        heads,
+        wake,
+        waiting,
+        failures: ReadFailures::default(),
+    }
+    .run()
 }
 
 /// The cursor of a build whose rows are all there and of this log's history.

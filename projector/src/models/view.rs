@@ -44,11 +44,7 @@ impl View {
         let cursor =
             view.build.cursor_in(&view.snapshot).map_err(|integrity_error| view.suspect(&integrity_error))?;
         view.position = cursor.map_or(shown, |cursor| cursor.position.max(shown));
-        // Late events are not in it.
-        match cursor.is_some_and(|cursor| cursor.cut.late > 0) {
-            true => Err(view.question.meet(model, view.position)),
-            false => Ok(view),
-        }
+        Ok(view)
     }
 
     /// Every event up to here is in what is seen.

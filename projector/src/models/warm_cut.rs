@@ -1,11 +1,11 @@
 //! The cut of a build: rows of some tables that no event behind a position wrote leave the store.
 //!
-//! A row of such a table begins with the position of the event that wrote it last. What is left of one that leaves is its key and that
-//! position: a *stub*. So rows and sum depend on the log alone, and not on the moment at which the cut was made. The cut is made in
+//! A row of such a table begins with the position of the event that wrote it last. A row that leaves becomes a *stub*: its key and that
+//! position. So rows and sum depend on the log alone, and not on the moment at which the cut was made. The cut is made in
 //! pieces, each stored with the cursor, and made again from the first table after a crash: rows that left are passed over.
 //!
-//! A fold that reads a stub cannot take in its event: the event is *late*, and nothing of it is stored. From then on the build is not whole
-//! and is replaced by one that is folded from the first event: `recalls.rs`.
+//! A fold that reads a stub cannot take in its event: the event is *late*. The build stands before it and answers as of there, until it is
+//! replaced by one that is folded from the first event: `recalls.rs`.
 
 use std::ops::Bound;
 
@@ -42,7 +42,7 @@ impl Build {
         split_row(stored)?.1.ok_or(RowIntegrityError::Left)
     }
 
-    /// Returns `true` if this is what is left of a row.
+    /// Returns `true` if this is a stub.
     pub(super) fn is_stub(&self, key: &RowKey, stored: &[u8]) -> bool {
         stored.len() == ROW_HEADER_BYTES && self.leaves(key)
     }

@@ -12,8 +12,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use bitacora_formats::{After, ModelCursor, Position, Record, RecordData};
+use bitacora_formats::{After, LedgerId, ModelCursor, Position, Record, RecordData, service_source};
 use bitacora_ledger::{Head, ReadError, VisitedRecord};
 use bitacora_vocabulary::{EventData as _, WarmCut};
 use tokio::runtime::Runtime;
@@ -24,9 +25,8 @@ use super::fold::Fold;
 use super::model::{EVERY_KIND, FoldError, FoldEvent};
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
-use super::recall::RecallGuard;
 use super::store::{RowIntegrityError, Store};
-use crate::limits::{FOLD_EVENTS, FOLLOW_PAUSE, RETRY_PAUSE};
+use crate::limits::{FOLD_EVENTS, FOLLOW_PAUSE, MAX_RETRY_PAUSE, RETRY_PAUSE};
 
 /// The reasons for which folding does not go on for now.
 #[derive(Debug, thiserror::Error)]
@@ -51,24 +51,34 @@ pub(crate) struct Worker<'a> {
     pub(crate) heads: watch::Receiver<Head>,
     pub(crate) wake: Arc<Notify>,
     pub(crate) waiting: Runtime,
+    pub(super) failures: ReadFailures,
 }
 
-/// The two groups of a thread's builds. Each has its own place in the log, so that a rebuild from the first event never holds up the
-/// builds that answer.
+/// A group of a thread's builds. Each has its own place in the log, so that no fold from the first event holds up another build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BuildGroup {
+pub(super) enum BuildGroup {
     /// The builds that answer, mostly near the head.
     Shown,
     /// The builds that do not answer yet.
     Unshown,
+    /// The recalled build of one model, which readers asked for.
+    Recalled(&'static str),
 }
 
 impl BuildGroup {
-    const ALL: [Self; 2] = [Self::Shown, Self::Unshown];
-
     fn of(fold: &Fold) -> Self {
-        let answers = fold.shown || fold.recall.as_ref().is_some_and(RecallGuard::is_ready);
-        if answers { Self::Shown } else { Self::Unshown }
+        match &fold.recall {
+            Some(recall) if !recall.is_ready() => Self::Recalled(fold.build.model.name()),
+            None if !fold.shown => Self::Unshown,
+            _ => Self::Shown,
+        }
+    }
+
+    /// The groups that there are, the one that answers first.
+    fn all(folds: &[Fold]) -> Vec<Self> {
+        let mut groups = vec![Self::Shown, Self::Unshown];
+        groups.extend(folds.iter().map(Self::of).filter(|group| matches!(group, Self::Recalled(_))));
+        groups
     }
 
     fn has(self, fold: &Fold) -> bool {
@@ -76,31 +86,51 @@ impl BuildGroup {
     }
 }
 
-/// The reasons for which each group's events could not be read from the log.
+/// The groups whose events could not be read from the log. Each rests for a time, which doubles for those that do not answer.
 #[derive(Default)]
-struct ReadFailures {
-    shown: Option<String>,
-    unshown: Option<String>,
+pub(super) struct ReadFailures(Vec<ReadFailure>);
+
+struct ReadFailure {
+    group: BuildGroup,
+    why: String,
+    pause: Duration,
+    /// The next attempt.
+    again: Instant,
 }
 
 impl ReadFailures {
     fn of(&self, group: BuildGroup) -> Option<&str> {
-        match group {
-            BuildGroup::Shown => self.shown.as_deref(),
-            BuildGroup::Unshown => self.unshown.as_deref(),
-        }
+        self.0.iter().find(|failure| failure.group == group).map(|failure| failure.why.as_str())
     }
 
-    fn set(&mut self, group: BuildGroup, error: &ReadError) {
-        let why = Some(format!("the log could not be read: {error}"));
-        match group {
-            BuildGroup::Shown => self.shown = why,
-            BuildGroup::Unshown => self.unshown = why,
-        }
+    /// Returns `true` while the group rests.
+    fn rests(&self, group: BuildGroup, now: Instant) -> bool {
+        self.0.iter().any(|failure| failure.group == group && failure.again > now)
     }
 
-    fn is_any(&self) -> bool {
-        self.shown.is_some() || self.unshown.is_some()
+    pub(super) fn set(&mut self, group: BuildGroup, error: &ReadError, now: Instant) {
+        let before = self.0.iter().find(|failure| failure.group == group).map(|failure| failure.pause);
+        let pause = match before {
+            Some(before) if group != BuildGroup::Shown => (before * 2).min(MAX_RETRY_PAUSE),
+            _ => RETRY_PAUSE,
+        };
+        self.clear(group);
+        let why = format!("the log could not be read: {error}");
+        self.0.push(ReadFailure { group, why, pause, again: now + pause });
+    }
+
+    fn clear(&mut self, group: BuildGroup) {
+        self.0.retain(|failure| failure.group != group);
+    }
+
+    /// Forgets the groups that are not there any more.
+    fn keep(&mut self, groups: &[BuildGroup]) {
+        self.0.retain(|failure| groups.contains(&failure.group));
+    }
+
+    /// Returns the time up to the next attempt.
+    fn pause(&self, now: Instant) -> Option<Duration> {
+        self.0.iter().map(|failure| failure.again.saturating_duration_since(now)).min()
     }
 }
 
@@ -138,10 +168,13 @@ impl FoldsByKind {
     }
 }
 
-/// Returns the position of a cut, where this is its event.
-fn cut_through(record: &Record<'_>) -> Option<u64> {
+/// Returns the position of a cut, where this is its event, which the service itself recorded.
+fn cut_through(record: &Record<'_>, ledger: LedgerId) -> Option<u64> {
+    if record.kind != WarmCut::KIND || record.source != service_source(ledger) {
+        return None;
+    }
     let json = match &record.data {
-        RecordData::Json(json) if record.kind == WarmCut::KIND => json.as_bytes(),
+        RecordData::Json(json) => json.as_bytes(),
         _ => return None,
     };
     // One that does not read as one cuts nothing, today and whenever it is folded again.
@@ -157,32 +190,35 @@ impl Worker<'_> {
         while !self.inner.is_ending() {
             // Before the log is read: a head that is published meanwhile ends the wait at once.
             self.heads.mark_unchanged();
-            let failures = self.catch_up()?;
-            self.publish_failures(&failures);
+            self.catch_up()?;
+            self.publish_failures();
             if !self.inner.is_ending() {
-                self.wait_for_news(&failures);
+                self.wait_for_news();
             }
         }
         self.store_at_the_end()
     }
 
     /// Folds every group up to the durable head. Groups take turns, one portion each, so that neither waits for the other.
-    fn catch_up(&mut self) -> Result<ReadFailures, RowIntegrityError> {
-        let mut failures = ReadFailures::default();
+    fn catch_up(&mut self) -> Result<(), RowIntegrityError> {
+        // A build that answers is tried again in each round.
+        self.failures.clear(BuildGroup::Shown);
         while !self.inner.is_ending() {
             self.look_after_builds()?;
             let head = self.inner.ledger.head().position;
             let mut has_progress = self.cut_further()?;
-            for group in BuildGroup::ALL {
-                // A group whose events could not be read rests until the next round. The other one may stand where the log is whole.
-                let Some(portion) = self.next_portion(group, head).filter(|_| failures.of(group).is_none())
-                else {
+            let groups = BuildGroup::all(&self.folds);
+            self.failures.keep(&groups);
+            for group in groups {
+                // A group whose events could not be read rests. The others may stand where the log is whole.
+                let rests = self.failures.rests(group, Instant::now());
+                let Some(portion) = self.next_portion(group, head).filter(|_| !rests) else {
                     continue;
                 };
                 has_progress = true;
                 match self.fold_portion(group, portion) {
-                    Ok(()) => {}
-                    Err(FoldRunError::Read(error)) => failures.set(group, &error),
+                    Ok(()) => self.failures.clear(group),
+                    Err(FoldRunError::Read(error)) => self.failures.set(group, &error, Instant::now()),
                     // Rows of all models are in one store, so that nothing goes on without it.
                     Err(FoldRunError::Store(integrity_error)) => return Err(integrity_error),
                 }
@@ -191,13 +227,19 @@ impl Worker<'_> {
                 break;
             }
         }
-        Ok(failures)
+        Ok(())
     }
 
     /// Makes a piece of each cut that may be made now: of what answers, and of what is about to take its place.
     fn cut_further(&mut self) -> Result<bool, RowIntegrityError> {
         let head = self.inner.ledger.head().position.get();
-        let may_cut = |fold: &&mut Fold| fold.recall.is_none() && (fold.shown || fold.is_near(head));
+        // What replaces a build that met a late event keeps its rows for a time.
+        let late = self.folds.iter().filter(|fold| fold.shown && fold.is_late());
+        let late: Vec<_> = late.map(|fold| Arc::clone(&fold.published)).collect();
+        let replaces_late = |fold: &Fold| late.iter().any(|late| Arc::ptr_eq(late, &fold.published));
+        let may_cut = |fold: &&mut Fold| {
+            fold.recall.is_none() && (fold.shown || fold.is_near(head) && !replaces_late(fold))
+        };
         let mut has_cut = false;
         for fold in self.folds.iter_mut().filter(may_cut) {
             has_cut |= fold.cut_further()?;
@@ -207,7 +249,7 @@ impl Worker<'_> {
 
     /// Returns the events that a group reads next; `None` where it has come to the head.
     fn next_portion(&self, group: BuildGroup, head: Position) -> Option<Portion> {
-        let of_group = self.folds.iter().filter(|fold| group.has(fold));
+        let of_group = self.folds.iter().filter(|fold| group.has(fold) && !fold.stands());
         let first = of_group.map(|fold| fold.cursor.next()).min().filter(|first| *first <= head.get())?;
         let last = Position::new(first + FOLD_EVENTS - 1).map_or(head, |last| last.min(head));
         Some(Portion { first, last })
@@ -224,7 +266,7 @@ impl Worker<'_> {
         let by_kind = FoldsByKind::new(&self.folds, group);
         let (ledger, folds) = (&self.inner.ledger, &mut self.folds);
         ledger.visit(After::new(portion.first - 1), portion.last, &mut |seen: &VisitedRecord<'_>| {
-            if let Some(through) = cut_through(&seen.record) {
+            if let Some(through) = cut_through(&seen.record, ledger.id()) {
                 folds
                     .iter_mut()
                     .filter(|fold| group.has(fold))
@@ -306,7 +348,7 @@ impl Worker<'_> {
     }
 
     fn store_at_the_end(&mut self) -> Result<(), RowIntegrityError> {
-        BuildGroup::ALL.into_iter().try_for_each(|group| match self.store(group, true) {
+        BuildGroup::all(&self.folds).into_iter().try_for_each(|group| match self.store(group, true) {
             Err(FoldRunError::Store(integrity_error)) => Err(integrity_error),
             // Events whose rows are not stored are folded again by the next opening.
             Err(FoldRunError::Read(_)) | Ok(()) => Ok(()),
@@ -315,12 +357,12 @@ impl Worker<'_> {
 
     /// Publishes for each model the failure that keeps it from being folded, or that there is none. A model with a build that answers
     /// is judged by that build alone, whatever is folded beside it.
-    fn publish_failures(&self, failures: &ReadFailures) {
+    fn publish_failures(&self) {
         let answers = |published: &Arc<PublishedModel>| {
             self.folds.iter().any(|fold| fold.shown && Arc::ptr_eq(&fold.published, published))
         };
         for fold in &self.folds {
-            let failure = failures.of(BuildGroup::of(fold));
+            let failure = self.failures.of(BuildGroup::of(fold));
             if let Some(recall) = &fold.recall {
                 recall.set_failure(failure);
             } else if fold.shown || !answers(&fold.published) {
@@ -330,14 +372,14 @@ impl Worker<'_> {
     }
 
     /// Waits for a new head, for a wish of a reader or an operator, or for the next attempt after a failure.
-    fn wait_for_news(&mut self, failures: &ReadFailures) {
+    fn wait_for_news(&mut self) {
+        // So that a recalled build goes that nobody asks any more.
         let has_recalls = self.folds.iter().any(|fold| fold.recall.is_some());
-        let pause = match (failures.is_any(), has_recalls) {
-            (true, _) => Some(RETRY_PAUSE),
-            // So that one that nobody asks any more goes.
-            (false, true) => Some(self.inner.recalls.pause()),
-            (false, false) => None,
-        };
+        let look = has_recalls.then(|| self.inner.recalls.pause());
+        let rows = self.folds.iter().filter_map(Fold::keeps_rows_for).min();
+        let retry = self.failures.pause(Instant::now());
+        let pause = [look, rows, retry].into_iter().flatten().min();
+        let answers = self.failures.of(BuildGroup::Shown).is_none();
         let (wake, heads) = (&self.wake, &mut self.heads);
         self.waiting.block_on(async {
             let retry = async {
@@ -348,7 +390,7 @@ impl Worker<'_> {
             };
             let has_new_head = tokio::select! {
                 // A new head does not mend what cannot be read, and a busy log would turn each one into an attempt.
-                changed = heads.changed(), if failures.of(BuildGroup::Shown).is_none() => changed.is_ok(),
+                changed = heads.changed(), if answers => changed.is_ok(),
                 () = wake.notified() => false,
                 () = retry => false,
             };

@@ -50,6 +50,7 @@ async fn ask_all_tiers<T: Send + 'static, E: Into<Problem> + Send + 'static>(
         let asked = api.read(move || Ok(read_models(&asked_of)?.ask(|models| ask(models)))).await?;
         // Of more than one model one is waited for after another, up to the same end.
         if let Some((model, position)) = asked.waits_for
+            && Instant::now() < end
             && timeout_at(end, read_models(ledger)?.wait_recalled(model, position)).await.is_ok()
         {
             continue;

@@ -19,7 +19,7 @@ use crate::problem::{Code, Problem};
 const READING: [Method; 3] = [Method::GET, Method::HEAD, Method::OPTIONS];
 /// Headers of an answer that pages of an allowed origin may read.
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "etag, ledger-id, ledger-position, ledger-doubt, preference-applied, location, retry-after, content-digest, signature-input, signature",
+    "etag, ledger-id, ledger-position, ledger-doubt, bitacora-tiers, preference-applied, location, retry-after, content-digest, signature-input, signature",
 );
 /// Headers that pages of an allowed origin may send.
 const TAKEN_HEADERS: HeaderValue = HeaderValue::from_static(

@@ -110,9 +110,12 @@ fn old_rows_leave_and_come_back_from_archives_when_asked_for() {
     let through: u64 = cut[0]["event"]["data"]["through"].as_str().unwrap().parse().unwrap();
     assert!((8_000..cut[0]["position"].as_str().unwrap().parse().unwrap()).contains(&through), "{through}");
 
-    // One that no cut concerns is answered from this disk. The next one is looked at too, to know that there is more.
+    // One that no cut concerns is answered from this disk, also where the one behind the page has left.
     let newest = service.get(&format!("{GAPS}?limit=1")).expect(200);
     assert_eq!((tiers(&newest), &newest.json()["gaps"][0]["call"]), ("warm", &json!("c101")));
+    let full = service.get(&format!("{GAPS}?limit=2")).expect(200);
+    assert_eq!((tiers(&full), full.json()["gaps"].as_array().unwrap().len()), ("warm", 2));
+    assert!(full.json()["next"].is_string(), "{}", full.text());
     let all = eventually(&service, GAPS);
     assert_eq!(tiers(&all), "warm, cold");
     assert_eq!(all.json()["gaps"].as_array().unwrap()[2..], *before.json()["gaps"].as_array().unwrap());
@@ -168,5 +171,22 @@ fn nothing_leaves_without_a_bound() {
     let looked = json!({"reason": "a year passed"}).to_string();
     service.post("/v1/ledgers/main/clock:accept", "application/json", looked).expect(200);
     std::thread::sleep(Duration::from_millis(500));
+    assert_eq!((cold_gaps(&service), cuts(&service).len()), (None, 0));
+}
+
+#[test]
+fn a_start_long_after_the_last_event_cuts_nothing_for_a_day() {
+    let clock = SetClock::default();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::in_folder(folder.path());
+    let service = bounded(&clock, folder, new_keyring(), &store);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    gap(&service, 1);
+    fill(&service, "a", 4_500);
+    clock.advance(400 * MILLISECONDS_OF_DAY);
+    // The clock may be ahead: nothing tells that from a ledger that was closed.
+    let service = restarted(service, &clock, &store);
+    service.append(event("now", "s")).expect(201);
+    std::thread::sleep(Duration::from_millis(800));
     assert_eq!((cold_gaps(&service), cuts(&service).len()), (None, 0));
 }

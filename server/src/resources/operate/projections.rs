@@ -92,6 +92,8 @@ fn index_answer(ledger: &LedgerName, status: &IndexStatus) -> ProjectionAnswer {
 }
 
 fn model_answer(ledger: &LedgerName, status: &ModelStatus) -> ProjectionAnswer {
+    // While rows have yet to leave, or an event is not in them, the same events may have another one.
+    let digest = status.digest.filter(|_| !status.is_cutting && status.late == 0);
     ProjectionAnswer {
         ledger: ledger.to_string(),
         name: status.name.to_owned(),
@@ -104,8 +106,8 @@ fn model_answer(ledger: &LedgerName, status: &ModelStatus) -> ProjectionAnswer {
         position: status.position.map_or(0, Position::get).to_string(),
         lag: status.lag,
         rows: status.digest.map(|(_, rows, _)| rows),
-        digest: status.digest.map(|(.., digest)| hex(&digest)),
-        digest_position: status.digest.map(|(position, ..)| position.to_string()),
+        digest: digest.map(|(.., digest)| hex(&digest)),
+        digest_position: digest.map(|(position, ..)| position.to_string()),
     }
 }
 
