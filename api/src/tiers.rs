@@ -113,7 +113,7 @@ pub struct ModelTier {
     /// Rows that have left. They are folded again when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold_rows: Option<u64>,
-    /// Events that change rows which have left. While there are any, answers are folded again from the first event.
+    /// Events that change rows which have left. The model stands before the first of them until it is folded again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_events: Option<u64>,
     /// Bytes of its tables. Rows that only the store's journal holds are not counted.

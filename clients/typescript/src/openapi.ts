@@ -4437,7 +4437,7 @@ export interface components {
             cut?: string | null;
             /**
              * Format: int64
-             * @description Events that change rows which have left. While there are any, answers are folded again from the first event.
+             * @description Events that change rows which have left. The model stands before the first of them until it is folded again.
              */
             lateEvents?: number | null;
             /**

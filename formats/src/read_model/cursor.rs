@@ -26,7 +26,7 @@ pub struct CutState {
     pub is_done: bool,
     /// Rows whose content left.
     pub left: u64,
-    /// Events that could not be folded, because they change rows that left.
+    /// Events that change rows that left. The model stands before the first of them until it is folded again.
     pub late: u64,
 }
 

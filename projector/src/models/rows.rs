@@ -312,7 +312,7 @@ impl<'a> Rows<'a> {
         change: impl FnOnce(&mut Option<Vec<u8>>),
     ) -> Result<(), RowIntegrityError> {
         let (build, position) = (self.build, self.position.get());
-        // What has left cannot be changed.
+        // A row that left cannot be changed.
         let touched = self.touch(key)?;
         touched.write()?;
         touched.content(build, key)?;
