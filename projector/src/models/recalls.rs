@@ -68,10 +68,12 @@ impl Worker<'_> {
         let Some(fold) = self.folds.get_mut(number) else { return Ok(()) };
         let Some(guard) = &fold.recall else { return Ok(()) };
         let is_gone = guard.is_suspect() || fold.published.is_outdated(&fold.build);
-        if !is_gone && !guard.is_ready() && fold.is_near(head) {
-            if let Some(position) = Position::new(fold.cursor.folded()) {
-                guard.set_ready(&fold.build, position);
-            }
+        if !is_gone
+            && !guard.is_ready()
+            && fold.is_near(head)
+            && let Some(position) = Position::new(fold.cursor.folded())
+        {
+            guard.set_ready(&fold.build, position);
         }
         if is_gone || guard.is_unused() && !is_late {
             let fold = self.folds.remove(number);
