@@ -8,7 +8,7 @@ use bitacora_formats::Position;
 use super::ReadModels;
 use super::status::ModelError;
 
-/// What is known of one question while it is answered.
+/// The findings of one question while it is answered.
 #[derive(Default)]
 pub(crate) struct Question {
     /// The models that are asked by their recalled builds, each from this position on, so that no answer goes back.

@@ -14,7 +14,7 @@ use crate::http::phase::Phase;
 use crate::ledgers::slot::Slot;
 use crate::limits::{FIRST_WARM_PAUSE, WARM_PAUSE};
 
-/// How long rows of read models stay on this disk, and how often the service looks which of them are older.
+/// The age up to which rows of read models stay on this disk, and the pause between two looks for older ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmBound {
     /// Days from the recording of the event that wrote a row last.
