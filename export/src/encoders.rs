@@ -1,16 +1,14 @@
-//! The encoder of a format: rows to the bytes of a file.
+//! The encoder of a file: encoded rows to its bytes.
 
-mod cloud_events;
-mod csv;
-mod ocsf;
+pub(crate) mod cloud_events;
+pub(crate) mod csv;
+pub(crate) mod ocsf;
 mod parquet;
 
 use bitacora_vocabulary::ExportFormat;
 
 use self::parquet::ParquetEncoder;
-use crate::call_facts::CallFacts;
-use crate::row_filter::RowFilter;
-use crate::stored_row::StoredRow;
+use crate::row_encoder::EncodedRows;
 
 pub use self::ocsf::OCSF_VERSION;
 pub use self::parquet::ParquetFailure;
@@ -28,6 +26,9 @@ pub enum EncodeError {
         /// The reason.
         source: serde_json::Error,
     },
+    /// Rows that were encoded for a file of another format.
+    #[error("rows of another format came to the file; this is an error in Bitacora")]
+    OtherFormat,
     /// The crate that writes Parquet refuses.
     #[error(transparent)]
     Parquet(#[from] ParquetFailure),
@@ -67,39 +68,38 @@ impl Encoder {
         }
     }
 
-    /// Encodes an event that passes the filter. Returns `true` if it passed. `offset` is the length of the file before `out`.
+    /// Appends the rows of a batch behind `rows` others. `offset` is the length of the file before `out`.
     ///
     /// # Errors
-    /// The line is not one of a stored event.
-    pub(crate) fn row(
+    /// The crate that writes Parquet refuses.
+    pub(crate) fn append(
         &mut self,
-        (position, line): (u64, &[u8]),
-        filter: &RowFilter,
+        batch: EncodedRows,
         (rows, offset): (u64, u64),
         out: &mut Vec<u8>,
-    ) -> Result<bool, EncodeError> {
-        if matches!(self, Self::JsonLines) && filter.is_empty() {
-            out.extend_from_slice(line);
-            return Ok(true);
-        }
-        let row = StoredRow::parse(line).map_err(|source| EncodeError::Line { position, source })?;
-        let facts = CallFacts::of(&row);
-        if !filter.is_empty() && !filter.passes(&facts) {
-            return Ok(false);
-        }
-        match self {
-            Self::JsonLines => out.extend_from_slice(line),
-            Self::CloudEvents => cloud_events::write_event(&row, rows == 0, out),
-            Self::Csv => csv::write_row(&row, &facts, out),
-            Self::Ocsf => ocsf::write_row(&row, &facts, out),
-            Self::Parquet(encoder) => {
-                encoder.row(&row, &facts);
+    ) -> Result<(), EncodeError> {
+        match (self, batch) {
+            (Self::Parquet(encoder), EncodedRows::Columns(columns)) => {
+                encoder.append(columns);
                 if encoder.is_full() {
                     encoder.flush(offset, out)?;
                 }
             }
+            (Self::Parquet(_), EncodedRows::Bytes(_)) | (_, EncodedRows::Columns(_)) => {
+                return Err(EncodeError::OtherFormat);
+            }
+            (encoder, EncodedRows::Bytes(mut bytes)) => {
+                if matches!(encoder, Self::CloudEvents) && rows == 0 {
+                    cloud_events::make_first(&mut bytes);
+                }
+                if out.is_empty() {
+                    *out = bytes;
+                } else {
+                    out.extend_from_slice(&bytes);
+                }
+            }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Appends rows that are held back, so that the file holds all of them.

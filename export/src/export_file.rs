@@ -10,6 +10,7 @@ use crate::export_plan::ExportPlan;
 use crate::line_batch::LineBatch;
 use crate::manifest::{DeclaredLossMark, ExportManifest};
 use crate::part_file::{self, ExportNames, PartError, Progress};
+use crate::row_encoder::{EncodedBatch, RowEncoder};
 use crate::row_filter::RowFilter;
 use crate::row_tally::RowTally;
 
@@ -181,26 +182,28 @@ impl ExportFile {
         self.tally.reached
     }
 
+    /// Returns the encoder of its rows, for any number of threads.
+    pub(crate) fn row_encoder(&self) -> RowEncoder {
+        RowEncoder::new(self.plan.format, self.filter.clone())
+    }
+
     /// Takes events in.
     ///
     /// # Errors
     /// A row cannot be encoded, or the disk or the pipe fails.
-    pub fn take(&mut self, batch: &LineBatch) -> Result<(), ExportError> {
+    pub fn take(&mut self, batch: LineBatch) -> Result<(), ExportError> {
+        let encoded = self.row_encoder().encode(batch)?;
+        self.append(encoded)
+    }
+
+    /// Takes the encoded rows of events in.
+    pub(crate) fn append(&mut self, batch: EncodedBatch) -> Result<(), ExportError> {
+        let EncodedBatch { rows, events } = batch;
+        self.encoder.append(rows, (self.tally.rows, self.bytes), &mut self.unwritten)?;
         let is_dense = self.plan.selection.is_empty();
-        for event in batch.events() {
-            let passed = self.encoder.row(
-                (event.position, event.line),
-                &self.filter,
-                (self.tally.rows, self.bytes),
-                &mut self.unwritten,
-            )?;
-            self.tally.look(&event, is_dense);
-            if passed {
-                self.tally.add(&event);
-            }
-            if self.unwritten.len() >= WRITE_BYTES {
-                self.write()?;
-            }
+        events.iter().for_each(|event| self.tally.count(event, is_dense));
+        if self.unwritten.len() >= WRITE_BYTES {
+            self.write()?;
         }
         if self.bytes - self.durable >= CHECKPOINT_BYTES {
             self.checkpoint()?;

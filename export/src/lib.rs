@@ -5,6 +5,7 @@
 
 mod batch_channel;
 mod call_facts;
+mod column_buffer;
 mod columns;
 mod encoders;
 mod export_file;
@@ -13,6 +14,7 @@ mod export_summary;
 mod line_batch;
 mod manifest;
 mod part_file;
+mod row_encoder;
 mod row_filter;
 mod row_tally;
 mod stored_row;

@@ -6,7 +6,7 @@ pub const BATCH_BYTES: usize = 1024 * 1024;
 const ROOM_BYTES: usize = BATCH_BYTES + 64 * 1024;
 
 /// Stored events as lines of NDJSON, in the order of their positions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LineBatch {
     bytes: Vec<u8>,
     lines: Vec<LineMark>,
@@ -67,10 +67,25 @@ impl LineBatch {
         self.lines.is_empty()
     }
 
+    /// Returns the number of its events.
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns the length of its lines, in bytes.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the position of its last event.
     #[must_use]
     pub fn last_position(&self) -> Option<u64> {
         self.lines.last().map(|line| line.position)
+    }
+
+    /// Returns its bytes, without the marks of its lines.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Returns its events.

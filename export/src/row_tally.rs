@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::line_batch::StoredEventLine;
+use crate::row_encoder::EncodedEvent;
 
 /// Gaps that a manifest names; the others are counted.
 pub const MAX_GAPS: usize = 1_000;
@@ -41,7 +41,7 @@ pub struct RowTally {
 
 impl RowTally {
     /// Counts an event that was looked at; with `is_dense`, each position is expected.
-    pub(crate) fn look(&mut self, event: &StoredEventLine<'_>, is_dense: bool) {
+    pub(crate) fn count(&mut self, event: &EncodedEvent, is_dense: bool) {
         let expected = self.reached.saturating_add(1);
         if is_dense && event.position > expected {
             if self.gaps.len() < MAX_GAPS {
@@ -51,10 +51,13 @@ impl RowTally {
             }
         }
         self.reached = event.position;
+        if event.is_row {
+            self.add(event);
+        }
     }
 
     /// Counts a row of the file.
-    pub(crate) fn add(&mut self, event: &StoredEventLine<'_>) {
+    fn add(&mut self, event: &EncodedEvent) {
         self.rows += 1;
         self.first.get_or_insert(event.position);
         self.last = Some(event.position);

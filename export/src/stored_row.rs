@@ -32,9 +32,7 @@ pub(crate) struct StoredRow<'a> {
     pub(crate) unreadable: bool,
     #[serde(default)]
     pub(crate) redactions: u32,
-    #[serde(borrow, rename = "event")]
-    pub(crate) raw_event: &'a RawValue,
-    #[serde(skip)]
+    #[serde(borrow)]
     pub(crate) event: EventFields<'a>,
 }
 
@@ -97,9 +95,7 @@ impl<'a> StoredRow<'a> {
     /// # Errors
     /// Not the line of a stored event.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, serde_json::Error> {
-        let mut row: Self = serde_json::from_slice(line)?;
-        row.event = serde_json::from_str(row.raw_event.get())?;
-        Ok(row)
+        serde_json::from_slice(line)
     }
 
     /// Returns `true` if its content expired under a retention policy.

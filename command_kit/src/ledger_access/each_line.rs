@@ -1,6 +1,7 @@
 //! The lines of a read through the service, one stored event each.
 
 use bitacora_client::Connection;
+use memchr::memchr_iter;
 
 use crate::error::CommandError;
 use crate::ledger_access::line::{AnswerLine, read_line};
@@ -47,10 +48,10 @@ pub async fn each_line(
         let cut = || ReadFailure::Cut { position: last.clone() };
         let piece = piece.ok().flatten().ok_or_else(cut)?;
         unread.extend_from_slice(&piece);
-        let mut lines = unread.split_inclusive(|byte| *byte == b'\n');
         let mut used = 0;
-        for line in lines.by_ref().take_while(|line| line.ends_with(b"\n")) {
-            used += line.len();
+        for end in memchr_iter(b'\n', &unread) {
+            let line = unread.get(used..=end).unwrap_or_default();
+            used = end + 1;
             match read_line(line) {
                 Some(AnswerLine::Event { position, is_erased, is_expired, is_unreadable }) => {
                     sink.line(LineEvent { position: &position, is_erased, is_expired, is_unreadable, line })?;

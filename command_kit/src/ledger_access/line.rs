@@ -2,6 +2,7 @@
 
 use bitacora_formats::{format_time, shortened, write_event_line};
 use bitacora_ledger::StoredEvent;
+use memchr::memmem;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -64,10 +65,20 @@ struct ErrorDetail {
     detail: String,
 }
 
-/// Parses a line of the service's answer; `None` for anything that it does not send.
+/// The beginning of the last member of a stored event's line: the service writes what it says about the event before it.
+const EVENT_MEMBER: &[u8] = br#","event":"#;
+/// The end of a stored event's line.
+const EVENT_LINE_END: &[u8] = b"}}\n";
+
+/// Parses a line of the service's answer; `None` for anything that it does not send. The event itself is not looked into.
 pub fn read_line(line: &[u8]) -> Option<AnswerLine> {
-    let line: AnswerJson = serde_json::from_slice(line).ok()?;
-    match line {
+    let envelope = memmem::find(line, EVENT_MEMBER).filter(|_| line.ends_with(EVENT_LINE_END));
+    let envelope = envelope.and_then(|end| {
+        let mut envelope = line.get(..end)?.to_vec();
+        envelope.push(b'}');
+        serde_json::from_slice(&envelope).ok()
+    });
+    match envelope.or_else(|| serde_json::from_slice(line).ok())? {
         AnswerJson { error: Some(error), .. } => Some(AnswerLine::Error { what: error.detail }),
         AnswerJson { end: Some(end), .. } => {
             Some(AnswerLine::End { position: end.head.map(|head| head.position) })
@@ -166,6 +177,14 @@ mod tests {
         assert!(
             matches!(is(r#"{"error":{"detail":"why"}}"#), Some(AnswerLine::Error { what }) if what == "why")
         );
+        let erased = is(concat!(r#"{"position":"8","erased":true,"event":{"data":{"erased":false}}}"#, "\n"));
+        assert!(matches!(erased, Some(AnswerLine::Event { is_erased: true, is_expired: false, .. })));
+        // Written by nobody, but its members may stand in any order.
+        let expired =
+            is(concat!(r#"{"event":{"a":[{},{}]},"position":"9","expiredBy":"3","x":{"y":{}}}"#, "\n"));
+        assert!(matches!(expired, Some(AnswerLine::Event { is_expired: true, .. })));
+        let nested = is(concat!(r#"{"end":{"head":{"position":"4","event":{}}}}"#, "\n"));
+        assert!(matches!(nested, Some(AnswerLine::End { position: Some(position) }) if position == "4"));
         assert!(is("{}").is_none() && is("<html>").is_none() && is("").is_none());
     }
 }

@@ -3,8 +3,6 @@
 //! Each event has the extension attribute [`POSITION_ATTRIBUTE`], which ties it to its position in the ledger, and one that says
 //! why its data is not there, where it is not.
 
-use serde_json::Value;
-
 use crate::stored_row::StoredRow;
 
 /// The attribute of an event's position: decimal digits.
@@ -19,26 +17,49 @@ const UNREADABLE_ATTRIBUTE: &str = "ledgerunreadable";
 const LEDGER_ATTRIBUTES: [&str; 4] =
     [POSITION_ATTRIBUTE, ERASED_ATTRIBUTE, EXPIRED_ATTRIBUTE, UNREADABLE_ATTRIBUTE];
 
-/// Appends an event; `is_first` is `true` for the first of the file.
-pub(crate) fn write_event(row: &StoredRow<'_>, is_first: bool, out: &mut Vec<u8>) {
-    out.extend_from_slice(if is_first { b"[\n" } else { b",\n" });
-    let is_taken = row.event.extensions.iter().any(|(name, _)| LEDGER_ATTRIBUTES.contains(&&**name));
-    if is_taken {
-        write_without_taken(row, out);
-    } else {
-        write_open(row.raw_event.get(), out);
+/// The separator before an event.
+const SEPARATOR: &[u8] = b",\n";
+/// The beginning of the file, as long as a separator, whose place it takes.
+const ARRAY_BEGIN: &[u8] = b"[\n";
+
+/// Appends an event, with a separator before it. A sender's values of the ledger's attributes are left out: nobody may claim a position.
+pub(crate) fn write_event(row: &StoredRow<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(SEPARATOR);
+    out.extend_from_slice(b"{\"specversion\":\"1.0\"");
+    for (name, text) in row.event.texts() {
+        write_name(name, out);
+        write_text(text, out);
     }
-    out.extend_from_slice(format!(",\"{POSITION_ATTRIBUTE}\":\"{}\"", row.position).as_bytes());
+    for (name, value) in &row.event.extensions {
+        if !LEDGER_ATTRIBUTES.contains(&&**name) {
+            write_name(name, out);
+            out.extend_from_slice(value.get().as_bytes());
+        }
+    }
+    if let Some(data) = row.event.data {
+        write_name("data", out);
+        out.extend_from_slice(data.get().as_bytes());
+    }
+    write_name(POSITION_ATTRIBUTE, out);
+    write_text(&row.position, out);
     for (name, holds) in [
         (ERASED_ATTRIBUTE, row.erased),
         (EXPIRED_ATTRIBUTE, row.is_expired()),
         (UNREADABLE_ATTRIBUTE, row.unreadable),
     ] {
         if holds {
-            out.extend_from_slice(format!(",\"{name}\":true").as_bytes());
+            write_name(name, out);
+            out.extend_from_slice(b"true");
         }
     }
     out.push(b'}');
+}
+
+/// Makes these events the first of the file.
+pub(crate) fn make_first(events: &mut [u8]) {
+    if let Some(begin) = events.get_mut(..SEPARATOR.len()) {
+        begin.copy_from_slice(ARRAY_BEGIN);
+    }
 }
 
 /// Appends the end of a batch.
@@ -46,27 +67,15 @@ pub(crate) fn write_end(is_empty: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if is_empty { b"[]\n" } else { b"\n]\n" });
 }
 
-/// Appends an object without its last brace.
-fn write_open(object: &str, out: &mut Vec<u8>) {
-    let object = object.trim_end();
-    out.extend_from_slice(object.strip_suffix('}').unwrap_or(object).as_bytes());
+/// Appends the name of a member behind another one.
+fn write_name(name: &str, out: &mut Vec<u8>) {
+    out.push(b',');
+    write_text(name, out);
+    out.push(b':');
 }
 
-/// Appends an event whose sender used the ledger's attributes, without those values. Nobody may claim a position.
-fn write_without_taken(row: &StoredRow<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"specversion\":\"1.0\"");
-    let mut member = |name: &str, value: &str| {
-        out.extend_from_slice(format!(",{}:{value}", Value::from(name)).as_bytes());
-    };
-    for (name, text) in row.event.texts() {
-        member(name, &Value::from(text).to_string());
-    }
-    for (name, value) in &row.event.extensions {
-        if !LEDGER_ATTRIBUTES.contains(&&**name) {
-            member(name, value.get());
-        }
-    }
-    if let Some(data) = row.event.data {
-        member("data", data.get());
-    }
+/// Appends a text as JSON.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    // A text is always JSON, and memory takes it.
+    let _written = serde_json::to_writer(out, text).is_ok();
 }

@@ -5,21 +5,18 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
     RowGroupMetaData,
 };
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
-use crate::call_facts::CallFacts;
-use crate::columns::{COLUMNS, ColumnType, ExportColumn, RowCell};
-use crate::stored_row::StoredRow;
+use crate::column_buffer::RowColumns;
+use crate::columns::{COLUMNS, ColumnType, ExportColumn};
 
 /// The first and the last bytes of a file.
 pub(crate) const MAGIC: &[u8] = b"PAR1";
@@ -48,19 +45,11 @@ impl From<ParquetError> for ParquetFailure {
 pub(crate) struct ParquetEncoder {
     schema: TypePtr,
     properties: WriterPropertiesPtr,
-    columns: Vec<ColumnBuffer>,
+    /// The rows of the row group to come, as they were handed over.
+    batches: Vec<RowColumns>,
     rows: usize,
     bytes: usize,
     written: Vec<RowGroupMetaData>,
-}
-
-/// The cells of one column of the row group to come.
-#[derive(Debug)]
-enum ColumnBuffer {
-    Text { bytes: Vec<u8>, ends: Vec<usize>, levels: Vec<i16> },
-    Time { values: Vec<i64>, levels: Vec<i16> },
-    Integer(Vec<i64>),
-    Boolean(Vec<bool>),
 }
 
 impl ParquetEncoder {
@@ -69,20 +58,25 @@ impl ParquetEncoder {
     /// # Errors
     /// The footer is none.
     pub(crate) fn new(footer: Option<&str>) -> Result<Self, ParquetFailure> {
-        let columns = COLUMNS.iter().map(|column| ColumnBuffer::of(column.of_type())).collect();
         let footer = footer.map(hex::decode).transpose();
         let footer =
             footer.map_err(|error| ParquetFailure(format!("the footer of the part is none: {error}")))?;
         let written = footer.map(|footer| row_groups(&footer)).transpose()?.unwrap_or_default();
-        Ok(Self { schema: schema()?, properties: properties(), columns, rows: 0, bytes: 0, written })
+        Ok(Self {
+            schema: schema()?,
+            properties: properties(),
+            batches: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            written,
+        })
     }
 
-    /// Takes a row in.
-    pub(crate) fn row(&mut self, row: &StoredRow<'_>, facts: &CallFacts<'_>) {
-        for (column, buffer) in COLUMNS.iter().zip(&mut self.columns) {
-            self.bytes += buffer.push(column.cell(row, facts));
-        }
-        self.rows += 1;
+    /// Takes rows in.
+    pub(crate) fn append(&mut self, columns: RowColumns) {
+        self.rows += columns.rows;
+        self.bytes += columns.bytes;
+        self.batches.push(columns);
     }
 
     /// Returns `true` if the row group is large enough.
@@ -102,10 +96,13 @@ impl ParquetEncoder {
         let mut file =
             SerializedFileWriter::new(&mut bytes, Arc::clone(&self.schema), Arc::clone(&self.properties))?;
         let mut group = file.next_row_group()?;
-        for buffer in &mut self.columns {
+        for number in 0..COLUMNS.len() {
             let column = group.next_column()?;
-            buffer.write(column.ok_or_else(|| ParquetFailure("a column is missing".to_owned()))?)?;
+            let mut column = column.ok_or_else(|| ParquetFailure("a column is missing".to_owned()))?;
+            self.batches.iter_mut().try_for_each(|batch| batch.write(number, &mut column))?;
+            column.close()?;
         }
+        self.batches.clear();
         group.close()?;
         let metadata = file.finish()?;
         let group = metadata.row_groups().first().cloned();
@@ -143,79 +140,6 @@ impl ParquetEncoder {
         let mut footer = Vec::new();
         ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
         Ok(footer)
-    }
-}
-
-impl ColumnBuffer {
-    fn of(values: ColumnType) -> Self {
-        match values {
-            ColumnType::Text | ColumnType::Json => {
-                Self::Text { bytes: Vec::new(), ends: Vec::new(), levels: Vec::new() }
-            }
-            ColumnType::Time => Self::Time { values: Vec::new(), levels: Vec::new() },
-            ColumnType::Integer => Self::Integer(Vec::new()),
-            ColumnType::Boolean => Self::Boolean(Vec::new()),
-        }
-    }
-
-    /// Adds a cell; returns its bytes.
-    fn push(&mut self, cell: RowCell<'_>) -> usize {
-        match (self, cell) {
-            (Self::Text { bytes, ends, levels }, RowCell::Text(text)) => {
-                levels.push(1);
-                bytes.extend_from_slice(text.as_bytes());
-                ends.push(bytes.len());
-                text.len() + size_of::<usize>()
-            }
-            (Self::Time { values, levels }, RowCell::Integer(time)) => {
-                levels.push(1);
-                values.push(time);
-                size_of::<i64>()
-            }
-            (Self::Text { levels, .. } | Self::Time { levels, .. }, _) => {
-                levels.push(0);
-                size_of::<i16>()
-            }
-            (Self::Integer(values), cell) => {
-                values.push(if let RowCell::Integer(number) = cell { number } else { 0 });
-                size_of::<i64>()
-            }
-            (Self::Boolean(values), cell) => {
-                values.push(cell == RowCell::Boolean(true));
-                size_of::<bool>()
-            }
-        }
-    }
-
-    /// Writes its cells, and forgets them.
-    fn write(&mut self, mut column: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
-        match self {
-            Self::Text { bytes, ends, levels } => {
-                let (whole, mut begin) = (Bytes::from(std::mem::take(bytes)), 0);
-                let values = ends.drain(..).map(|end| {
-                    let value = whole.slice(begin..end);
-                    begin = end;
-                    ByteArray::from(value)
-                });
-                let values: Vec<ByteArray> = values.collect();
-                column.typed::<ByteArrayType>().write_batch(&values, Some(levels), None)?;
-                levels.clear();
-            }
-            Self::Time { values, levels } => {
-                column.typed::<Int64Type>().write_batch(values, Some(levels), None)?;
-                values.clear();
-                levels.clear();
-            }
-            Self::Integer(values) => {
-                column.typed::<Int64Type>().write_batch(values, None, None)?;
-                values.clear();
-            }
-            Self::Boolean(values) => {
-                column.typed::<BoolType>().write_batch(values, None, None)?;
-                values.clear();
-            }
-        }
-        column.close()
     }
 }
 

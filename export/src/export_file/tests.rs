@@ -59,7 +59,7 @@ fn written(folder: &Path, name: &str, format: ExportFormat, batches: &[LineBatch
     let names = ExportNames::new(&folder.join(name));
     let mut file = ExportFile::create(plan(format, ""), RowFilter::default(), &names, 0).unwrap();
     for batch in batches {
-        file.take(batch).unwrap();
+        file.take(batch.clone()).unwrap();
         file.checkpoint().unwrap();
     }
     file.finish(Vec::new()).unwrap().publish().unwrap();
@@ -78,17 +78,17 @@ fn an_interrupted_export_goes_on_to_the_same_file() {
         );
         let names = ExportNames::new(&folder.path().join(format.as_str()));
         let mut file = ExportFile::create(plan(format, ""), RowFilter::default(), &names, 0).unwrap();
-        file.take(&batch(1..=20)).unwrap();
+        file.take(batch(1..=20)).unwrap();
         file.checkpoint().unwrap();
         // A crash: rows behind the checkpoint may be in the part, or half of one.
-        file.take(&batch(21..=30)).unwrap();
+        file.take(batch(21..=30)).unwrap();
         drop(file);
         let mut part = fs::read(&names.part).unwrap();
         part.extend_from_slice(b"half of a r");
         fs::write(&names.part, part).unwrap();
         let mut file = ExportFile::resume(&plan(format, ""), RowFilter::default(), names.clone(), 0).unwrap();
         assert_eq!(file.reached(), 20, "{format:?}");
-        file.take(&batch(21..=40)).unwrap();
+        file.take(batch(21..=40)).unwrap();
         let finished = file.finish(Vec::new()).unwrap();
         let RowTally { rows, erased, expired, unreadable, .. } = finished.tally;
         assert_eq!((rows, erased, expired, unreadable), (40, 1, 1, 1));
@@ -122,7 +122,7 @@ fn a_part_that_was_changed_and_another_selection_are_refused() {
     assert!(resume("").contains("no interrupted export"));
     let mut file =
         ExportFile::create(plan(ExportFormat::Jsonl, ""), RowFilter::default(), &names, 0).unwrap();
-    file.take(&batch(1..=3)).unwrap();
+    file.take(batch(1..=3)).unwrap();
     file.checkpoint().unwrap();
     drop(file);
     assert!(resume("type=x.y").contains("another selection"));
@@ -146,7 +146,7 @@ fn positions_that_are_missing_stand_in_the_manifest() {
     let names = ExportNames::new(&folder.path().join("events"));
     let mut file =
         ExportFile::create(plan(ExportFormat::Jsonl, ""), RowFilter::default(), &names, 0).unwrap();
-    file.take(&batch([1, 2, 6, 7, 9])).unwrap();
+    file.take(batch([1, 2, 6, 7, 9])).unwrap();
     let loss = DeclaredLossMark { position: "9".to_owned() };
     file.finish(vec![loss]).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&fs::read(&names.manifest).unwrap()).unwrap();
@@ -172,7 +172,7 @@ fn a_line_that_is_no_event_ends_the_export_with_its_position() {
     let mut file = ExportFile::stream(plan(ExportFormat::Csv, ""), RowFilter::default(), to, 0).unwrap();
     let mut batch = LineBatch::default();
     batch.push_with(7, ContentFlags::default(), |out| out.extend_from_slice(b"{\"position\":\"7\"}\n"));
-    let error = file.take(&batch).unwrap_err().to_string();
+    let error = file.take(batch).unwrap_err().to_string();
     assert!(error.contains("position 7"), "{error}");
 }
 
@@ -206,7 +206,7 @@ fn an_expired_row_is_told_apart_in_each_format_and_counted() {
 fn interrupted(names: &ExportNames) {
     let plan = plan(ExportFormat::Jsonl, "");
     let mut file = ExportFile::create(plan, RowFilter::default(), names, 0).unwrap();
-    file.take(&batch(1..=20)).unwrap();
+    file.take(batch(1..=20)).unwrap();
     file.checkpoint().unwrap();
 }
 
@@ -223,7 +223,7 @@ fn two_exports_never_write_one_part() {
     let mut first = resume(&names).unwrap();
     let is_busy = || resume(&names).err().unwrap().contains("another export is writing it");
     assert!(is_busy());
-    first.take(&batch(21..=40)).unwrap();
+    first.take(batch(21..=40)).unwrap();
     let finished = first.finish(Vec::new()).unwrap();
     assert!(is_busy(), "until it has its name");
     finished.publish().unwrap();
