@@ -6,11 +6,12 @@ use utoipa::ToSchema;
 /// The body that erases a data subject.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ErasureRequest {
-    /// The subject's name, as events give it in `datasubject`. It is not recorded. Either this or `event` is given.
+    /// The subject's name, as events give it in `datasubject`. It is not recorded. This, `event` or both are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "customer/4711")]
     pub subject: Option<String>,
-    /// The position of an event of the subject: the key under which that event is sealed is destroyed.
+    /// The position of an event of the subject: the key under which that event is sealed is destroyed. `subject` beside it has to be
+    /// the name that the event gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     /// The authority for the erasure, such as a ticket. It is recorded for good, so it may not hold the subject's name.

@@ -147,6 +147,7 @@ codes! {
     CallTaken, "call-taken", 409, false, None, "another caller asked for a call of this id";
     KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
+    SubjectDiffers, "subject-differs", 409, false, None, "the event names another data subject";
     SubjectUnknown, "subject-unknown", 404, false, None, "no key of this data subject is here";
     NameInReason, "name-in-reason", 422, false, None, "what is recorded for good names the data subject";
     Held, "held", 409, false, None, "a legal hold covers the data subject's events";

@@ -18,9 +18,9 @@ const NOT_REACHED: &str =
 #[derive(Debug, Args)]
 pub struct EraseArguments {
     /// The subject's name, as events give it in `datasubject`; it is not recorded.
-    #[arg(required_unless_present = "event", conflicts_with = "event")]
+    #[arg(required_unless_present = "event")]
     subject: Option<String>,
-    /// Erase the subject of the event at this position, whatever its name leads to.
+    /// Erase the subject of the event at this position, whatever its name leads to. With SUBJECT the event has to name it.
     #[arg(long, value_name = "POSITION")]
     event: Option<Position>,
     /// The authority for the erasure, such as a ticket; recorded for good, so without the subject's name.

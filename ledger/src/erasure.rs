@@ -52,8 +52,13 @@ pub struct ErasureRequest<'a> {
 pub enum ErasedSubject<'a> {
     /// By the name that events give in `datasubject`.
     Named(&'a str),
-    /// That of the event at this position, with the key under which this event is sealed. It needs no file in `subjects/by-name`.
-    OfEvent(Position),
+    /// That of the event at `position`, with the key under which this event is sealed. It needs no file in `subjects/by-name`.
+    OfEvent {
+        /// The event.
+        position: Position,
+        /// The name that the event has to give in `datasubject`, so that a mistyped position erases nobody.
+        named: Option<&'a str>,
+    },
 }
 
 /// A data subject's erasure, which is recorded, durable and complete.
@@ -88,6 +93,14 @@ pub enum EraseError {
         "the event at position {position} names no data subject that is still to be erased; name an event with `datasubject` that can be read"
     )]
     UnknownOfEvent {
+        /// The event.
+        position: Position,
+    },
+    /// The event at this position does not give the name that the request gives beside it.
+    #[error(
+        "the event at position {position} does not name this data subject, or its name cannot be read; nothing is erased: compare the position and the name"
+    )]
+    OtherSubject {
         /// The event.
         position: Position,
     },
@@ -182,8 +195,11 @@ fn find_and_record(
             let key = subjects.named_key(subject).map_err(AppendError::of_subject_key)?;
             begin(shared, request, key.ok_or(EraseError::Unknown)?)
         }
-        ErasedSubject::OfEvent(position) => {
+        ErasedSubject::OfEvent { position, named } => {
             let (id, subject) = sealed_at(shared, position)?;
+            if named.is_some_and(|named| subject.as_deref() != Some(named)) {
+                return Err(EraseError::OtherSubject { position });
+            }
             if let Some(unfinished) = shared.erasures.unfinished(|key| key.id == id) {
                 return Ok(unfinished);
             }
@@ -224,7 +240,7 @@ fn begin(
             if !subjects.has_file(&key.id).map_err(AppendError::of_subject_key)? {
                 return Err(match request.subject {
                     ErasedSubject::Named(_) => EraseError::OlderName { position },
-                    ErasedSubject::OfEvent(position) => EraseError::UnknownOfEvent { position },
+                    ErasedSubject::OfEvent { position, .. } => EraseError::UnknownOfEvent { position },
                 });
             }
             position

@@ -432,7 +432,7 @@ fn a_name_that_leads_to_a_key_of_before_is_not_taken_for_an_erasure() {
         "{refused:?}"
     );
     // An event that is sealed under the newer key leads to it.
-    erase_of(&ledger, ErasedSubject::OfEvent(later)).unwrap();
+    erase_of(&ledger, ErasedSubject::OfEvent { position: later, named: None }).unwrap();
     assert!(stored(&ledger, &[later])[0].erased);
     ledger.close().unwrap();
 }
@@ -442,7 +442,7 @@ fn a_subject_whose_name_leads_nowhere_is_erased_by_an_event_of_it() {
     let machine = machine_with_ledger(1_120);
     let ledger = open(&machine).unwrap();
     let positions = fill(&ledger);
-    let of_event = |position| erase_of(&ledger, ErasedSubject::OfEvent(position));
+    let of_event = |position| erase_of(&ledger, ErasedSubject::OfEvent { position, named: None });
     for (path, bytes) in key_files(&machine) {
         if path.to_string_lossy().contains("by-name") {
             machine.disk.put(&path, &bytes[1..]).unwrap();
@@ -452,13 +452,15 @@ fn a_subject_whose_name_leads_nowhere_is_erased_by_an_event_of_it() {
     assert!(matches!(of_event(Position::FIRST), Err(EraseError::UnknownOfEvent { .. })), "it names nobody");
     assert!(matches!(of_event(Position::new(1_000).unwrap()), Err(EraseError::Event(_))), "past the head");
     let named = FreeText::new("asked for by Person/Ada").unwrap();
-    let subject = ErasedSubject::OfEvent(positions[0]);
+    let subject = ErasedSubject::OfEvent { position: positions[0], named: None };
     let request = ErasureRequest { subject, authority: named, by: None, reason: None, actor: None };
     let refused = ledger.erase(&request);
     assert!(matches!(refused, Err(EraseError::NamesSubject { member: "authority" })), "{refused:?}");
+    let refused = erase_of(&ledger, ErasedSubject::OfEvent { position: positions[0], named: Some(BOB) });
+    assert!(matches!(refused, Err(EraseError::OtherSubject { .. })), "a mistyped position: {refused:?}");
     assert!(!is_erased(&ledger, &positions, "refused"));
 
-    of_event(positions[2]).unwrap();
+    erase_of(&ledger, ErasedSubject::OfEvent { position: positions[2], named: Some(ADA) }).unwrap();
     assert!(is_erased(&ledger, &positions, "by an event"));
     assert!(matches!(of_event(positions[4]), Err(EraseError::UnknownOfEvent { .. })), "erased before");
     assert_eq!(recorded(&ledger).len(), 1);

@@ -36,8 +36,8 @@ pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
         })
         .await?;
     act.query(|_| Ok(()))?;
-    if subject.is_some() == event.is_some() {
-        return Err(Problem::new(Code::BadBody, "either `subject` or `event` says whom to erase"));
+    if subject.is_none() && event.is_none() {
+        return Err(Problem::new(Code::BadBody, "`subject` or `event` says whom to erase"));
     }
     act.caller.still_holds(&act.api.authenticator)?;
     // One after the other: each may wait for the anchor.
@@ -46,7 +46,7 @@ pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
     let erased = tokio::task::spawn_blocking(move || {
         let actor = Some(actor.as_str());
         let subject = match event {
-            Some(event) => ErasedSubject::OfEvent(event.get()),
+            Some(event) => ErasedSubject::OfEvent { position: event.get(), named: subject.as_deref() },
             None => ErasedSubject::Named(subject.as_deref().unwrap_or_default()),
         };
         ledger.erase(&bitacora_ledger::ErasureRequest { subject, authority, by, reason, actor })
@@ -75,6 +75,9 @@ impl From<EraseError> for Problem {
             EraseError::Unknown => Self::new(Code::SubjectUnknown, detail),
             EraseError::UnknownOfEvent { position } => {
                 Self::new(Code::SubjectUnknown, detail).with("position", position)
+            }
+            EraseError::OtherSubject { position } => {
+                Self::new(Code::SubjectDiffers, detail).with("position", position)
             }
             EraseError::NamesSubject { .. } => Self::new(Code::NameInReason, detail),
             EraseError::OlderName { position } => {
