@@ -95,6 +95,9 @@ pub struct HoldPlacedAnswer {
     pub position: String,
     /// Its id.
     pub hold: String,
+    /// A reason to look at the hold again: no event has its stream yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// The body that releases a hold.

@@ -147,6 +147,7 @@ codes! {
     CallTaken, "call-taken", 409, false, None, "another caller asked for a call of this id";
     KeyReused, "key-reused", 409, false, None, "the idempotency key stands for another call";
     NoSuchApproval, "no-such-approval", 404, false, None, "there is no such approval";
+    SubjectSealed, "subject-sealed", 409, false, None, "the call's arguments are a data subject's";
     SubjectDiffers, "subject-differs", 409, false, None, "the event names another data subject";
     SubjectUnknown, "subject-unknown", 404, false, None, "no key of this data subject is here";
     NameInReason, "name-in-reason", 422, false, None, "what is recorded for good names the data subject";
@@ -197,6 +198,7 @@ codes! {
     KeyRetired, "key-retired", 503, false, None, "the key of these events was moved into an offline keyring";
     ArchiveUnavailable, "archive-unavailable", 503, true, None, "archived events cannot be reached now";
     ContentExpired, "content-expired", 410, false, None, "content was removed under the retention policy";
+    ContentErased, "content-erased", 410, false, None, "content was erased with its data subject";
     ArchiveDamaged, "archive-damaged", 500, false, None, "an archive is not what its manifest says";
     TreeBehind, "tree-behind", 503, true, None, "the tree over the events cannot be read now";
     ProjectionBehind, "projection-behind", 503, true, None, "the state is not that fresh yet";

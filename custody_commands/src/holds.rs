@@ -95,7 +95,11 @@ fn place(arguments: PlaceArguments, context: &mut CommandContext) -> Result<Exit
     let answer = context.send(&Method::POST, "holds", Some(&request))?;
     context.answer(&answer, |placed: &HoldPlacedAnswer, output| {
         let words = format!("hold {} is in force, recorded at position {}", placed.hold, placed.position);
-        output.line(printable(&words))
+        output.line(printable(&words))?;
+        placed
+            .warning
+            .iter()
+            .try_for_each(|warning| output.line(format_args!("warning: {}", printable(warning))))
     })
 }
 

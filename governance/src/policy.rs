@@ -20,7 +20,7 @@ mod error;
 mod file_guard;
 mod fit;
 mod index;
-mod names;
+pub(crate) mod names;
 mod placement;
 mod places;
 pub(crate) mod policies;

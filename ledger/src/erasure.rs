@@ -168,14 +168,18 @@ impl Ledger {
         }
         self.check_open()?;
         let subjects = shared.write.preparer.subjects();
-        let _erasing = shared.erasures.begin();
+        let erasing = shared.erasures.begin();
         let (key, position) = find_and_record(shared, request)?;
         if let Err(source) = subjects.destroy(&key) {
             shared.erasures.note_unfinished(key, position);
             return Err(EraseError::Unfinished { position, source });
         }
         shared.erasures.note_finished(&key);
-        let memory = remember(shared, &key);
+        save_list_locked(shared);
+        // The next erasure, or a hold, does not wait for the anchor.
+        drop(erasing);
+        let memory =
+            shared.erasures.kept().map_or(ErasureMemory::NoAnchor, |kept| kept.anchor.remember([key.id]));
         Ok(Erasure { key: SubjectKeyId::new(key.id), position, memory })
     }
 }
@@ -293,11 +297,10 @@ fn record(
     Ok(append_own_at(shared, &ServiceEvent::Erased { erased: &erased, actor: request.actor })?)
 }
 
-/// Has the anchor and the list remember an erasure that is complete. The log says it, so neither is waited for.
-fn remember(shared: &SharedState, key: &NamedKey) -> ErasureMemory {
-    let Some(kept) = shared.erasures.kept() else { return ErasureMemory::NoAnchor };
+/// Has the list remember an erasure that is complete, unless so many are in it that each would write much. The log says it.
+fn save_list_locked(shared: &SharedState) {
+    let Some(kept) = shared.erasures.kept() else { return };
     if shared.write.preparer.subjects().erased_count() <= MAX_ERASED_KEYS_KEPT_WRITTEN {
         list_file::save_locked(shared, kept.generation);
     }
-    kept.anchor.remember([key.id])
 }

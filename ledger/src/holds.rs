@@ -4,7 +4,8 @@
 
 use bitacora_formats::Position;
 use bitacora_vocabulary::{
-    EventPosition, FreeText, HoldPlaced, HoldReleased, HoldScope, Name, RetentionChanged, SubjectKeyId,
+    EventPosition, FreeText, HoldPlaced, HoldReleased, HoldScope, Name, RetentionChanged, StreamName,
+    SubjectKeyId,
 };
 
 use crate::append::own_events::append_own_at;
@@ -25,7 +26,7 @@ pub struct HoldRequest<'a> {
     /// The last one.
     pub last: Option<EventPosition>,
     /// The stream whose events it covers.
-    pub stream: Option<Name>,
+    pub stream: Option<StreamName>,
     /// The reason, in words that do not name the subject.
     pub reason: FreeText,
     /// The person on whose behalf it is placed.
@@ -123,7 +124,7 @@ fn refuse_names(request: &HoldRequest<'_>) -> Result<(), HoldError> {
         ("hold", Some(request.hold.as_str())),
         ("reason", Some(request.reason.as_str())),
         ("by", request.by.as_ref().map(Name::as_str)),
-        ("stream", request.stream.as_ref().map(Name::as_str)),
+        ("stream", request.stream.as_ref().map(StreamName::as_str)),
     ];
     naming_member(subject, &members).map_or(Ok(()), |member| Err(HoldError::NamesSubject { member }))
 }

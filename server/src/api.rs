@@ -70,6 +70,10 @@ pub(crate) struct Api {
     pub(crate) ingests: Pool,
     /// For acts that rest on what stands there: the next version of a policy, whether a tool is known.
     pub(crate) turns: LedgerLocks,
+    /// For erasures, each of which may wait for the anchor: acts that stop something never wait behind one.
+    pub(crate) erasures: LedgerLocks,
+    /// For holds and retention policies, which may wait for an erasure: one thread of a ledger does, however many ask.
+    pub(crate) custody: LedgerLocks,
     /// Places for evidence bundles that are being made.
     pub(crate) bundles: BundlePlaces,
     pub(crate) verifications: Verifications,
@@ -113,6 +117,8 @@ impl Api {
             tails: Tails::default(),
             ingests: Pool::new(limits.max_ingests),
             turns: LedgerLocks::default(),
+            erasures: LedgerLocks::default(),
+            custody: LedgerLocks::default(),
             bundles: BundlePlaces::new(MAX_BUNDLES),
             verifications: Verifications::default(),
             tiers: TierCache::default(),

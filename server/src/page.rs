@@ -1,11 +1,14 @@
 //! Stored events as JSON in answers.
 
+use axum::http::HeaderValue;
 use bitacora_api::HeadReference;
 use bitacora_formats::{Micros, StreamVersion, format_time, write_event, write_event_line};
+use bitacora_governance::may_expire;
 use bitacora_ledger::{Head, PageEnd, ReadError, ReadFrom, ReadQuery, StoredEvent};
 use bitacora_projector::IndexedLedger;
 
 use crate::json::JsonWriter;
+use crate::requests::read_request::{IMMUTABLE, NO_STORE, UNTIL_EXPIRY};
 
 /// The size of an event in an answer beside its data, about, bytes.
 const ENVELOPE_BYTES: usize = 640;
@@ -25,8 +28,8 @@ pub(crate) struct WrittenPage {
     pub(crate) end: PageEnd,
     /// The highest stream version among its events.
     pub(crate) highest_version: Option<StreamVersion>,
-    /// `true` if any of its events may be forgotten, or was.
-    pub(crate) is_forgettable: bool,
+    /// The permanence of what it shows.
+    pub(crate) permanence: Permanence,
 }
 
 /// `{"events":[…],"next":…,"head":{…}}`.
@@ -80,9 +83,38 @@ pub(crate) fn write_event_on_line(event: &StoredEvent<'_>, out: Vec<u8>) -> Vec<
     json.into_bytes()
 }
 
-/// Returns `true` if the answer about an event may change.
-pub(crate) fn is_forgettable(stored: &StoredEvent<'_>) -> bool {
-    stored.erased || stored.unreadable || stored.event.datasubject.is_some()
+/// The permanence of an answer about events; that of several is the greatest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Permanence {
+    /// It stays as it is for good.
+    #[default]
+    Unchanging,
+    /// Only the expiry of content under a retention policy changes it.
+    UntilExpiry,
+    /// It may change at any time, as with an erasure.
+    Changing,
+}
+
+impl Permanence {
+    /// Returns that of an answer about an event.
+    pub(crate) fn of(stored: &StoredEvent<'_>) -> Self {
+        if stored.erased || stored.unreadable || stored.event.datasubject.is_some() {
+            Self::Changing
+        } else if stored.expired_by.is_none() && may_expire(&stored.event.kind) {
+            Self::UntilExpiry
+        } else {
+            Self::Unchanging
+        }
+    }
+
+    /// Returns the caching that an answer of this permanence takes.
+    pub(crate) const fn caching(self) -> HeaderValue {
+        match self {
+            Self::Unchanging => IMMUTABLE,
+            Self::UntilExpiry => UNTIL_EXPIRY,
+            Self::Changing => NO_STORE,
+        }
+    }
 }
 
 /// Writes each event where it lies in its opened frame.
@@ -92,13 +124,14 @@ fn write_page(
     mut json: JsonWriter,
     write: impl Fn(&StoredEvent<'_>, &mut Times, &mut JsonWriter),
 ) -> Result<WrittenPage, ReadError> {
-    let (mut times, mut highest_version, mut forgettable) = (Times::default(), None, false);
+    let (mut times, mut highest_version) = (Times::default(), None);
+    let mut permanence = Permanence::Unchanging;
     let end = ledger.read_each(query, &mut |event| {
         write(&event, &mut times, &mut json);
         highest_version = highest_version.max(Some(event.stream_version));
-        forgettable |= is_forgettable(&event);
+        permanence = permanence.max(Permanence::of(&event));
     })?;
-    Ok(WrittenPage { bytes: json.into_bytes(), end, highest_version, is_forgettable: forgettable })
+    Ok(WrittenPage { bytes: json.into_bytes(), end, highest_version, permanence })
 }
 
 /// The time that was written last: all events of a frame have the same.

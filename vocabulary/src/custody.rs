@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Count, EventData, EventPosition, FreeText, Name, PathText, Sha256Text};
+use super::{Count, EventData, EventPosition, FreeText, Name, PathText, Sha256Text, StreamName};
 
 /// `key.rotated`: another key is used from here on; the old one stays, for reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -170,7 +170,7 @@ pub struct HoldScope {
     pub last: Option<EventPosition>,
     /// The stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stream: Option<Name>,
+    pub stream: Option<StreamName>,
 }
 
 /// `hold.released`: it holds no longer.

@@ -166,7 +166,8 @@ pub use telemetry::{
     TelemetryEvent, TelemetryModel, TelemetryName, TelemetrySignal, TelemetryStatus, TelemetryTool,
 };
 pub use text::{
-    AgentName, BoundedRef, BoundedText, FreeText, Name, NameRef, PathText, TEXT_PATTERN, TextError,
+    AgentName, BoundedRef, BoundedText, FreeText, Name, NameRef, PathText, StreamName, TEXT_PATTERN,
+    TextError,
 };
 pub use tool::{
     Artifact, ArtifactText, BlastRadius, BlockedStatus, CallArguments, CompletedStatus, ContentDigest,

@@ -37,6 +37,9 @@ pub struct BoundedText<const MAX: usize>(String);
 /// The characters of a [`BoundedText`], as JSON Schema names them: no control character but tabs and line feeds.
 pub const TEXT_PATTERN: &str = "^[^\u{0}-\u{8}\u{b}-\u{1f}\u{7f}-\u{9f}]*$";
 
+/// The name of a stream: 1 to 512 bytes, as an event gives it in `subject`.
+pub type StreamName = BoundedText<512>;
+
 /// The name of a tool, a model, an agent, a rule: 1 to 256 bytes.
 pub type Name = BoundedText<256>;
 

@@ -13,7 +13,8 @@ use unicase::UniCase;
 const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// Returns a text as it is compared: NFKC, full case folding, and nothing that is not shown.
-pub(in crate::policy) fn folded(text: &str) -> String {
+#[must_use]
+pub fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }

@@ -10,7 +10,7 @@ use crate::subjects::destruction::NamedKey;
 
 /// The state of a ledger's erasures, besides the keys that [`Subjects`](crate::subjects::Subjects) bars.
 pub(crate) struct Erasures {
-    /// Held for a whole erasure, so that the list is never written between an erasure's event and its key. Held while a hold is placed, so
+    /// Held for an erasure until its key is destroyed, so that the list is never written between an erasure's event and its key. Held while a hold is placed, so
     /// that an erasure finds it or is over.
     erasing: OrderedMutex<()>,
     /// Keys that are recorded as erased, and whose files could not be removed.

@@ -138,6 +138,16 @@ impl Act {
         self.api.turns.of(self.name.as_ref()).await
     }
 
+    /// Waits for the changes of holds and retention policies of the ledger that came before.
+    pub(crate) async fn custody_turn(&mut self) -> OwnedMutexGuard<()> {
+        self.api.custody.of(self.name.as_ref()).await
+    }
+
+    /// Waits for the erasures of the ledger that came before.
+    pub(crate) async fn erasure_turn(&mut self) -> OwnedMutexGuard<()> {
+        self.api.erasures.of(self.name.as_ref()).await
+    }
+
     /// Records the act, and waits until it is durable. A caller whose token has ended meanwhile acts no more: a body may have been on its
     /// way for minutes.
     pub(crate) async fn record<T: EventData>(

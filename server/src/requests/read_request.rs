@@ -24,6 +24,8 @@ use crate::problem::Problem;
 pub(crate) const LEDGER_POSITION: HeaderName = HeaderName::from_static("ledger-position");
 /// The caching of answers that may change: they are asked for each time.
 pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// The caching of answers that only an expiry changes: the service looks for expired events once a day, so an hour adds little.
+pub(crate) const UNTIL_EXPIRY: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 /// The caching of answers that never change: a reader may keep them for a year.
 pub(crate) const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 

@@ -266,14 +266,27 @@ pub(crate) async fn derived_data<'r, T: DeserializeOwned + Clone + 'r>(
     }
     let (ledger, position) = (ledger.clone(), derived.position);
     let stored = api.read(move || Ok(ledger.event(position)?)).await;
-    data_of(&stored.map_err(|problem| problem.with_side_effects(SideEffects::Committed))?).map(Cow::Owned)
+    let data = stored.and_then(|stored| data_of(&stored));
+    data.map(Cow::Owned).map_err(|problem| problem.with_side_effects(SideEffects::Committed))
 }
 
 /// The data of an event that was recorded.
 pub(crate) fn data_of<T: DeserializeOwned>(stored: &StoredEvent<'_>) -> Result<T, Problem> {
+    let position = stored.position;
+    if let Some(policy) = stored.expired_by {
+        let detail = format!(
+            "the content of the event at position {position} expired under the policy of event {policy}"
+        );
+        return Err(Problem::new(Code::ContentExpired, detail).with("position", position));
+    }
+    if stored.erased {
+        let detail =
+            format!("the content of the event at position {position} was erased with its data subject");
+        return Err(Problem::new(Code::ContentErased, detail).with("position", position));
+    }
     let unreadable = |why: &dyn std::fmt::Display| {
-        let detail = format!("the event at position {} cannot be read: {why}", stored.position);
-        Problem::new(Code::Internal, detail).with_side_effects(SideEffects::Committed)
+        let detail = format!("the event at position {position} cannot be read: {why}");
+        Problem::new(Code::Internal, detail).with_side_effects(SideEffects::None)
     };
     let Data::Json(json) = &stored.event.data else { return Err(unreadable(&"its data is not in clear")) };
     serde_json::from_slice(json.as_bytes()).map_err(|error| unreadable(&error))

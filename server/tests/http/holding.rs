@@ -261,3 +261,19 @@ fn a_retention_policy_is_replaced_as_a_whole_and_survives_a_restart() {
     put(&service, &json!([])).expect(200);
     assert_eq!(service.get(RETENTION).expect(200).json()["rules"], json!([]));
 }
+
+#[test]
+fn a_hold_on_a_stream_takes_each_name_of_one_and_warns_of_an_unknown_one() {
+    let (service, _) = filled();
+    let long = "s".repeat(512);
+    service.append(personal("e-long", "person/eve", &long)).expect(201);
+    let held = |hold: &str, stream: &str| {
+        let hold = json!({"hold": hold, "stream": stream, "reason": "the proceedings of case 7"});
+        place(&service, &hold).expect(201).json()
+    };
+    assert_eq!(held("case-1", &long).get("warning"), None);
+    erase(&service, "person/eve").expect_problem(409, "held");
+    let warning = held("case-2", "Orders")["warning"].to_string();
+    assert!(warning.contains("no event is in stream") && warning.contains("Orders"), "{warning}");
+    erase(&service, "person/ada").expect(201);
+}

@@ -10,6 +10,7 @@ mod lost_answers;
 mod p10_confidential;
 mod p11_forgettable;
 mod p11_sealed_calls;
+mod p11_slow_anchor;
 mod p12_bounded;
 mod p1_durable;
 mod p1_moved;

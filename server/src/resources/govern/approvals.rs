@@ -11,12 +11,13 @@ use bitacora_governance::{Approval, ApprovalStatus, CompiledTool, examine};
 use bitacora_ledger::Head;
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{
-    ApprovalResolved, CallArguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText, Resolution, Sha256Text,
+    ApprovalAbout, ApprovalResolved, CallArguments, MAX_EDITED_ARGUMENTS_BYTES, Name, Note, PathText,
+    Resolution, Sha256Text,
 };
 use tokio::time::Instant;
 
 pub(super) use self::approval_view::run_of;
-use self::approval_view::{ApprovalView, is_over, request_of};
+use self::approval_view::{ApprovalView, is_over, request_event, request_of};
 use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::phase::Phase;
@@ -119,6 +120,7 @@ pub(crate) async fn resolve(mut act: Act) -> Result<Response, Problem> {
     let said = act.read_if_any(read_said).await?.unwrap_or_default();
     let (action_digest, args, cwd) = match (resolution, said.edit) {
         (Resolution::Edited, Some(edit)) => {
+            refuse_sealed(&act.api, &act.ledger, &id).await?;
             let digest = edited_digest(&act.api, &act.ledger, &id, &edit).await?;
             (Some(digest), edit.args, edit.cwd)
         }
@@ -194,6 +196,22 @@ fn read_said(members: &mut ObjectMembers<'_>) -> Result<ApprovalBody, Problem> {
     }
     let edit = (args.is_some() || digest.is_some()).then_some(Edit { args, digest, cwd });
     Ok(ApprovalBody { note, edit })
+}
+
+/// Refuses an edit of a call whose arguments are sealed: it would record a data subject's arguments in clear, for good. No call could use
+/// it, since the digest under the subject's key is another.
+async fn refuse_sealed(api: &Api, ledger: &IndexedLedger, id: &Name) -> Result<(), Problem> {
+    let (approval, _) = found(ledger, id)?;
+    if approval.request.about != ApprovalAbout::Call {
+        return Ok(());
+    }
+    let ledger = ledger.clone();
+    let request = api.read(move || request_event(&ledger, &approval)).await?;
+    if request.erased || request.unreadable || request.event.datasubject.is_some() {
+        let detail = "the arguments are sealed under a data subject's key, and an edit would record others in clear; reject the call, and have the agent ask for another one";
+        return Err(Problem::new(Code::SubjectSealed, detail));
+    }
+    Ok(())
 }
 
 /// The digest of other arguments, made as it is for a call of the same tool.

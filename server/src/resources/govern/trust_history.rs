@@ -21,11 +21,11 @@ use crate::api::Api;
 use crate::http::media::JSON;
 use crate::json::json_of;
 use crate::limits::{DEFAULT_OUTCOMES, HISTORY_PAGE_EVENTS, MAX_HISTORY_READ, MAX_OUTCOMES, MAX_PAST_TIME};
-use crate::page::is_forgettable;
+use crate::page::Permanence;
 use crate::problem::{Code, Problem};
 use crate::requests::listing::take_limit;
 use crate::requests::read_model_query::ask_model_and_log;
-use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at_position};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
 use crate::requests::service_event::{data_of, governance};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use crate::resources::govern::expired_trust::refuse_expired_trust;
@@ -65,18 +65,18 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, request: ReadRequest) -
     let head = request.state(&api).await?;
     let imports = Imports::of(&governance(&request.ledger)?.copy().state);
     let ledger = request.ledger.clone();
-    let (history, may_change, position) = if request.ledger.read_models().is_some() {
+    let (history, permanence, position) = if request.ledger.read_models().is_some() {
         let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
         ask_model_and_log(&api, &request, MODEL, ask).await?
     } else {
         let from = ReadFrom::Before(until.unwrap_or(head.position).next());
         let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
-        let (history, may_change) = api.read(ask).await?;
-        (history, may_change, head.position)
+        let (history, permanence) = api.read(ask).await?;
+        (history, permanence, head.position)
     };
     // The history up to a position that is there stays as it is.
-    let is_settled = until.is_some_and(|until| until <= position) && !may_change;
-    let cache = if is_settled { IMMUTABLE } else { NO_STORE };
+    let is_settled = until.is_some_and(|until| until <= position);
+    let cache = if is_settled { permanence.caching() } else { NO_STORE };
     Ok(answer_at_position(position, JSON, cache, json_of(&history)?.into()))
 }
 
@@ -117,15 +117,15 @@ fn told(
     dimension: &Dimension,
     until: Option<Position>,
     limit: usize,
-) -> Result<(TrustHistory, bool, Position), TrustAtError> {
+) -> Result<(TrustHistory, Permanence, Position), TrustAtError> {
     let found = models.trust_told(dimension, until, limit)?;
     let mut page = HistoryPage::default();
     for position in &found.items {
         page.add(&ledger.event(*position)?, imports);
     }
     let last = found.items.last().copied().filter(|_| found.more);
-    let may_change = page.may_change;
-    Ok((page.behind(last), may_change, found.position))
+    let permanence = page.permanence;
+    Ok((page.behind(last), permanence, found.position))
 }
 
 /// Returns the trust in a dimension after the event at a position, under the policy of then, and the time of that event. It comes from the
@@ -168,7 +168,7 @@ fn outcomes(
     dimension: &Dimension,
     from: ReadFrom,
     limit: usize,
-) -> Result<(TrustHistory, bool), Problem> {
+) -> Result<(TrustHistory, Permanence), Problem> {
     let mut history = HistoryPage::default();
     let (mut found, mut read, mut from, mut last) = (0, 0, Some(from), None);
     while let Some(next) = from.filter(|_| found < limit && read < MAX_HISTORY_READ) {
@@ -182,7 +182,7 @@ fn outcomes(
                 break;
             }
             last = Some(stored.position);
-            history.may_change |= is_forgettable(stored);
+            history.permanence = history.permanence.max(Permanence::of(stored));
             if dimension_of(stored).as_ref() == Some(dimension) {
                 found += 1;
                 history.add(stored, imports);
@@ -190,23 +190,25 @@ fn outcomes(
         }
     }
     let last = last.filter(|_| from.is_some());
-    let may_change = history.may_change;
-    Ok((history.behind(last), may_change))
+    let permanence = history.permanence;
+    Ok((history.behind(last), permanence))
 }
 
 /// A page of a dimension's history.
 #[derive(Default)]
 struct HistoryPage {
     outcomes: Vec<OutcomeRecord>,
-    /// `true` if an event of it may be erased, or an import of it accepted.
-    may_change: bool,
+    /// [`Permanence::Changing`] too where an import of it may be accepted.
+    permanence: Permanence,
 }
 
 impl HistoryPage {
     fn add(&mut self, stored: &StoredEvent<'_>, imports: &Imports) {
-        self.may_change |= is_forgettable(stored);
+        self.permanence = self.permanence.max(Permanence::of(stored));
         let Some(outcome) = outcome(stored, imports) else { return };
-        self.may_change |= outcome.counts == Some(false);
+        if outcome.counts == Some(false) {
+            self.permanence = Permanence::Changing;
+        }
         self.outcomes.push(outcome);
     }
 

@@ -40,8 +40,7 @@ pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
         return Err(Problem::new(Code::BadBody, "`subject` or `event` says whom to erase"));
     }
     act.caller.still_holds(&act.api.authenticator)?;
-    // One after the other: each may wait for the anchor.
-    let _turn = act.turn().await;
+    let _turn = act.erasure_turn().await;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let erased = tokio::task::spawn_blocking(move || {
         let actor = Some(actor.as_str());

@@ -11,10 +11,10 @@ use bitacora_api::{
 use bitacora_formats::format_time;
 use bitacora_governance::Hold;
 use bitacora_ledger::HoldError;
-use bitacora_vocabulary::{EventPosition, FreeText, HoldReleased, Name};
+use bitacora_vocabulary::{EventPosition, FreeText, HoldReleased, Name, StreamName};
 
 use crate::api::Api;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, quoted};
 use crate::requests::act::Act;
 use crate::requests::listing::{PageParams, written_page_at};
 use crate::requests::read_request::{ReadRequest, json_answer};
@@ -79,7 +79,7 @@ pub(crate) async fn place(mut act: Act) -> Result<Response, Problem> {
             let (first, last) = (members.take("first")?, members.take("last")?);
             let (first, last): (Option<EventPosition>, Option<EventPosition>) = (first, last);
             let (hold, subject) = (members.require::<Name>("hold")?, members.take::<String>("subject")?);
-            let (stream, by) = (members.take::<Name>("stream")?, members.take::<Name>("by")?);
+            let (stream, by) = (members.take::<StreamName>("stream")?, members.take::<Name>("by")?);
             Ok((hold, subject, first, last, stream, members.require::<FreeText>("reason")?, by))
         })
         .await?;
@@ -87,13 +87,19 @@ pub(crate) async fn place(mut act: Act) -> Result<Response, Problem> {
     act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let named = hold.to_string();
+    let unknown = stream.clone().filter(|stream| act.ledger.stream_tip(stream.as_str()).is_none());
+    let warning = unknown.map(|stream| {
+        let stream = quoted(stream.as_str());
+        format!("no event is in stream {stream} yet; names of streams are compared byte for byte")
+    });
+    let _turn = act.custody_turn().await;
     let placed = blocking(move || {
         let (subject, actor) = (subject.as_deref(), Some(actor.as_str()));
         let request = bitacora_ledger::HoldRequest { hold, subject, first, last, stream, reason, by, actor };
         ledger.place_hold(request).map_err(Problem::from)
     });
     let position = placed.await?.to_string();
-    let mut response = json_answer(&act.ledger.head(), &HoldPlacedAnswer { position, hold: named })?;
+    let mut response = json_answer(&act.ledger.head(), &HoldPlacedAnswer { position, hold: named, warning })?;
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -121,6 +127,7 @@ pub(crate) async fn release(mut act: Act) -> Result<Response, Problem> {
     act.query(|_| Ok(()))?;
     act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
+    let _turn = act.custody_turn().await;
     let released =
         blocking(move || Ok(ledger.release_hold(&HoldReleased { hold, by, reason }, Some(&actor))?));
     json_answer(&act.ledger.head(), &ActAnswer { position: released.await?.to_string() })

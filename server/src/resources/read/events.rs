@@ -21,11 +21,11 @@ use crate::http::preconditions::version_tag;
 use crate::http::query::{bad_query, take_time};
 use crate::http::resume::{LEDGER_ID, last_event_id};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
-use crate::page::{WrittenPage, event_json, is_forgettable, page_json, page_lines};
+use crate::page::{Permanence, WrittenPage, event_json, page_json, page_lines};
 use crate::problem::{Code, Problem};
 use crate::requests::answer_tiers::note_events;
 use crate::requests::ndjson_answer::NdjsonAnswer;
-use crate::requests::read_request::{IMMUTABLE, NO_STORE, ReadRequest, answer_at};
+use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
 use bitacora_api::{StoredEvent as StoredEventAnswer, StoredEventPage as PageAnswer, paths};
 
@@ -99,7 +99,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
-    let cache = if has_end && is_immutable(&page, &asked.query) { IMMUTABLE } else { NO_STORE };
+    let is_settled = has_end && is_settled(&page, &asked.query);
+    let cache = if is_settled { page.permanence.caching() } else { NO_STORE };
     let head = page.end.head;
     let (media_type, body) = match form {
         ListForm::Page => (JSON, Body::from(bytes)),
@@ -138,14 +139,13 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         .ok_or_else(|| Problem::new(Code::BadPosition, "the path names no position"))?;
     let head = request.state(&api).await?;
     note_events(&request.ledger, position.get(), position.get());
-    let (bytes, forgettable) = api
+    let (bytes, permanence) = api
         .read(move || {
             let stored = request.ledger.event(position)?;
-            Ok((event_json(&stored), is_forgettable(&stored)))
+            Ok((event_json(&stored), Permanence::of(&stored)))
         })
         .await?;
-    let cache = if forgettable { NO_STORE } else { IMMUTABLE };
-    Ok(answer_at(&head, JSON, cache, bytes.into()))
+    Ok(answer_at(&head, JSON, permanence.caching(), bytes.into()))
 }
 
 /// Everything that matches, from a position on and for as long as both sides last.
@@ -319,8 +319,8 @@ fn tag_version(page: &WrittenPage, tip: Option<StreamVersion>) -> Option<StreamV
     page.highest_version.or(tip)
 }
 
-/// A forward page with something after it stays as it is for ever, unless a data subject may be forgotten.
-fn is_immutable(page: &WrittenPage, query: &ReadQuery) -> bool {
+/// Returns `true` for a forward page with something after it: no event will be added to it.
+fn is_settled(page: &WrittenPage, query: &ReadQuery) -> bool {
     let forward = matches!(query.from, ReadFrom::After(_));
-    forward && page.end.next.is_some() && page.end.events > 0 && !page.is_forgettable
+    forward && page.end.next.is_some() && page.end.events > 0
 }

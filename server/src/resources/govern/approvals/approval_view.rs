@@ -134,7 +134,11 @@ fn of_call(ledger: &IndexedLedger, approval: &Approval) -> Result<(Option<CallAr
     Ok((request.and_then(|request| request.args), call_ended))
 }
 
-fn request_event(ledger: &IndexedLedger, approval: &Approval) -> Result<StoredEvent<'static>, Problem> {
+/// The event of that request.
+pub(super) fn request_event(
+    ledger: &IndexedLedger,
+    approval: &Approval,
+) -> Result<StoredEvent<'static>, Problem> {
     let position = Position::new(approval.position)
         .ok_or_else(|| Problem::new(Code::Internal, "an approval stands at position 0"))?;
     let asked = ledger.event(position)?;
