@@ -111,7 +111,7 @@ fn bad_requests_are_refused_and_record_nothing() {
         (json!({"subject": "person/ada", "authority": "t", "by": "person/ada"}), 422, "name-in-reason"),
         (json!({"subject": "person/ada"}), 400, "bad-body"),
         (json!({"authority": "t"}), 400, "bad-body"),
-        (json!({"subject": "person/ada", "event": ada, "authority": "t"}), 400, "bad-body"),
+        (json!({"subject": "person/ada", "event": bob, "authority": "t"}), 409, "subject-differs"),
         (json!({"event": "0", "authority": "t"}), 400, "bad-body"),
         (json!({"event": "1", "authority": "t"}), 404, "subject-unknown"),
         (json!({"event": "99999", "authority": "t"}), 404, "not-found"),
@@ -130,7 +130,7 @@ fn bad_requests_are_refused_and_record_nothing() {
     post(&json!({"subject": "person/ada", "authority": "t"})).expect_problem(404, "subject-unknown");
     post(&json!({"event": ada, "authority": "t"})).expect_problem(404, "subject-unknown");
     assert_eq!(service.tip(), tip + 1);
-    post(&json!({"event": bob, "authority": "t"})).expect(201);
+    post(&json!({"subject": "person/bob", "event": bob, "authority": "t"})).expect(201);
     assert_eq!(event_at(&service, &bob)["erased"], true);
 }
 
