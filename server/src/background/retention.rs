@@ -47,7 +47,7 @@ impl RetentionLooks {
         let expired = expire(name, ledger, archiver);
         let caught_up = catch_up(ledger).map_err(RetentionError::from);
         let pause = match &expired {
-            Err(RetentionError::Archiver(error)) if error.passes_soon() => self.pause.min(PAUSE_AFTER_CHANGE),
+            Err(RetentionError::Archiver(error)) if error.may_succeed_soon() => self.pause.min(PAUSE_AFTER_CHANGE),
             _ => self.pause,
         };
         self.next.insert(name.clone(), Instant::now() + pause);
