@@ -8,7 +8,7 @@ use bitacora_archiver::{
 };
 use bitacora_formats::{After, LedgerName, Position, format_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{ExpiryRulesError, Filter, OpenRuns, ReadError, ReadFrom, ReadQuery};
+use bitacora_ledger::{ExpiryRulesError, Filter, ReadError, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{EventData, RetentionExpired};
 
@@ -47,7 +47,9 @@ impl RetentionLooks {
         let expired = expire(name, ledger, archiver);
         let caught_up = catch_up(ledger).map_err(RetentionError::from);
         let pause = match &expired {
-            Err(RetentionError::Archiver(error)) if error.may_succeed_soon() => self.pause.min(PAUSE_AFTER_CHANGE),
+            Err(RetentionError::Archiver(error)) if error.may_succeed_soon() => {
+                self.pause.min(PAUSE_AFTER_CHANGE)
+            }
             _ => self.pause,
         };
         self.next.insert(name.clone(), Instant::now() + pause);
@@ -79,13 +81,13 @@ fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
 }
 
 fn expire(name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) -> Result<(), RetentionError> {
-    let open_runs = OpenRuns::read(|query| ledger.read(query))?;
-    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else {
+    let history = ledger.ledger().retention_history(|query| ledger.read(query))?;
+    let Some(rules) = ledger.ledger().expiry_rules(history)? else {
         return Ok(archiver.settle_expiry(ArchivePace::Background)?);
     };
     if let Some(until) = rules.standstill() {
         let until = format_time(until);
-        tracing::warn!(ledger = %name, until, "nothing was recorded for more than a week before this start, or the clock is ahead: ages of events are counted up to then for a day");
+        tracing::warn!(ledger = %name, until, "nothing was recorded for more than a week before a start, or the clock is ahead: ages of events are counted up to then until the service has run for a day");
     }
     archiver.expire(&rules, ExpiryMode::Remove, ArchivePace::Background, &mut |report| {
         if matches!(report.result, ExpiryResult::Removed { .. }) {

@@ -4,6 +4,7 @@
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
 mod archived;
+mod counted_time;
 /// Shared with the archiver's tests.
 #[path = "../../../archiver/tests/way/expiring_ledger.rs"]
 mod expiring_ledger;

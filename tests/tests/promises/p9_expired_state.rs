@@ -16,7 +16,7 @@ use bitacora_formats::{Event, Position};
 use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
     AppendError, AppendRequest, Clock, Environment, HeadOptions, Ledger, MissingStateReason, NoArchives,
-    OpenError, OpenRuns, Options, ReactorChoice, state_rests_on,
+    OpenError, Options, ReactorChoice, state_rests_on,
 };
 use bitacora_tests::simulation::Simulation;
 use bitacora_vocabulary::RetentionChanged;
@@ -119,8 +119,10 @@ impl ExpiringMachine {
             append(&ledger, vec![event("clock.accepted", "accepted".to_owned(), OPERATOR, &accepted)])
                 .unwrap();
         }
-        let rules =
-            ledger.expiry_rules(OpenRuns::read(|query| ledger.read(query)).unwrap()).unwrap().unwrap();
+        let rules = ledger
+            .expiry_rules(ledger.retention_history(|query| ledger.read(query)).unwrap())
+            .unwrap()
+            .unwrap();
         let mut reports: Vec<ExpiryReport> = Vec::new();
         let archiver = self.archiver(&ledger, FOLDER);
         archiver.expire(&rules, ExpiryMode::Remove, PACE, &mut |report| reports.push(report)).unwrap();
