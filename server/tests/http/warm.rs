@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitacora_formats::Keyring;
-use bitacora_projector::RecallSlots;
+use bitacora_projector::{RecallBounds, RecallSlots};
 use bitacora_server::WarmBound;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn bounded(
     let pause = Duration::from_millis(100);
     let bound: WarmBound = "12mo".parse().unwrap();
     config.warm = Some(WarmBound { first: pause, between: pause, ..bound });
-    config.ledgers.recalls = Arc::new(RecallSlots::new(8, 4, Duration::from_secs(60)));
+    config.ledgers.recalls = Arc::new(RecallSlots::new(RecallBounds { free_bytes: 0, ..RecallBounds::default() }));
     TestService::of(config, folder, keyring)
 }
 
