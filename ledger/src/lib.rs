@@ -74,7 +74,7 @@ pub use opening::creation::CreateError;
 pub use opening::open_ledger::CloseError;
 pub use options::{HeadOptions, IDLE_HEADS_EVERY, Options, OptionsError, ReactorChoice};
 pub use query::TakeEvent;
-pub use query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, StoredEvent};
+pub use query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, ReadTiers, StoredEvent};
 pub use read::page::PageBuilder;
 pub use read::proofs::{ConsistencyProof, InclusionProof};
 pub use read_error::ReadError;

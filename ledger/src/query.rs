@@ -123,6 +123,25 @@ pub struct PageEnd {
     pub next: Option<ReadFrom>,
     /// The durable head the page rests on.
     pub head: Head,
+    /// The tiers that were read for it.
+    pub read: ReadTiers,
+}
+
+/// The tiers of a ledger that were read for a page: none where nothing that could match had to be opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadTiers {
+    /// Segments on this disk, or their newest frames in memory.
+    pub segments: bool,
+    /// Archives.
+    pub archives: bool,
+}
+
+impl ReadTiers {
+    /// Adds the tiers that were read for another page.
+    pub fn add(&mut self, other: Self) {
+        self.segments |= other.segments;
+        self.archives |= other.archives;
+    }
 }
 
 /// An event as the ledger keeps it. It may borrow from its opened frame.

@@ -66,7 +66,9 @@ pub use learned::{
     REVIEW_OBSERVATIONS, Suggestion, SuggestionAnswer, SuggestionQuery, SuggestionState, Tag,
 };
 pub use list_page::ListPage;
-pub use models::{ModelError, ModelState, ModelStatus, ReadModels, RecallSlots, TieredAnswer};
+pub use models::{
+    ModelError, ModelState, ModelStatus, ReadModels, RecallBounds, RecallRefusal, RecallSlots, TieredAnswer,
+};
 pub use options::IndexOptions;
 pub use resolutions::{AnsweredApproval, AnsweredApprovalQuery, Answerer, ApprovalQuestion, WAIT_RANGES};
 pub use runs::{RunPage, RunQuery, RunState, RunStep, RunSummary, StepContent};

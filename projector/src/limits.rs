@@ -58,6 +58,22 @@ pub const LEDGER_RECALLS: usize = 4;
 /// The time after which one goes that nobody asks any more.
 pub const RECALL_UNUSED: Duration = Duration::from_secs(10 * 60);
 
+/// Read models that a service begins to fold again in an hour, for such questions: each fold reads the whole log.
+pub const RECALLS_PER_HOUR: usize = 24;
+
+/// Those of one ledger: as many as there are models whose rows leave.
+pub const LEDGER_RECALLS_PER_HOUR: usize = 8;
+
+/// The time for which one stays once it answers, although another ledger waits for its place.
+pub const RECALL_HELD: Duration = Duration::from_secs(2 * 60);
+
+/// Bytes of the disk that stay free for events: with fewer, nothing goes on that is folded beside the models that answer. With twice as
+/// many it may begin.
+pub const RECALL_FREE_BYTES: u64 = 1 << 30;
+
+/// The pause before it begins again after the disk had fewer.
+pub const RECALL_DISK_PAUSE: Duration = Duration::from_secs(10 * 60);
+
 /// The longest pause between two looks whether one has to go.
 pub const MAX_RECALL_PAUSE: Duration = Duration::from_secs(10);
 

@@ -19,6 +19,11 @@ mod published_model;
 mod question;
 mod rebuilds;
 mod recall;
+mod recall_slots;
+#[cfg(test)]
+mod recall_slots_tests;
+#[cfg(test)]
+mod recall_tests;
 mod recalls;
 mod row_bloom;
 mod row_key;
@@ -35,13 +40,13 @@ mod warm_tests;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bitacora_formats::{Position, Secret};
-use bitacora_ledger::{Environment, Ledger};
+use bitacora_ledger::{Environment, Ledger, ReadError, StoredEvent};
 use tokio::sync::Notify;
 
 use crate::limits::FOLD_THREADS;
@@ -55,7 +60,7 @@ pub(crate) use event_views::{Artifact, ObservationView, OutcomeView, Tokens, Too
 pub(crate) use log::{LogData, LogEvent};
 pub(crate) use model::{AssuranceMarker, EVERY_KIND, FoldError, FoldEvent, Model};
 pub use question::TieredAnswer;
-pub use recall::RecallSlots;
+pub use recall_slots::{RecallBounds, RecallRefusal, RecallSlots};
 pub(crate) use row_key::RowKey;
 pub(crate) use rows::{Live, Rows};
 pub use status::{ModelError, ModelState, ModelStatus};
@@ -92,10 +97,8 @@ pub(crate) struct ReadModelsInner {
     ending: AtomicBool,
     /// The store has failed, and is opened again.
     failed: AtomicBool,
-    /// The recalled builds that there may be, of all ledgers.
+    /// The places of recalled builds, of all ledgers.
     recalls: Arc<RecallSlots>,
-    /// Those of this ledger.
-    recalled: Arc<AtomicUsize>,
     paused: Mutex<()>,
     resumed: Condvar,
 }
@@ -127,7 +130,6 @@ impl ReadModels {
             ending: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             recalls,
-            recalled: Arc::default(),
             paused: Mutex::new(()),
             resumed: Condvar::new(),
         });
@@ -177,6 +179,14 @@ impl ReadModels {
         }
         // Ends with an error where nothing folds any more. One that has stopped is past every position.
         let _waited = reached.wait_for(|reached| *reached >= position.get()).await;
+    }
+
+    /// Returns the event at a position, for an answer that needs more of it than the rows say. Blocks on the disk, or on an archive.
+    ///
+    /// # Errors
+    /// As [`Ledger::event`].
+    pub fn event(&self, position: Position) -> Result<StoredEvent<'static>, ReadError> {
+        self.log.event(position)
     }
 
     /// A moment of a model.

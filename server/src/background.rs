@@ -6,5 +6,6 @@ pub(crate) mod expiry;
 pub(crate) mod pending_anchors;
 mod retention;
 pub(crate) mod suggestion_job;
+mod ticks;
 pub(crate) mod warm_bound;
 pub(crate) mod webhooks;

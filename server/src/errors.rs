@@ -136,8 +136,9 @@ impl From<ModelError> for Problem {
             ModelError::Rebuilding { .. } | ModelError::Failing { .. } => {
                 problem.with_retry_after(RETRY_AFTER_S)
             }
-            ModelError::Recalling { .. } | ModelError::RecallWaits { .. } => {
-                problem.with_retry_after(RECALL_RETRY_AFTER_S)
+            ModelError::Recalling { .. } => problem.with_retry_after(RECALL_RETRY_AFTER_S),
+            ModelError::RecallWaits { retry_after_s, .. } => {
+                problem.with_retry_after(u32::try_from(retry_after_s).unwrap_or(u32::MAX))
             }
             ModelError::Stopped { .. } | ModelError::NotRecalled { .. } => {
                 Self::new(Code::ProjectionStopped, error.to_string())
@@ -177,6 +178,9 @@ impl From<CreateError> for Problem {
 
 #[cfg(test)]
 mod tests {
+    use axum::response::IntoResponse as _;
+    use bitacora_projector::RecallRefusal;
+
     use super::*;
 
     /// The names that a `code()` function gives, read from its source so that a new one cannot be forgotten here.
@@ -187,6 +191,14 @@ mod tests {
                 name.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'0'..=b'9'))
             })
             .collect()
+    }
+
+    #[test]
+    fn a_model_that_is_not_folded_again_yet_says_when_to_ask() {
+        let why = RecallRefusal::Rate;
+        let problem = Problem::from(ModelError::RecallWaits { model: "calls", why, retry_after_s: 1_800 });
+        assert!(problem.detail().contains("in the last hour; ask again in 1800 s"), "{}", problem.detail());
+        assert_eq!(problem.into_response().headers()["retry-after"], "1800");
     }
 
     #[test]

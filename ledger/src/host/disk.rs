@@ -150,6 +150,13 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Syscalls: `statx`.
     fn mode(&self, path: &Path) -> Option<u32>;
 
+    /// Returns the bytes that are free for this user on the file system where this folder lies; `None` where it cannot be told.
+    ///
+    /// Syscalls: `openat(O_DIRECTORY)`, `fstatfs`, `close`.
+    fn free_bytes(&self, _folder: &Path) -> Option<u64> {
+        None
+    }
+
     /// Takes the exclusive lock on the lock file at `path`, made empty if missing. Never waits: `WouldBlock` where
     /// another holder, in this process or another, has it. Held until the returned value is dropped or the process ends;
     /// a crash leaves the file and no lock.

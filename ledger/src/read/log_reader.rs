@@ -9,7 +9,7 @@ use bitacora_formats::{
 };
 
 use crate::archive_tier::ArchivedEvent;
-use crate::query::{StoredEvent, TakeEvent};
+use crate::query::{ReadTiers, StoredEvent, TakeEvent};
 use crate::read_error::ReadError;
 use crate::receipt::{DerivedReceipt, Head};
 use crate::segments::recent_frames::OpenFrame;
@@ -113,6 +113,12 @@ enum ScanFlow {
 impl<'a> LogReader<'a> {
     pub(crate) fn new(shared: &'a SharedState) -> Self {
         Self { shared, decompressor: shared.read.decompressors.take(), head: shared.read.head() }
+    }
+
+    /// Returns the tier that the event at a position is read from.
+    pub(crate) fn tier_of(&self, position: Position) -> ReadTiers {
+        let archives = self.shared().read.segments.released_through() >= Some(position);
+        ReadTiers { segments: !archives, archives }
     }
 
     pub(crate) fn shared(&self) -> &'a SharedState {

@@ -8,7 +8,7 @@ use bitacora_formats::{After, Micros, Position, Record};
 use crate::limits::{
     MAX_PAGE_BYTES, MAX_PAGE_FRAMES, PICKED_BYTES_AHEAD, PICKED_EVENTS_AHEAD, PICKED_FRAMES_AHEAD,
 };
-use crate::query::{Filter, PageEnd, ReadFrom, ReadQuery, TakeEvent};
+use crate::query::{Filter, PageEnd, ReadFrom, ReadQuery, ReadTiers, TakeEvent};
 use crate::read::commitments::Commitments;
 use crate::read::log_reader::{EventSource, LocatedEntry, LogReader};
 use crate::read::openers::open_all;
@@ -43,6 +43,7 @@ pub struct PageBuilder<'a> {
     bytes: usize,
     frames: usize,
     state: State,
+    read: ReadTiers,
     /// The frame looked at last.
     frame: Option<OpenFrame>,
     /// Frames that were opened ahead, in the page's direction.
@@ -119,6 +120,7 @@ impl<'a> PageBuilder<'a> {
             bytes: 0,
             frames: 0,
             state: State::Open,
+            read: ReadTiers::default(),
             frame: None,
             ahead: VecDeque::new(),
         })
@@ -174,6 +176,7 @@ impl<'a> PageBuilder<'a> {
                 self.pass(if self.is_descending() { edge.max(bound) } else { edge.min(bound) });
                 continue;
             }
+            self.read.add(self.reader.tier_of(next));
             let frame = self.frame_with(next)?;
             let result = self.examine(&frame, bound, |_| true);
             self.frame = Some(frame);
@@ -195,6 +198,7 @@ impl<'a> PageBuilder<'a> {
                 self.pass(bound);
                 return Ok(());
             };
+            self.read.add(self.reader.tier_of(*next));
             if self.pick_archived(*next, positions, bound)? {
                 continue;
             }
@@ -220,7 +224,7 @@ impl<'a> PageBuilder<'a> {
             ReadFrom::Before(_) if self.high == 0 => None,
             ReadFrom::Before(_) => Position::new(self.high + 1).map(|before| ReadFrom::Before(Some(before))),
         };
-        PageEnd { events: self.events, next, head: self.reader.head }
+        PageEnd { events: self.events, next, head: self.reader.head, read: self.read }
     }
 
     /// Archived positions around one, of which none can match.

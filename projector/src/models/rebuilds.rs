@@ -132,7 +132,7 @@ impl Worker<'_> {
                 fold.published.count_integrity_error(&RowIntegrityError::Digest);
             }
             if is_late {
-                fold.cut_after(self.inner.recalls.unused());
+                fold.cut_after(self.inner.recalls.bounds().unused);
             }
             replaced.extend(before.map(|(_, build)| build));
             fold.show();

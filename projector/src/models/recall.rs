@@ -1,58 +1,18 @@
 //! The recalled build of a model: folded from the first event without a cut, for questions about rows that left the store.
 //!
-//! It is begun when it is first asked for, follows the head, and goes once nobody has asked for a time. How many there may be at once is
-//! bounded for a service and for each of its ledgers, because each is as large as the model was before the cut.
+//! It is begun when it is first asked for, follows the head, and goes once nobody has asked for a time. How many there may be is bounded for
+//! a service and for each of its ledgers: `recall_slots.rs`. Each is as large as the model was before the cut.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use bitacora_formats::Position;
+use bitacora_formats::{LedgerId, Position};
 use tokio::sync::watch;
 
 use super::model_tree::Build;
 use super::published_model::PublishedModel;
+use super::recall_slots::{RecallRefusal, RecallSlots, RecallWait};
 use super::status::ModelError;
-use crate::limits::{LEDGER_RECALLS, MAX_RECALL_PAUSE, RECALL_UNUSED, RECALLS};
-
-/// The recalled builds that there may be, and how long one stays that nobody asks. The ledgers of a service share one of these.
-#[derive(Debug)]
-pub struct RecallSlots {
-    at_once: usize,
-    of_ledger: usize,
-    unused: Duration,
-    taken: AtomicUsize,
-}
-
-impl Default for RecallSlots {
-    fn default() -> Self {
-        Self::new(RECALLS, LEDGER_RECALLS, RECALL_UNUSED)
-    }
-}
-
-impl RecallSlots {
-    /// As many at once, as many of one ledger, and each until nobody has asked for so long.
-    #[must_use]
-    pub const fn new(at_once: usize, of_ledger: usize, unused: Duration) -> Self {
-        Self { at_once, of_ledger, unused, taken: AtomicUsize::new(0) }
-    }
-
-    /// Returns how long one stays that nobody asks.
-    pub(super) fn unused(&self) -> Duration {
-        self.unused
-    }
-
-    /// The pause between two looks whether one has to go.
-    pub(super) fn pause(&self) -> Duration {
-        (self.unused / 4).min(MAX_RECALL_PAUSE)
-    }
-}
-
-/// Takes one of a number of places, if one is free.
-fn take(taken: &AtomicUsize, most: usize) -> bool {
-    let more = |now: usize| (now < most).then_some(now + 1);
-    taken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
-}
 
 /// The recall of one model, as readers and the folding thread share it.
 #[derive(Default)]
@@ -74,7 +34,8 @@ struct RecallState {
     ended: Option<String>,
     /// The build that a reader found to be damaged.
     is_suspect: bool,
-    has_no_slot: bool,
+    /// The reason for which none is begun, and the time before which none will be.
+    wait: Option<(RecallRefusal, Instant)>,
 }
 
 impl PublishedRecall {
@@ -103,8 +64,10 @@ impl PublishedRecall {
         if let Some(why) = state.ended.as_ref().or(state.failure.as_ref()) {
             return Err(ModelError::NotRecalled { model, why: why.clone() });
         }
-        if state.has_no_slot {
-            return Err(ModelError::RecallWaits { model });
+        if let Some((why, until)) = state.wait {
+            let left = until.saturating_duration_since(Instant::now()).as_millis().div_ceil(1_000);
+            let retry_after_s = u64::try_from(left).unwrap_or(u64::MAX).max(1);
+            return Err(ModelError::RecallWaits { model, why, retry_after_s });
         }
         Err(ModelError::Recalling { model, position: state.under_way, of: at_least.get() })
     }
@@ -114,8 +77,14 @@ impl PublishedRecall {
         self.position.subscribe()
     }
 
-    pub(super) fn set_no_slot(&self) {
-        self.state().has_no_slot = true;
+    /// Notes that none is begun for now; or, with `None`, that nobody asks for one any more.
+    pub(super) fn set_wait(&self, wait: Option<RecallWait>) {
+        self.state().wait = wait.map(|wait| (wait.why, Instant::now() + wait.at_least));
+    }
+
+    /// Returns `true` if one is asked for that may not begin yet.
+    pub(super) fn waits(&self) -> bool {
+        self.state().wait.is_some()
     }
 
     /// It is folded no more, for good.
@@ -142,30 +111,25 @@ impl PublishedRecall {
 pub(super) struct RecallGuard {
     published: Arc<PublishedModel>,
     slots: Arc<RecallSlots>,
-    of_ledger: Arc<AtomicUsize>,
+    /// The number of the place.
+    number: u64,
     /// The time from which on it has been asked.
     ready: OnceLock<Instant>,
 }
 
 impl RecallGuard {
-    /// Takes a place for a model, if one is free.
+    /// Takes a place for a model of a ledger, if it may have one now.
     pub(super) fn take(
         published: &Arc<PublishedModel>,
         slots: &Arc<RecallSlots>,
-        of_ledger: &Arc<AtomicUsize>,
-    ) -> Option<Self> {
-        if !take(of_ledger, slots.of_ledger) {
-            return None;
-        }
-        if !take(&slots.taken, slots.at_once) {
-            of_ledger.fetch_sub(1, Ordering::SeqCst);
-            return None;
-        }
-        published.recall.state().has_no_slot = false;
-        Some(Self {
+        ledger: LedgerId,
+    ) -> Result<Self, RecallWait> {
+        let number = slots.take(ledger, published.model.name(), Instant::now())?;
+        published.recall.state().wait = None;
+        Ok(Self {
             published: Arc::clone(published),
             slots: Arc::clone(slots),
-            of_ledger: Arc::clone(of_ledger),
+            number,
             ready: OnceLock::new(),
         })
     }
@@ -177,16 +141,23 @@ impl RecallGuard {
 
     /// Readers are answered from it from now on.
     pub(super) fn set_ready(&self, build: &Arc<Build>, position: Position) {
-        let _first = self.ready.set(Instant::now());
+        let now = Instant::now();
+        let _first = self.ready.set(now);
+        self.slots.set_settled(self.number, true, now);
         self.published.recall.state().build = Some(Arc::clone(build));
         self.publish_progress(build, position);
     }
 
     /// Returns `true` if nobody has asked for long enough, and it has been there as long.
     pub(super) fn is_unused(&self) -> bool {
-        let unused = self.slots.unused();
+        let unused = self.slots.bounds().unused;
         !self.published.recall.is_asked(unused)
             && self.ready.get().is_none_or(|ready| ready.elapsed() >= unused)
+    }
+
+    /// Returns `true` if it has to make place for another ledger's.
+    pub(super) fn has_to_go(&self) -> bool {
+        self.slots.has_to_go(self.number, Instant::now())
     }
 
     /// Returns `true` if a reader found it to be damaged.
@@ -194,7 +165,9 @@ impl RecallGuard {
         self.published.recall.state().is_suspect
     }
 
+    /// Sets the current failure. One that fails may have to make place, as one that answers.
     pub(super) fn set_failure(&self, failure: Option<&str>) {
+        self.slots.set_settled(self.number, failure.is_some() || self.is_ready(), Instant::now());
         self.published.recall.state().failure = failure.map(str::to_owned);
     }
 
@@ -213,7 +186,6 @@ impl Drop for RecallGuard {
         let mut state = self.published.recall.state();
         *state = RecallState { asked: state.asked, ended: state.ended.take(), ..RecallState::default() };
         self.published.recall.position.send_replace(0);
-        self.of_ledger.fetch_sub(1, Ordering::SeqCst);
-        self.slots.taken.fetch_sub(1, Ordering::SeqCst);
+        self.slots.free(self.number);
     }
 }

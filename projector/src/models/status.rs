@@ -2,6 +2,8 @@
 
 use bitacora_formats::Position;
 
+use super::recall_slots::RecallRefusal;
+
 /// A moment's view of one model.
 #[derive(Debug, Clone)]
 pub struct ModelStatus {
@@ -88,13 +90,15 @@ pub enum ModelError {
         /// The position that it has to come to.
         of: u64,
     },
-    /// The same, and other models are folded again before it.
-    #[error(
-        "the answer needs rows of {model} that left the store; as many models as may be are being folded again; ask again later"
-    )]
+    /// The same, and it is not folded again yet.
+    #[error("the answer needs rows of {model} that left the store; {why}; ask again in {retry_after_s} s")]
     RecallWaits {
         /// The model.
         model: &'static str,
+        /// The reason.
+        why: RecallRefusal,
+        /// Seconds before which it is not begun.
+        retry_after_s: u64,
     },
     /// Rows that left the store cannot be folded again.
     #[error("the answer needs rows of {model} that left the store, and they cannot be folded again: {why}")]

@@ -166,6 +166,7 @@ fn fold_share(
         wake,
         waiting,
         failures: ReadFailures::default(),
+        begins_after: None,
     }
     .run()
 }

@@ -122,9 +122,18 @@ impl ModelBench {
     }
 
     pub(super) fn open_with(&self, models: &[&'static dyn Model], recalls: Arc<RecallSlots>) -> ReadModels {
+        self.open_in(&Environment::real(), models, recalls)
+    }
+
+    pub(super) fn open_in(
+        &self,
+        environment: &Environment,
+        models: &[&'static dyn Model],
+        recalls: Arc<RecallSlots>,
+    ) -> ReadModels {
         ReadModels::open(
             self.ledger.clone(),
-            &Environment::real(),
+            environment,
             &self.projections(),
             self.key.clone(),
             models,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bitacora_formats::{CutState, ModelCursor};
+use bitacora_formats::{CutState, LedgerId, ModelCursor};
 
 use super::tests::{ModelBench, is_settled, until};
 use super::*;
@@ -12,7 +12,7 @@ use crate::limits::CUT_ROWS;
 struct Notes;
 
 const PLACES: u8 = 1;
-const LAST: u8 = 2;
+pub(super) const LAST: u8 = 2;
 const SUMS: u8 = 3;
 
 impl Model for Notes {
@@ -46,10 +46,15 @@ impl Model for Notes {
     }
 }
 
-type Answer = (Vec<String>, Option<Vec<u64>>, Option<u64>);
+pub(super) type Answer = (Vec<String>, Option<Vec<u64>>, Option<u64>);
+
+/// One place.
+pub(super) fn bounds(unused: Duration) -> RecallBounds {
+    RecallBounds { at_once: 1, of_ledger: 1, unused, free_bytes: 0, ..RecallBounds::default() }
+}
 
 fn slots(unused: Duration) -> Arc<RecallSlots> {
-    Arc::new(RecallSlots::new(1, 1, unused))
+    Arc::new(RecallSlots::new(bounds(unused)))
 }
 
 fn open(bench: &ModelBench, unused: Duration) -> ReadModels {
@@ -57,7 +62,7 @@ fn open(bench: &ModelBench, unused: Duration) -> ReadModels {
 }
 
 /// All words from a position on, and what is known of one.
-fn ask_once(models: &ReadModels, from: u64, word: &str) -> TieredAnswer<Answer, ModelError> {
+pub(super) fn ask_once(models: &ReadModels, from: u64, word: &str) -> TieredAnswer<Answer, ModelError> {
     models.ask(|models| {
         let view = models.view("notes")?;
         let places: Result<Vec<_>, _> =
@@ -66,7 +71,7 @@ fn ask_once(models: &ReadModels, from: u64, word: &str) -> TieredAnswer<Answer, 
     })
 }
 
-fn ask(models: &ReadModels, from: u64, word: &str) -> (Answer, bool) {
+pub(super) fn ask(models: &ReadModels, from: u64, word: &str) -> (Answer, bool) {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         match ask_once(models, from, word) {
@@ -85,7 +90,19 @@ fn digest(status: &ModelStatus) -> (u64, [u8; 32]) {
     status.digest.map(|(_, rows, digest)| (rows, digest)).unwrap()
 }
 
-const UNUSED: Duration = Duration::from_secs(60);
+pub(super) const UNUSED: Duration = Duration::from_secs(60);
+
+/// A ledger whose first events were cut: `old`, and some others.
+pub(super) fn a_cut_ledger(slots: &Arc<RecallSlots>, environment: &Environment) -> (ModelBench, ReadModels) {
+    let bench = ModelBench::new();
+    bench.say("old");
+    let through = bench.say_many("b", 20);
+    let models = bench.open_in(environment, &[&Notes], Arc::clone(slots));
+    until(&models, "notes", is_settled);
+    bench.cut(through);
+    until(&models, "notes", is_cut);
+    (bench, models)
+}
 
 #[test]
 fn rows_leave_at_a_cut_and_are_folded_again_when_asked_for() {
@@ -110,6 +127,46 @@ fn rows_leave_at_a_cut_and_are_folded_again_when_asked_for() {
     bench.say("c");
     until(&models, "notes", is_settled);
     assert_eq!(ask(&models, 0, "c").0.2, Some(1));
+}
+
+/// Notes the last place of each word, and never reads what it noted before.
+struct Latest;
+
+impl Model for Latest {
+    fn name(&self) -> &'static str {
+        "latest"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["x.said"]
+    }
+
+    fn leaving(&self) -> &'static [u8] {
+        &[LAST]
+    }
+
+    fn fold(&self, event: &FoldEvent<'_>, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let word = event.data::<String>()?.unwrap_or_default();
+        Ok(rows.put(&rows.key(LAST, &[&word]), &event.position.get())?)
+    }
+}
+
+#[test]
+fn a_row_that_left_and_is_written_again_has_left_no_more() {
+    let bench = ModelBench::new();
+    bench.say("old");
+    let through = bench.say("older");
+    let models = bench.open_with(&[&Latest], slots(UNUSED));
+    until(&models, "latest", is_settled);
+    bench.cut(through);
+    assert_eq!(until(&models, "latest", is_cut).left, 2);
+    bench.say("old");
+    let status = until(&models, "latest", |status| is_settled(status) && status.left < 2);
+    assert_eq!((status.left, status.late, digest(&status).0), (1, 0, 1));
 }
 
 #[test]
@@ -297,15 +354,18 @@ fn a_recalled_build_goes_when_nobody_asks_and_takes_the_only_place() {
     bench.cut(through);
     until(&models, "notes", is_cut);
     // Another ledger has the place.
-    let other: Arc<AtomicUsize> = Arc::default();
-    let taken = recall::RecallGuard::take(&models.inner.published[0], &slots, &other).unwrap();
-    let waits = || ask_once(&models, 0, "a").answer == Err(ModelError::RecallWaits { model: "notes" });
+    let taken = slots.take(LedgerId([7; 16]), "notes", Instant::now()).unwrap();
+    let waits = || {
+        let refused =
+            ModelError::RecallWaits { model: "notes", why: RecallRefusal::Places, retry_after_s: 1 };
+        ask_once(&models, 0, "a").answer == Err(refused)
+    };
     let end = Instant::now() + Duration::from_secs(20);
     while !waits() {
         assert!(Instant::now() < end);
         std::thread::sleep(Duration::from_millis(2));
     }
-    drop(taken);
+    slots.free(taken);
     assert!(ask(&models, 0, "a").1);
     let end = Instant::now() + Duration::from_secs(20);
     loop {

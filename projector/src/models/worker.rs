@@ -52,6 +52,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) wake: Arc<Notify>,
     pub(crate) waiting: Runtime,
     pub(super) failures: ReadFailures,
+    /// The time before which nothing is folded beside what answers: the disk had too little room.
+    pub(super) begins_after: Option<Instant>,
 }
 
 /// A group of a thread's builds. Each has its own place in the log, so that no fold from the first event holds up another build.
@@ -373,9 +375,8 @@ impl Worker<'_> {
 
     /// Waits for a new head, for a wish of a reader or an operator, or for the next attempt after a failure.
     fn wait_for_news(&mut self) {
-        // So that a recalled build goes that nobody asks any more.
-        let has_recalls = self.folds.iter().any(|fold| fold.recall.is_some());
-        let look = has_recalls.then(|| self.inner.recalls.pause());
+        // So that a recalled build goes that nobody asks any more, or begins once there is a place.
+        let look = self.has_recalls().then(|| self.inner.recalls.pause());
         let rows = self.folds.iter().filter_map(Fold::keeps_rows_for).min();
         let retry = self.failures.pause(Instant::now());
         let pause = [look, rows, retry].into_iter().flatten().min();

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bitacora_projector::RecallSlots;
+use bitacora_projector::{RecallBounds, RecallSlots};
 use bitacora_vocabulary::{WarmCut, WarmDays};
 
 use super::*;
@@ -12,7 +12,15 @@ impl ReadModelsBench {
     fn open_to_recall(&self) -> IndexedLedger {
         let keyring = Arc::clone(&self.keyring);
         let ledger = Ledger::open(&self.environment, &self.path(), keyring, Options::small()).unwrap();
-        let recalls = Some(Arc::new(RecallSlots::new(32, 32, Duration::from_secs(60))));
+        let bounds = RecallBounds {
+            at_once: 32,
+            of_ledger: 32,
+            per_hour: 32,
+            ledger_per_hour: 32,
+            free_bytes: 0,
+            ..RecallBounds::default()
+        };
+        let recalls = Some(Arc::new(RecallSlots::new(bounds)));
         let options = IndexOptions { read_models: true, recalls, ..IndexOptions::default() };
         IndexedLedger::open(ledger, &self.environment, &self.path(), &self.keyring, &options)
     }

@@ -11,11 +11,9 @@ use bitacora_vocabulary::{
     ApprovalResolved, EventData, Name, PrincipalCreated, PrincipalExpired, RunOverdue, ToolFailed,
 };
 use serde_json::{Value, json};
-use tokio::time::{MissedTickBehavior, interval};
 
 use crate::api::Api;
-use crate::http::phase::Phase;
-use crate::ledgers::slot::Slot;
+use crate::background::ticks::{Ticks, open_ledgers};
 
 /// The pause between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,18 +28,10 @@ const PRINCIPALS: &str = "principals";
 
 /// Records what has ended, in every ledger, until the service does.
 pub(crate) async fn run(api: Arc<Api>) {
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut phase = api.phase();
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => (),
-            _ = phase.wait_for(|phase| *phase > Phase::Serving) => return,
-        }
-        for slot in api.ledgers.all().values() {
-            if let Slot::Open(ledger) = slot {
-                record_ended(ledger.ledger(), api.ledgers.time_in(ledger.ledger())).await;
-            }
+    let mut ticks = Ticks::new(&api, Duration::ZERO, EVERY);
+    while ticks.next().await {
+        for (_, ledger) in open_ledgers(&api) {
+            record_ended(ledger.ledger(), api.ledgers.time_in(ledger.ledger())).await;
         }
     }
 }

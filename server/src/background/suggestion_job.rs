@@ -7,11 +7,9 @@ use bitacora_governance::{SCHEDULER_SOURCE, State};
 use bitacora_ledger::AppendRequest;
 use bitacora_projector::{Candidate, IndexedLedger};
 use bitacora_vocabulary::{EventData, Name, SuggestionKind, SuggestionMade};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::api::Api;
-use crate::http::phase::Phase;
-use crate::ledgers::slot::Slot;
+use crate::background::ticks::{Ticks, open_ledgers};
 use crate::limits::{LEARN_PAUSE, MAX_SUGGESTIONS_MADE};
 use crate::problem::{Code, Problem};
 use crate::requests::read_model_query::ask_model_of_now;
@@ -32,20 +30,13 @@ pub(crate) struct SuggestionBatch {
 
 /// Makes the suggestions that are new, in every ledger that is governed and followed by read models, until the service ends.
 pub(crate) async fn run(api: Arc<Api>) {
-    let mut ticks = interval_at(Instant::now() + LEARN_PAUSE, LEARN_PAUSE);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut phase = api.phase();
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => (),
-            _ = phase.wait_for(|phase| *phase > Phase::Serving) => return,
-        }
-        for (name, slot) in api.ledgers.all().iter() {
-            let Slot::Open(ledger) = slot else { continue };
+    let mut ticks = Ticks::new(&api, LEARN_PAUSE, LEARN_PAUSE);
+    while ticks.next().await {
+        for (name, ledger) in open_ledgers(&api) {
             if ledger.ledger().governance().is_none() || ledger.read_models().is_none() {
                 continue;
             }
-            match make_new(&api, ledger).await {
+            match make_new(&api, &ledger).await {
                 Ok(made) if made.suggestions.is_empty() => (),
                 Ok(made) => {
                     tracing::info!(ledger = %name, suggestions = made.suggestions.len(), "the history speaks for new rules; `bitacora trust suggest` shows them");

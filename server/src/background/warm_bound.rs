@@ -7,11 +7,9 @@ use std::time::Duration;
 use bitacora_ledger::{AppendError, ReadError};
 use bitacora_projector::IndexedLedger;
 use bitacora_vocabulary::{MAX_KEEP_DAYS, MIN_WARM_DAYS, WarmDays};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::api::Api;
-use crate::http::phase::Phase;
-use crate::ledgers::slot::Slot;
+use crate::background::ticks::{Ticks, open_ledgers};
 use crate::limits::{FIRST_WARM_PAUSE, WARM_PAUSE};
 
 /// The age up to which rows of read models stay on this disk, and the pause between two looks for older ones.
@@ -68,20 +66,12 @@ enum WarmCutError {
 
 /// Looks at every ledger with read models, until the service ends.
 pub(crate) async fn run(api: Arc<Api>, bound: WarmBound) {
-    let mut ticks = interval_at(Instant::now() + bound.first, bound.between);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut phase = api.phase();
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => (),
-            _ = phase.wait_for(|phase| *phase > Phase::Serving) => return,
-        }
-        for (name, slot) in api.ledgers.all().iter() {
-            let Slot::Open(ledger) = slot else { continue };
+    let mut ticks = Ticks::new(&api, bound.first, bound.between);
+    while ticks.next().await {
+        for (name, ledger) in open_ledgers(&api) {
             if ledger.read_models().is_none() {
                 continue;
             }
-            let ledger = ledger.clone();
             // It reads the log and waits for a sync.
             match tokio::task::spawn_blocking(move || cut(&ledger, bound.keep_days)).await {
                 Ok(Ok(())) => {}

@@ -11,12 +11,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
-
 use self::webhook::Webhook;
 pub use self::webhook::{NoticeTarget, NoticeTargetError};
 use crate::api::Api;
-use crate::http::phase::Phase;
+use crate::background::ticks::Ticks;
 use crate::ledgers::slot::Slot;
 
 /// The pause between two looks for ledgers that came, and for those that take no appends.
@@ -26,14 +24,8 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn run(api: Arc<Api>, target: NoticeTarget) {
     let webhook = Arc::new(Webhook::new(target, Arc::clone(&api.metrics)));
     let (mut followed, mut audit) = (BTreeSet::new(), audit::Audit::default());
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut phase = api.phase();
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => (),
-            _ = phase.wait_for(|phase| *phase > Phase::Serving) => return,
-        }
+    let mut ticks = Ticks::new(&api, Duration::ZERO, EVERY);
+    while ticks.next().await {
         let slots = api.ledgers.all();
         for (name, slot) in slots.iter() {
             if let Slot::Open(ledger) = slot

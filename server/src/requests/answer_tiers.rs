@@ -7,6 +7,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use bitacora_formats::Position;
+use bitacora_ledger::ReadTiers;
 use bitacora_projector::IndexedLedger;
 
 /// The header.
@@ -36,6 +37,16 @@ impl Tier {
 
 tokio::task_local! {
     static ANSWER_TIERS: AtomicU8;
+}
+
+/// Notes the tiers that were read for a page of events. Where none was, the index or the state says that there is no event to read.
+pub(crate) fn note_read(read: ReadTiers) {
+    if read.archives {
+        Tier::Cold.note();
+    }
+    if read.segments || !read.archives {
+        Tier::Warm.note();
+    }
 }
 
 /// Notes the tiers of the events between two positions, both included.

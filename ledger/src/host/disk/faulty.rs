@@ -107,6 +107,10 @@ impl Disk for FaultyDisk {
         self.disk.mode(path)
     }
 
+    fn free_bytes(&self, folder: &Path) -> Option<u64> {
+        self.disk.free_bytes(folder)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>> {
         self.disk.lock(path)
     }

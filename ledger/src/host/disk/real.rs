@@ -69,6 +69,10 @@ impl Disk for RealDisk {
         anywhere(path).mode()
     }
 
+    fn free_bytes(&self, folder: &Path) -> Option<u64> {
+        anywhere(folder).free_bytes()
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>> {
         anywhere(path).lock(path)
     }

@@ -18,6 +18,7 @@ use crate::http::media::JSON;
 use crate::json::json_of;
 use crate::problem::{Code, Problem};
 use crate::requests::act::{Act, no_such_verb};
+use crate::requests::answer_tiers::Tier;
 use crate::requests::listing::{PageParams, page_answer};
 use crate::requests::read_model_query::wait_if_requested;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at_position};
@@ -59,7 +60,7 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         wait_if_requested(&request, MODEL).await?;
     }
     let ledger = request.ledger.clone();
-    let (bytes, is_whole) = api
+    let (bytes, is_whole, is_warm) = api
         .read(move || {
             let behind = copy
                 .state
@@ -70,10 +71,11 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
             let page = paging.page(behind.into_iter(), |(_, import)| import.position);
             let imports = page.items.into_iter().map(|(digest, import)| listed(digest, import, &ledger));
             let list = ImportList { imports: imports.collect(), next: page.next };
-            Ok((json_of(&list)?, list.imports.iter().all(is_known)))
+            let is_warm = list.imports.iter().any(is_told_by_model);
+            Ok((json_of(&list)?, list.imports.iter().all(is_known), is_warm))
         })
         .await?;
-    Ok(answer(&request, &head, bytes, is_whole))
+    Ok(answer(&request, &head, bytes, is_whole, is_warm))
 }
 
 /// The place of a dimension in what an import would change: how many outcomes it has there, and which it is.
@@ -106,7 +108,7 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
         wait_if_requested(&request, MODEL).await?;
     }
     let ledger = request.ledger.clone();
-    let (bytes, is_whole) = api
+    let (bytes, is_whole, is_warm) = api
         .read(move || {
             let import = copy.state.import(&digest).ok_or_else(no_such_import)?;
             let mut changes = copy.state.would_change(import, head.time);
@@ -126,10 +128,10 @@ pub(crate) async fn show(State(api): State<Arc<Api>>, request: ReadRequest) -> R
                 changes: page.items.into_iter().map(change).collect(),
                 next: page.next,
             };
-            Ok((json_of(&answer)?, is_known(&answer.import)))
+            Ok((json_of(&answer)?, is_known(&answer.import), is_told_by_model(&answer.import)))
         })
         .await?;
-    Ok(answer(&request, &head, bytes, is_whole))
+    Ok(answer(&request, &head, bytes, is_whole, is_warm))
 }
 
 fn outcomes(of: &ImportedDimension) -> u64 {
@@ -175,10 +177,14 @@ fn no_such_import() -> Problem {
 }
 
 /// An answer that a read model may have more for in a moment is not kept.
-fn answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>, is_whole: bool) -> Response {
+fn answer(request: &ReadRequest, head: &Head, bytes: Vec<u8>, is_whole: bool, is_warm: bool) -> Response {
+    if is_warm {
+        Tier::Warm.note();
+    }
     if is_whole {
         return page_answer(request, head, bytes);
     }
+    Tier::Hot.note();
     answer_at_position(head.position, JSON, NO_STORE, bytes.into())
 }
 
@@ -190,6 +196,11 @@ fn listed(digest: &Sha256Text, import: &Import, ledger: &IndexedLedger) -> Impor
 /// Returns `true` if the sums of an import are known.
 fn is_known(import: &ImportListed) -> bool {
     import.dimensions.is_some()
+}
+
+/// Returns `true` if the sums of an import are a read model's.
+fn is_told_by_model(import: &ImportListed) -> bool {
+    import.accepted.is_some() && is_known(import)
 }
 
 /// Returns the sums of an import. Of one that counts, the deciding state keeps them no longer, but a read model does.

@@ -126,17 +126,19 @@ pub(crate) async fn record(State(api): State<Arc<Api>>, request: ReadRequest) ->
             let (time, standing, stood) = standing_at(&api, &request, dimension, at).await?;
             (time, standing, breaker_then(&stood))
         }
-        None => governance.read(|state| {
-            let breaker = breaker_now(&state.breaker_of(&dimension));
-            (head.time, state.standing(&dimension, head.time), breaker)
-        }),
+        None => {
+            Tier::Hot.note();
+            governance.read(|state| {
+                let breaker = breaker_now(&state.breaker_of(&dimension));
+                (head.time, state.standing(&dimension, head.time), breaker)
+            })
+        }
     };
     let answer = TrustRecordAnswer {
         evaluated_at: format_time(time),
         record: dimension_answer(&standing.dimension, &standing.record, &standing.assessment),
         breaker,
     };
-    Tier::Hot.note();
     json_answer(&head, &answer)
 }
 

@@ -64,11 +64,11 @@ pub(crate) async fn history(State(api): State<Arc<Api>>, request: ReadRequest) -
     query.finish()?;
     let head = request.state(&api).await?;
     let imports = Imports::of(&governance(&request.ledger)?.copy().state);
-    let ledger = request.ledger.clone();
     let (history, permanence, position) = if request.ledger.read_models().is_some() {
-        let ask = move |models: &ReadModels| told(models, &ledger, &imports, &dimension, until, limit);
+        let ask = move |models: &ReadModels| told(models, &imports, &dimension, until, limit);
         ask_model_and_log(&api, &request, MODEL, ask).await?
     } else {
+        let ledger = request.ledger.clone();
         let from = ReadFrom::Before(until.unwrap_or(head.position).next());
         let ask = move || outcomes(&ledger, &imports, &dimension, from, limit);
         let (history, permanence) = api.read(ask).await?;
@@ -112,7 +112,6 @@ impl Imports {
 /// A page of a dimension's history, whose places a read model knows; whether it may change, and the position up to which it is known.
 fn told(
     models: &ReadModels,
-    ledger: &IndexedLedger,
     imports: &Imports,
     dimension: &Dimension,
     until: Option<Position>,
@@ -121,7 +120,7 @@ fn told(
     let found = models.trust_told(dimension, until, limit)?;
     let mut page = HistoryPage::default();
     for position in &found.items {
-        page.add(&ledger.event(*position)?, imports);
+        page.add(&models.event(*position)?, imports);
     }
     let last = found.items.last().copied().filter(|_| found.more);
     let permanence = page.permanence;
@@ -144,7 +143,7 @@ pub(super) async fn standing_at(
         return api.read(move || standing_after(&ledger, &dimension, at, max_events)).await;
     }
     let ask = move |models: &ReadModels| -> Result<_, TrustAtError> {
-        let time = ledger.event(at)?.time;
+        let time = models.event(at)?.time;
         let TrustAt { record, rules, breaker, position } = models.trust_at(&dimension, at)?;
         let assessment = assess(&record, &rules.unwrap_or_else(TrustRules::v2), time);
         Ok((

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bitacora_formats::{After, Position, StreamVersion};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{Filter, Ledger, ReadFrom, ReadQuery};
+use bitacora_ledger::{Filter, Ledger, ReadFrom, ReadQuery, ReadTiers};
 use bitacora_projector::IndexedLedger;
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ use crate::http::resume::{LEDGER_ID, last_event_id};
 use crate::limits::{DEFAULT_PAGE_EVENTS, MAX_WAIT};
 use crate::page::{Permanence, WrittenPage, event_json, page_json, page_lines};
 use crate::problem::{Code, Problem};
-use crate::requests::answer_tiers::note_events;
+use crate::requests::answer_tiers::{note_events, note_read};
 use crate::requests::ndjson_answer::NdjsonAnswer;
 use crate::requests::read_request::{NO_STORE, ReadRequest, answer_at};
 use crate::resources::description::{AtLeast, InLedger, Refusals};
@@ -94,8 +94,12 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     // Before the page is read: a tag may say less than the page shows, never more.
     let tip = asked.query.filter.stream.as_deref().and_then(|stream| Some(ledger.stream_tip(stream)?.0));
     let mut page = first_page(&api, &request.caller, &ledger, &asked, form).await?;
-    let (first, last) = range(&asked.query, &page, form);
-    note_events(&ledger, first, last);
+    note_read(page.end.read);
+    // What follows is read once the header is sent: it may hold less than is looked at.
+    if let (ListForm::Lines, Some(next)) = (form, page.end.next) {
+        let (first, last) = range(next, asked.query.until.unwrap_or(page.end.head.position));
+        note_events(&ledger, first, last);
+    }
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
@@ -254,10 +258,10 @@ async fn first_page(
     form: ListForm,
 ) -> Result<WrittenPage, Problem> {
     let mut query = asked.query.clone();
-    let mut place = None;
+    let (mut place, mut read) = (None, ReadTiers::default());
     loop {
         let (reader, request) = (ledger.clone(), query.clone());
-        let page = api
+        let mut page = api
             .read(move || {
                 Ok(match form {
                     ListForm::Page => page_json(&reader, &request)?,
@@ -265,6 +269,8 @@ async fn first_page(
                 })
             })
             .await?;
+        read.add(page.end.read);
+        page.end.read = read;
         let end = &page.end;
         let Some(until) = asked.wait_until.filter(|until| end.events == 0 && Instant::now() < *until) else {
             return Ok(page);
@@ -291,20 +297,11 @@ async fn first_page(
     }
 }
 
-/// The positions between which an answer looks for events: of one page up to its end, of lines up to the last.
-fn range(query: &ReadQuery, page: &WrittenPage, form: ListForm) -> (u64, u64) {
-    let next = page.end.next.filter(|_| form == ListForm::Page);
-    let until = query.until.unwrap_or(page.end.head.position).get();
-    match (query.from, next) {
-        (ReadFrom::After(after), Some(ReadFrom::After(next))) => (after.get() + 1, next.get()),
-        (ReadFrom::After(after), _) => (after.get() + 1, until),
-        (ReadFrom::Before(before), next) => {
-            let first = match next {
-                Some(ReadFrom::Before(Some(next))) => next.get(),
-                _ => 1,
-            };
-            (first, before.map_or(until, |before| before.get() - 1))
-        }
+/// The positions between which an answer looks for events: from here to its end.
+fn range(from: ReadFrom, until: Position) -> (u64, u64) {
+    match from {
+        ReadFrom::After(after) => (after.get().saturating_add(1), until.get()),
+        ReadFrom::Before(before) => (1, before.map_or(until.get(), |before| before.get() - 1)),
     }
 }
 

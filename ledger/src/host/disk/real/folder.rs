@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstatvfs, mkdirat, openat, renameat, unlinkat};
 
 use super::super::{Disk, DiskFile, FileIdentity, FolderEntry, FolderLock, OpenMode};
 use super::file::{RealFile, RealLock};
@@ -114,6 +114,11 @@ impl FolderPath<'_> {
 
     pub(super) fn mode(self) -> Option<u32> {
         Some(identity::of_path(self.folder, self.path).ok()?.permissions)
+    }
+
+    pub(super) fn free_bytes(self) -> Option<u64> {
+        let system = fstatvfs(self.file(FOLDER).ok()?).ok()?;
+        Some(system.f_bavail.saturating_mul(system.f_frsize))
     }
 
     /// Locks the file, which has to be the one that `named` leads others to.
@@ -227,6 +232,10 @@ impl Disk for RealFolder {
         self.place(path).ok()?.mode()
     }
 
+    fn free_bytes(&self, folder: &Path) -> Option<u64> {
+        self.place(folder).ok()?.free_bytes()
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FolderLock>> {
         self.place(path)?.lock(path)
     }
@@ -258,6 +267,15 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         RealDisk.list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn the_free_bytes_are_those_of_the_file_system_of_a_folder() {
+        let (_below, disk, named, elsewhere) = moved();
+        let all = RealDisk.free_bytes(&elsewhere).unwrap();
+        assert!(all > 0 && disk.free_bytes(&named.join("segments")).is_some());
+        assert_eq!(RealDisk.free_bytes(&named.join("nothing")), None);
+        assert_eq!(disk.free_bytes(&elsewhere), None, "it lies elsewhere");
     }
 
     #[test]
