@@ -3784,12 +3784,15 @@ export interface components {
             authority: string;
             /** @description The person who asked for it. It is recorded for good. */
             by?: string;
-            /** @description The position of an event of the subject: the key under which that event is sealed is destroyed. */
+            /**
+             * @description The position of an event of the subject: the key under which that event is sealed is destroyed. `subject` beside it has to be
+             *     the name that the event gives.
+             */
             event?: string;
             /** @description The reason. It is recorded for good. */
             reason?: string;
             /**
-             * @description The subject's name, as events give it in `datasubject`. It is not recorded. Either this or `event` is given.
+             * @description The subject's name, as events give it in `datasubject`. It is not recorded. This, `event` or both are given.
              * @example customer/4711
              */
             subject?: string;
@@ -4064,6 +4067,8 @@ export interface components {
             hold: string;
             /** @description The position of its event, `hold.placed`. */
             position: string;
+            /** @description A reason to look at the hold again: no event has its stream yet. */
+            warning?: string | null;
         };
         /** @description The body that releases a hold. */
         HoldReleaseRequest: {
