@@ -203,4 +203,8 @@ fn decisions_expire_behind_an_archived_state_and_what_decides_is_the_same() {
     // A past record would lack what expired.
     service.get(&format!("{record}&at=5000")).expect_problem(410, "content-expired");
     service.get(record).expect(200);
+    let shown = service.get(&format!("/v1/ledgers/main/decisions/{decided}"));
+    shown.expect_problem(410, "content-expired");
+    let again = post(&service, "decide", &write("c1")).expect(410).json();
+    assert_eq!((&again["code"], &again["sideEffects"]), (&json!("content-expired"), &json!("committed")));
 }
