@@ -30,14 +30,16 @@ impl LedgerArchives {
         Ok(None)
     }
 
-    /// The places of all states by reactors of these versions, in order.
+    /// The places of all states by reactors of these versions, of no event after `until`, in order.
     pub(crate) fn state_positions(
         &self,
+        until: Position,
         versions: &RangeInclusive<u32>,
     ) -> Result<Vec<Position>, ArchiveTierError> {
-        let catalogue = self.look_again(Position::FIRST)?;
+        let catalogue = self.look_again(until)?;
         let readable = catalogue.manifests().filter(|manifest| versions.contains(&manifest.reactor));
-        Ok(readable.filter_map(|manifest| Some(manifest.state?.position)).collect())
+        let positions = readable.filter_map(|manifest| Some(manifest.state?.position));
+        Ok(positions.filter(|position| *position <= until).collect())
     }
 }
 

@@ -216,8 +216,12 @@ impl ArchiveTier for LedgerArchives {
         self.newest_state(until, versions)
     }
 
-    fn state_positions(&self, versions: &RangeInclusive<u32>) -> Result<Vec<Position>, ArchiveTierError> {
-        self.state_positions(versions)
+    fn state_positions(
+        &self,
+        until: Position,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Vec<Position>, ArchiveTierError> {
+        self.state_positions(until, versions)
     }
 
     fn refresh(&self) {

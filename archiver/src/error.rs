@@ -170,9 +170,9 @@ pub enum ArchiverError {
     Expiry(#[from] RecordExpiryError),
     /// The content of an event stays that a revision of its archive does not hold: a hold or a policy came meanwhile.
     #[error(
-        "the event at position {position} stays, because {why}; the archive stays as it is, and the next look packs it again"
+        "the event at position {position} stays, because {why}; its archive stays as it is, and the next look compares again"
     )]
-    Unexpired {
+    StaysForNow {
         /// The event.
         position: Position,
         /// The reason.
@@ -203,7 +203,7 @@ impl ArchiverError {
     pub(crate) fn keeps_content(&self) -> bool {
         let is_recorded = |error: &RecordExpiryError| matches!(error, RecordExpiryError::Append(_));
         match self {
-            Self::Unexpired { .. } => true,
+            Self::StaysForNow { .. } => true,
             Self::Expiry(error) => !is_recorded(error),
             _ => false,
         }
@@ -217,7 +217,7 @@ impl ArchiverError {
     /// Returns `true` if it is of one archive, and others can be looked at.
     pub(crate) fn is_of_one_archive(&self) -> bool {
         match self {
-            Self::Unexpired { .. }
+            Self::StaysForNow { .. }
             | Self::Differs { .. }
             | Self::Expiry(RecordExpiryError::HeldMeanwhile) => true,
             Self::Stored(error) => error.is_of_one_archive(),
@@ -227,7 +227,7 @@ impl ArchiverError {
 
     /// Returns `true` if a look at expired events may find nothing in its way soon.
     #[must_use]
-    pub fn passes_soon(&self) -> bool {
+    pub fn may_succeed_soon(&self) -> bool {
         self.keeps_content()
     }
 }

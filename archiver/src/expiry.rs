@@ -6,6 +6,7 @@
 
 mod comparison;
 mod expired_rows;
+mod recorded_revisions;
 mod repacking;
 mod revisions;
 mod run;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use bitacora_archive_format::{ArchiveRange, Manifest};
 use bitacora_formats::{Micros, Position, Record};
 
-use self::comparison::RevisionComparison;
+use self::comparison::{ExpiryGrounds, RevisionComparison};
 use self::repacking::Repacking;
 pub use self::run::ExpiryMode;
 pub use self::state_cover::NoStateBehind;

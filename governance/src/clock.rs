@@ -54,7 +54,8 @@ impl ClockTrust {
     }
 
     /// Returns the time of day at a governed time, as the accepted clock shows it.
-    pub(crate) fn shown_at(&self, time: Micros) -> Micros {
+    #[must_use]
+    pub fn shown_at(&self, time: Micros) -> Micros {
         let correction = self.correction.filter(|correction| time >= correction.since);
         Micros(time.0.saturating_sub(correction.map_or(0, |correction| correction.offset.get())))
     }

@@ -218,12 +218,17 @@ pub trait ArchiveTier: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The last events that are folded in the states kept there, by reactors of these versions, in order. Reads no archive.
+    /// The last events that are folded in the states kept there, by reactors of these versions and of no event after `until`, in order.
+    /// Reads no archive.
     ///
     /// # Errors
     /// [`ArchiveTierError`].
-    fn state_positions(&self, versions: &RangeInclusive<u32>) -> Result<Vec<Position>, ArchiveTierError> {
-        let _ = versions;
+    fn state_positions(
+        &self,
+        until: Position,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Vec<Position>, ArchiveTierError> {
+        let (_, _) = (until, versions);
         Ok(Vec::new())
     }
 

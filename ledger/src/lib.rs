@@ -78,7 +78,7 @@ pub use query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, ReadTiers, Stor
 pub use read::page::PageBuilder;
 pub use read::proofs::{ConsistencyProof, InclusionProof};
 pub use read_error::ReadError;
-pub use retention::{ExpiryRules, ExpiryRulesError, HoldsInForce, OpenRuns, RecordExpiryError};
+pub use retention::{ExpiryRules, ExpiryRulesError, HoldsInForce, RecordExpiryError, RetentionHistory};
 pub use submission::append_error::{AppendError, ErrorKind, SideEffects};
 pub use tables::fold::Fold;
 

@@ -37,7 +37,7 @@ pub const MAX_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
 /// Time without events before an opening above which the clock is doubted: events do not expire by it at once.
 pub const MAX_COUNTED_STANDSTILL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Time after such an opening in which ages of events are counted up to the last event before it.
+/// Time that a ledger has to run after such an opening, over restarts, before ages of events are counted past the last event before it.
 pub const STANDSTILL_DOUBT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Kept free at the end of every segment, so that the footer and the service's own last words always fit.

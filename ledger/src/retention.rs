@@ -2,14 +2,19 @@
 
 pub(crate) mod counted_time;
 mod open_runs;
+mod recorded_openings;
 mod recorded_removals;
+mod retention_history;
 
 use bitacora_formats::{Micros, Position, Record, RecordData};
-use bitacora_governance::{Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs};
+use bitacora_governance::{
+    ClockTrust, Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs,
+};
 use bitacora_vocabulary::{RetentionExpired, SubjectKeyId};
 
 use self::counted_time::CountedTime;
-pub use self::open_runs::OpenRuns;
+use self::open_runs::OpenRuns;
+pub use self::retention_history::RetentionHistory;
 
 use crate::append::own_events::append_own;
 use crate::append::service_events::ServiceEvent;
@@ -68,6 +73,7 @@ pub struct ExpiryRules {
     holds: HoldsInForce,
     open_runs: OpenRuns,
     unfinished: UnfinishedActs,
+    clock: ClockTrust,
     counted: CountedTime,
 }
 
@@ -78,16 +84,25 @@ impl ExpiryRules {
         self.position
     }
 
-    /// Returns the time of the last event before this opening, if ages are counted up to it: the ledger stood still for long before, or its
-    /// clock is ahead.
+    /// Returns the time of the last event before a standstill, if ages are counted up to it: the ledger was closed for long and has not run
+    /// for a day since, or its clock is ahead.
     #[must_use]
     pub fn standstill(&self) -> Option<Micros> {
-        self.counted.is_held_back.then_some(self.counted.until)
+        self.counted.is_held_back().then_some(self.counted.until)
+    }
+
+    /// Counts ages over a standstill too: a person has looked at the clock.
+    #[must_use]
+    pub fn trusting_the_clock(mut self) -> Self {
+        self.counted.until = self.counted.by_clock;
+        self
     }
 
     /// Returns `true` if an event of one of these types can have expired, if it was recorded then or later.
     #[must_use]
     pub fn may_concern<'a>(&self, mut kinds: impl Iterator<Item = &'a str>, oldest: Micros) -> bool {
+        // Events behind an accepted correction of the clock have times that are ahead of it.
+        let oldest = Micros(oldest.0.saturating_sub(self.clock.offset()));
         kinds.any(|kind| self.policy.may_expire_by(kind, oldest, self.counted.until))
     }
 
@@ -98,7 +113,7 @@ impl ExpiryRules {
             kind: &record.kind,
             stream: &record.stream,
             names_subject: record.seal().is_some(),
-            time,
+            time: self.clock.shown_at(time),
         };
         matches!(self.policy.verdict(&event, self.counted.until), RetentionVerdict::Expired { .. })
             && !self.holds.cover(position, record)
@@ -117,12 +132,12 @@ fn json_of<'r>(record: &'r Record<'_>) -> Option<&'r [u8]> {
 
 impl Ledger {
     /// Returns the rules by which events expire now; `None` where no policy lets any expire, and while the clock jumped and nobody accepted
-    /// it. Ages are counted up to the newest event, or to the clock if that shows less; on the first day after an opening at most up to the
-    /// last event before it, if that is older than a week.
+    /// it. Ages are counted up to the newest event, or to the clock if that shows less. A standstill of more than a week before an opening
+    /// counts once the ledger has run for a day since.
     ///
     /// # Errors
     /// [`ExpiryRulesError`].
-    pub fn expiry_rules(&self, open_runs: OpenRuns) -> Result<Option<ExpiryRules>, ExpiryRulesError> {
+    pub fn expiry_rules(&self, history: RetentionHistory) -> Result<Option<ExpiryRules>, ExpiryRulesError> {
         let shared = self.shared();
         let Some(governance) = shared.governance.as_ref() else { return Ok(None) };
         let copy = governance.copy();
@@ -139,20 +154,22 @@ impl Ledger {
         };
         let policy = RetentionPolicy::compile(&standing.rules);
         let policy = policy.map_err(|error| ExpiryRulesError::Policy(error.to_string()))?;
-        let counted = shared.opening_time.counted(
-            self.time_of_head()?,
-            &*shared.environment.clock,
-            copy.state.clock_trust().offset(),
-        );
+        let RetentionHistory { open_runs, openings } = history;
+        let clock = *copy.state.clock_trust();
+        let counted = self.counted_time(&openings, &clock)?;
         let holds = HoldsInForce(copy.state.holds().clone());
         let unfinished = copy.state.unfinished_acts(counted.until);
-        Ok(Some(ExpiryRules { policy, position: position.get(), holds, open_runs, unfinished, counted }))
+        let position = position.get();
+        Ok(Some(ExpiryRules { policy, position, holds, open_runs, unfinished, clock, counted }))
     }
 
     pub(crate) fn time_of_head(&self) -> Result<Micros, ReadError> {
-        let head = self.shared().read.head().position;
+        self.time_at(self.shared().read.head().position)
+    }
+
+    fn time_at(&self, position: Position) -> Result<Micros, ReadError> {
         let mut time = Micros(0);
-        self.frames(head, head, &mut |frame| {
+        self.frames(position, position, &mut |frame| {
             time = frame.time;
             std::ops::ControlFlow::Break(())
         })?;

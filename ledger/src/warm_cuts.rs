@@ -9,6 +9,7 @@ use crate::ledger::Ledger;
 use crate::limits::MIN_WARM_CUT_EVENTS;
 use crate::query::{EventPage, Filter, ReadFrom, ReadQuery};
 use crate::read_error::ReadError;
+use crate::retention::counted_time::CountedTime;
 use crate::submission::append_error::AppendError;
 
 /// Microseconds of a day.
@@ -48,7 +49,7 @@ impl Ledger {
     pub fn due_warm_cut(
         &self,
         keep_days: WarmDays,
-        read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>,
+        mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>,
     ) -> Result<Option<WarmCut>, ReadError> {
         let shared = self.shared();
         let Some(governance) = shared.governance.as_ref() else { return Ok(None) };
@@ -57,22 +58,29 @@ impl Ledger {
         if copy.state.unreadable_event().is_some() || copy.state.clock_trust().jump().is_some() {
             return Ok(None);
         }
-        let offset = copy.state.clock_trust().offset();
-        let now = shared.opening_time.counted(self.time_of_head()?, &*shared.environment.clock, offset).until;
-        let Some(oldest) = now.0.checked_sub(u64::from(keep_days.get()) * MICROS_OF_DAY) else {
-            return Ok(None);
-        };
-        let Some(through) = self.first_at(Micros(oldest))?.and_then(|first| Position::new(first.get() - 1))
-        else {
-            return Ok(None);
-        };
+        let (newest, clock) = (self.time_of_head()?, &*shared.environment.clock);
+        let trust = *copy.state.clock_trust();
+        let counted = CountedTime::by_clock(newest, &trust, clock);
         // Most looks end here, without a search.
-        if through.get() < MIN_WARM_CUT_EVENTS
-            || through.get() < last_cut(&service_source(shared.id), read)?.saturating_add(MIN_WARM_CUT_EVENTS)
-        {
+        if self.cut_before(counted, keep_days)? < MIN_WARM_CUT_EVENTS {
             return Ok(None);
         }
-        Ok(Some(WarmCut { through: through.into(), keep_days }))
+        let counted = self.counted_time(&self.recorded_openings(&mut read)?, &trust)?;
+        let through = self.cut_before(counted, keep_days)?;
+        let Some(position) = Position::new(through).filter(|_| through >= MIN_WARM_CUT_EVENTS) else {
+            return Ok(None);
+        };
+        if through < last_cut(&service_source(shared.id), read)?.saturating_add(MIN_WARM_CUT_EVENTS) {
+            return Ok(None);
+        }
+        Ok(Some(WarmCut { through: position.into(), keep_days }))
+    }
+
+    /// Returns the last position that is so old; 0 if none is.
+    fn cut_before(&self, now: CountedTime, keep_days: WarmDays) -> Result<u64, ReadError> {
+        let oldest = now.until.0.checked_sub(u64::from(keep_days.get()) * MICROS_OF_DAY);
+        let first = oldest.map(|oldest| self.first_at(Micros(oldest))).transpose()?.flatten();
+        Ok(first.map_or(0, |first| first.get() - 1))
     }
 
     /// Records a cut of warm data. Returned `Ok` ⇒ durable.

@@ -50,7 +50,7 @@ pub(crate) fn begin_behind(
     let kept = ledger.kept_state_positions(&READABLE_STATES)?;
     let behind = kept.into_iter().find(|position| *position >= last);
     let at = behind.filter(|position| *position <= to).ok_or(ReplayError::Expired { to, last, behind })?;
-    let state = ledger.kept_state(at, &READABLE_STATES)?.filter(|state| state.position == at);
+    let state = ledger.kept_state_at(at, &READABLE_STATES)?;
     let state = state.ok_or(ReplayError::Expired { to, last, behind: None })?;
     let ExpiredEvents { events, policies, .. } = expired;
     Ok((state, ExpiredContent { begins_after: at, events, policies }))

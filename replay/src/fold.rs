@@ -186,7 +186,7 @@ impl Fold for FoldRun {
         State::reads(kind)
     }
 
-    fn passes_expired(&self) -> bool {
+    fn skips_expired_content(&self) -> bool {
         false
     }
 

@@ -62,7 +62,7 @@ impl Fold for ReevaluationRun {
         Reevaluation::concerns(kind)
     }
 
-    fn passes_expired(&self) -> bool {
+    fn skips_expired_content(&self) -> bool {
         false
     }
 

@@ -158,7 +158,7 @@ impl Fold for TrialRun<'_> {
         KINDS.contains(&kind)
     }
 
-    fn passed_expired(&mut self, kind: &str) {
+    fn skipped_expired_content(&mut self, kind: &str) {
         if kind == DecisionMade::KIND {
             self.trial.unjudged += 1;
             self.trial.expired_decisions += 1;

@@ -143,6 +143,18 @@ impl UncheckedLoss {
     }
 }
 
+/// Returns `true` if an event is of the type that begins a generation after a loss. The ledger alone writes it.
+pub(super) fn begins_after_loss(record: &Record<'_>) -> bool {
+    record.kind == RECOVERED_KIND
+}
+
+/// Returns the generation that such an event begins.
+pub(super) fn begun_generation(record: &Record<'_>) -> Option<Generation> {
+    let RecordData::Json(json) = &record.data else { return None };
+    let recovered = serde_json::from_slice::<RecoveredData>(json.as_bytes()).ok()?;
+    Some(Generation(recovered.generation))
+}
+
 /// Returns the fault of a missing declaration at the beginning of a generation after the first.
 pub(super) fn undeclared(generation: Generation) -> FaultKind {
     wrong("first event", format!("of generation {generation}"), "another event")

@@ -73,6 +73,12 @@ pub enum FaultKind {
         /// The event.
         event: u64,
     },
+    /// An archive is a later revision, and no event records it.
+    #[error("found revision {found} of an archive, expected an event retention.expired that records it")]
+    UnrecordedRevision {
+        /// The number of the revision.
+        found: u64,
+    },
     /// Content is removed, and no event records its removal.
     #[error(
         "found content removed under the policy of event {policy}, expected an event retention.expired that records it"
@@ -388,6 +394,7 @@ impl FaultKind {
             Self::Archive(_)
             | Self::ArchivedGroup { .. }
             | Self::ArchiveRevision { .. }
+            | Self::UnrecordedRevision { .. }
             | Self::UnrecordedRemoval { .. } => EvidenceKind::Archive,
             Self::Note(_)
             | Self::Signer { .. }

@@ -1,6 +1,6 @@
 //! The gaps of a verification: what it could not check.
 
-use bitacora_formats::{CompressionError, SegmentError};
+use bitacora_formats::{CompressionError, Generation, SegmentError};
 
 /// Something that had to be checked and could not be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +14,22 @@ pub enum Gap {
         last: u64,
         /// The reason.
         what: String,
+    },
+    /// An archive is a later revision, and the event that would record it is among those that were lost.
+    #[error(
+        "found revision {found} of the archive of positions {first} to {last}, and no event records it: events behind position {retained} were lost before generation {generation}; that the ledger removed the expired content was not checked"
+    )]
+    RevisionRecordLost {
+        /// The first position.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// The number of the revision.
+        found: u64,
+        /// The last position before the loss.
+        retained: u64,
+        /// The generation that declares the loss.
+        generation: Generation,
     },
     /// A file or folder could not be read.
     #[error("{path}: {what}; nothing from here on was checked")]

@@ -25,6 +25,7 @@ use super::level::{CompletingFrame, StoredLevel};
 use super::options::{KnownHead, LeafCheck, Progress, VerifyOptions};
 use super::plan::{PlanError, SegmentPlan};
 use super::released::{LinksError, ReleasedSegments};
+use super::removal_check::{OpenedExtent, RemovalFindings, sha256};
 use super::report::{ContentsChecked, HeadsChecked, LeavesChecked, Report};
 use super::segment_check::check_segment;
 use super::segment_join::{SegmentFindings, SegmentJoin};
@@ -293,18 +294,36 @@ fn check_segments(
     }
     report.gaps.extend(part_gap.map(Arc::unwrap_or_clone));
     if let Some(openers) = can_open {
-        compare_removals(openers, before.archives, report);
+        compare_removals((folder, openers), before.archives, report);
     }
     ends
 }
 
 /// Compares what is gone, or there again, with the removals that events record.
-fn compare_removals(openers: &Openers<'_>, archives: &LedgerArchives, report: &mut Report) {
+fn compare_removals(
+    (folder, openers): (&LedgerFolder<'_>, &Openers<'_>),
+    archives: &LedgerArchives,
+    report: &mut Report,
+) {
     report.gaps.extend(openers.parts().lost());
     report.gaps.extend(openers.parts().back());
-    if report.fault.is_none() {
-        let are_all_opened = report.gaps.is_empty();
-        report.fault = openers.take_removals().check(archives.manifests(), are_all_opened).err();
+    if report.fault.is_some() {
+        return;
+    }
+    let are_segments_opened =
+        !report.ended_early() && report.contents.is_some_and(|contents| contents.events == report.events);
+    let opened = match report.gaps.is_empty() {
+        true => OpenedExtent::Whole,
+        false if are_segments_opened => OpenedExtent::Behind(archives.released_through()),
+        false => OpenedExtent::Part,
+    };
+    let digest_now = |range| folder.manifest(range).ok().map(|bytes| sha256(&bytes));
+    match openers.take_removals().check(archives.manifests(), opened, digest_now) {
+        Ok(RemovalFindings { gaps, notices }) => {
+            report.gaps.extend(gaps);
+            report.notices = notices;
+        }
+        Err(fault) => report.fault = Some(fault),
     }
 }
 

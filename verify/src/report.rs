@@ -12,6 +12,7 @@ use super::fault::{Fault, Gap};
 use super::folder::LedgerFolder;
 use super::heads::FoundHeads;
 use super::ledger_head::Head;
+use super::notice::Notice;
 use super::parts::PartCounts;
 use super::segment::CheckedSegment;
 use super::tree::FoundTree;
@@ -69,6 +70,8 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// The necessary checks that could not be made.
     pub gaps: Vec<Gap>,
+    /// Removals of expired content that are under way, or whose record was lost. They change no verdict.
+    pub notices: Vec<Notice>,
     /// The duration.
     pub elapsed: Duration,
 }

@@ -1,6 +1,7 @@
 //! The comparison of two revisions of an archive: the later one must be the earlier one without the content of some events.
 //!
-//! The policy in force is asked again of each of these events: the revision may be from a run under another one.
+//! The policy in force is asked again of each of these events, unless the log records their removal: the revision may be from a run under
+//! another one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use bitacora_ledger::HoldsInForce;
 use sha2::{Digest, Sha256};
 
 use super::expired_rows::{expired_record, record_of, without_content};
-use super::{RetainedEvent, Retention};
+use super::{CoveredRetention, RetainedEvent, Retention, StateCover};
 use crate::error::ArchiverError;
 use crate::later_revision::is_same_but_for_expiry;
 use crate::stored_archive::StoredArchive;
@@ -23,13 +24,34 @@ pub(crate) struct RevisionComparison<'a> {
     pub(crate) later: &'a StoredArchive,
     /// The policy under which events expired with the later one, where its run is this one.
     pub(crate) policy: Option<Position>,
-    /// The policy in force: no other event may have expired.
-    pub(crate) retention: &'a dyn Retention,
+    /// The reason for which events expired: no other ones may have.
+    pub(crate) grounds: ExpiryGrounds<'a>,
     /// The holds in force: no event that they cover may have expired.
     pub(crate) holds: &'a HoldsInForce,
     pub(crate) keyring: &'a Keyring,
     pub(crate) pace: ArchivePace,
     pub(crate) progress: &'a ArchiveProgress,
+}
+
+/// The reasons for which events may have expired.
+#[derive(Clone, Copy)]
+pub(crate) enum ExpiryGrounds<'a> {
+    /// The policy in force.
+    Policy(&'a CoveredRetention<'a>),
+    /// The log records the removal: whatever the policy is by now, a state has to stand behind what decisions rest on.
+    Recorded(&'a StateCover),
+}
+
+impl ExpiryGrounds<'_> {
+    /// Returns the reason for which the content of this event stays; `None` if it may go.
+    fn keep(self, event: &RetainedEvent<'_>) -> Option<&'static str> {
+        match self {
+            Self::Policy(retention) if retention.expires(event) => None,
+            Self::Policy(_) => Some("it has not expired by the rules in force"),
+            Self::Recorded(cover) if cover.allows(event) => None,
+            Self::Recorded(_) => Some("decisions rest on it, and no state stands behind it"),
+        }
+    }
 }
 
 /// The expired events of a revision: a bit for each of its positions.
@@ -93,14 +115,14 @@ impl RevisionComparison<'_> {
     ) -> Result<(u64, RowDigest, Option<ArchivedState>), ArchiverError> {
         let keys = LedgerKeys::new(self.keyring, manifest(self.earlier).origin.ledger);
         let (mut newly, mut digest) = (0, RowHasher::default());
-        let (mut held, mut unexpired) = (None, None);
+        let (mut held, mut staying) = (None, None);
         let state = self.read(self.earlier, |position, row| {
             let record = record_of(position, row)?;
             if expired.contains(position) && record.expired().is_none() {
                 newly += 1;
                 held = held.or(self.holds.cover(position, &record).then_some(position));
                 let event = RetainedEvent { position, time: row.time, record: &record };
-                unexpired = unexpired.or((!self.retention.expires(&event)).then_some(position));
+                staying = staying.or_else(|| Some((position, self.grounds.keep(&event)?)));
                 let left = expired_record(&keys, (position, row), record, policy)?;
                 digest.add(&without_content(row, &left));
             } else {
@@ -109,13 +131,10 @@ impl RevisionComparison<'_> {
             Ok(())
         })?;
         if let Some(position) = held {
-            return Err(ArchiverError::Unexpired { position, why: "a legal hold covers it by now" });
+            return Err(ArchiverError::StaysForNow { position, why: "a legal hold covers it by now" });
         }
-        if let Some(position) = unexpired {
-            return Err(ArchiverError::Unexpired {
-                position,
-                why: "it has not expired by the rules in force",
-            });
+        if let Some((position, why)) = staying {
+            return Err(ArchiverError::StaysForNow { position, why });
         }
         Ok((newly, digest.finish(), state))
     }

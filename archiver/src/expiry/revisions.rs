@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitacora_archive_format::{ArchiveRange, Manifest, Revision, SignedManifest};
-use bitacora_vocabulary::Sha256Text;
-use sha2::{Digest, Sha256};
+use bitacora_formats::Position;
 
 use crate::archive_store::ArchiveStoreError;
 use crate::error::ArchiverError;
@@ -21,13 +20,16 @@ pub(super) struct StoredRevision {
 }
 
 impl Archiver {
-    /// Looks at the revisions behind those that are kept. One is kept instead if the log records it, or if the store has no other: the
-    /// manifests are from an older copy then. Any other one goes: its run did not come to record it.
+    /// Looks at the revisions beside those that are kept. A later one is kept instead if the log records it, or if the store has no other:
+    /// the manifests are from an older copy then. Any other later one goes: its run did not come to record it. Earlier ones go where the log
+    /// records the one that is kept. Returns the first positions of the archives whose recorded removal has to wait.
     pub(super) fn settle_revisions(
         &self,
         kept: &mut [SignedManifest],
         pace: ArchivePace,
-    ) -> Result<(), ArchiverError> {
+    ) -> Result<BTreeSet<Position>, ArchiverError> {
+        let mut waiting = BTreeSet::new();
+        let all = kept.to_vec();
         let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for manifest in kept {
             let name = manifest.manifest().object_name();
@@ -38,26 +40,36 @@ impl Archiver {
             }
             let Some(listed) = folders.get(folder) else { continue };
             let (range, revision) = (manifest.manifest().range, manifest.manifest().revision());
-            let is_later = |object: &String| {
-                ArchiveRange::of_object(object).is_some_and(|(of, later)| of == range && later > revision)
-            };
-            if listed.iter().any(is_later) {
-                self.settle_later(manifest, listed.contains(object), pace)?;
+            let found = listed.iter().filter_map(|object| ArchiveRange::of_object(object));
+            let found: Vec<Revision> =
+                found.filter(|(of, _)| *of == range).map(|(_, revision)| revision).collect();
+            let mut is_settled = true;
+            if found.iter().any(|found| *found > revision) {
+                is_settled = self.settle_later((manifest, &all), listed.contains(object), pace)?;
+            }
+            if is_settled && found.iter().any(|found| *found < manifest.manifest().revision()) {
+                is_settled = self.remove_before_recorded((manifest, &all), pace)?;
+            }
+            if !is_settled {
+                waiting.insert(range.first());
             }
         }
-        Ok(())
+        Ok(waiting)
     }
 
+    /// Returns `false` if a later revision, which the log records, has to wait.
     fn settle_later(
         &self,
-        kept: &mut SignedManifest,
+        (kept, all_kept): (&mut SignedManifest, &[SignedManifest]),
         is_there: bool,
         pace: ArchivePace,
-    ) -> Result<(), ArchiverError> {
+    ) -> Result<bool, ArchiverError> {
         let signers = self.keyring.signing_chain();
-        let Some(later) = later_revision(&self.objects, kept.manifest(), signers) else { return Ok(()) };
-        let digest = Sha256::digest(later.outline().manifest().note().to_string().as_bytes());
-        let is_recorded = self.ledger.records_removal(&Sha256Text::of_digest(&digest.into()))?;
+        let Some(later) = later_revision(&self.objects, kept.manifest(), signers) else { return Ok(true) };
+        let is_recorded = self.is_recorded(later.outline().manifest())?;
+        if is_recorded && is_there && self.holds_content((kept, all_kept), &later, pace)? {
+            return Ok(false);
+        }
         if is_recorded || !is_there {
             let object = later.shown();
             tracing::warn!(
@@ -68,19 +80,22 @@ impl Archiver {
             *kept = later.outline().manifest().clone();
             self.keep(kept)?;
             self.ledger.forget_archived();
-            return Ok(());
+            if is_recorded {
+                self.seal(&later)?;
+            }
+            return Ok(true);
         }
         // It holds all that the later ones hold, if it is whole.
         let stored = self.open_kept(kept)?;
         let whole = Verification::new(&stored, pace, &self.progress)
             .contents(&self.keyring, |_, _| Ok::<(), ArchiverError>(()));
         match whole {
-            Ok(_) => self.remove_unkept(kept.manifest()),
+            Ok(_) => self.remove_unkept(kept.manifest())?,
             Err(error) => {
                 tracing::warn!(%error, object = stored.shown(), "an archive is not whole; later revisions stay beside it");
-                Ok(())
             }
         }
+        Ok(true)
     }
 
     /// Removes the revision that another one replaced, once that one is seen in the store.

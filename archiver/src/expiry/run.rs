@@ -1,6 +1,9 @@
 //! The run that removes expired events: count, pack, store, compare, record, keep, remove.
 //!
-//! Each step rests on the one before. After a crash the next run goes on; a revision that was not kept is passed over, and a later one packed.
+//! Each step rests on the one before. After a crash the next run goes on: a revision that the log records is kept, any other one that was
+//! not kept is removed.
+
+use std::collections::BTreeSet;
 
 use bitacora_archive_format::{Revision, SignedManifest};
 use bitacora_formats::Position;
@@ -10,8 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::repacking::ExpiredKinds;
 use super::{
-    CoveredRetention, ExpiryReport, ExpiryResult, Repacking, RestingEvents, Retention, RevisionComparison,
-    StateCover,
+    CoveredRetention, ExpiryGrounds, ExpiryReport, ExpiryResult, Repacking, RestingEvents, Retention,
+    RevisionComparison, StateCover,
 };
 use crate::error::ArchiverError;
 use crate::stored_archive::StoredArchive;
@@ -29,14 +32,14 @@ pub enum ExpiryMode {
 
 impl Archiver {
     /// Finishes what earlier runs left, where no policy lets anything expire now: revisions that were not kept go, or are kept if the log
-    /// records them.
+    /// records them, and those before them go.
     ///
     /// # Errors
     /// An [`ArchiverError`]; the next call goes on.
     pub fn settle_expiry(&self, pace: ArchivePace) -> Result<(), ArchiverError> {
         let _alone = self.lock()?;
         let mut kept = self.known_manifests(ArchiveAccess::Writing)?;
-        self.settle_revisions(&mut kept, pace)
+        self.settle_revisions(&mut kept, pace).map(drop)
     }
 
     /// Removes the content of expired events from the archives, or counts it, and reports each archive that holds any. What is reported as
@@ -57,11 +60,13 @@ impl Archiver {
         };
         let _alone = (mode == ExpiryMode::Remove).then(|| self.lock()).transpose()?;
         let mut kept = self.known_manifests(access)?;
-        if mode == ExpiryMode::Remove {
-            self.settle_revisions(&mut kept, pace)?;
-        }
+        let waiting = match mode {
+            ExpiryMode::DryRun => BTreeSet::new(),
+            ExpiryMode::Remove => self.settle_revisions(&mut kept, pace)?,
+        };
+        let is_settled = |one: &&SignedManifest| !waiting.contains(&one.manifest().range.first());
         let mut first_error = None;
-        for current in &kept {
+        for current in kept.iter().filter(is_settled) {
             match self.expire_one((current, &kept), (retention, mode), pace) {
                 Ok(found) => found.into_iter().for_each(&mut *report),
                 Err(error) if error.is_of_one_archive() => {
@@ -85,7 +90,7 @@ impl Archiver {
         // A revision before the kept one may hold what a hold keeps: no later one is packed before both were compared.
         let is_finished = match mode {
             ExpiryMode::DryRun => true,
-            ExpiryMode::Remove => self.finish_earlier_run((current, kept), retention, pace)?,
+            ExpiryMode::Remove => self.remove_earlier((current, kept), retention, pace)?,
         };
         if !is_finished || !retention.concerns(manifest) {
             return Ok(None);
@@ -122,7 +127,8 @@ impl Archiver {
         let packed = self.repacking(&stored, retention, pace).pack(revision, self.folder.path())?;
         let name = packed.manifest.manifest().object_name();
         let later = self.store_file(&name, &packed.file, &packed.manifest)?;
-        let accepted = self.accept_revision((&stored, &later), Some(retention.policy()), retention, pace);
+        let policy = Some(retention.policy());
+        let accepted = self.accept_revision((&stored, &later), policy, retention, pace);
         if accepted.as_ref().is_err_and(ArchiverError::refuses_revision) {
             self.remove_object(&name)?;
         }
@@ -148,13 +154,13 @@ impl Archiver {
         &self,
         (earlier, later): (&StoredArchive, &StoredArchive),
         policy: Option<Position>,
-        retention: &dyn Retention,
+        retention: &CoveredRetention<'_>,
         pace: ArchivePace,
     ) -> Result<(), ArchiverError> {
         let (keyring, progress) = (&*self.keyring, &*self.progress);
-        let holds = self.ledger.holds_in_force();
+        let (grounds, holds) = (ExpiryGrounds::Policy(retention), self.ledger.holds_in_force());
         let compared =
-            RevisionComparison { earlier, later, policy, retention, holds: &holds, keyring, pace, progress };
+            RevisionComparison { earlier, later, policy, grounds, holds: &holds, keyring, pace, progress };
         let newly = compared.check()?;
         let manifest = later.outline().manifest();
         let name = manifest.manifest().object_name();
@@ -183,10 +189,9 @@ impl Archiver {
         self.record(&name, range, later)
     }
 
-    /// Goes on where an earlier run ended before the revision that it replaced was gone. What is kept may have come back from the store
-    /// instead, unrecorded: so each earlier one is compared with it, by the policy and the holds in force, and none goes that they keep.
-    /// Returns `true` if none is left.
-    fn finish_earlier_run(
+    /// Looks for revisions before a kept one that no event records: it came back from the store. Each earlier one is compared with it, by
+    /// the policy and the holds in force, and none goes that they keep. Returns `true` if none is left.
+    fn remove_earlier(
         &self,
         (kept, all_kept): (&SignedManifest, &[SignedManifest]),
         retention: &dyn Retention,

@@ -49,6 +49,12 @@ impl fmt::Display for NoStateBehind {
 }
 
 impl StateCover {
+    /// Returns `true` if the deciding state does not rest on the event, or stands behind it.
+    pub(crate) fn allows(&self, event: &RetainedEvent<'_>) -> bool {
+        !state_rests_on(&event.record.kind)
+            || matches!(self, Self::After(position) if event.position <= *position)
+    }
+
     /// Looks for the first state at the end of `archive` or behind it, among the kept archives in their order, and opens it.
     pub(crate) fn find(ledger: &Ledger, kept: &[SignedManifest], archive: &Manifest) -> Self {
         let last = archive.range.last();
@@ -78,9 +84,9 @@ fn open(ledger: &Ledger, position: Position) -> Result<(), String> {
 }
 
 /// The retention policy in force, as far as states are kept behind what it lets expire.
-pub(super) struct CoveredRetention<'a> {
-    pub(super) retention: &'a dyn Retention,
-    pub(super) cover: StateCover,
+pub(crate) struct CoveredRetention<'a> {
+    pub(crate) retention: &'a dyn Retention,
+    pub(crate) cover: StateCover,
 }
 
 impl Retention for CoveredRetention<'_> {
@@ -93,7 +99,6 @@ impl Retention for CoveredRetention<'_> {
     }
 
     fn expires(&self, event: &RetainedEvent<'_>) -> bool {
-        let is_covered = || matches!(self.cover, StateCover::After(position) if event.position <= position);
-        self.retention.expires(event) && (!state_rests_on(&event.record.kind) || is_covered())
+        self.retention.expires(event) && self.cover.allows(event)
     }
 }

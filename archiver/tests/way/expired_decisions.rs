@@ -10,7 +10,7 @@ use bitacora_archiver::{
 use bitacora_formats::{Data, Event, Json, Position};
 use bitacora_ledger::{AppendRequest, Ledger, Options, ReactorChoice};
 
-use super::expiring::{ExpiringLedger, Multiples, PACE, events};
+use super::expiring_ledger::{ExpiringLedger, Multiples, PACE, events};
 use super::fixture::{ArchiveFixture, forced, options, wait_until};
 
 /// Expires reports of models, which decisions rest on, and the events that go by themselves.

@@ -4,6 +4,7 @@
 
 mod expired_decisions;
 mod expiring;
+mod expiring_ledger;
 mod fixture;
 mod index_reads;
 mod joining;

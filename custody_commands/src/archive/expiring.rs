@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bitacora_archiver::{ArchivePace, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents};
 use bitacora_formats::{Micros, format_time};
-use bitacora_ledger::OpenRuns;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -21,6 +20,9 @@ pub(super) struct ExpireArguments {
     /// Show what has expired; change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Count ages up to now although the ledger was closed for long: look at the clock first.
+    #[arg(long)]
+    clock_is_right: bool,
 }
 
 pub(super) fn expire(
@@ -34,12 +36,14 @@ pub(super) fn expire(
     };
     let archiver = place.archiver();
     let mode = if arguments.dry_run { ExpiryMode::DryRun } else { ExpiryMode::Remove };
+    let clock_is_right = arguments.clock_is_right;
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let (progress, ledger) = (Arc::clone(archiver.progress()), place.ledger.clone());
     let looked = interruptible(&progress, move || {
-        let open_runs = OpenRuns::read(|query| ledger.read(query))?;
+        let history = ledger.retention_history(|query| ledger.read(query))?;
         let mut looked = ExpiryLook::default();
-        if let Some(rules) = ledger.expiry_rules(open_runs)? {
+        if let Some(rules) = ledger.expiry_rules(history)? {
+            let rules = if clock_is_right { rules.trusting_the_clock() } else { rules };
             looked.counted_until = rules.standstill();
             let pace = ArchivePace::Full { threads };
             let expired = archiver.expire(&rules, mode, pace, &mut |report| looked.reports.push(report));
@@ -79,9 +83,9 @@ impl ExpiryLook {
         write(reports, output)?;
         if let Some(until) = until {
             output.line(format_args!(
-                "ages are counted up to {until}: nothing was recorded for more than a week before this command, or the clock is ahead"
+                "ages are counted up to {until}: nothing was recorded for more than a week after that, or the clock is ahead"
             ))?;
-            output.line("if the clock is right, run the command again")?;
+            output.line("if the clock is right, run the command again with --clock-is-right")?;
         }
         Ok(())
     }

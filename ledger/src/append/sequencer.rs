@@ -57,7 +57,7 @@ impl Sequencer {
     ) -> Self {
         let shown_last = Micros(admission.last_time().0.saturating_sub(admission.clock_offset()));
         let clock = ClockWatch::new(&*shared.environment.clock, shown_last);
-        shared.opening_time.begin(shown_last, &*shared.environment.clock);
+        shared.opening_time.begin(&*shared.environment.clock);
         Self {
             shared,
             commits,

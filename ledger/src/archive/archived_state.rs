@@ -9,7 +9,7 @@ use crate::archive_tier::ArchivedReactorState;
 use crate::ledger::Ledger;
 use crate::missing_state::MissingStateReason;
 use crate::read::log_fold::fold;
-use crate::read::state_fold::{kept_state_positions, newest_kept_state, readable_versions};
+use crate::read::state_fold::{kept_state_at, kept_state_positions, newest_kept_state, readable_versions};
 use crate::read_error::ReadError;
 use crate::tables::reactor_state::ReactorProjection;
 
@@ -127,17 +127,29 @@ impl Ledger {
         self.shared().read.tier.state(until, versions).map_err(ReadError::Archive)
     }
 
-    /// Returns the newest state that archives or a restoration keep, by a reactor of one of these versions and of no event after `until`.
-    /// Blocks on the store.
+    /// Returns the newest state that archives or a restoration keep, by a reactor of one of these versions and of no event after `until`, and
+    /// that can be read. Blocks on the store.
     ///
     /// # Errors
-    /// [`MissingStateReason`], where one is kept and cannot be read.
+    /// [`MissingStateReason`], where some are kept and none can be read.
     pub fn kept_state(
         &self,
         until: Position,
         versions: &RangeInclusive<u32>,
     ) -> Result<Option<ArchivedReactorState>, MissingStateReason> {
         newest_kept_state(self.shared(), until, versions)
+    }
+
+    /// Returns the state that archives or a restoration keep at this position, by a reactor of one of these versions. Blocks on the store.
+    ///
+    /// # Errors
+    /// [`MissingStateReason`], where it cannot be read.
+    pub fn kept_state_at(
+        &self,
+        position: Position,
+        versions: &RangeInclusive<u32>,
+    ) -> Result<Option<ArchivedReactorState>, MissingStateReason> {
+        kept_state_at(self.shared(), position, versions)
     }
 
     /// Returns the last events that are folded in the states that archives or a restoration keep, by reactors of these versions, in order.

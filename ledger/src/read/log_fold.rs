@@ -31,17 +31,17 @@ pub(crate) fn fold(
         };
         let until_there = Some(until).filter(|_| !into.takes_whole_requests());
         let reads = |kind: &str| into.concerns(kind).then(|| into.reads(kind));
-        let passes_expired = into.passes_expired();
+        let skips_expired_content = into.skips_expired_content();
         let mut passed = Vec::new();
         let passes = |kind: &str| {
-            passed.extend(passes_expired.then(|| kind.to_owned()));
-            passes_expired
+            passed.extend(skips_expired_content.then(|| kind.to_owned()));
+            skips_expired_content
         };
         let events = recorded.events(first, until_there, reads, passes).map_err(|error| match error {
             FoldError::Expired { position } => ReadError::Expired { position },
             error => frame.segment.corrupt(frame.place.offset, Some(&frame.place), &error),
         })?;
-        passed.iter().for_each(|kind| into.passed_expired(kind));
+        passed.iter().for_each(|kind| into.skipped_expired_content(kind));
         if !events.is_empty() {
             into.fold(&recorded.observed(&events));
         }

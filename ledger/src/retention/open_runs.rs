@@ -2,53 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use bitacora_formats::{After, Data, Event};
+use bitacora_formats::{Data, Event};
 use bitacora_governance::run_of;
 use bitacora_vocabulary::{EventData, RunAborted, RunCompleted, RunFailed, RunStarted};
 
-use crate::query::{EventPage, Filter, ReadFrom, ReadQuery};
-use crate::read_error::ReadError;
-
-/// The events that are read at once to learn which runs are open.
-const RUN_EVENTS_READ_AT_ONCE: usize = 1_000;
-
 /// The runs that were started and have not ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OpenRuns {
+pub(crate) struct OpenRuns {
     open: BTreeSet<String>,
     /// Set where part of the log cannot be read: any run may be open.
     may_be_others: bool,
 }
 
 impl OpenRuns {
-    /// Reads the beginnings and ends of all runs. Where an archive is not available, any run may be open.
-    ///
-    /// # Errors
-    /// The other errors of `read`.
-    pub fn read(mut read: impl FnMut(&ReadQuery) -> Result<EventPage, ReadError>) -> Result<Self, ReadError> {
-        const KINDS: [&str; 4] = [RunStarted::KIND, RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND];
-        let filter = Filter { kinds: KINDS.map(str::to_owned).to_vec(), ..Filter::default() };
-        let mut runs = Self::default();
-        let mut from = Some(ReadFrom::After(After::START));
-        while let Some(next) = from {
-            let query =
-                ReadQuery { from: next, until: None, limit: RUN_EVENTS_READ_AT_ONCE, filter: filter.clone() };
-            let page = match read(&query) {
-                Ok(page) => page,
-                Err(ReadError::Archive(error)) => {
-                    tracing::warn!(%error, "which runs are open is not known; events of runs do not expire");
-                    runs.may_be_others = true;
-                    return Ok(runs);
-                }
-                Err(error) => return Err(error),
-            };
-            page.events.iter().for_each(|stored| runs.take(&stored.event));
-            from = page.next;
-        }
-        Ok(runs)
+    /// The types of the events that it is read from.
+    pub(super) const KINDS: [&str; 4] =
+        [RunStarted::KIND, RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND];
+
+    /// Part of the log cannot be read: any run may be open.
+    pub(super) fn pass_over(&mut self) {
+        self.may_be_others = true;
     }
 
-    fn take(&mut self, event: &Event<'_>) {
+    /// Takes in the next event, if it is of these types.
+    pub(super) fn take(&mut self, event: &Event<'_>) {
+        if !Self::KINDS.contains(&&*event.kind) {
+            return;
+        }
         let data = match &event.data {
             Data::Json(json) => Some(json.as_bytes()),
             _ => None,
@@ -74,10 +54,9 @@ impl OpenRuns {
 mod tests {
     use std::borrow::Cow;
 
-    use bitacora_formats::{Json, Position};
+    use bitacora_formats::Json;
 
     use super::*;
-    use crate::archive_tier::{ArchiveTierError, ArchiveTierErrorKind};
 
     fn event(kind: &'static str, attribute: Option<&'static str>, data: &str) -> Event<'static> {
         let mut event = Event::new("e", "urn:test", kind, "runs");
@@ -98,14 +77,5 @@ mod tests {
         assert!(open(None, r#"{"run":"r3"}"#) && !open(Some("r9"), "{}") && !open(None, r#"{"run":7}"#));
         runs.take(&event(RunCompleted::KIND, None, r#"{"run":"r1"}"#));
         assert!(!runs.include(Some("r1"), None) && runs.include(Some("r2"), None));
-    }
-
-    #[test]
-    fn any_run_may_be_open_where_an_archive_is_missing() {
-        let (first, last) = (Position::FIRST, Position::FIRST);
-        let (kind, what) = (ArchiveTierErrorKind::Unavailable, "moved away".to_owned());
-        let missing = ArchiveTierError { first, last, kind, what };
-        let runs = OpenRuns::read(|_| Err(ReadError::Archive(missing.clone()))).unwrap();
-        assert!(runs.include(Some("r1"), None) && !runs.include(None, Some(b"{}")));
     }
 }

@@ -26,12 +26,12 @@ pub trait Fold {
 
     /// Returns `true` if it passes over events whose content expired. A state that rests on every event refuses them, and begins behind
     /// them instead.
-    fn passes_expired(&self) -> bool {
+    fn skips_expired_content(&self) -> bool {
         true
     }
 
     /// An event of this type concerns it and was passed over: its content expired.
-    fn passed_expired(&mut self, _kind: &str) {}
+    fn skipped_expired_content(&mut self, _kind: &str) {}
 
     /// Folds the events of one frame that concern it, each behind its cause.
     fn fold(&mut self, frame: &[ObservedEvent<'_>]);

@@ -82,7 +82,7 @@ impl Fold for ReactorProjection {
         self.reactor.reads(kind)
     }
 
-    fn passes_expired(&self) -> bool {
+    fn skips_expired_content(&self) -> bool {
         false
     }
 

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use bitacora_archiver::{
     ArchivePace, Archiver, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents,
 };
-use bitacora_formats::{After, LedgerName, Position, format_time};
+use bitacora_formats::{After, Data, Event, LedgerName, Position, format_time};
 use bitacora_ledger::limits::MAX_PAGE_EVENTS;
-use bitacora_ledger::{ExpiryRulesError, Filter, OpenRuns, ReadError, ReadFrom, ReadQuery};
+use bitacora_ledger::{ExpiryRulesError, Filter, ReadError, ReadFrom, ReadQuery};
 use bitacora_projector::IndexedLedger;
-use bitacora_vocabulary::{EventData, RetentionExpired};
+use bitacora_vocabulary::{ArchiveSealed, EventData, RetentionExpired};
 
 /// The pause after a look that a new hold or policy ended.
 const PAUSE_AFTER_CHANGE: Duration = Duration::from_secs(10 * 60);
@@ -47,7 +47,9 @@ impl RetentionLooks {
         let expired = expire(name, ledger, archiver);
         let caught_up = catch_up(ledger).map_err(RetentionError::from);
         let pause = match &expired {
-            Err(RetentionError::Archiver(error)) if error.passes_soon() => self.pause.min(PAUSE_AFTER_CHANGE),
+            Err(RetentionError::Archiver(error)) if error.may_succeed_soon() => {
+                self.pause.min(PAUSE_AFTER_CHANGE)
+            }
             _ => self.pause,
         };
         self.next.insert(name.clone(), Instant::now() + pause);
@@ -61,15 +63,18 @@ impl RetentionLooks {
     }
 }
 
-/// Has read models folded again that may hold rows of what was removed, by this service or an earlier one.
+/// Has read models folded again that may hold rows of what was removed, by this service or an earlier one. The last record of a removal
+/// comes behind the keeping of the archive without the content: a fold that begins behind it meets none.
 fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
-    let filter = Filter { kinds: vec![RetentionExpired::KIND.to_owned()], ..Filter::default() };
+    let kinds = [RetentionExpired::KIND, ArchiveSealed::KIND].map(str::to_owned).to_vec();
+    let filter = Filter { kinds, ..Filter::default() };
     let mut from = Some(ReadFrom::After(After::START));
     let mut last: Option<Position> = None;
     while let Some(next) = from {
         let query = ReadQuery { from: next, until: None, limit: MAX_PAGE_EVENTS, filter: filter.clone() };
         let page = ledger.read(&query)?;
-        last = page.events.last().map(|event| event.position).or(last);
+        let removal = page.events.iter().rev().find(|stored| records_removal(&stored.event));
+        last = removal.map(|stored| stored.position).or(last);
         from = page.next;
     }
     if let Some((models, last)) = ledger.read_models().zip(last) {
@@ -78,14 +83,27 @@ fn catch_up(ledger: &IndexedLedger) -> Result<(), ReadError> {
     Ok(())
 }
 
+/// Returns `true` if an event records that content was removed, or that a later revision of an archive is kept.
+fn records_removal(event: &Event<'_>) -> bool {
+    let Data::Json(json) = &event.data else { return false };
+    event.kind == RetentionExpired::KIND
+        || serde_json::from_slice::<ArchiveSealed>(json.as_bytes())
+            .is_ok_and(|sealed| sealed.archive.as_str().rsplit('/').next().is_some_and(is_later_revision))
+}
+
+/// Returns `true` if this is the name of an archive's later revision: `<first>-<last>.r<number>.bca`.
+fn is_later_revision(object: &str) -> bool {
+    object.contains(".r")
+}
+
 fn expire(name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) -> Result<(), RetentionError> {
-    let open_runs = OpenRuns::read(|query| ledger.read(query))?;
-    let Some(rules) = ledger.ledger().expiry_rules(open_runs)? else {
+    let history = ledger.ledger().retention_history(|query| ledger.read(query))?;
+    let Some(rules) = ledger.ledger().expiry_rules(history)? else {
         return Ok(archiver.settle_expiry(ArchivePace::Background)?);
     };
     if let Some(until) = rules.standstill() {
         let until = format_time(until);
-        tracing::warn!(ledger = %name, until, "nothing was recorded for more than a week before this start, or the clock is ahead: ages of events are counted up to then for a day");
+        tracing::warn!(ledger = %name, until, "nothing was recorded for more than a week before a start, or the clock is ahead: ages of events are counted up to then until the service has run for a day");
     }
     archiver.expire(&rules, ExpiryMode::Remove, ArchivePace::Background, &mut |report| {
         if matches!(report.result, ExpiryResult::Removed { .. }) {
@@ -110,5 +128,28 @@ fn log(ledger: &LedgerName, report: &ExpiryReport) {
             tracing::info!(%ledger, positions = %range, events, "expired events stay until their segments are released");
         }
         ExpiryResult::Due | ExpiryResult::WaitsForState => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_formats::Json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_that_seals_a_later_revision_records_a_removal() {
+        let of = |kind: &'static str, archive: &str| {
+            let mut event = Event::new("e", "urn:test", kind, "ledger");
+            let digest = "5a".repeat(32);
+            let data = format!(
+                r#"{{"archive":"{archive}","first":"1","last":"9","bytes":1,"manifest_sha256":"{digest}"}}"#
+            );
+            event.data = Data::Json(Json::check(data.into_bytes()).unwrap());
+            records_removal(&event)
+        };
+        assert!(of(RetentionExpired::KIND, "l/g1/1-9.r1.bca"));
+        assert!(of(ArchiveSealed::KIND, "l/g1/1-9.r1.bca"));
+        assert!(!of(ArchiveSealed::KIND, "l.r1/g1/1-9.bca"));
     }
 }

@@ -4,6 +4,13 @@
 #![expect(clippy::indexing_slicing, clippy::panic, reason = "a test that cannot go on must fail")]
 
 mod archived;
+mod counted_time;
+/// Shared with the archiver's tests.
+#[path = "../../../archiver/tests/way/expiring_ledger.rs"]
+mod expiring_ledger;
+#[expect(dead_code, reason = "the archiver's tests need more of it")]
+#[path = "../../../archiver/tests/way/fixture.rs"]
+mod fixture;
 mod indexed;
 mod leaves;
 mod lost_answers;
@@ -18,6 +25,7 @@ mod p1_subject_keys;
 mod p2_visible_is_durable;
 mod p3_dense;
 mod p4_once;
+mod p5_recorded_removals;
 mod p5_tamper_evident;
 mod p6_events_behind_damage;
 mod p6_no_silent_repair;

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use bitacora_archiver::{
     ArchiveLocation, ArchivePace, ArchiveProgress, ArchiveRun, ArchiveStore, Archiver, ExpiryMode,
-    ExpiryReport, ExpiryResult, Objects, Release, RestoreReport, RestoreScope, RestoringError, Rules,
-    StoreSettings, StoredArchives, restore,
+    ExpiryReport, ExpiryResult, Objects, Outcome, Release, RestoreReport, RestoreScope, RestoringError,
+    Rules, StoreSettings, StoredArchives, restore,
 };
 use bitacora_formats::{Event, Position};
 use bitacora_governance::{ReactorState, State};
 use bitacora_ledger::{
     AppendError, AppendRequest, Clock, Environment, HeadOptions, Ledger, MissingStateReason, NoArchives,
-    OpenError, OpenRuns, Options, ReactorChoice, state_rests_on,
+    OpenError, Options, ReactorChoice, state_rests_on,
 };
 use bitacora_tests::simulation::Simulation;
 use bitacora_vocabulary::RetentionChanged;
@@ -103,10 +103,14 @@ impl ExpiringMachine {
     }
 
     fn archive(&self, ledger: &Ledger, folder: &str) {
-        let rules = Rules { is_forced: true, archive_events: 256, ..Rules::default() };
-        let run = ArchiveRun { rules, pace: PACE, release: Release::IfProven };
-        let outcome = self.archiver(ledger, folder).run(&run).unwrap();
+        let outcome = self.archive_with(ledger, folder, Release::IfProven);
         assert!(outcome.archived.len() > 1 && outcome.released.is_some(), "{outcome:?}");
+    }
+
+    fn archive_with(&self, ledger: &Ledger, folder: &str, release: Release) -> Outcome {
+        let rules = Rules { is_forced: true, archive_events: 256, ..Rules::default() };
+        let run = ArchiveRun { rules, pace: PACE, release };
+        self.archiver(ledger, folder).run(&run).unwrap()
     }
 
     /// Expires everything that can go, and returns the number of events among it that decisions rest on.
@@ -119,8 +123,10 @@ impl ExpiringMachine {
             append(&ledger, vec![event("clock.accepted", "accepted".to_owned(), OPERATOR, &accepted)])
                 .unwrap();
         }
-        let rules =
-            ledger.expiry_rules(OpenRuns::read(|query| ledger.read(query)).unwrap()).unwrap().unwrap();
+        let rules = ledger
+            .expiry_rules(ledger.retention_history(|query| ledger.read(query)).unwrap())
+            .unwrap()
+            .unwrap();
         let mut reports: Vec<ExpiryReport> = Vec::new();
         let archiver = self.archiver(&ledger, FOLDER);
         archiver.expire(&rules, ExpiryMode::Remove, PACE, &mut |report| reports.push(report)).unwrap();
@@ -297,4 +303,40 @@ fn nothing_is_decided_without_the_state_behind_expired_events() {
     assert!(matches!(missing.why, MissingStateReason::None { .. }), "{missing}");
     lived.machine.disk.put(&brought, &bytes).unwrap();
     again(&without).unwrap().close().unwrap();
+}
+
+/// Archives whose events are in segments too are away, or are no archives: the state of the last one that is whole is taken.
+#[test]
+fn an_older_state_is_taken_where_the_newest_ones_cannot_be_read() {
+    let mut lived = ExpiringMachine::archived(65);
+    assert!(lived.expire_all() > 60);
+    let ledger = lived.open(FOLDER);
+    lived.act(&ledger, 300);
+    let newer = lived.archive_with(&ledger, FOLDER, Release::Never).archived;
+    assert!(newer.len() > 1, "{newer:?}");
+    let (head, before) = (ledger.head().position, digest(&state(&ledger)));
+    let mut closed = before.clone();
+    ledger.close().unwrap();
+    let paths: Vec<PathBuf> = newer.iter().map(|archived| lived.store.path().join(&archived.name)).collect();
+    for replacement in [None, Some(b"no archive".to_vec())] {
+        for path in &paths {
+            match &replacement {
+                None => fs::remove_file(path).unwrap(),
+                Some(bytes) => fs::write(path, bytes).unwrap(),
+            }
+        }
+        lived.remove_from_index(FOLDER, "state-");
+        let asked = Ledger::open_for_questions(
+            &lived.environment(),
+            Path::new(FOLDER),
+            &keyring(),
+            &"main".parse().unwrap(),
+            &governed(),
+        );
+        assert_eq!(digest(&state(&asked.unwrap())), closed);
+        let ledger = lived.open(FOLDER);
+        assert_eq!(digest_at(&ledger, head), before);
+        closed = digest(&state(&ledger));
+        ledger.close().unwrap();
+    }
 }

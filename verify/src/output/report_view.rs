@@ -51,6 +51,7 @@ impl CheckResult for ReportView<'_> {
         let heads = self.report.heads.as_ref().map(heads_json);
         let cosigned = self.report.cosigned.as_ref().map(cosigned_json);
         let gaps: Vec<String> = self.report.gaps.iter().map(ToString::to_string).collect();
+        let notices: Vec<String> = self.report.notices.iter().map(ToString::to_string).collect();
         json!({
             "name": self.name.as_str(),
             "ledger": self.report.ledger.map(|id| id.to_string()),
@@ -85,6 +86,7 @@ impl CheckResult for ReportView<'_> {
             "notProven": self.not_proven(),
             "fault": self.report.fault.as_ref().map(fault_json),
             "gaps": gaps,
+            "notices": notices,
         })
     }
 
@@ -129,6 +131,9 @@ impl CheckResult for ReportView<'_> {
             for (index, not_proven) in self.not_proven().into_iter().enumerate() {
                 line(if index == 0 { "not proven" } else { "" }, not_proven);
             }
+        }
+        for notice in &self.report.notices {
+            line("notice", notice.to_string());
         }
         for gap in &self.report.gaps {
             line("incomplete", gap.to_string());

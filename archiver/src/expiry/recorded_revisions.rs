@@ -1,0 +1,100 @@
+//! Revisions that the log records: each takes the place of the ones before it, whatever the policy is by now. Only a legal hold keeps the
+//! content longer, and a state that decisions rest on and that is away.
+
+use bitacora_archive_format::SignedManifest;
+use bitacora_vocabulary::Sha256Text;
+use sha2::{Digest, Sha256};
+
+use super::{ExpiryGrounds, RevisionComparison, StateCover};
+use crate::error::ArchiverError;
+use crate::stored_archive::StoredArchive;
+use crate::throttle::ArchivePace;
+use crate::worker::Archiver;
+
+impl Archiver {
+    /// Returns `true` if the log records the removal that made the revision with this manifest.
+    pub(super) fn is_recorded(&self, revision: &SignedManifest) -> Result<bool, ArchiverError> {
+        let digest = Sha256::digest(revision.note().to_string().as_bytes());
+        Ok(self.ledger.records_removal(&Sha256Text::of_digest(&digest.into()))?)
+    }
+
+    /// Returns `true` if the kept revision holds content that has to stay by now, and that a later, recorded one does not hold. It stays
+    /// kept then.
+    pub(super) fn holds_content(
+        &self,
+        (kept, all_kept): (&SignedManifest, &[SignedManifest]),
+        later: &StoredArchive,
+        pace: ArchivePace,
+    ) -> Result<bool, ArchiverError> {
+        let compared = self
+            .open_kept(kept)
+            .and_then(|earlier| self.compare_recorded((&earlier, later), (kept, all_kept), pace));
+        match compared {
+            Err(error) if error.keeps_content() => {
+                let object = later.shown();
+                tracing::warn!(%error, object, "a removal that the log records waits");
+                Ok(true)
+            }
+            // What cannot be read, or is another archive, is no reason to keep it. It stays in the store.
+            Err(error) if error.is_of_one_archive() => Ok(false),
+            compared => compared.map(|()| false),
+        }
+    }
+
+    /// Removes the revisions before a kept one that the log records, once each was compared with it. Returns `false` if one has to wait.
+    pub(super) fn remove_before_recorded(
+        &self,
+        (kept, all_kept): (&SignedManifest, &[SignedManifest]),
+        pace: ArchivePace,
+    ) -> Result<bool, ArchiverError> {
+        if !self.is_recorded(kept)? {
+            return Ok(true);
+        }
+        let later = match self.open_kept(kept) {
+            Err(error) if error.is_of_one_archive() => {
+                tracing::warn!(%error, "earlier revisions of an archive stay in the store until it is whole");
+                return Ok(false);
+            }
+            opened => opened?,
+        };
+        self.seal(&later)?;
+        let mut are_gone = true;
+        for before in self.revisions_before(kept.manifest())? {
+            let stored = StoredArchive::open(&self.objects, &before.name, Some(self.keyring.signing_chain()));
+            let compared = stored
+                .map_err(ArchiverError::from)
+                .and_then(|earlier| self.compare_recorded((&earlier, &later), (kept, all_kept), pace));
+            match compared {
+                Ok(()) => self.remove_object(&before.name)?,
+                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
+                    let object = self.objects.shown(&before.name);
+                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
+                    are_gone = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(are_gone)
+    }
+
+    fn compare_recorded(
+        &self,
+        (earlier, later): (&StoredArchive, &StoredArchive),
+        (kept, all_kept): (&SignedManifest, &[SignedManifest]),
+        pace: ArchivePace,
+    ) -> Result<(), ArchiverError> {
+        let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
+        let (grounds, holds) = (ExpiryGrounds::Recorded(&cover), self.ledger.holds_in_force());
+        let (keyring, progress) = (&*self.keyring, &*self.progress);
+        let holds = &holds;
+        let compared =
+            RevisionComparison { earlier, later, policy: None, grounds, holds, keyring, pace, progress };
+        compared.check().map(drop)
+    }
+
+    /// Records a kept revision, unless a run before did.
+    pub(super) fn seal(&self, kept: &StoredArchive) -> Result<(), ArchiverError> {
+        let manifest = kept.outline().manifest().manifest();
+        self.record(&manifest.object_name(), manifest.range, kept)
+    }
+}
