@@ -39,11 +39,13 @@ pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
     if subject.is_some() == event.is_some() {
         return Err(Problem::new(Code::BadBody, "either `subject` or `event` says whom to erase"));
     }
-    act.caller.still_holds(&act.api.authenticator)?;
     // One after the other: each may wait for the anchor.
-    let _turn = act.turn().await;
+    let turn = act.turn().await;
+    act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let erased = tokio::task::spawn_blocking(move || {
+        // Its turn lasts as long as it does, also where its caller has left.
+        let _turn = turn;
         let actor = Some(actor.as_str());
         let subject = match event {
             Some(event) => ErasedSubject::OfEvent(event.get()),

@@ -66,8 +66,9 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
         })
         .await?;
     act.query(|_| Ok(()))?;
+    let turn = act.turn().await;
     act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
-    let position = blocking(move || Ok(ledger.change_retention(&changed, Some(&actor))?)).await?;
+    let position = blocking(turn, move || Ok(ledger.change_retention(&changed, Some(&actor))?)).await?;
     json_answer(&act.ledger.head(), &ActAnswer { position: position.to_string() })
 }
