@@ -2,6 +2,7 @@
 
 mod error;
 mod folder;
+mod leftovers;
 mod names;
 
 use std::fmt;
@@ -99,6 +100,15 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// # Errors
     /// What a store says.
     fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError>;
+
+    /// Removes copies of archives that a crash left in a folder under names of unfinished ones; returns their number. Nobody may write there
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// What a store says.
+    fn remove_leftovers(&self, folder: &str) -> Result<u64, ArchiveStoreError> {
+        leftovers::remove_listed(self, folder)
+    }
 }
 
 /// A store of archives through `object_store`. Opened when it is first asked for something.
@@ -391,6 +401,17 @@ impl Objects for ArchiveStore {
             Err(ArchiveStoreError::Missing { .. }) => Ok(ObjectListing::default()),
             listed => listed?.ok_or_else(|| ArchiveStoreError::TooMany { object: self.shown(folder) }),
         }
+    }
+
+    /// Some of their names are in no listing.
+    fn remove_leftovers(&self, folder: &str) -> Result<u64, ArchiveStoreError> {
+        let ArchiveLocation::Folder(store) = &self.place else {
+            return leftovers::remove_listed(self, folder);
+        };
+        leftovers::remove(&store.join(folder)).map_err(|error| ArchiveStoreError::Failed {
+            object: self.shown(folder),
+            reason: error.to_string(),
+        })
     }
 }
 

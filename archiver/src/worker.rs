@@ -2,6 +2,7 @@
 //! Each step rests on the one before. After a crash or a failure, the next run goes on where this one ended, and does nothing twice.
 
 mod archive_scrub;
+mod leftovers;
 
 use std::io;
 use std::path::Path;
@@ -162,6 +163,9 @@ impl Archiver {
         }
         let mut outcome = Outcome::default();
         let mut due = self.plan_after(archived_through(&kept), &run.rules)?;
+        if !due.is_empty() {
+            self.try_to_remove_leftovers();
+        }
         while let Some(next) = due.first() {
             let left = due.iter().map(DueRange::events).sum();
             self.progress.stands(archived_through(&kept), left);

@@ -157,6 +157,11 @@ impl OpenCall {
         }
     }
 
+    /// Returns `true` if its outcome, or that it took too long, is still to be recorded.
+    fn waits(&self) -> bool {
+        self.verdict == Verdict::Allow && !self.is_late
+    }
+
     /// Returns the time from which no further event about it is expected.
     fn end(&self) -> Micros {
         if self.is_late { Micros(self.deadline.0.saturating_add(LATE_OUTCOME_LIFE.0)) } else { self.deadline }
@@ -189,6 +194,11 @@ impl OpenCalls {
     /// Returns `true` if this agent has as many as one may.
     pub(crate) fn is_full_of(&self, agent: Option<&str>) -> bool {
         self.shares.held(agent) >= MAX_OPEN_CALLS_OF_AGENT
+    }
+
+    /// Returns the calls of which an event is still to come at this time. Those of which none is are let go of by the next decision alone.
+    pub(crate) fn unfinished(&self, time: Micros) -> impl Iterator<Item = &Name> {
+        self.by_id.iter().filter(move |(_, open)| open.waits() || time < open.end()).map(|(call, _)| call)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -294,8 +304,7 @@ impl OpenCalls {
     }
 
     fn ends(&mut self, open: &OpenCall) -> &mut UndoMap<(Micros, Name), ()> {
-        let waits = open.verdict == Verdict::Allow && !open.is_late;
-        if waits { &mut self.by_deadline } else { &mut self.leaving }
+        if open.waits() { &mut self.by_deadline } else { &mut self.leaving }
     }
 
     pub(crate) fn pause(&mut self) {

@@ -34,6 +34,9 @@ pub const MAX_COMMITS_AHEAD: usize = 2;
 /// Difference between the wall clock and the time that has passed above which calls are denied, until somebody accepts the clock.
 pub const MAX_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
 
+/// Runs without an end that are known by their names when events expire. Where there are more, events of all runs stay.
+pub const MAX_OPEN_RUNS: usize = 1 << 16;
+
 /// Time without events before an opening above which the clock is doubted: events do not expire by it at once.
 pub const MAX_COUNTED_STANDSTILL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 

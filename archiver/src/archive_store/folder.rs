@@ -54,7 +54,8 @@ fn parent_of(path: &Path) -> &Path {
     }
 }
 
-fn sync(folder: &Path) -> io::Result<()> {
+/// Returned `Ok` ⇒ the names in a folder are durable, and those that were removed stay so.
+pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 

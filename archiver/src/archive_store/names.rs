@@ -121,7 +121,7 @@ pub(super) fn in_folder(folder: &FilePath, limit: usize) -> io::Result<Option<Ob
 }
 
 /// Returns `true` for a name under which `object_store` writes a file before the file has its own.
-fn is_unfinished(name: &str) -> bool {
+pub(super) fn is_unfinished(name: &str) -> bool {
     let number = name.split_once('#').map_or("", |(_, number)| number);
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }

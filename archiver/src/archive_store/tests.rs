@@ -157,3 +157,18 @@ fn reading_makes_no_folder() {
     create(&store, "x/y", b"z").unwrap();
     assert_eq!(store.list("x").unwrap().objects, [("y".to_owned(), 1)]);
 }
+
+#[test]
+fn copies_under_names_of_unfinished_archives_are_removed() {
+    let (_folder, stores) = stores();
+    let archive = "00000000000000000001-00000000000000000256.bca";
+    for store in &stores {
+        assert_eq!(store.remove_leftovers("x").unwrap(), 0, "{store:?}");
+        create(store, &format!("x/{archive}"), &content(7)).unwrap();
+        create(store, &format!("x/{archive}{UNFINISHED}"), &content(7)).unwrap();
+        create(store, "x/notes.unfinished", &content(7)).unwrap();
+        assert_eq!(store.remove_leftovers("x").unwrap(), 1, "{store:?}");
+        let left: Vec<_> = store.list("x").unwrap().objects.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(left, [archive, "notes.unfinished"]);
+    }
+}

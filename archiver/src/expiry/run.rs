@@ -38,6 +38,7 @@ impl Archiver {
     /// An [`ArchiverError`]; the next call goes on.
     pub fn settle_expiry(&self, pace: ArchivePace) -> Result<(), ArchiverError> {
         let _alone = self.lock()?;
+        self.remove_leftovers()?;
         let mut kept = self.known_manifests(ArchiveAccess::Writing)?;
         self.settle_revisions(&mut kept, pace).map(drop)
     }
@@ -59,6 +60,9 @@ impl Archiver {
             ExpiryMode::Remove => ArchiveAccess::Writing,
         };
         let _alone = (mode == ExpiryMode::Remove).then(|| self.lock()).transpose()?;
+        if mode == ExpiryMode::Remove {
+            self.remove_leftovers()?;
+        }
         let mut kept = self.known_manifests(access)?;
         let waiting = match mode {
             ExpiryMode::DryRun => BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! Events expire: their content goes from archives for good, and everything else stays as it was.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bitacora_archive_format::Manifest;
 use bitacora_archiver::{
@@ -313,4 +313,40 @@ fn a_revision_that_is_refused_is_removed_again() {
     let now = events(&expiring.ledger);
     let in_archive = now.iter().take(usize::try_from(expiring.through).unwrap());
     assert!(in_archive.clone().all(|event| event.expired_by.is_some() == fifths.has(&event.event.id)));
+}
+
+#[test]
+fn copies_that_a_crash_left_are_removed_before_an_archive_is_made_and_before_events_expire() {
+    let expiring = ExpiringLedger::new();
+    let fixture = &expiring.fixture;
+    let archive = expiring.object(0);
+    let beside = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
+    let leave = || {
+        let left = ["#1", "#27", ".unfinished", ".unfinished#3"].map(|ending| beside(&archive, ending));
+        assert!(left.iter().all(|left| fs::copy(&archive, left).is_ok()));
+        left
+    };
+    // Another ledger may be about to give its own one its name; a person's file is nobody else's.
+    let other = fixture.folder.path().join("cold/00112233445566778899aabbccddeeff/g1");
+    fs::create_dir_all(&other).unwrap();
+    let of_other = beside(&other.join(archive.file_name().unwrap()), "#1");
+    let others = [of_other, archive.with_file_name("notes#1"), archive.with_file_name("notes.unfinished")];
+    others.iter().for_each(|other| fs::write(other, "content").unwrap());
+
+    let left = leave();
+    fixture.fill(&expiring.ledger, 20_000, 1_000);
+    assert_eq!(fixture.archive_all(&expiring.ledger).archived.len(), 1);
+    assert!(left.iter().all(|left| !left.exists()), "{:?}", expiring.objects());
+
+    let left = leave();
+    expiring.expire(&Multiples::of(3, 7), ExpiryMode::DryRun);
+    assert!(left.iter().all(|left| left.exists()), "a dry run removes nothing");
+    fixture.archiver(&expiring.ledger).settle_expiry(PACE).unwrap();
+    assert!(left.iter().all(|left| !left.exists()), "{:?}", expiring.objects());
+
+    let left = leave();
+    expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
+    assert!(expiring.object(1).exists() && !archive.exists());
+    assert!(left.iter().all(|left| !left.exists()), "{:?}", expiring.objects());
+    assert!(others.iter().all(|other| other.exists()));
 }

@@ -124,7 +124,6 @@ pub(crate) fn run(
     let place = global.archive_place(data);
     let objects = archive_store(place.clone());
     let environment = environment_with_archives(&objects);
-    let archiving = arguments.archiving.archiving(&objects, &place);
     let trust = global.anchor_trust()?;
     let was_used = trust.required;
     let trust = AnchorTrust { required: arguments.anchor_required || was_used, ..trust };
@@ -137,7 +136,8 @@ pub(crate) fn run(
     }
     let scrub = ScrubOptions { bytes_per_s: arguments.scrub_rate, ..ScrubOptions::default() };
     options.scrub = Some(scrub).filter(|scrub| scrub.bytes_per_s > 0);
-    let archiving = archiving.map(|settings| ArchiveSettings { scrub: options.scrub, ..settings });
+    let archiving = arguments.archiving.archiving(&objects, &place);
+    let archiving = Some(ArchiveSettings { scrub: options.scrub, ..archiving });
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let without = &arguments.without_ledger;

@@ -37,16 +37,48 @@ fn age(text: &str) -> Result<Age, String> {
 }
 
 impl ArchivingArguments {
-    /// Returns the archiving into this store; `None` where no rule makes events due.
-    pub fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchiveLocation) -> Option<ArchiveSettings> {
+    /// Returns the archiving into this store. Where no rule makes events due, none is archived and no segment is released; archives that are
+    /// there are looked at for expired events.
+    pub fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchiveLocation) -> ArchiveSettings {
         let cold_after = match self.archive_after {
-            Age::Never if self.archive_over.is_none() => return None,
             Age::Never => None,
             Age::Over(after) => Some(Duration::from_micros(after.0)),
         };
         let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
+        let makes_due = rules.cold_after.is_some() || rules.hot_events.is_some();
         let (objects, store) = (Arc::clone(objects), place.to_string());
-        let (releases, pauses) = (!self.keep_archived_segments, ArchivePauses::default());
-        Some(ArchiveSettings { objects, store, rules, releases, pauses, scrub: None })
+        let (releases, pauses) = (makes_due && !self.keep_archived_segments, ArchivePauses::default());
+        ArchiveSettings { objects, store, rules, releases, pauses, scrub: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitacora_archiver::{ArchiveStore, StoreSettings};
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        archiving: ArchivingArguments,
+    }
+
+    fn settings(arguments: &[&str]) -> ArchiveSettings {
+        let program = Program::try_parse_from(["serve"].iter().chain(arguments)).unwrap();
+        let place = ArchiveLocation::Folder("nowhere".into());
+        let objects: Arc<dyn Objects> = Arc::new(ArchiveStore::at(place.clone(), StoreSettings::default()));
+        program.archiving.archiving(&objects, &place)
+    }
+
+    #[test]
+    fn archiving_never_looks_for_expired_events_and_releases_nothing() {
+        let never = settings(&["--archive-after", "never"]);
+        assert_eq!((never.rules.cold_after, never.rules.hot_events, never.releases), (None, None, false));
+        assert_eq!(never.pauses, ArchivePauses::default());
+        let over = settings(&["--archive-after", "never", "--archive-over", "7"]);
+        assert_eq!((over.rules.cold_after, over.rules.hot_events, over.releases), (None, Some(7), true));
+        assert!(settings(&[]).rules.cold_after.is_some());
     }
 }

@@ -9,7 +9,7 @@ use crate::calls::approvals::{Approval, ApprovalStatus};
 use crate::command::says_imported;
 use crate::state::{GovernedTime, State};
 
-/// Calls without an outcome, calls that wait for a person or for what a person gave, and imports that have not ended.
+/// Calls of which an outcome may still come, calls that wait for a person or for what a person gave, and imports that have not ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnfinishedActs {
     calls: BTreeSet<Name>,
@@ -29,7 +29,7 @@ impl State {
     /// Returns the acts that have not come to their end at this time.
     #[must_use]
     pub fn unfinished_acts(&self, at: Micros) -> UnfinishedActs {
-        let open = self.calls.by_id.iter().map(|(call, _)| call);
+        let open = self.calls.unfinished(at);
         let waits = |approval: &&Approval| match &approval.status {
             ApprovalStatus::Pending => true,
             ApprovalStatus::Resolved { resolution, .. } => {

@@ -2,7 +2,7 @@
 
 use bitacora_formats::Micros;
 use bitacora_governance::{Governance, Reactor, State};
-use bitacora_vocabulary::EventPosition;
+use bitacora_vocabulary::{EventPosition, Verdict};
 use serde_json::{Value, json};
 
 use crate::desk::{TestGovernance, governed};
@@ -135,6 +135,27 @@ fn a_state_without_holds_and_policy_is_written_as_before_there_were_any() {
     assert!(desk.staged_is(&saved));
     desk.act("hold.released", json!({"hold": "case-7", "reason": "closed"})).unwrap();
     assert_eq!((text(&desk)["holds"].clone(), parts(&desk)), (Value::Null, vec!["retention"]));
+}
+
+#[test]
+fn a_call_is_unfinished_no_longer_than_something_may_come_of_it() {
+    let mut desk = governed();
+    let is_unfinished = |desk: &TestGovernance, call: &str, at: u64| {
+        desk.governance.read(|state| state.unfinished_acts(Micros(at)).include(Some(call), None))
+    };
+    desk.earn("fs.write", "src");
+    desk.ask("allowed", "fs.write", json!({"path": "src/a"}));
+    desk.act("agent.suspended", json!({"agent": "coder", "reason": "a test"})).unwrap();
+    let denied = desk.ask("denied", "fs.write", json!({"path": "src/a"}));
+    assert_eq!(denied.verdict, Verdict::Deny);
+    let (open, deadline) = desk.governance.read(|state| {
+        let of = |call| state.open_call(call).unwrap().deadline;
+        (of("allowed"), of("denied"))
+    });
+    assert!(is_unfinished(&desk, "denied", deadline.0 - 1));
+    assert!(!is_unfinished(&desk, "denied", deadline.0), "nobody reports on a denied call");
+    // Its end is still to be recorded.
+    assert!(is_unfinished(&desk, "allowed", open.0) && is_unfinished(&desk, "allowed", u64::MAX));
 }
 
 #[test]

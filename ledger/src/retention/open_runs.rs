@@ -6,11 +6,13 @@ use bitacora_formats::{Data, Event};
 use bitacora_governance::run_of;
 use bitacora_vocabulary::{EventData, RunAborted, RunCompleted, RunFailed, RunStarted};
 
+use crate::limits::MAX_OPEN_RUNS;
+
 /// The runs that were started and have not ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OpenRuns {
     open: BTreeSet<String>,
-    /// Set where part of the log cannot be read: any run may be open.
+    /// Set where part of the log cannot be read, or where too many runs are open: any run may be open.
     may_be_others: bool,
 }
 
@@ -19,9 +21,10 @@ impl OpenRuns {
     pub(super) const KINDS: [&str; 4] =
         [RunStarted::KIND, RunCompleted::KIND, RunFailed::KIND, RunAborted::KIND];
 
-    /// Part of the log cannot be read: any run may be open.
+    /// Part of the log cannot be read, or there are too many: any run may be open. None is known by its name any more.
     pub(super) fn pass_over(&mut self) {
         self.may_be_others = true;
+        self.open = BTreeSet::new();
     }
 
     /// Takes in the next event, if it is of these types.
@@ -34,10 +37,17 @@ impl OpenRuns {
             _ => None,
         };
         let Some(run) = run_of(event.run.as_deref(), data) else { return };
-        if event.kind == RunStarted::KIND {
-            self.open.insert(run.into_owned());
-        } else {
+        if event.kind != RunStarted::KIND {
             self.open.remove(&*run);
+        } else if !self.may_be_others {
+            self.open.insert(run.into_owned());
+            if self.open.len() > MAX_OPEN_RUNS {
+                tracing::warn!(
+                    most = MAX_OPEN_RUNS,
+                    "too many runs have no end; no event that names a run expires"
+                );
+                self.pass_over();
+            }
         }
     }
 
@@ -77,5 +87,23 @@ mod tests {
         assert!(open(None, r#"{"run":"r3"}"#) && !open(Some("r9"), "{}") && !open(None, r#"{"run":7}"#));
         runs.take(&event(RunCompleted::KIND, None, r#"{"run":"r1"}"#));
         assert!(!runs.include(Some("r1"), None) && runs.include(Some("r2"), None));
+    }
+
+    #[test]
+    fn any_run_may_be_open_where_too_many_are() {
+        let mut runs = OpenRuns::default();
+        let started = |run: usize| event(RunStarted::KIND, None, &format!(r#"{{"run":"r{run}"}}"#));
+        (0..MAX_OPEN_RUNS).for_each(|run| runs.take(&started(run)));
+        assert!(runs.include(Some("r0"), None) && !runs.include(Some("another"), None));
+        runs.take(&started(0));
+        assert!(!runs.include(Some("another"), None), "as many as before");
+        runs.take(&started(MAX_OPEN_RUNS));
+        assert!(runs.include(Some("r0"), None) && runs.include(Some("another"), None));
+        assert!(!runs.include(None, Some(b"{}")), "it names no run");
+        (0..=MAX_OPEN_RUNS).for_each(|run| {
+            runs.take(&event(RunCompleted::KIND, None, &format!(r#"{{"run":"r{run}"}}"#)));
+            runs.take(&started(run));
+        });
+        assert!(runs.open.is_empty() && runs.include(Some("another"), None));
     }
 }

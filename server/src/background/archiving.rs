@@ -29,7 +29,7 @@ pub struct ArchiveSettings {
     pub objects: Arc<dyn Objects>,
     /// The store, in the words of the configuration.
     pub store: String,
-    /// The rules that say which events are due.
+    /// The rules that say which events are due. Where they make none due, the archives that are there are looked at all the same.
     pub rules: Rules,
     /// `true` if segments are released once their every event is archived.
     pub releases: bool,
@@ -99,19 +99,20 @@ fn work(api: &Api, archiving: &ArchiveSettings) {
             continue;
         }
         for (name, slot) in api.ledgers.all().iter() {
-            if let Slot::Open(ledger) = slot
-                && is_serving(&phase)
-                && retries.is_due(name, Instant::now())
-            {
+            let Slot::Open(ledger) = slot else { continue };
+            if !is_serving(&phase) {
+                break;
+            }
+            let is_due = retries.is_due(name, Instant::now());
+            if is_due {
                 let has_failed = archive_and_report(api, archiving, name, ledger);
                 retries.ran(name, has_failed, &archiving.pauses);
-                if !has_failed {
-                    retention.look(name, ledger, &archiver(api, archiving, name, ledger));
-                }
-                let since = looked.get(name).map_or(archiving.pauses.most, Instant::elapsed);
-                if since >= archiving.pauses.most && look(api, archiving, name, ledger) {
-                    looked.insert(name.clone(), Instant::now());
-                }
+            }
+            // Whatever became of archiving: what a store refuses to take does not keep expired events in the archives that it has.
+            retention.look(name, ledger, || archiver(api, archiving, name, ledger));
+            let since = looked.get(name).map_or(archiving.pauses.most, Instant::elapsed);
+            if is_due && since >= archiving.pauses.most && look(api, archiving, name, ledger) {
+                looked.insert(name.clone(), Instant::now());
             }
         }
         next = Instant::now() + archiving.pauses.between;

@@ -1,6 +1,7 @@
 //! The retention policy in the background: content of expired events goes from archives, read models and the index.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use bitacora_archiver::{
@@ -40,24 +41,35 @@ impl RetentionLooks {
     }
 
     /// Removes what expired since, if it is time to look again: archives are read whole for that.
-    pub(super) fn look(&mut self, name: &LedgerName, ledger: &IndexedLedger, archiver: &Archiver) {
+    pub(super) fn look(
+        &mut self,
+        name: &LedgerName,
+        ledger: &IndexedLedger,
+        archiver: impl FnOnce() -> Archiver,
+    ) {
         if self.next.get(name).is_some_and(|next| Instant::now() < *next) {
             return;
         }
-        let expired = expire(name, ledger, archiver);
-        let caught_up = catch_up(ledger).map_err(RetentionError::from);
-        let pause = match &expired {
-            Err(RetentionError::Archiver(error)) if error.may_succeed_soon() => {
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            let expired = expire(name, ledger, &archiver());
+            // Also where nothing could be removed now: an earlier run may have removed something.
+            let caught_up = catch_up(ledger).map_err(RetentionError::from);
+            expired.and(caught_up)
+        }));
+        let pause = match &looked {
+            Ok(Err(RetentionError::Archiver(error))) if error.may_succeed_soon() => {
                 self.pause.min(PAUSE_AFTER_CHANGE)
             }
             _ => self.pause,
         };
         self.next.insert(name.clone(), Instant::now() + pause);
-        match expired.and(caught_up) {
-            Ok(()) => {}
-            Err(RetentionError::Archiver(ArchiverError::Stopped)) => {}
-            Err(error) => {
+        match looked {
+            Ok(Ok(()) | Err(RetentionError::Archiver(ArchiverError::Stopped))) => {}
+            Ok(Err(error)) => {
                 tracing::warn!(ledger = %name, %error, "expired events could not be removed; it is tried again later");
+            }
+            Err(_) => {
+                tracing::error!(ledger = %name, "the removal of expired events panicked; it is tried again later");
             }
         }
     }

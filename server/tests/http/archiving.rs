@@ -30,6 +30,8 @@ const MAIN: &str = "{ledger=\"main\"}";
 pub(crate) struct Store {
     folder: ArchiveStore,
     fails: AtomicBool,
+    /// Set while it refuses archives that are no later revisions.
+    refuses_new: AtomicBool,
     door: Mutex<Door>,
     moved: Condvar,
 }
@@ -45,7 +47,12 @@ impl Store {
     pub(crate) fn in_folder(folder: &Path) -> Arc<Self> {
         let place = ArchiveLocation::Folder(folder.join("cold"));
         let folder = ArchiveStore::at(place, StoreSettings::default());
-        Arc::new(Self { folder, fails: false.into(), door: Mutex::default(), moved: Condvar::new() })
+        let (fails, refuses_new) = (false.into(), false.into());
+        Arc::new(Self { folder, fails, refuses_new, door: Mutex::default(), moved: Condvar::new() })
+    }
+
+    pub(crate) fn refuse_new(&self) {
+        self.refuses_new.store(true, Ordering::Relaxed);
     }
 
     fn set_door(&self, is_shut: bool) {
@@ -66,7 +73,8 @@ impl Objects for Store {
     }
 
     fn create(&self, name: &str, bytes: u64, read: &mut ReadPiece<'_>) -> Result<(), ArchiveStoreError> {
-        if self.fails.load(Ordering::Relaxed) {
+        let is_refused = self.refuses_new.load(Ordering::Relaxed) && !name.contains(".r");
+        if is_refused || self.fails.load(Ordering::Relaxed) {
             let (object, said) = (self.shown(name), "out of order".to_owned());
             return Err(ArchiveStoreError::Failed { object, reason: said });
         }

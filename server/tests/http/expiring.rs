@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bitacora_archiver::Rules;
 use bitacora_verify::{FaultKind, Report, TailRetries, VerifyOptions, verify_ledger};
 use serde_json::{Value, json};
 
-use crate::archiving::{Store, archiving_at, begun_at, fill, wait_for};
+use crate::archiving::{Store, archiving_at, archiving_config, begun_at, fill, wait_for};
 use crate::governed::{ask, earn, govern, post, write};
 use crate::service::{ServiceAnswer, SetClock, TestService, data, event, wait_until};
 
@@ -114,6 +115,39 @@ fn nothing_expires_without_a_rule() {
     accept_clock(&service);
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert!(!is_expired(&service, 50));
+}
+
+#[test]
+fn events_expire_while_archiving_fails() {
+    let clock = SetClock::default();
+    let (service, store, _) = with_old_notes(&clock);
+    store.refuse_new();
+    fill(&service, "c", 2_000);
+    wait_for(&service, "failing", |failing| failing == 1);
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    accept_clock(&service);
+    wait_until(|| is_expired(&service, 50));
+    wait_for(&service, "failing", |failing| failing == 1);
+}
+
+#[test]
+fn events_expire_where_no_rule_makes_any_due_for_archiving() {
+    let clock = SetClock::default();
+    let (mut service, store, _) = with_old_notes(&clock);
+    service.begin_shutdown();
+    service.wait().unwrap();
+    let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+    let mut config = archiving_config(&clock, &folder, &service.keyring, &store);
+    let archiving = config.archiving.as_mut().unwrap();
+    archiving.rules = Rules { cold_after: None, hot_events: None, ..Rules::default() };
+    archiving.releases = false;
+    let service = TestService::of(config, folder, Arc::clone(&service.keyring));
+    let archived = wait_for(&service, "position", |position| position > 0);
+    fill(&service, "c", 2_000);
+    clock.advance(200 * MILLISECONDS_OF_DAY);
+    accept_clock(&service);
+    wait_until(|| is_expired(&service, 50));
+    assert_eq!(wait_for(&service, "position", |_| true), archived, "nothing was due");
 }
 
 pub(crate) fn accept_clock(service: &TestService) {

@@ -1,14 +1,17 @@
 //! `archive expire` where decisions themselves expire: a replay begins behind them and says so, and a restored ledger decides on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{Data, Event, Json, Micros};
 use bitacora_ledger::{AppendRequest, Clock, Environment, Ledger, Options, ReactorChoice, SystemClock};
+use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::service::ServiceFolder;
 use bitacora_tests::simulation::SimulatedClock;
 use bitacora_vocabulary::RetentionChanged;
 use serde_json::{Value, json};
 
+use crate::PROGRAM;
 use crate::sample::{Sample, code, command, told, why};
 
 /// Calls that are asked for in a session; each has its decision.
@@ -128,4 +131,26 @@ fn a_restored_ledger_replays_and_decides_on() {
     let decided = run_again(&[&["--json"], &call[..]].concat());
     assert_eq!(told(&decided)["verdict"], "deny", "{}", why(&decided));
     assert_eq!(of_again(&["replay", "--digest", "--to", &to]), before);
+}
+
+#[test]
+fn a_service_that_archives_nothing_lets_events_expire() {
+    let sample = archived();
+    let folder = ServiceFolder::new(PROGRAM, sample.folder.path());
+    let never = ["--anchor", "none", "--archive-after", "never"];
+    let service = folder.start_with(|serve| drop(serve.args(never))).unwrap();
+    let mut client = HttpClient::connect(service.address).unwrap();
+    let mut recorded = || {
+        let answer =
+            client.get("/v1/ledgers/main/events?type=retention.expired", "application/json").unwrap();
+        let page: Value = serde_json::from_slice(&answer.body).unwrap();
+        page["events"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(recorded(), 0, "nothing expires as the service starts");
+    // It looks for the first time ten seconds after its start.
+    let began = Instant::now();
+    while recorded() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing expired");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }

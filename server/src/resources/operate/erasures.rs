@@ -39,10 +39,12 @@ pub(crate) async fn create(mut act: Act) -> Result<Response, Problem> {
     if subject.is_none() && event.is_none() {
         return Err(Problem::new(Code::BadBody, "`subject` or `event` says whom to erase"));
     }
+    let turn = act.erasure_turn().await;
     act.caller.still_holds(&act.api.authenticator)?;
-    let _turn = act.erasure_turn().await;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let erased = tokio::task::spawn_blocking(move || {
+        // Its turn lasts as long as it does, also where its caller has left.
+        let _turn = turn;
         let actor = Some(actor.as_str());
         let subject = match event {
             Some(event) => ErasedSubject::OfEvent { position: event.get(), named: subject.as_deref() },

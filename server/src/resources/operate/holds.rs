@@ -12,6 +12,7 @@ use bitacora_formats::format_time;
 use bitacora_governance::Hold;
 use bitacora_ledger::HoldError;
 use bitacora_vocabulary::{EventPosition, FreeText, HoldReleased, Name, StreamName};
+use tokio::sync::OwnedMutexGuard;
 
 use crate::api::Api;
 use crate::problem::{Code, Problem, quoted};
@@ -84,6 +85,7 @@ pub(crate) async fn place(mut act: Act) -> Result<Response, Problem> {
         })
         .await?;
     act.query(|_| Ok(()))?;
+    let turn = act.custody_turn().await;
     act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
     let named = hold.to_string();
@@ -92,8 +94,7 @@ pub(crate) async fn place(mut act: Act) -> Result<Response, Problem> {
         let stream = quoted(stream.as_str());
         format!("no event is in stream {stream} yet; names of streams are compared byte for byte")
     });
-    let _turn = act.custody_turn().await;
-    let placed = blocking(move || {
+    let placed = blocking(turn, move || {
         let (subject, actor) = (subject.as_deref(), Some(actor.as_str()));
         let request = bitacora_ledger::HoldRequest { hold, subject, first, last, stream, reason, by, actor };
         ledger.place_hold(request).map_err(Problem::from)
@@ -125,19 +126,25 @@ pub(crate) async fn release(mut act: Act) -> Result<Response, Problem> {
     let (reason, by) =
         act.read(|members| Ok((members.require::<FreeText>("reason")?, members.take::<Name>("by")?))).await?;
     act.query(|_| Ok(()))?;
+    let turn = act.custody_turn().await;
     act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
-    let _turn = act.custody_turn().await;
     let released =
-        blocking(move || Ok(ledger.release_hold(&HoldReleased { hold, by, reason }, Some(&actor))?));
+        blocking(turn, move || Ok(ledger.release_hold(&HoldReleased { hold, by, reason }, Some(&actor))?));
     json_answer(&act.ledger.head(), &ActAnswer { position: released.await?.to_string() })
 }
 
-/// Does an act that waits for the disk, and for an erasure that is under way.
+/// Does an act that waits for the disk, and for an erasure that is under way. One thread at a time does so for a ledger: the turn lasts as
+/// long as the act, also where its caller has left.
 pub(super) async fn blocking<T: Send + 'static>(
+    turn: OwnedMutexGuard<()>,
     act: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(act).await;
+    let done = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        act()
+    });
+    let done = done.await;
     done.map_err(|_| Problem::new(Code::Internal, "the act did not end; look at what is in force"))?
 }
 
@@ -150,5 +157,28 @@ impl From<HoldError> for Problem {
             HoldError::Ungoverned => Self::new(Code::NotGoverned, detail),
             HoldError::Append(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::turns::LedgerLocks;
+
+    #[tokio::test]
+    async fn an_act_has_its_turn_until_it_ends_though_its_caller_left() {
+        let (turns, name) = (LedgerLocks::default(), "main".parse().unwrap());
+        let (end, ended) = mpsc::channel();
+        let act = blocking(turns.of(Some(&name)).await, move || Ok(ended.recv().is_ok()));
+        let left = tokio::time::timeout(Duration::from_millis(20), act).await;
+        assert!(left.is_err(), "it waits");
+        let next = turns.of(Some(&name));
+        tokio::pin!(next);
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut next).await.is_err());
+        end.send(()).unwrap();
+        tokio::time::timeout(Duration::from_secs(10), next).await.unwrap();
     }
 }

@@ -66,9 +66,9 @@ pub(crate) async fn set(mut act: Act) -> Result<Response, Problem> {
         })
         .await?;
     act.query(|_| Ok(()))?;
+    let turn = act.custody_turn().await;
     act.caller.still_holds(&act.api.authenticator)?;
     let (ledger, actor) = (act.ledger.ledger().clone(), act.caller.actor().to_owned());
-    let _turn = act.custody_turn().await;
-    let position = blocking(move || Ok(ledger.change_retention(&changed, Some(&actor))?)).await?;
+    let position = blocking(turn, move || Ok(ledger.change_retention(&changed, Some(&actor))?)).await?;
     json_answer(&act.ledger.head(), &ActAnswer { position: position.to_string() })
 }
