@@ -129,3 +129,23 @@ fn a_restored_ledger_replays_and_decides_on() {
     assert_eq!(told(&decided)["verdict"], "deny", "{}", why(&decided));
     assert_eq!(of_again(&["replay", "--digest", "--to", &to]), before);
 }
+
+#[test]
+fn folders_in_which_nothing_expires_are_told() {
+    let sample = archived();
+    let looks = [&["archive", "expire", "--dry-run"][..], &["archive", "expire"]];
+    for arguments in looks {
+        assert!(!done(&sample, arguments).contains("lost-1"));
+    }
+    for other in ["lost-1", "lost-", "restored"] {
+        std::fs::create_dir(sample.ledger().with_extension(other)).unwrap();
+    }
+    let lost = sample.ledger().with_extension("lost-1").display().to_string();
+    for arguments in looks {
+        let words = done(&sample, arguments);
+        assert!(words.contains(&format!("nothing expires in {lost}, ")), "{words}");
+        assert_eq!(words.matches("nothing expires in").count(), 1, "{words}");
+        let told = told(&run(&sample, &[&["--json"], arguments].concat()));
+        assert_eq!(told["lostFolders"], json!([lost]), "{told}");
+    }
+}
