@@ -30,7 +30,7 @@ fn a_sealed_event_stays_while_a_run_or_an_import_goes_on() {
     let running = tell("run.started", "begun", json!({"run": "r1", "kind": "graph"}));
     assert!(!is_over(&running, None), "it may be of the run");
     assert!(!is_over(&running, Some("r1")) && is_over(&running, Some("r2")));
-    let ended = tell("run.completed", "ended", json!({"run": "r1"}));
+    let ended = tell("run.completed", "ended", json!({"run": "r1", "status": "success"}));
     assert!(is_over(&ended, None) && is_over(&ended, Some("r1")));
 
     let mut asked = event(
