@@ -74,6 +74,12 @@ impl ArchiveRange {
         (self.first..=self.last).contains(&position)
     }
 
+    /// Returns `true` if a position is in both ranges.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
     /// The complete subtrees that the range is made of, from left to right: each the height of its root above the leaves.
     pub(super) fn subtrees(self) -> impl Iterator<Item = u32> {
         let mut start = self.tree_before();

@@ -5,7 +5,8 @@
 //! is compared with the old one, recorded and kept, and then the old one goes.
 
 mod comparison;
-mod expired_rows;
+pub(crate) mod expired_rows;
+mod other_copies;
 mod recorded_revisions;
 mod repacking;
 mod revisions;

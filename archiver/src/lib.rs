@@ -14,6 +14,7 @@ mod bounded_client;
 mod byte_cache;
 mod catalogue;
 mod error;
+mod expired_positions;
 mod expiry;
 mod frame_rows;
 mod index_pruning;

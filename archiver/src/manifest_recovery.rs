@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_archive_format::{ArchiveError, ArchiveRange, Manifest, SegmentLink, SignedManifest};
-use bitacora_formats::{LedgerId, Position, SigningChain};
+use bitacora_formats::{Generation, LedgerId, Position, SigningChain};
 use bitacora_ledger::{ArchiveAccess, Disk, KnownSegments};
 
-use crate::archive_chain::{ChainEnds, find, furthest};
+use crate::archive_chain::{ChainEnds, FoundArchive, find, furthest};
 use crate::archive_store::Objects;
 use crate::error::{ManifestFolderError, StoredError};
 use crate::manifest_folder::{LostManifests, ManifestFolder, ManifestSet, archived_through};
@@ -166,6 +166,7 @@ impl ManifestRecovery<'_> {
             let source = ArchiveError::Contents { what };
             one.opened = Err(StoredError::Archive { object: one.name.clone(), source });
         }
+        give_up_replaced(&mut found);
         let chain = furthest(&found, ChainEnds { before, after }).map_err(StoredError::from)?;
         if chain.is_empty() {
             let damaged = found.into_iter().find_map(|one| one.opened.err());
@@ -192,6 +193,18 @@ impl ManifestRecovery<'_> {
             tracing::warn!(%error, ledger = %self.ledger, "a manifest that was brought back could not be put in its place");
         }
     }
+}
+
+/// Does without archives of which an archive of a later generation holds positions as expired.
+fn give_up_replaced(found: &mut Vec<FoundArchive>) {
+    let expired = found.iter().filter(|one| one.manifest().is_some_and(|one| one.expiry.is_some()));
+    let expired: Vec<(ArchiveRange, Generation)> = expired.map(|one| (one.range, one.generation)).collect();
+    found.retain(|one| {
+        let replaces = |(range, generation): &(ArchiveRange, Generation)| {
+            *generation > one.generation && range.overlaps(one.range)
+        };
+        !expired.iter().any(replaces)
+    });
 }
 
 /// Returns a wrong claim of an archive about the ledger's segments, or about the tree where one begins; `None` if there is none.
@@ -272,8 +285,7 @@ pub fn known_archives(
     let (kept, recovered) = recovery.read_and_mend()?;
     let home = |manifest: &SignedManifest| {
         let range = manifest.manifest().range;
-        let is_put_back =
-            |aside: &&ArchiveRange| aside.first() <= range.last() && range.first() <= aside.last();
+        let is_put_back = |aside: &&ArchiveRange| aside.overlaps(range);
         match kept.put_aside.iter().find(is_put_back) {
             _ if recovered.manifests.contains(manifest) => ManifestHome::Archive,
             Some(_) => ManifestHome::PutBack,

@@ -124,6 +124,18 @@ impl RestorableArchives {
         chain.iter().filter_map(|index| self.found.get(*index)?.opened.as_ref().ok())
     }
 
+    /// The archives that hold positions of this one of a chain as expired and are later ones, by their signed manifests. What expired in
+    /// them does not come back with it.
+    pub(crate) fn later_removals(&self, chain: &[usize], place: usize) -> Vec<&StoredArchive> {
+        let Some(used) = chain.get(place).and_then(|index| self.found.get(*index)) else { return Vec::new() };
+        let is_later = |one: &&FoundArchive| {
+            (one.generation, one.revision) > (used.generation, used.revision)
+                && one.range.overlaps(used.range)
+                && one.manifest().is_some_and(|manifest| manifest.expiry.is_some())
+        };
+        self.found.iter().filter(is_later).filter_map(|one| one.opened.as_ref().ok()).collect()
+    }
+
     /// The one at this place of a chain is not used any more.
     pub(crate) fn give_up(&mut self, chain: &[usize], place: usize, error: StoredError) {
         if let Some(one) = chain.get(place).and_then(|index| self.found.get_mut(*index)) {

@@ -16,6 +16,8 @@ use bitacora_ledger::{
 
 use crate::archive_store::Objects;
 use crate::error::{ArchiverError, StoredError};
+use crate::expired_positions::ExpiredPositions;
+use crate::expiry::expired_rows::without_content;
 use crate::frame_rows::{FrameRowsError, body_of};
 use crate::restore_plan::{RestorableArchives, RestoreScope, UnusedArchive};
 use crate::stored_archive::StoredArchive;
@@ -184,7 +186,8 @@ fn restore_of(
         if chain.is_empty() {
             return Err(RestoringError::None { folder: objects.shown(&ledger.to_string()) });
         }
-        let used: Vec<&StoredArchive> = archives.of(&chain).collect();
+        let used = archives.of(&chain).enumerate();
+        let used: Vec<_> = used.map(|(place, one)| (one, archives.later_removals(&chain, place))).collect();
         let mut read_now = None;
         match make(environment, &used, (ledger, keyring), (folder, progress), &mut read_now) {
             Ok(made) => return Ok(RestoreReport { unused: archives.unused(&chain), ..made }),
@@ -198,15 +201,16 @@ fn restore_of(
     }
 }
 
-/// Makes a ledger of archives that join. While one of them is read, `read_now` says which.
+/// Makes a ledger of archives that join, each beside the later ones that hold events of it as expired. While one of them is read,
+/// `read_now` says which.
 fn make(
     environment: &Environment,
-    archives: &[&StoredArchive],
+    archives: &[(&StoredArchive, Vec<&StoredArchive>)],
     (ledger, keyring): (LedgerId, &Keyring),
     (folder, progress): (&Path, &ArchiveProgress),
     read_now: &mut Option<usize>,
 ) -> Result<RestoreReport, RestoringError> {
-    let mut manifests = archives.iter().map(|archive| archive.outline().manifest().manifest());
+    let mut manifests = archives.iter().map(|(archive, _)| archive.outline().manifest().manifest());
     let starts = manifests.clone().flat_map(segment_starts).collect();
     let Some(first) = manifests.next() else {
         return Err(RestoringError::None { folder: folder.display().to_string() });
@@ -214,7 +218,7 @@ fn make(
     let last = manifests.next_back().unwrap_or(first);
     let name = &first.origin.name;
     let mut restoration = Restoration::begin(environment, folder, (name, ledger), keyring, starts)?;
-    restoration.mark(archives.iter().filter_map(|archive| readable_state(archive)));
+    restoration.mark(archives.iter().filter_map(|(archive, _)| readable_state(archive)));
     let mut frames = FrameJoiner {
         restoration,
         keys: LedgerKeys::new(keyring, ledger),
@@ -223,11 +227,15 @@ fn make(
         first: Position::FIRST,
         rows: Vec::new(),
         last_expired: None,
+        removed_later: None,
     };
     let mut carried = None;
-    for (place, archive) in archives.iter().enumerate() {
+    let pace = ArchivePace::Full { threads: 1 };
+    for (place, (archive, later)) in archives.iter().enumerate() {
+        let range = archive.outline().manifest().manifest().range;
+        frames.removed_later = removed_in(later, (range, keyring), (pace, progress))?;
         *read_now = Some(place);
-        let verification = Verification::new(archive, ArchivePace::Full { threads: 1 }, progress);
+        let verification = Verification::new(archive, pace, progress);
         let state = verification.contents(keyring, |position, rows| frames.take(position, rows))?;
         let reactor = archive.outline().manifest().manifest().reactor;
         let state = state.filter(|_| READABLE_STATES.contains(&reactor));
@@ -246,6 +254,27 @@ fn make(
     frames.restoration.finish(events, root)?;
     let left_out = last.range.last().get() - events;
     Ok(RestoreReport { events, root, archives: archives.len(), left_out, unused: Vec::new() })
+}
+
+/// The events of a range that later archives hold as expired. One that cannot be read tells nothing.
+fn removed_in(
+    later: &[&StoredArchive],
+    (range, keyring): (ArchiveRange, &Keyring),
+    (pace, progress): (ArchivePace, &ArchiveProgress),
+) -> Result<Option<ExpiredPositions>, ArchiverError> {
+    let mut whole = Vec::new();
+    for archive in later {
+        match Verification::new(archive, pace, progress).without_keys() {
+            Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
+                tracing::warn!(%error, "a later archive cannot be read, so content that expired in it may come back");
+            }
+            checked => {
+                checked?;
+                whole.push(*archive);
+            }
+        }
+    }
+    ExpiredPositions::read(&whole, (range, keyring), (pace, progress))
 }
 
 /// The place of the state that an archive keeps, if this program reads it.
@@ -278,6 +307,8 @@ struct FrameJoiner<'k> {
     rows: Vec<OwnedRow>,
     /// The last event that the deciding state rests on, and whose content expired.
     last_expired: Option<Position>,
+    /// Events of the archive that is being read, whose content expired in later ones.
+    removed_later: Option<ExpiredPositions>,
 }
 
 struct OwnedRow {
@@ -300,6 +331,9 @@ impl FrameJoiner<'_> {
                 self.flush()?;
                 self.first = position;
             }
+            let removed = self.removed_later.as_ref().map(|removed| removed.left_of(position, &row));
+            let removed = removed.transpose().map_err(ArchiverError::Range)?.flatten();
+            let row = removed.as_deref().map_or(row, |record| without_content(&row, record));
             self.grow(position, &row)?;
             self.rows.push(OwnedRow {
                 time: row.time,

@@ -30,7 +30,7 @@ pub use ledger_setup::{LedgerSetup, PreparedFolder, SetupError};
 pub use link_page::write_link_page;
 pub use locked_folder::LockedFolder;
 pub use notices::{NoticeFailure, notice_target};
-pub use recovery::archived::{ArchiveRecoveryError, RestoredLedger};
+pub use recovery::archived::{ArchiveRecoveryError, RestoredLedger, lost_folders};
 pub use recovery::{LedgerRecovery, RecoveryError};
 pub use tokens::admin_token::{AdminTokenFile, admin_token_path, read_admin_token};
 pub use tokens::named_token::NamedToken;

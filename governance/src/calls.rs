@@ -10,7 +10,7 @@ pub(crate) mod keys;
 pub(crate) mod live_sessions;
 pub(crate) mod outcome;
 
-use bitacora_formats::{Event, Micros};
+use bitacora_formats::Micros;
 use bitacora_vocabulary::{Dimension, DimensionPart, Mode, Name, OutcomeRules, Sha256Text, Verdict};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -30,8 +30,8 @@ const LOOKED_AT: usize = 64;
 const MAX_ROLLBACKS_OF_CALL: usize = 16;
 
 /// Returns the key of an imported call: its id alone says nothing, so that its stream is a part of the key.
-pub(crate) fn imported_key(event: &Event<'_>, call: &str) -> Name {
-    let whole = format!("{}\n{call}", event.stream);
+pub(crate) fn imported_key(stream: &str, call: &str) -> Name {
+    let whole = format!("{stream}\n{call}");
     let digest = Sha256::digest(whole.as_bytes());
     Name::new(Sha256Text::of_digest(&digest.into()).as_str()).unwrap_or(Name::LEAST)
 }

@@ -243,7 +243,7 @@ impl State {
         placed: &ObservedEvent<'_>,
         effects: &mut Effects<'_>,
     ) -> Result<(), ReactorRefusal> {
-        let Some(open) = self.imported_calls.get(&imported_key(placed.event, &outcome.call)) else {
+        let Some(open) = self.imported_calls.get(&imported_key(&placed.event.stream, &outcome.call)) else {
             let evidence = format!("its outcome at position {}", placed.position);
             return effects.push(&CoverageGap {
                 call: outcome.call.clone(),

@@ -75,7 +75,7 @@ pub use retention::named_run::run_of;
 pub use retention::retention_policy::{
     RetainedEvent, RetentionError, RetentionPolicy, RetentionVerdict, StandingRetention,
 };
-pub use retention::unfinished_acts::UnfinishedActs;
+pub use retention::unfinished_acts::{ActEvent, UnfinishedActs};
 pub use starters::{Starter, StarterState, StarterTool, StarterToolState};
 pub use state::State;
 pub use state::contracts::{Contracts, MAX_CONTRACTS};

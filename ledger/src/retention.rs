@@ -8,7 +8,7 @@ mod retention_history;
 
 use bitacora_formats::{Micros, Position, Record, RecordData};
 use bitacora_governance::{
-    ClockTrust, Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs,
+    ActEvent, ClockTrust, Holds, RetainedEvent, RetentionPolicy, RetentionVerdict, UnfinishedActs,
 };
 use bitacora_vocabulary::{RetentionExpired, SubjectKeyId};
 
@@ -117,9 +117,21 @@ impl ExpiryRules {
         };
         matches!(self.policy.verdict(&event, self.counted.until), RetentionVerdict::Expired { .. })
             && !self.holds.cover(position, record)
-            && !self.open_runs.include(record.run.as_deref(), json_of(record))
-            && !self.unfinished.include(record.call.as_deref(), json_of(record))
+            && !self.is_of_open_run(record)
+            && !self.unfinished.include(&act_event(record))
     }
+
+    /// Returns `true` if the event is of a run that may be open. A sealed one that names none may be of any.
+    fn is_of_open_run(&self, record: &Record<'_>) -> bool {
+        let is_of_any = record.seal().is_some() && record.run.is_none();
+        is_of_any && self.open_runs != OpenRuns::default()
+            || self.open_runs.include(record.run.as_deref(), json_of(record))
+    }
+}
+
+fn act_event<'r>(record: &'r Record<'_>) -> ActEvent<'r> {
+    let (call, is_sealed) = (record.call.as_deref(), record.seal().is_some());
+    ActEvent { stream: &record.stream, call, data: json_of(record), is_sealed }
 }
 
 /// The data of a record, if it is JSON in clear.

@@ -4,12 +4,12 @@ use bitacora_archive_format::{ArchiveError, ColumnRow};
 use bitacora_formats::{Expired, LedgerKeys, Position, Record, decode_record, encode_record};
 
 /// The record of a row.
-pub(super) fn record_of<'a>(position: Position, row: &ColumnRow<'a>) -> Result<Record<'a>, ArchiveError> {
+pub(crate) fn record_of<'a>(position: Position, row: &ColumnRow<'a>) -> Result<Record<'a>, ArchiveError> {
     decode_record(row.record).map_err(|source| ArchiveError::Record { position, source })
 }
 
 /// The bytes of the record without what expires, under the policy that the event at `policy` set.
-pub(super) fn expired_record(
+pub(crate) fn expired_record(
     keys: &LedgerKeys,
     (position, row): (Position, &ColumnRow<'_>),
     record: Record<'_>,
@@ -21,7 +21,7 @@ pub(super) fn expired_record(
 }
 
 /// The row with this record, and no sealed part.
-pub(super) fn without_content<'a>(row: &ColumnRow<'_>, record: &'a [u8]) -> ColumnRow<'a> {
+pub(crate) fn without_content<'a>(row: &ColumnRow<'_>, record: &'a [u8]) -> ColumnRow<'a> {
     ColumnRow {
         time: row.time,
         begins_frame: row.begins_frame,

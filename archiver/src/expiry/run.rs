@@ -32,7 +32,7 @@ pub enum ExpiryMode {
 
 impl Archiver {
     /// Finishes what earlier runs left, where no policy lets anything expire now: revisions that were not kept go, or are kept if the log
-    /// records them, and those before them go.
+    /// records them, and those before them go. So does expired content in archives of earlier generations.
     ///
     /// # Errors
     /// An [`ArchiverError`]; the next call goes on.
@@ -40,7 +40,8 @@ impl Archiver {
         let _alone = self.lock()?;
         self.remove_leftovers()?;
         let mut kept = self.known_manifests(ArchiveAccess::Writing)?;
-        self.settle_revisions(&mut kept, pace).map(drop)
+        self.settle_revisions(&mut kept, pace)?;
+        self.settle_copies(&kept, pace)
     }
 
     /// Removes the content of expired events from the archives, or counts it, and reports each archive that holds any. What is reported as
@@ -78,6 +79,15 @@ impl Archiver {
                     first_error = first_error.or(Some(error));
                 }
                 Err(error) => return Err(error),
+            }
+        }
+        if mode == ExpiryMode::Remove {
+            // By what is kept now.
+            let kept = self.known_manifests(access)?;
+            let copies = self.settle_copies(&kept, pace);
+            match copies {
+                Err(error) if error.is_of_one_archive() => first_error = first_error.or(Some(error)),
+                copies => copies?,
             }
         }
         first_error.map_or(Ok(()), Err)
@@ -143,7 +153,7 @@ impl Archiver {
         Ok(Some(report))
     }
 
-    fn repacking<'a>(
+    pub(super) fn repacking<'a>(
         &'a self,
         stored: &'a StoredArchive,
         retention: &'a dyn Retention,

@@ -9,6 +9,7 @@ mod fixture;
 mod index_reads;
 mod joining;
 mod lost_manifests;
+mod other_copies;
 mod packed;
 mod picked;
 

@@ -1,9 +1,11 @@
 //! `archive expire`: the content of events whose time is over goes from archives.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitacora_archiver::{ArchivePace, ArchiverError, ExpiryMode, ExpiryReport, ExpiryResult, RestingEvents};
+use bitacora_data_folder::lost_folders;
 use bitacora_formats::{Micros, format_time};
 use clap::Args;
 use serde_json::{Value, json};
@@ -53,8 +55,9 @@ pub(super) fn expire(
         }
         Ok(looked)
     });
+    let lost = lost_folders(&*place.known.environment.disk, &place.known.folder);
     let closed = place.ledger.close().map_err(ArchiveFailure::from);
-    let looked = looked?;
+    let looked = ExpiryLook { lost: lost.unwrap_or_default(), ..looked? };
     // What was removed is told, whatever came after it.
     looked.write(global.json, output)?;
     looked.ended.map_or(Ok(()), |error| Err(ArchiveFailure::from(error)))?;
@@ -68,17 +71,20 @@ struct ExpiryLook {
     reports: Vec<ExpiryReport>,
     /// The time up to which ages were counted, if the ledger stood still for long.
     counted_until: Option<Micros>,
+    /// Folders that hold what the ledger was before it was restored. Nothing expires in them.
+    lost: Vec<PathBuf>,
     /// The error that ended it, or the first of one archive.
     ended: Option<ArchiverError>,
 }
 
 impl ExpiryLook {
     fn write(&self, json: bool, output: &mut Output) -> Result<(), OutputError> {
-        let Self { reports, counted_until, .. } = self;
+        let Self { reports, counted_until, lost, .. } = self;
         let until = counted_until.map(format_time);
         if json {
             let archives = reports.iter().map(to_json).collect::<Value>();
-            return output.json(&json!({"archives": archives, "countedUntil": until}));
+            let lost: Vec<String> = lost.iter().map(|folder| folder.display().to_string()).collect();
+            return output.json(&json!({"archives": archives, "countedUntil": until, "lostFolders": lost}));
         }
         write(reports, output)?;
         if let Some(until) = until {
@@ -86,6 +92,12 @@ impl ExpiryLook {
                 "ages are counted up to {until}: nothing was recorded for more than a week after that, or the clock is ahead"
             ))?;
             output.line("if the clock is right, run the command again with --clock-is-right")?;
+        }
+        for folder in lost {
+            let folder = printable(&folder.display().to_string());
+            output.line(format_args!(
+                "nothing expires in {folder}, which holds the ledger as it was before it was restored: remove it once nobody needs it"
+            ))?;
         }
         Ok(())
     }

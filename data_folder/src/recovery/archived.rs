@@ -54,6 +54,22 @@ pub enum ArchiveRecoveryError {
     Unknown(PathBuf),
 }
 
+/// Returns the folders beside a ledger's own that hold what it was before it was restored.
+///
+/// # Errors
+/// The error of the disk.
+pub fn lost_folders(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let is_lost = |entry: &str| {
+        let ending = entry.strip_prefix(&*name).and_then(|rest| rest.strip_prefix('.'));
+        let number = ending.and_then(|ending| ending.strip_prefix(LOST)?.strip_prefix('-'));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let listed = disk.list(folder.parent().unwrap_or(folder))?;
+    let lost = listed.into_iter().filter(|entry| entry.is_folder && is_lost(&entry.name));
+    Ok(lost.map(|entry| folder.with_file_name(entry.name)).collect())
+}
+
 impl DamagedLedger<'_> {
     /// Returns the last position in archives of this history.
     pub(super) fn archived(

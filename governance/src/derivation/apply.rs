@@ -273,7 +273,7 @@ impl State {
         let open = self.call_entry(decision, &call, key, placed);
         if imported {
             self.take_imported_time(placed);
-            self.imported_calls.apply_imported(imported_key(placed.event, &call), open);
+            self.imported_calls.apply_imported(imported_key(&placed.event.stream, &call), open);
             return;
         }
         if let Some(session) = placed.event.session.as_deref() {
@@ -424,7 +424,7 @@ impl State {
         let Some(call) = placed.event.call.as_deref() else { return };
         let imported = outcome.map_or_else(|| self.calls.get(call).is_none(), |outcome| outcome.imported);
         if imported {
-            self.imported_calls.settle(&imported_key(placed.event, call));
+            self.imported_calls.settle(&imported_key(&placed.event.stream, call));
             return;
         }
         // That its time is over is no outcome: what it did is still not known.

@@ -194,7 +194,7 @@ impl State {
     /// Returns `true` if the call that ended is known.
     fn expects(&self, event: &Event<'_>, outcome: &Outcome) -> bool {
         if outcome.imported {
-            return self.imported_calls.get(&imported_key(event, &outcome.call)).is_some();
+            return self.imported_calls.get(&imported_key(&event.stream, &outcome.call)).is_some();
         }
         self.calls.get(&outcome.call).is_some()
     }

@@ -67,6 +67,14 @@ pub(crate) fn beginnings(kind: &str) -> &'static [&'static str] {
     }
 }
 
+/// Returns `true` if the service writes ends of this type into streams of its own, apart from what they end.
+pub(crate) fn has_stream_of_its_own(kind: &str) -> bool {
+    matches!(
+        kind,
+        "approval.consumed" | "approval.resolved" | "tool.blocked" | "tool.completed" | "tool.failed"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use bitacora_vocabulary::{CHECKPOINT_BLOB, EVENT_TYPES, EventWriter};

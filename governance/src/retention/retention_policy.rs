@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::glob::{Dialect, GlobError, GlobPattern};
 use crate::refusal::{ReactorRefusal, RefusalCode};
-use crate::retention::expirable_types::{beginnings, may_expire};
+use crate::retention::expirable_types::{beginnings, has_stream_of_its_own, may_expire};
 
 const MICROS_OF_DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
@@ -149,16 +149,25 @@ impl RetentionPolicy {
             return RetentionVerdict::Keep;
         }
         // The end of something stays as long as its beginning, which is older.
-        let is_over = |kind: &&&str| {
-            [false, true].into_iter().all(|names_subject| {
-                let earlier = RetainedEvent { kind, names_subject, ..*event };
-                !matches!(self.own_verdict(&earlier, now), RetentionVerdict::Keep)
-            })
-        };
-        if !beginnings(event.kind).iter().all(|kind| is_over(&kind)) {
+        if !beginnings(event.kind).iter().all(|kind| self.is_over_wherever(kind, event, now)) {
             return RetentionVerdict::Keep;
         }
         self.own_verdict(event, now)
+    }
+
+    /// Returns `true` if the beginning of this type is over, of a data subject or not, in whichever stream it stands: the service writes
+    /// some ends into streams of its own. `end` is recorded later than the beginning.
+    fn is_over_wherever(&self, kind: &str, end: &RetainedEvent<'_>, now: Micros) -> bool {
+        [false, true].into_iter().all(|names_subject| {
+            let beginning = RetainedEvent { kind, names_subject, ..*end };
+            let mut of_any_stream = self.0.iter().filter(|rule| rule.matches_in_any_stream(&beginning));
+            let is_let_go = match has_stream_of_its_own(end.kind) {
+                // A rule by streams says nothing of a beginning that may be in another one.
+                true => of_any_stream.clone().any(|rule| rule.streams.is_none()),
+                false => of_any_stream.clone().any(|rule| rule.matches(&beginning)),
+            };
+            is_let_go && of_any_stream.all(|rule| end.time.0.saturating_add(rule.kept.0) <= now.0)
+        })
     }
 
     /// Judges an event by the rules that match it.
@@ -189,9 +198,11 @@ impl CompiledRule {
     }
 
     fn matches(&self, event: &RetainedEvent<'_>) -> bool {
-        self.subjects.is_none_or(|named| named == event.names_subject)
-            && self.matches_type(event.kind)
-            && agrees(self.streams.as_deref(), event.stream)
+        self.matches_in_any_stream(event) && agrees(self.streams.as_deref(), event.stream)
+    }
+
+    fn matches_in_any_stream(&self, event: &RetainedEvent<'_>) -> bool {
+        self.subjects.is_none_or(|named| named == event.names_subject) && self.matches_type(event.kind)
     }
 
     fn matches_type(&self, kind: &str) -> bool {

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use bitacora_formats::Micros;
 use bitacora_vocabulary::{Name, Resolution};
+use serde::Deserialize;
 
 use crate::calls::approvals::{Approval, ApprovalStatus};
+use crate::calls::imported_key;
 use crate::command::says_imported;
 use crate::state::{GovernedTime, State};
 
@@ -14,15 +16,50 @@ use crate::state::{GovernedTime, State};
 pub struct UnfinishedActs {
     calls: BTreeSet<Name>,
     is_importing: bool,
+    /// The keys of imported calls without an outcome.
+    imported_calls: BTreeSet<Name>,
+}
+
+/// An event, as far as it tells of which call and of which import it is.
+#[derive(Debug, Clone, Copy)]
+pub struct ActEvent<'a> {
+    /// The stream.
+    pub stream: &'a str,
+    /// The call that its attribute names.
+    pub call: Option<&'a str>,
+    /// Its data, if that is JSON in clear.
+    pub data: Option<&'a [u8]>,
+    /// `true` if its data is sealed, so that nothing tells whether it was imported.
+    pub is_sealed: bool,
 }
 
 impl UnfinishedActs {
-    /// Returns `true` if an event belongs to one of them: by the call that it names, or by its data, if that is JSON in clear.
+    /// Returns `true` if an event belongs to one of them. While an import goes on, every sealed event may.
     #[must_use]
-    pub fn include(&self, call: Option<&str>, data: Option<&[u8]>) -> bool {
-        call.is_some_and(|call| self.calls.contains(call))
-            || self.is_importing && data.is_some_and(says_imported)
+    pub fn include(&self, event: &ActEvent<'_>) -> bool {
+        event.call.is_some_and(|call| self.calls.contains(call))
+            || self.is_importing && (event.is_sealed || self.may_be_imported(event))
     }
+
+    fn may_be_imported(&self, event: &ActEvent<'_>) -> bool {
+        let is_open = |call| self.imported_calls.contains(&imported_key(event.stream, call));
+        event.data.is_some_and(|data| says_imported(data) || is_marked(data))
+            || event.call.is_some_and(is_open)
+    }
+}
+
+/// Returns `true` if the data of a decision says that it was made on what was recorded elsewhere.
+fn is_marked(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct MarkedDecision {
+        inputs: MarkedInputs,
+    }
+    #[derive(Deserialize)]
+    struct MarkedInputs {
+        #[serde(default)]
+        imported: bool,
+    }
+    serde_json::from_slice::<MarkedDecision>(json).is_ok_and(|decision| decision.inputs.imported)
 }
 
 impl State {
@@ -42,6 +79,7 @@ impl State {
         let calls = open.chain(waiting.map(|approval| &approval.request.call)).cloned().collect();
         let is_importing =
             self.imported.iter().next().is_some() || *self.imported_time.get() != GovernedTime::default();
-        UnfinishedActs { calls, is_importing }
+        let imported_calls = self.imported_calls.by_id.iter().map(|(key, _)| key.clone()).collect();
+        UnfinishedActs { calls, is_importing, imported_calls }
     }
 }

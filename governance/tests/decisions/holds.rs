@@ -1,11 +1,11 @@
 //! Legal holds and the retention policy, as the state keeps them.
 
 use bitacora_formats::Micros;
-use bitacora_governance::{Governance, Reactor, State};
+use bitacora_governance::{ActEvent, Governance, Reactor, State};
 use bitacora_vocabulary::{EventPosition, Verdict};
 use serde_json::{Value, json};
 
-use crate::desk::{TestGovernance, governed};
+use crate::desk::{TestGovernance, data, governed};
 
 fn hold(id: &str, scope: Value) -> Value {
     json!({"hold": id, "scope": scope, "by": "counsel", "reason": "the proceedings of case 7"})
@@ -137,11 +137,20 @@ fn a_state_without_holds_and_policy_is_written_as_before_there_were_any() {
     assert_eq!((text(&desk)["holds"].clone(), parts(&desk)), (Value::Null, vec!["retention"]));
 }
 
+/// Asks whether an event of this stream, call and data belongs to what has not ended.
+fn is_unfinished(desk: &TestGovernance, stream: &str, call: Option<&str>, data: Option<&Value>) -> bool {
+    let data = data.map(Value::to_string);
+    let data = data.as_ref().map(|data| data.as_bytes());
+    let event = ActEvent { stream, call, data, is_sealed: false };
+    desk.governance.read(|state| state.unfinished_acts(Micros(desk.time)).include(&event))
+}
+
 #[test]
 fn a_call_is_unfinished_no_longer_than_something_may_come_of_it() {
     let mut desk = governed();
     let is_unfinished = |desk: &TestGovernance, call: &str, at: u64| {
-        desk.governance.read(|state| state.unfinished_acts(Micros(at)).include(Some(call), None))
+        let event = ActEvent { stream: "s", call: Some(call), data: None, is_sealed: false };
+        desk.governance.read(|state| state.unfinished_acts(Micros(at)).include(&event))
     };
     desk.earn("fs.write", "src");
     desk.ask("allowed", "fs.write", json!({"path": "src/a"}));
@@ -159,11 +168,9 @@ fn a_call_is_unfinished_no_longer_than_something_may_come_of_it() {
 }
 
 #[test]
-fn what_has_not_ended_is_known_by_its_call_and_imports_by_their_data() {
+fn what_has_not_ended_is_known_by_its_call() {
     let mut desk = governed();
-    let unfinished = |desk: &TestGovernance, call: &str| {
-        desk.governance.read(|state| state.unfinished_acts(Micros(desk.time)).include(Some(call), None))
-    };
+    let unfinished = |desk: &TestGovernance, call: &str| is_unfinished(desk, "s", Some(call), None);
     desk.earn("fs.write", "src");
     desk.ask("open", "fs.write", json!({"path": "src/a"}));
     let reviewed = desk.ask("waits", "fs.write", json!({"path": "other/a"}));
@@ -175,17 +182,28 @@ fn what_has_not_ended_is_known_by_its_call_and_imports_by_their_data() {
     let answer = json!({"approval": reviewed.approval, "resolution": "approved", "by": "ana"});
     desk.act("approval.resolved", answer).unwrap();
     assert!(unfinished(&desk, "waits"));
+}
 
-    let imported = |desk: &TestGovernance, data: &Value| {
-        let data = data.to_string();
-        desk.governance
-            .read(|state| state.unfinished_acts(Micros(desk.time)).include(None, Some(data.as_bytes())))
+#[test]
+fn what_an_import_that_goes_on_may_hold_is_unfinished() {
+    let mut desk = governed();
+    let imported = |desk: &TestGovernance, data: &Value| is_unfinished(desk, "s", None, Some(data));
+    let sealed = |desk: &TestGovernance| {
+        let event = ActEvent { stream: "s", call: None, data: None, is_sealed: true };
+        desk.governance.read(|state| state.unfinished_acts(Micros(desk.time)).include(&event))
     };
     let request = json!({"call": "i1", "tool": "fs.read", "args": {}, "assurance": "imported"});
-    assert!(!imported(&desk, &request), "no import is under way");
+    assert!(!imported(&desk, &request) && !sealed(&desk), "no import is under way");
     let mut event = desk.event("tool.requested", "operator:000000000000", &request);
     event.time = Some("2020-01-01T00:00:00Z".into());
-    desk.append(vec![event]).unwrap();
-    assert!(imported(&desk, &request));
-    assert!(!imported(&desk, &json!({"call": "own"})));
+    let stream = event.stream.to_string();
+    let caused = desk.append(vec![event]).unwrap();
+    assert!(imported(&desk, &request) && sealed(&desk));
+    let decided: Value = data(&caused[0]);
+    assert!(decided["assurance"].is_null(), "{decided}");
+    assert!(imported(&desk, &decided), "the decision about it too: {decided}");
+    // By its call, in its stream alone.
+    let of_call = |stream: &str| is_unfinished(&desk, stream, Some("i1"), Some(&json!({"call": "i1"})));
+    assert!(of_call(&stream) && !of_call("elsewhere"));
+    assert!(!imported(&desk, &json!({"call": "own"})) && !imported(&desk, &json!({"inputs": {}})));
 }

@@ -154,3 +154,23 @@ fn a_service_that_archives_nothing_lets_events_expire() {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+#[test]
+fn folders_in_which_nothing_expires_are_told() {
+    let sample = archived();
+    let looks = [&["archive", "expire", "--dry-run"][..], &["archive", "expire"]];
+    for arguments in looks {
+        assert!(!done(&sample, arguments).contains("lost-1"));
+    }
+    for other in ["lost-1", "lost-", "restored"] {
+        std::fs::create_dir(sample.ledger().with_extension(other)).unwrap();
+    }
+    let lost = sample.ledger().with_extension("lost-1").display().to_string();
+    for arguments in looks {
+        let words = done(&sample, arguments);
+        assert!(words.contains(&format!("nothing expires in {lost}, ")), "{words}");
+        assert_eq!(words.matches("nothing expires in").count(), 1, "{words}");
+        let told = told(&run(&sample, &[&["--json"], arguments].concat()));
+        assert_eq!(told["lostFolders"], json!([lost]), "{told}");
+    }
+}

@@ -13,13 +13,13 @@ use serde_json::json;
 use crate::p8_no_allow_without_a_record::{event, state};
 use crate::workload::{FOLDER, keyring, machine_with_ledger, options};
 
-const OPERATOR: &str = "operator:0";
+pub(crate) const OPERATOR: &str = "operator:0";
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const MICROS_OF_DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
 /// A governed ledger whose policy keeps notes for half a year, and the time of its last event.
-fn half_a_year(seed: u64) -> (Simulation, Micros) {
+pub(crate) fn half_a_year(seed: u64) -> (Simulation, Micros) {
     let machine = machine_with_ledger(seed);
     let ledger = open(&machine);
     let rule = json!({"rule": "notes", "keep_days": 180, "types": ["x.*"]});
@@ -33,7 +33,7 @@ fn half_a_year(seed: u64) -> (Simulation, Micros) {
     (machine, last)
 }
 
-fn open(machine: &Simulation) -> Ledger {
+pub(crate) fn open(machine: &Simulation) -> Ledger {
     let options = Options { governing: ReactorChoice::Governance, ..options() };
     Ledger::open(&machine.environment(), Path::new(FOLDER), keyring(), options).unwrap()
 }
@@ -42,11 +42,11 @@ fn note(ledger: &Ledger, id: &str) {
     append(ledger, event("x.noted", id.to_owned(), OPERATOR, &json!({"n": 1})));
 }
 
-fn append(ledger: &Ledger, event: Event<'static>) {
+pub(crate) fn append(ledger: &Ledger, event: Event<'static>) {
     ledger.append(AppendRequest::of(vec![event])).unwrap().wait().unwrap();
 }
 
-fn rules(ledger: &Ledger) -> ExpiryRules {
+pub(crate) fn rules(ledger: &Ledger) -> ExpiryRules {
     let history = ledger.retention_history(|query| ledger.read(query)).unwrap();
     ledger.expiry_rules(history).unwrap().unwrap()
 }

@@ -51,6 +51,7 @@ mod reactor_seam;
 mod reading_only;
 mod reopening;
 mod repacked;
+mod sealed_acts;
 mod state_snapshots;
 mod tree_heads;
 mod witnesses;

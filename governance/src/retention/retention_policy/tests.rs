@@ -155,3 +155,35 @@ fn the_end_of_something_stays_as_long_as_its_beginning() {
     assert_eq!(judge(&policy, ("tool.failed", "a", false), 899 * DAY), "keep");
     assert_eq!(judge(&policy, ("tool.failed", "a", false), 900 * DAY), "ends");
 }
+
+#[test]
+fn the_end_of_something_stays_as_long_as_a_beginning_in_another_stream() {
+    let ends = json!({"rule": "ends", "keep_days": 200, "types": ["tool.*", "approval.*", "decision.made", "session.*"]});
+    let agents = json!({"rule": "agents", "keep_days": 400, "streams": ["agent/*"]});
+    let policy = compiled(json!([ends, agents])).unwrap();
+    for (event, age, expected) in [
+        // The request may be in the stream of an agent.
+        (("tool.completed", "calls", false), 399 * DAY, "keep"),
+        (("tool.completed", "calls", false), 400 * DAY, "ends"),
+        (("approval.resolved", "governance/approvals", true), 399 * DAY, "keep"),
+        (("approval.resolved", "governance/approvals", true), 400 * DAY, "ends"),
+        (("session.ended", "sessions", false), 399 * DAY, "keep"),
+        // A beginning goes by its own stream.
+        (("tool.requested", "calls", false), 200 * DAY, "ends"),
+        (("tool.requested", "agent/a", false), 399 * DAY, "keep"),
+    ] {
+        assert_eq!(judge(&policy, event, age), expected, "{event:?} after {age}");
+    }
+    // A rule by streams alone lets no beginning go that may be in another one.
+    let policy =
+        compiled(json!([{"rule": "outcomes", "keep_days": 200, "streams": ["calls", "s/*"]}])).unwrap();
+    for (event, expected) in [
+        (("tool.failed", "calls", false), "keep"),
+        (("approval.consumed", "s/1", false), "keep"),
+        (("decision.made", "s/1", false), "outcomes"),
+        (("session.ended", "s/1", false), "outcomes"),
+        (("tool.requested", "s/1", false), "outcomes"),
+    ] {
+        assert_eq!(judge(&policy, event, 999 * DAY), expected, "{event:?}");
+    }
+}
