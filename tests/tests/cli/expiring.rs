@@ -138,7 +138,10 @@ fn a_service_that_archives_nothing_lets_events_expire() {
     let sample = archived();
     let folder = ServiceFolder::new(PROGRAM, sample.folder.path());
     let never = ["--anchor", "none", "--archive-after", "never"];
-    let service = folder.start_with(|serve| drop(serve.args(never))).unwrap();
+    let begun = folder.start_with(|serve| {
+        serve.args(never);
+    });
+    let service = begun.unwrap();
     let mut client = HttpClient::connect(service.address).unwrap();
     let mut recorded = || {
         let answer =
