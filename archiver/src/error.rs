@@ -225,6 +225,11 @@ impl ArchiverError {
         }
     }
 
+    /// Returns `true` if the bytes of an archive are wrong, so that no later try reads them.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Stored(StoredError::Archive { .. }))
+    }
+
     /// Returns `true` if a look at expired events may find nothing in its way soon.
     #[must_use]
     pub fn may_succeed_soon(&self) -> bool {

@@ -201,11 +201,12 @@ fn find_and_record(
         }
         ErasedSubject::OfEvent { position, named } => {
             let (id, subject) = sealed_at(shared, position)?;
-            if named.is_some_and(|named| subject.as_deref() != Some(named)) {
-                return Err(EraseError::OtherSubject { position });
-            }
+            // Before the name: the key of an unfinished erasure opens nothing any more.
             if let Some(unfinished) = shared.erasures.unfinished(|key| key.id == id) {
                 return Ok(unfinished);
+            }
+            if named.is_some_and(|named| subject.as_deref() != Some(named)) {
+                return Err(EraseError::OtherSubject { position });
             }
             if let Some(subject) = &subject {
                 refuse_names(request, subject)?;

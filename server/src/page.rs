@@ -100,7 +100,7 @@ impl Permanence {
     pub(crate) fn of(stored: &StoredEvent<'_>) -> Self {
         if stored.erased || stored.unreadable || stored.event.datasubject.is_some() {
             Self::Changing
-        } else if stored.expired_by.is_none() && may_expire(&stored.event.kind) {
+        } else if may_expire(&stored.event.kind) {
             Self::UntilExpiry
         } else {
             Self::Unchanging

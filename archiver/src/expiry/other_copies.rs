@@ -15,6 +15,7 @@ use crate::error::ArchiverError;
 use crate::expired_positions::ExpiredPositions;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
+use crate::verification::Verification;
 use crate::worker::Archiver;
 
 /// The events that the kept archives hold as expired, and that nothing keeps in a copy.
@@ -53,26 +54,27 @@ impl Archiver {
         kept: &[SignedManifest],
         pace: ArchivePace,
     ) -> Result<(), ArchiverError> {
+        let with_expired: Vec<_> = kept.iter().filter(|one| one.manifest().expiry.is_some()).collect();
+        let concerns = |range| with_expired.iter().any(|one| one.manifest().range.overlaps(range));
+        let mut found = find(&self.objects, self.ledger.id(), self.keyring.signing_chain(), concerns)?;
+        found.retain(|copy| {
+            let is_it = |one: &SignedManifest| {
+                (one.manifest().range, one.manifest().origin.generation) == (copy.range, copy.generation)
+            };
+            !kept.iter().any(is_it)
+        });
+        // The log is read for what it records of these alone.
         let mut expired = Vec::new();
-        for one in kept.iter().filter(|one| one.manifest().expiry.is_some()) {
+        for one in with_expired {
+            let concerns_it = found.iter().any(|copy| copy.range.overlaps(one.manifest().range));
             // In the first revision the log itself held them as expired.
-            if one.manifest().revision() == Revision::FIRST || self.is_recorded(one)? {
+            let is_first = one.manifest().revision() == Revision::FIRST;
+            if concerns_it && (is_first || self.is_recorded(one)?) {
                 expired.push(one);
             }
         }
-        if expired.is_empty() {
-            return Ok(());
-        }
-        let concerns = |range| expired.iter().any(|one| one.manifest().range.overlaps(range));
-        let found = find(&self.objects, self.ledger.id(), self.keyring.signing_chain(), concerns)?;
         let mut first_error = None;
         for copy in found {
-            let is_kept = |one: &SignedManifest| {
-                (one.manifest().range, one.manifest().origin.generation) == (copy.range, copy.generation)
-            };
-            if kept.iter().any(is_kept) {
-                continue;
-            }
             let stored = match copy.opened {
                 Ok(stored) => stored,
                 // Anything else under such a name is nobody's, and is passed over.
@@ -114,7 +116,7 @@ impl Archiver {
         if counted.resting.is_empty() && counted.others.is_empty() {
             return Ok(());
         }
-        if in_kept.keeps_any.load(Ordering::Relaxed) || !self.is_kept_too(copy, kept)? {
+        if in_kept.keeps_any.load(Ordering::Relaxed) || !self.is_kept_too(copy, kept, pace)? {
             self.pack_copy(copy, (&retention, &holds), pace)?;
         }
         if self.ledger.holds_in_force() != holds {
@@ -125,15 +127,21 @@ impl Archiver {
         self.remove_object(name)
     }
 
-    /// Returns `true` if the kept archives have every event of this one: their trees end alike.
-    fn is_kept_too(&self, copy: &StoredArchive, kept: &[SignedManifest]) -> Result<bool, ArchiverError> {
+    /// Returns `true` if the kept archives have every event of this one: their trees end alike, and each of them is whole.
+    fn is_kept_too(
+        &self,
+        copy: &StoredArchive,
+        kept: &[SignedManifest],
+        pace: ArchivePace,
+    ) -> Result<bool, ArchiverError> {
         let Manifest { range, root_after, .. } = copy.outline().manifest().manifest();
         let ends_alike = |one: &Manifest| one.range.last() == range.last() && one.root_after == *root_after;
         if !kept.iter().any(|one| ends_alike(one.manifest())) {
             return Ok(false);
         }
         for one in kept.iter().filter(|one| one.manifest().range.overlaps(*range)) {
-            self.open_kept(one)?;
+            let stored = self.open_kept(one)?;
+            Verification::new(&stored, pace, &self.progress).without_keys()?;
         }
         Ok(true)
     }

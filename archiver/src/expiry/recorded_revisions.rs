@@ -9,6 +9,7 @@ use super::{ExpiryGrounds, RevisionComparison, StateCover};
 use crate::error::ArchiverError;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
+use crate::verification::Verification;
 use crate::worker::Archiver;
 
 impl Archiver {
@@ -29,13 +30,20 @@ impl Archiver {
         let compared = self
             .open_kept(kept)
             .and_then(|earlier| self.compare_recorded((&earlier, later), (kept, all_kept), pace));
+        // A later one that is damaged takes the place of nothing.
+        let is_whole = || Verification::new(later, pace, &self.progress).without_keys().is_ok();
         match compared {
             Err(error) if error.keeps_content() => {
                 let object = later.shown();
                 tracing::warn!(%error, object, "a removal that the log records waits");
                 Ok(true)
             }
-            // What cannot be read, or is another archive, is no reason to keep it. It stays in the store.
+            Err(error) if error.is_of_one_archive() && (!error.is_damage() || !is_whole()) => {
+                let object = later.shown();
+                tracing::warn!(%error, object, "a removal that the log records waits until both archives can be compared");
+                Ok(true)
+            }
+            // Of what is damaged nothing is left to be kept. It stays in the store.
             Err(error) if error.is_of_one_archive() => Ok(false),
             compared => compared.map(|()| false),
         }

@@ -76,7 +76,10 @@ impl ParquetEncoder {
     pub(crate) fn append(&mut self, columns: RowColumns) {
         self.rows += columns.rows;
         self.bytes += columns.bytes;
-        self.batches.push(columns);
+        // A filter may leave nothing of a batch.
+        if columns.rows > 0 {
+            self.batches.push(columns);
+        }
     }
 
     /// Returns `true` if the row group is large enough.
