@@ -101,12 +101,12 @@ impl Archiver {
         pace: ArchivePace,
     ) -> Result<(), ArchiverError> {
         let range = copy.outline().manifest().manifest().range;
-        let overlapping = expired.iter().filter(|one| one.manifest().range.overlaps(range));
+        let mut overlapping = expired.iter().filter(|one| one.manifest().range.overlaps(range));
         let opened = overlapping.clone().map(|one| self.open_kept(one));
         let opened: Vec<StoredArchive> = opened.collect::<Result<_, _>>()?;
         let opened: Vec<&StoredArchive> = opened.iter().collect();
         let found = ExpiredPositions::read(&opened, (range, &self.keyring), (pace, &self.progress))?;
-        let (Some(expired), Some(last)) = (found, overlapping.last()) else { return Ok(()) };
+        let (Some(expired), Some(last)) = (found, overlapping.next_back()) else { return Ok(()) };
         let holds = self.ledger.holds_in_force();
         let cover = StateCover::find(&self.ledger, kept, last.manifest());
         let keeps_any = AtomicBool::new(false);
