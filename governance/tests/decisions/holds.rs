@@ -140,7 +140,7 @@ fn a_state_without_holds_and_policy_is_written_as_before_there_were_any() {
 /// Asks whether an event of this stream, call and data belongs to what has not ended.
 fn is_unfinished(desk: &TestGovernance, stream: &str, call: Option<&str>, data: Option<&Value>) -> bool {
     let data = data.map(Value::to_string);
-    let data = data.as_ref().map(|data| data.as_bytes());
+    let data = data.as_ref().map(String::as_bytes);
     let event = ActEvent { stream, call, data, is_sealed: false };
     desk.governance.read(|state| state.unfinished_acts(Micros(desk.time)).include(&event))
 }
