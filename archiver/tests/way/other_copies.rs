@@ -1,7 +1,7 @@
 //! Copies of expired content in the store: archives from before the ledger was restored.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitacora_archiver::{
@@ -31,7 +31,7 @@ impl RestoredLedger {
             let fixture = &expiring.fixture;
             copy_folder(&fixture.folder.path().join("cold"), &before);
             fs::remove_dir_all(fixture.ledger()).unwrap();
-            restore_to(expiring, fixture.ledger(), RestoreScope::Whole);
+            restore_to(expiring, &fixture.ledger(), RestoreScope::Whole);
         });
         expiring.fixture.fill(&expiring.ledger, 20_000, 300);
         let expiring = expiring.reopened(|_| ());
@@ -80,14 +80,14 @@ impl RestoredLedger {
     }
 }
 
-fn restore_to(expiring: &ExpiringLedger, folder: PathBuf, reach: RestoreScope) -> RestoreReport {
+fn restore_to(expiring: &ExpiringLedger, folder: &Path, reach: RestoreScope) -> RestoreReport {
     let fixture = &expiring.fixture;
     restore(
         &fixture.environment,
         &fixture.objects,
         (expiring.ledger.id(), reach),
         &fixture.keyring,
-        &folder,
+        folder,
         &ArchiveProgress::default(),
     )
     .unwrap()
@@ -134,7 +134,7 @@ fn a_copy_whose_every_event_is_kept_is_removed() {
     let restored = RestoredLedger {
         expiring: restored.expiring.reopened(|expiring| {
             fs::remove_dir_all(expiring.fixture.ledger()).unwrap();
-            restore_to(expiring, expiring.fixture.ledger(), RestoreScope::Whole);
+            restore_to(expiring, &expiring.fixture.ledger(), RestoreScope::Whole);
         }),
         ..restored
     };
@@ -165,7 +165,7 @@ fn a_restoration_brings_nothing_back_of_what_expired_in_a_later_generation() {
     copy_folder(&restored.before, &fixture.folder.path().join("cold"));
     let again = fixture.folder.path().join("again/main");
     fs::create_dir(again.parent().unwrap()).unwrap();
-    let made = restore_to(&restored.expiring, again.clone(), RestoreScope::AsFarAsPossible);
+    let made = restore_to(&restored.expiring, &again, RestoreScope::AsFarAsPossible);
     assert_eq!(made.archives, 2, "{made:?}");
     let ledger = Ledger::open(&fixture.environment, &again, Arc::clone(&fixture.keyring), options()).unwrap();
     let mut all = events(&ledger);
