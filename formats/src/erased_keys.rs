@@ -85,7 +85,7 @@ impl ErasedKeys {
         if bytes.len() > MAX_ERASED_KEYS_BYTES {
             return Err(ErasedKeysError::TooLong { bytes: bytes.len() });
         }
-        let mut lines = (1..).zip(ControlFile::ErasedKeys.unseal(key, bytes)?.lines());
+        let mut lines = (1..).zip(ControlFile::ErasedKeys.unseal(key, bytes)?.split_terminator('\n'));
         let mut next = |expected| lines.next().ok_or(ErasedKeysError::Line { line: 0, expected });
         if next("the format")?.1 != ERASED_KEYS_FORMAT {
             return Err(ErasedKeysError::Format);
@@ -227,5 +227,12 @@ mod tests {
         for wrong in [moved.as_str(), &name[..40], &name.to_uppercase(), "", "-", &name[33..]] {
             assert_eq!(erased_key_of(&key(1), wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn lines_end_with_a_line_feed_alone() {
+        let text = "bitacora-erased-keys v1\ngeneration 1\r\nthrough 9\n";
+        let sealed = ControlFile::ErasedKeys.seal(&key(0x11), text);
+        assert!(ErasedKeys::of_file(&key(0x11), sealed.as_bytes()).is_err());
     }
 }
