@@ -66,7 +66,7 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// anyway.
     ///
     /// # Errors
-    /// What a store says.
+    /// The error of the store.
     fn settle(&self, name: &str) -> Result<(), ArchiveStoreError> {
         let _kept = name;
         Ok(())
@@ -98,14 +98,14 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// Returns the entries of a folder; none if there is no such folder.
     ///
     /// # Errors
-    /// What a store says.
+    /// The error of the store.
     fn list(&self, folder: &str) -> Result<ObjectListing, ArchiveStoreError>;
 
     /// Removes copies of archives that a crash left in a folder under names of unfinished ones; returns their number. Nobody may write there
     /// meanwhile.
     ///
     /// # Errors
-    /// What a store says.
+    /// The error of the store.
     fn remove_leftovers(&self, folder: &str) -> Result<u64, ArchiveStoreError> {
         leftovers::remove_listed(self, folder)
     }

@@ -1,6 +1,6 @@
 //! Copies of expired content: archives in the store that are not kept, as those from before the ledger was restored.
 //!
-//! What the kept archives hold as expired goes from them too, once the log records its removal. An archive of which every event is in the
+//! Content that the kept archives hold as expired goes from them too, once the log records its removal. An archive whose events are all in the
 //! kept ones is removed. Any other is packed again without that content: it may hold events that the ledger gave up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
