@@ -117,15 +117,17 @@ pub fn may_write(role: Role, kind: &str) -> Result<(), AuthorityError> {
     Err(AuthorityError::Role { kind: kind.to_owned(), has: role, needs })
 }
 
-/// Returns `true` if a role may do all that another one may. An auditor may read, and has none of the others' further rights.
+/// Returns `true` if a role may do all that another one may. An auditor may read, and has none of the others' further rights. The
+/// role `metrics` may do what every role may.
 #[must_use]
 pub const fn suffices(role: Role, needs: Role) -> bool {
     match (role, needs) {
         (Role::Admin, _)
         | (Role::Operator, Role::Operator | Role::Agent)
         | (Role::Agent, Role::Agent)
-        | (_, Role::Auditor) => true,
-        (Role::Operator | Role::Agent | Role::Auditor, _) => false,
+        | (Role::Operator | Role::Agent | Role::Auditor, Role::Auditor)
+        | (_, Role::Metrics) => true,
+        (Role::Operator | Role::Agent | Role::Auditor | Role::Metrics, _) => false,
     }
 }
 
@@ -268,7 +270,7 @@ mod tests {
             assert_eq!(may, expected, "{}", listed.kind);
         }
         for role in Role::ALL {
-            assert_eq!(may_write(role, "x.note").is_ok(), role != Role::Auditor);
+            assert_eq!(may_write(role, "x.note").is_ok(), ![Role::Auditor, Role::Metrics].contains(&role));
             for kind in ["ledger.anything", "hold.placed", "key.lost", "principal.renamed", "subject.erased"]
             {
                 let reserved = may_write(role, kind).unwrap_err();
@@ -282,12 +284,13 @@ mod tests {
 
     #[test]
     fn a_role_may_what_those_below_it_may() {
-        use Role::{Admin, Agent, Auditor, Operator};
+        use Role::{Admin, Agent, Auditor, Metrics, Operator};
         for (role, may) in [
-            (Agent, vec![Agent, Auditor]),
-            (Operator, vec![Agent, Operator, Auditor]),
-            (Admin, vec![Agent, Operator, Admin, Auditor]),
-            (Auditor, vec![Auditor]),
+            (Agent, vec![Agent, Auditor, Metrics]),
+            (Operator, vec![Agent, Operator, Auditor, Metrics]),
+            (Admin, vec![Agent, Operator, Admin, Auditor, Metrics]),
+            (Auditor, vec![Auditor, Metrics]),
+            (Metrics, vec![Metrics]),
         ] {
             let found: Vec<Role> = Role::ALL.into_iter().filter(|needs| suffices(role, *needs)).collect();
             assert_eq!(found, may, "{role:?}");

@@ -22,11 +22,13 @@ pub enum Role {
     Admin,
     /// Reads, and writes nothing.
     Auditor,
+    /// Collects the metrics of the service, and reads no event.
+    Metrics,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 4] = [Self::Agent, Self::Operator, Self::Admin, Self::Auditor];
+    pub const ALL: [Self; 5] = [Self::Agent, Self::Operator, Self::Admin, Self::Auditor, Self::Metrics];
 
     /// As it is written.
     #[must_use]
@@ -36,6 +38,7 @@ impl Role {
             Self::Operator => "operator",
             Self::Admin => "admin",
             Self::Auditor => "auditor",
+            Self::Metrics => "metrics",
         }
     }
 }

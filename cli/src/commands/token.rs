@@ -80,6 +80,8 @@ pub(crate) enum RoleArgument {
     Admin,
     /// Only read.
     Auditor,
+    /// Only collect the metrics of the service.
+    Metrics,
 }
 
 /// The reason why there is no new token, or no list of them.
@@ -237,6 +239,7 @@ impl RoleArgument {
             Self::Operator => Role::Operator,
             Self::Admin => Role::Admin,
             Self::Auditor => Role::Auditor,
+            Self::Metrics => Role::Metrics,
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Access {
     Audit,
 }
 
+/// Collecting metrics, which tell of no event's content.
+const METRICS: Access = Access::Role(Role::Metrics);
 /// Reading.
 const READ: Access = Access::Role(Role::Auditor);
 /// Writing; `bitacora_governance` decides which types of events.
@@ -46,7 +48,7 @@ const PATHS: &[(&str, &str, Access)] = &[
     ("GET", paths::SIGN_IN, Access::Open),
     ("GET", paths::LIVEZ, Access::Open),
     ("GET", paths::READYZ, Access::Open),
-    ("GET", paths::METRICS, READ),
+    ("GET", paths::METRICS, METRICS),
     ("GET", paths::OPENAPI, READ),
     ("GET", paths::LEDGERS, READ),
     ("POST", paths::LEDGERS, ADMINISTER),
@@ -203,8 +205,9 @@ mod tests {
     const PAGE: &str = include_str!("../../../docs/security.md");
 
     /// The rights that the page names.
-    const RIGHTS: [(&str, Access); 6] = [
+    const RIGHTS: [(&str, Access); 7] = [
         ("open", Access::Open),
+        ("metrics", METRICS),
         ("read", READ),
         ("audit", Access::Audit),
         ("write", WRITE),
@@ -232,9 +235,10 @@ mod tests {
                 let is_barred = of == Role::Agent && !is_for_agents(access);
                 yes(!is_barred && role(access).is_none_or(|needs| suffices(of, needs)))
             };
-            let [agent, operator, admin, auditor] = Role::ALL.map(may);
+            let [agent, operator, admin, auditor, metrics] = Role::ALL.map(may);
             let none = yes(role(access).is_none());
-            let row = format!("| `{right}` | {none} | {agent} | {operator} | {admin} | {auditor} |");
+            let row =
+                format!("| `{right}` | {none} | {agent} | {operator} | {admin} | {auditor} | {metrics} |");
             assert!(PAGE.lines().any(|line| line == row), "docs/security.md has no row {row}");
         }
     }

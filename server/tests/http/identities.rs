@@ -13,7 +13,7 @@ use crate::service::{ServiceAnswer, SetClock, TestService, head};
 const EVENTS: &str = "/v1/ledgers/main/events";
 const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md");
 /// As the columns of the table on that page, behind `none`.
-const ROLES: [&str; 4] = ["agent", "operator", "admin", "auditor"];
+const ROLES: [&str; 5] = ["agent", "operator", "admin", "auditor", "metrics"];
 
 /// The token of the principal with this name.
 pub(crate) fn token(name: &str) -> String {
@@ -118,7 +118,10 @@ fn every_path_answers_each_role_and_none_as_the_page_on_security_says() {
             } else {
                 let Some(problem) = refused(&path, answer, 403, "forbidden") else { continue };
                 let needs = problem["needs"].as_str().unwrap();
-                assert!(["agent", "operator", "admin"].contains(&needs) && needs != role, "{problem}");
+                assert!(
+                    ["agent", "operator", "admin", "auditor"].contains(&needs) && needs != role,
+                    "{problem}"
+                );
             }
         }
     }
