@@ -291,7 +291,7 @@ impl Ingest {
         match outcome {
             Ok(appended) => {
                 if let Some(appended) = &appended {
-                    self.api.metrics.count_append(appended);
+                    self.api.metrics.count_append(self.ledger.ledger(), appended);
                 }
                 self.teller.acknowledge(Acknowledgement::of(sent.last, appended.as_ref()));
                 Ok(())

@@ -203,6 +203,11 @@ impl Ledgers {
         self.config.environment.clock.now()
     }
 
+    /// Returns the bytes that are free on the disk of the data folder, where the system tells it.
+    pub(crate) fn free_disk_bytes(&self) -> Option<u64> {
+        self.config.environment.disk.free_bytes(&self.config.data)
+    }
+
     /// The governed time in a ledger: what the clock shows, ahead by the offset of the correction that was accepted last.
     pub(crate) fn time_in(&self, ledger: &Ledger) -> Micros {
         let clock = self.now();

@@ -2,17 +2,22 @@
 
 mod archive_scrubs;
 pub(crate) mod archive_tallies;
+mod governing;
 mod models;
+mod process;
+mod tallies;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use bitacora_archiver::ProgressCounts;
 use bitacora_formats::{LedgerName, Position};
-use bitacora_ledger::{AppendReceipt, ReceiptStatus, Status};
+use bitacora_governance::REACTOR_VERSION;
+use bitacora_ledger::{AppendReceipt, Ledger, ReceiptStatus, Status};
 use bitacora_projector::{IndexState, IndexStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -20,11 +25,16 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use tokio::sync::Mutex;
 
+use crate::ledgers::Ledgers;
 use crate::ledgers::slot::Slot;
 use crate::metrics::archive_scrubs::register_archive_scrubs;
 use crate::metrics::archive_tallies::Tallies;
+use crate::metrics::governing::register_governing;
 use crate::metrics::models::register_models;
+use crate::metrics::process::{process_registry, register_build};
+use crate::metrics::tallies::LedgerTallies;
 
 /// The prefix of every metric's name.
 const PREFIX: &str = "bitacora";
@@ -46,6 +56,10 @@ pub(crate) struct Metrics {
     pub(crate) lagged: Counter,
     /// Of ledgers that are archived in the background.
     pub(crate) archives: Tallies,
+    /// Of governed ledgers.
+    governed: LedgerTallies,
+    /// Held by the one collection that looks at the ledgers.
+    pub(crate) collecting: Arc<Mutex<()>>,
 }
 
 /// Counts one more of something for as long as it is held.
@@ -151,6 +165,8 @@ impl Metrics {
             exports,
             lagged,
             archives: Tallies::default(),
+            governed: LedgerTallies::default(),
+            collecting: Arc::default(),
         }
     }
 
@@ -180,7 +196,11 @@ impl Metrics {
         GaugeGuard::one_more(&self.ingests)
     }
 
-    pub(crate) fn count_append(&self, appended: &AppendReceipt) {
+    /// Counts an append to this ledger, and the events that governing derived for it.
+    pub(crate) fn count_append(&self, ledger: &Ledger, appended: &AppendReceipt) {
+        if !appended.derived.is_empty() {
+            self.governed.of(ledger.id()).count(appended);
+        }
         let all = appended.results.len() as u64;
         let created =
             appended.results.iter().filter(|result| result.status == ReceiptStatus::Created).count() as u64;
@@ -191,11 +211,27 @@ impl Metrics {
         }
     }
 
-    /// The counters of the service and the state of each ledger.
-    pub(crate) fn to_openmetrics(&self, ledgers: &BTreeMap<LedgerName, Slot>) -> Result<String, fmt::Error> {
+    /// A decision took this long to become durable.
+    pub(crate) fn observe_decision(&self, ledger: &Ledger, took: Duration) {
+        self.governed.of(ledger.id()).observe_decision(took);
+    }
+
+    /// An append took this long to become durable.
+    pub(crate) fn observe_append(&self, ledger: &Ledger, took: Duration) {
+        self.governed.of(ledger.id()).observe_append(took);
+    }
+
+    /// The counters of the service, and the state of each ledger and of the process. It looks at entries of every ledger's state.
+    pub(crate) fn to_openmetrics(&self, ledgers: &Ledgers) -> Result<String, fmt::Error> {
         let mut text = String::new();
+        encode_registry(&mut text, &process_registry())?;
         encode_registry(&mut text, &self.registry)?;
-        encode_registry(&mut text, &ledger_registry(ledgers))?;
+        encode_registry(&mut text, &ledger_registry(&ledgers.all()))?;
+        let mut governing = Registry::with_prefix(PREFIX);
+        register_build(&mut governing, REACTOR_VERSION);
+        register_disk(&mut governing, ledgers);
+        register_governing(&mut governing, ledgers, &self.governed);
+        encode_registry(&mut text, &governing)?;
         encode_registry(&mut text, &archive_registry(&self.archives))?;
         encode_eof(&mut text)?;
         Ok(text)
@@ -203,6 +239,7 @@ impl Metrics {
 }
 
 type Gauges = Family<LedgerLabel, Gauge>;
+type FloatGauges<L> = Family<L, Gauge<f64, AtomicU64>>;
 type Counters = Family<LedgerLabel, Counter>;
 
 /// A metric's name, its help, and how it is read from a ledger's status.
@@ -288,6 +325,19 @@ const ARCHIVE_COUNTERS: &[ArchiveMetric] = &[
     ("archive_failures", "Tries to archive that failed", |tally| tally.failures),
 ];
 
+/// Returns the value of a gauge, which holds no more than this.
+fn gauge_value(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Registers the room on the disk of the data folder, where the system tells it.
+fn register_disk(registry: &mut Registry, ledgers: &Ledgers) {
+    let Some(free) = ledgers.free_disk_bytes() else { return };
+    let gauge: Gauge = Gauge::default();
+    gauge.set(gauge_value(free));
+    registry.register("data_disk_free_bytes", "Bytes that are free on the disk of the data folder", gauge);
+}
+
 /// Returns the metrics of ledgers that are archived in the background; the others have none.
 fn archive_registry(archives: &Tallies) -> Registry {
     let (tallies, mut registry) = (archives.now(), Registry::with_prefix(PREFIX));
@@ -298,7 +348,7 @@ fn archive_registry(archives: &Tallies) -> Registry {
     for (name, help, read) in ARCHIVE_GAUGES {
         let gauges = Gauges::default();
         for (ledger, tally) in &tallies {
-            gauges.get_or_create(&label(ledger)).set(i64::try_from(read(tally)).unwrap_or(i64::MAX));
+            gauges.get_or_create(&label(ledger)).set(gauge_value(read(tally)));
         }
         registry.register(*name, *help, gauges);
     }
@@ -335,7 +385,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         let gauges = Gauges::default();
         for (label, status) in &states {
             let value = status.as_ref().map_or(0, read);
-            gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
+            gauges.get_or_create(label).set(gauge_value(value));
         }
         registry.register(*name, *help, gauges);
     }
@@ -345,7 +395,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
         let gauges = Gauges::default();
         for (label, status) in &indexes {
             let value = status.as_ref().map_or(0, read);
-            gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
+            gauges.get_or_create(label).set(gauge_value(value));
         }
         registry.register(*name, *help, gauges);
     }
@@ -353,7 +403,7 @@ fn ledger_registry(ledgers: &BTreeMap<LedgerName, Slot>) -> Registry {
     let ages = Gauges::default();
     for (label, status) in &states {
         if let Some(age) = status.as_ref().and_then(|status| status.scrub.age) {
-            ages.get_or_create(label).set(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
+            ages.get_or_create(label).set(gauge_value(age.as_secs()));
         }
     }
     registry.register(SCRUB_AGE.0, SCRUB_AGE.1, ages);
@@ -395,7 +445,7 @@ fn register_witnesses(registry: &mut Registry, states: &[(LedgerLabel, Option<St
     let cosigned = Family::<WitnessLabel, Gauge>::default();
     let failures = Family::<WitnessLabel, Counter>::default();
     let set = |gauges: &Gauges, label: &LedgerLabel, value: u64| {
-        gauges.get_or_create(label).set(i64::try_from(value).unwrap_or(i64::MAX));
+        gauges.get_or_create(label).set(gauge_value(value));
     };
     for (label, status) in states {
         let Some((status, witnessed)) = status.as_ref().and_then(|it| Some((it, it.witnessed.as_ref()?)))
@@ -407,7 +457,7 @@ fn register_witnesses(registry: &mut Registry, states: &[(LedgerLabel, Option<St
         set(&unmet, label, witnessed.unmet_for.map_or(0, |time| time.as_secs()));
         for witness in &witnessed.witnesses {
             let label = WitnessLabel { ledger: label.ledger.clone(), witness: witness.name.clone() };
-            cosigned.get_or_create(&label).set(i64::try_from(witness.size).unwrap_or(i64::MAX));
+            cosigned.get_or_create(&label).set(gauge_value(witness.size));
             failures.get_or_create(&label).inc_by(witness.failures);
         }
     }

@@ -83,20 +83,25 @@ impl StoredLevel {
     /// Compares a group, completed by such a frame, with its stored root. Zeros, or a file that ends before, may be a
     /// loss of power; that is decided at the end.
     pub(super) fn check(&self, group: LeafGroup, completed: CompletingFrame) -> Result<(), LevelFault> {
+        if !self.compare(group)? {
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            if lost.is_none_or(|lost| group.number < lost.group.number) {
+                *lost = Some(LostGroup { group, completed });
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a group with its stored root. Returns `false` where zeros are stored, or nothing.
+    pub(super) fn compare(&self, group: LeafGroup) -> Result<bool, LevelFault> {
         let offset = LevelsHeader::offset_of(group.number);
         let mut stored = [0; TREE_HASH_BYTES];
         let is_there = offset + TREE_HASH_BYTES as u64 <= self.file_bytes;
         let found = self.read(&mut stored, offset).filter(|()| is_there).map(|()| TreeHash(stored));
         match found {
-            Some(found) if found == group.root => Ok(()),
+            Some(found) if found == group.root => Ok(true),
             Some(found) if !is_all_zeros(&stored) => Err(group.wrong(found)),
-            _ => {
-                let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-                if lost.is_none_or(|lost| group.number < lost.group.number) {
-                    *lost = Some(LostGroup { group, completed });
-                }
-                Ok(())
-            }
+            _ => Ok(false),
         }
     }
 

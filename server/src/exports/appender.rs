@@ -209,7 +209,7 @@ impl ExportAppender<'_> {
     }
 
     fn acknowledge(&self, receipt: &AppendReceipt) {
-        self.api.metrics.count_append(receipt);
+        self.api.metrics.count_append(self.ledger.ledger(), receipt);
         let all = receipt.results.len() as u64;
         let created = receipt.results.iter().filter(|result| result.status == ReceiptStatus::Created);
         let created = created.count() as u64;

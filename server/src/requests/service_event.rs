@@ -175,7 +175,7 @@ async fn append_all(
             }
             done => {
                 let appended = done?;
-                api.metrics.count_append(&appended);
+                api.metrics.count_append(ledger.ledger(), &appended);
                 return Ok(appended);
             }
         }

@@ -46,6 +46,7 @@ mod ledgers;
 mod lengths;
 mod lifecycle;
 mod long_answers;
+mod metering;
 mod modelled;
 mod names;
 mod never_run;

@@ -14,6 +14,7 @@ use bitacora_vocabulary::{
     DecisionMade, EventData, Mode, Name, ReasonCode, ReasonText, ToolRequested, Verdict,
 };
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use self::decision_chain::DecisionChain;
 pub(super) use self::decision_chain::DecisionLink;
@@ -170,7 +171,9 @@ impl DecideContext {
     pub(super) async fn decided(&self, request: ServiceEvent) -> Result<DecisionLink, Problem> {
         let governance = governance(&self.ledger)?;
         self.caller.still_holds(&self.api.authenticator)?;
+        let began = Instant::now();
         let mut last = DecisionChain::new(self, governance, request).last().await?;
+        self.api.metrics.observe_decision(self.ledger.ledger(), began.elapsed());
         self.take_back_if_over(&mut last, governance);
         Ok(last)
     }

@@ -34,7 +34,13 @@ pub(crate) async fn metrics(
         let detail = "offered are text/plain; version=0.0.4 and application/openmetrics-text; version=1.0.0";
         return Err(Problem::new(Code::NotAcceptable, detail));
     }
-    let text = api.metrics.to_openmetrics(&api.ledgers.all());
+    // In a turn of their own, beside the places for reads: they have to come also while those are taken.
+    let turn = Arc::clone(&api.metrics.collecting).lock_owned().await;
+    let collect = move || {
+        let _turn = turn;
+        api.metrics.to_openmetrics(&api.ledgers)
+    };
+    let text = tokio::task::spawn_blocking(collect).await.unwrap_or(Err(std::fmt::Error));
     let text =
         text.map_err(|error| Problem::new(Code::Internal, format!("the metrics were not written: {error}")))?;
     let (media_type, text) =

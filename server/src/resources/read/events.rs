@@ -103,7 +103,9 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, request: ReadRequest) -> R
     let bytes = api.hold_answer(std::mem::take(&mut page.bytes)).await?;
 
     let tag = is_plain_stream_read(&asked.query).then(|| tag_version(&page, tip)).flatten();
-    let is_settled = has_end && is_settled(&page, &asked.query);
+    // Of an answer of several pages nothing is known yet but the first one.
+    let is_whole = form == ListForm::Page || page.end.next.is_none() || page.end.events as u64 >= wanted;
+    let is_settled = has_end && is_whole && is_settled(&page, &asked.query);
     let cache = if is_settled { page.permanence.caching() } else { NO_STORE };
     let head = page.end.head;
     let (media_type, body) = match form {

@@ -11,6 +11,7 @@ use bitacora_ledger::{
     AppendCondition, AppendReceipt, AppendRequest, ExpectedVersion, PendingAppend, ReceiptStatus,
 };
 use bitacora_projector::IndexedLedger;
+use tokio::time::Instant;
 
 use crate::access::caller::Caller;
 use crate::api::Api;
@@ -91,9 +92,11 @@ pub(crate) async fn append(
     caller.still_holds(&api.authenticator)?;
     let of_ledger = ledger.clone();
     let append = Append { caller, ledger, body, form, stream: names.stream, expected, condition };
+    let began = Instant::now();
     let pending = append.submit().await?;
     let appended = pending.await?;
-    api.metrics.count_append(&appended);
+    api.metrics.observe_append(of_ledger.ledger(), began.elapsed());
+    api.metrics.count_append(of_ledger.ledger(), &appended);
     let mut answer = answer(&appended, of_one_stream);
     preference.apply(&api, of_ledger.ledger(), appended.last, &mut answer).await;
     Ok(answer)

@@ -313,17 +313,21 @@ impl ThreadEvent {
         let (api, ledger, request) = (act.api, act.ledger, self.request.clone());
         let of = ledger.clone();
         let pending = api.read(move || self.send(&of, Contents::new(None))).await?;
-        let appended = last_of(&api, pending).await?;
+        let appended = last_of(&api, &ledger, pending).await?;
         answer(&appended, request, found)
     }
 }
 
 /// Waits until all is durable; where the last one stands.
-pub(super) async fn last_of(api: &Api, pending: Vec<PendingAppend>) -> Result<AppendReceipt, Problem> {
+pub(super) async fn last_of(
+    api: &Api,
+    ledger: &IndexedLedger,
+    pending: Vec<PendingAppend>,
+) -> Result<AppendReceipt, Problem> {
     let mut last = None;
     for append in pending {
         let appended = append.await?;
-        api.metrics.count_append(&appended);
+        api.metrics.count_append(ledger.ledger(), &appended);
         last = Some(appended);
     }
     last.ok_or_else(|| Problem::new(Code::Internal, "nothing was sent"))

@@ -408,7 +408,7 @@ async fn record<T: CheckpointEvent + Send + 'static>(
         Ok((found, Ok(sent)))
     });
     match sent.await? {
-        (found, Ok(pending)) => answer(&last_of(&api, pending).await?, request, found),
+        (found, Ok(pending)) => answer(&last_of(&api, &act.ledger, pending).await?, request, found),
         (found, Err(position)) => {
             let json = json_of(&act_answer(position, true, found, request))?;
             Ok(answer_at(&act.ledger.head(), JSON, NO_STORE, json.into()))

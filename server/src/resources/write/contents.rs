@@ -52,7 +52,7 @@ pub(crate) async fn store(mut act: Act) -> Result<Response, Problem> {
     });
     let (named, bytes, pending) = sent.await?;
     for append in pending {
-        api.metrics.count_append(&append.await?);
+        api.metrics.count_append(ledger.ledger(), &append.await?);
     }
     let answer = ContentStoredAnswer { pieces: named.into_pieces(), bytes };
     let json = json_of(&answer)?;
