@@ -147,6 +147,7 @@ impl ExportArguments {
 
     /// Opens the file, new or where it was left.
     fn open(&self, names: Option<ExportNames>, source: &LedgerSource) -> Result<ExportFile, ExportFailure> {
+        self.selection.check_begins_in_the_ledger(&source.head)?;
         let plan = ExportPlan {
             format: self.format,
             ledger: source.id.clone(),

@@ -232,9 +232,9 @@ async fn show_last(
                     writer.output.flush()?;
                     return position.parse().map_err(|_| strange(client));
                 }
-                Some(AnswerLine::Error { what }) => {
+                Some(AnswerLine::Error { what, code }) => {
                     let what = printable(&what);
-                    return Err(ReadFailure::OnTheWay { what, position: "0".to_owned() }.into());
+                    return Err(ReadFailure::OnTheWay { what, position: "0".to_owned(), code }.into());
                 }
                 Some(AnswerLine::End { position: None }) | None => return Err(strange(client)),
             }

@@ -58,10 +58,10 @@ pub async fn each_line(
                     last = position;
                 }
                 Some(AnswerLine::End { .. }) => return sink.pause(),
-                Some(AnswerLine::Error { what }) => {
+                Some(AnswerLine::Error { what, code }) => {
                     sink.pause()?;
                     let what = printable(&what);
-                    return Err(ReadFailure::OnTheWay { what, position: last }.into());
+                    return Err(ReadFailure::OnTheWay { what, position: last, code }.into());
                 }
                 None => return Err(ReadFailure::Client(client.strange()).into()),
             }

@@ -34,6 +34,8 @@ pub enum AnswerLine {
     Error {
         /// The reason, in the service's words.
         what: String,
+        /// The code of the problem; empty where the service names none.
+        code: String,
     },
 }
 
@@ -63,6 +65,8 @@ struct HeadPosition {
 #[derive(Deserialize)]
 struct ErrorDetail {
     detail: String,
+    #[serde(default)]
+    code: String,
 }
 
 /// The beginning of the last member of a stored event's line: the service writes what it says about the event before it.
@@ -79,7 +83,9 @@ pub fn read_line(line: &[u8]) -> Option<AnswerLine> {
         serde_json::from_slice(&envelope).ok()
     });
     match envelope.or_else(|| serde_json::from_slice(line).ok())? {
-        AnswerJson { error: Some(error), .. } => Some(AnswerLine::Error { what: error.detail }),
+        AnswerJson { error: Some(error), .. } => {
+            Some(AnswerLine::Error { what: error.detail, code: error.code })
+        }
         AnswerJson { end: Some(end), .. } => {
             Some(AnswerLine::End { position: end.head.map(|head| head.position) })
         }
@@ -174,9 +180,8 @@ mod tests {
             matches!(is(r#"{"position":"7","event":{}}"#), Some(AnswerLine::Event { position, .. }) if position == "7")
         );
         assert!(matches!(is(r#"{"end":{"count":1}}"#), Some(AnswerLine::End { .. })));
-        assert!(
-            matches!(is(r#"{"error":{"detail":"why"}}"#), Some(AnswerLine::Error { what }) if what == "why")
-        );
+        assert!(matches!(is(r#"{"error":{"detail":"why","code":"corrupt"}}"#),
+                Some(AnswerLine::Error { what, code }) if what == "why" && code == "corrupt"));
         let erased = is(concat!(r#"{"position":"8","erased":true,"event":{"data":{"erased":false}}}"#, "\n"));
         assert!(matches!(erased, Some(AnswerLine::Event { is_erased: true, is_expired: false, .. })));
         // Written by nobody, but its members may stand in any order.

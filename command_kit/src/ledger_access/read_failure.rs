@@ -23,6 +23,8 @@ pub enum ReadFailure {
         what: String,
         /// The last position that was read.
         position: String,
+        /// The code of the problem; empty where the service names none.
+        code: String,
     },
     /// The service's answer names no position.
     #[error("the service's answer names no position: {0}; check that both are of one version")]
@@ -35,8 +37,8 @@ pub enum ReadFailure {
     },
 }
 
-/// The codes of problems which say that events are in an archive that does not give them.
-const ABSENT_EVENTS: [&str; 3] = ["archive-unavailable", "archive-damaged", "key-retired"];
+/// The codes of problems which say that events are damaged, or in an archive that does not give them.
+const ABSENT_EVENTS: [&str; 4] = ["corrupt", "archive-unavailable", "archive-damaged", "key-retired"];
 
 impl CommandFailure for ReadFailure {
     fn exit(&self) -> Exit {
@@ -52,6 +54,7 @@ impl CommandFailure for ReadFailure {
             {
                 Exit::Incomplete
             }
+            Self::OnTheWay { code, .. } if ABSENT_EVENTS.contains(&code.as_str()) => Exit::Incomplete,
             _ => Exit::Failed,
         }
     }

@@ -21,6 +21,10 @@ pub(crate) enum ExportFailure {
     ResumedStdout,
     #[error("found --until {until} at or before --after {after}; expected a later one")]
     EmptyRange { after: u64, until: u64 },
+    #[error(
+        "found --after {after}, past the head at {head}: the ledger is not the one that had it, or it was rolled back; compare them with `bitacora verify`"
+    )]
+    PastHead { after: u64, head: String },
     #[error("found --before {before} at or before --since {since}; expected a later time")]
     EmptySpan { since: String, before: String },
     #[error("interrupted; what was written stays, and the same command with --resume goes on")]
@@ -45,6 +49,7 @@ impl CommandFailure for ExportFailure {
             Self::ParquetToStdout
             | Self::ResumedStdout
             | Self::EmptyRange { .. }
+            | Self::PastHead { .. }
             | Self::EmptySpan { .. } => Exit::Usage,
             Self::Agent => Exit::Refused,
             Self::Interrupted => Exit::Interrupted,

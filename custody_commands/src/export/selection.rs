@@ -44,6 +44,15 @@ impl ExportSelection {
         }
     }
 
+    /// Refuses to begin past the head. A caller that has seen more than the ledger holds must hear it.
+    pub(super) fn check_begins_in_the_ledger(&self, head: &HeadMark) -> Result<(), ExportFailure> {
+        let (after, tip) = (self.after(), head.position.parse().unwrap_or_default());
+        if after <= tip {
+            return Ok(());
+        }
+        Err(ExportFailure::PastHead { after, head: head.position.clone() })
+    }
+
     /// Returns the position behind which it begins.
     pub(super) fn after(&self) -> u64 {
         self.after.unwrap_or(After::START).get()

@@ -132,6 +132,8 @@ fn bad_requests_are_refused_and_record_nothing() {
     assert_eq!(service.tip(), tip + 1);
     post(&json!({"subject": "person/bob", "event": bob, "authority": "t"})).expect(201);
     assert_eq!(event_at(&service, &bob)["erased"], true);
+    post(&json!({"subject": "person/bob", "event": bob, "authority": "t"}))
+        .expect_problem(404, "subject-unknown");
 }
 
 /// Every file below a folder, with its bytes.

@@ -54,6 +54,21 @@ fn pages_follow_each_other_without_a_gap() {
     assert_eq!(seen, (1..=tip).rev().collect::<Vec<_>>());
 }
 
+/// What follows the first page may be sealed, or grow.
+#[test]
+fn lines_of_several_pages_are_kept_by_no_cache() {
+    let service = with_events(1_200);
+    let of = |query: &str| {
+        let target = format!("{EVENTS}?{query}");
+        let answer = service.request("GET", &target, &[("Accept", "application/x-ndjson")], b"").expect(200);
+        let lines = answer.text().lines().count() - 1;
+        (lines, answer.header("cache-control").unwrap().to_owned())
+    };
+    assert_eq!(of("type=x.happened&limit=10"), (10, "private, max-age=3600".to_owned()));
+    assert_eq!(of("type=x.happened&limit=1100"), (1_100, "no-store".to_owned()));
+    assert_eq!(of("type=x.happened"), (1_200, "no-store".to_owned()));
+}
+
 #[test]
 fn an_event_is_read_back_as_it_was_written() {
     let service = TestService::start();

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use bitacora_formats::{Data, Event, Json};
 use bitacora_ledger::AppendRequest;
 use bitacora_tests::folders::copy_folder;
+use bitacora_tests::http_client::HttpClient;
+use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 use serde_json::Value;
 
 use crate::sample::{Sample, command, why};
@@ -376,4 +378,62 @@ fn what_is_sealed_for_data_subjects_opens_while_their_keys_are_there() {
 fn files_in(folder: &std::path::Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+}
+
+/// Appends so many events through a service.
+fn append_through(service: &ServiceProcess, first: u64, count: u64) {
+    let mut client = HttpClient::connect(service.address).unwrap();
+    let numbers: Vec<u64> = (first..first + count).collect();
+    for chunk in numbers.chunks(500) {
+        let events = chunk.iter().map(|number| {
+            let id = format!("n{number}");
+            serde_json::json!({"specversion": "1.0", "id": id, "source": "/t", "type": "x.noted", "subject": "s"})
+        });
+        let body = Value::from_iter(events).to_string();
+        let answer =
+            client.post("/v1/ledgers/main/events", "application/cloudevents-batch+json", body.as_bytes());
+        assert_eq!(answer.unwrap().status, 201);
+    }
+}
+
+/// The groups of leaves in such an archive are stored above the leaves once the open segment ends. That they are not yet is no cut.
+#[test]
+fn an_archive_that_reaches_into_the_open_segment_is_no_cut_of_the_level() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = ServiceFolder::new(crate::PROGRAM, folder.path());
+    let never = |command: &mut std::process::Command| {
+        command.args(["--archive-after", "never"]);
+    };
+    let mut service = place.start_with(never).unwrap();
+    append_through(&service, 0, 1_500);
+    assert!(service.terminate().unwrap().success());
+    let command = |name: &str, more: &[&str]| {
+        let mut command = place.command(name);
+        command.arg("--keyring").arg(place.keyring()).args(more).output().unwrap()
+    };
+    let run = command("archive", &["run", "--now"]);
+    assert!(run.status.success(), "{}", why(&run));
+    let service = place.start_with(|command| {
+        never(command);
+        command.args(["--archive-over", "2000"]);
+    });
+    let service = service.unwrap();
+    append_through(&service, 1_500, 6_000);
+    let archived = || {
+        let listed = command("archive", &["list", "--json"]);
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let last =
+            listed["archives"].as_array().unwrap().last().unwrap()["last"].as_str().unwrap().to_owned();
+        last.parse::<u64>().unwrap()
+    };
+    let began = std::time::Instant::now();
+    while archived() < 4_000 {
+        assert!(began.elapsed().as_secs() < 120, "nothing is archived");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    for keys in [&[][..], &["--with-keys"]] {
+        let verified = command("verify", keys);
+        let told = String::from_utf8_lossy(&verified.stdout);
+        assert_eq!(verified.status.code(), Some(10), "{told}");
+    }
 }

@@ -206,6 +206,22 @@ fn files_that_are_there_stay_and_stdout_takes_what_has_no_end() {
     assert_eq!((child.wait().unwrap().code(), error.as_str()), (Some(0), ""));
 }
 
+/// The signal of a ledger that was rolled back: an incremental export meets it first.
+#[test]
+fn an_export_that_begins_past_the_head_is_refused() {
+    let sample = Sample::new(1);
+    let path = sample.folder.path().join("late.jsonl");
+    let export = |after: &str| sample.run(&["export", "--out", path.to_str().unwrap(), "--after", after]);
+    let refused = export("999999");
+    assert_eq!(code(&refused), 2, "{}", why(&refused));
+    assert!(why(&refused).contains("past the head"), "{}", why(&refused));
+    assert!(!path.exists() && !beside(&path, ".part").exists());
+    let head =
+        String::from_utf8(sample.run(&["read", "--json", "--backward", "--limit", "1"]).stdout).unwrap();
+    let head: Value = serde_json::from_str(head.trim()).unwrap();
+    assert_eq!(code(&export(head["position"].as_str().unwrap())), 0, "nothing is new, and nothing is wrong");
+}
+
 #[test]
 fn a_full_disk_ends_an_export_with_a_part_that_goes_on() {
     let sample = Sample::new(0);
