@@ -179,7 +179,7 @@ def all_rules_are_ok(api):
 
 def check_runbooks(service):
     """Each command of each section runs, against a service on which nothing is wrong."""
-    data = {"BITACORA_DATA": str(service.folder / "data")}
+    data = {"BITACORA_DATA": str(service.folder / "data"), "BITACORA_KEYRING": str(service.folder / "keyring")}
     blocks = re.findall(r"^```sh\n(.*?)^```$", RUNBOOKS, re.M | re.S)
     for block in blocks:
         block = block.replace("http://127.0.0.1:7717", service.url)

@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 16] = [
+const GUIDES: [Guide; 17] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -41,6 +41,7 @@ const GUIDES: [Guide; 16] = [
     Guide { page: "export.md", before: "" },
     Guide { page: "import.md", before: "" },
     Guide { page: "learned.md", before: "" },
+    Guide { page: "metrics.md", before: "bitacora token create --role metrics --name prometheus > metrics.token" },
     Guide { page: "performance.md", before: "" },
     Guide { page: "projections.md", before: "" },
     Guide { page: "retention.md", before: "" },
@@ -48,7 +49,7 @@ const GUIDES: [Guide; 16] = [
 ];
 
 /// Pages that no command opens: references that are generated, lists, and pages whose whole story a test runs.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "ARCHITECTURE.md",
     "adding.md",
     "archives.md",
@@ -59,6 +60,7 @@ const OTHERS: [&str; 12] = [
     "limits.md",
     "map.md",
     "promises.md",
+    "runbooks.md",
     "security.md",
     "testing.md",
 ];
