@@ -1,7 +1,10 @@
 //! Revisions that the log records: each takes the place of the ones before it, whatever the policy is by now. Only a legal hold keeps the
 //! content longer, and a state that decisions rest on and that is away.
 
+use std::sync::{MutexGuard, PoisonError};
+
 use bitacora_archive_format::SignedManifest;
+use bitacora_ledger::RecordedArchives;
 use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
 
@@ -15,8 +18,14 @@ use crate::worker::Archiver;
 impl Archiver {
     /// Returns `true` if the log records the removal that made the revision with this manifest.
     pub(super) fn is_recorded(&self, revision: &SignedManifest) -> Result<bool, ArchiverError> {
-        let digest = Sha256::digest(revision.note().to_string().as_bytes());
-        Ok(self.ledger.records_removal(&Sha256Text::of_digest(&digest.into()))?)
+        Ok(self.recorded()?.has_removal(&digest_of(revision)))
+    }
+
+    /// The archives that the log records by now. A look reads each of these events once, however many archives it asks for.
+    fn recorded(&self) -> Result<MutexGuard<'_, RecordedArchives>, ArchiverError> {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.read_on(|query| self.ledger.read(query))?;
+        Ok(recorded)
     }
 
     /// Returns `true` if the kept revision holds content that has to stay by now, and that a later, recorded one does not hold. It stays
@@ -105,4 +114,8 @@ impl Archiver {
         let manifest = kept.outline().manifest().manifest();
         self.record(&manifest.object_name(), manifest.range, kept)
     }
+}
+
+pub(super) fn digest_of(manifest: &SignedManifest) -> Sha256Text {
+    Sha256Text::of_digest(&Sha256::digest(manifest.note().to_string().as_bytes()).into())
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use bitacora_archive_format::{Revision, SignedManifest};
 use bitacora_formats::Position;
 use bitacora_ledger::ArchiveAccess;
-use bitacora_vocabulary::{Count, Name, RetentionExpired, Sha256Text};
-use sha2::{Digest, Sha256};
+use bitacora_vocabulary::{Count, Name, RetentionExpired};
 
+use super::recorded_revisions::digest_of;
 use super::repacking::ExpiredKinds;
 use super::{
     CoveredRetention, ExpiryGrounds, ExpiryReport, ExpiryResult, Repacking, RestingEvents, Retention,
@@ -186,14 +186,13 @@ impl Archiver {
         };
         let count = |number: u64| Count::new(number).map_err(|_| unrecordable());
         let range = manifest.manifest().range;
-        let digest = Sha256::digest(manifest.note().to_string().as_bytes());
         let expired = RetentionExpired {
             first: range.first().into(),
             last: range.last().into(),
             events: count(newly.events)?,
             archive: Name::new(name.as_str()).map_err(|_| unrecordable())?,
             revision: count(manifest.manifest().revision().get().into())?,
-            manifest_sha256: Sha256Text::of_digest(&digest.into()),
+            manifest_sha256: digest_of(manifest),
             policy: newly.policy.into(),
         };
         self.ledger.record_expiry(&expired, &holds)?;
