@@ -75,23 +75,9 @@ impl Archiver {
             opened => opened?,
         };
         self.seal(&later)?;
-        let mut are_gone = true;
-        for before in self.revisions_before(kept.manifest())? {
-            let stored = StoredArchive::open(&self.objects, &before.name, Some(self.keyring.signing_chain()));
-            let compared = stored
-                .map_err(ArchiverError::from)
-                .and_then(|earlier| self.compare_recorded((&earlier, &later), (kept, all_kept), pace));
-            match compared {
-                Ok(()) => self.remove_object(&before.name)?,
-                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
-                    let object = self.objects.shown(&before.name);
-                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
-                    are_gone = false;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(are_gone)
+        self.remove_earlier(kept.manifest(), |earlier| {
+            self.compare_recorded((earlier, &later), (kept, all_kept), pace)
+        })
     }
 
     fn compare_recorded(

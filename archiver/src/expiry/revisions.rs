@@ -123,6 +123,28 @@ impl Archiver {
         Ok(())
     }
 
+    /// Removes the revisions before this one for which `compare` returns `Ok`. Returns `false` if one stays.
+    pub(super) fn remove_earlier(
+        &self,
+        kept: &Manifest,
+        mut compare: impl FnMut(&StoredArchive) -> Result<(), ArchiverError>,
+    ) -> Result<bool, ArchiverError> {
+        let mut are_gone = true;
+        for before in self.revisions_before(kept)? {
+            let stored = StoredArchive::open(&self.objects, &before.name, Some(self.keyring.signing_chain()));
+            match stored.map_err(ArchiverError::from).and_then(|earlier| compare(&earlier)) {
+                Ok(()) => self.remove_object(&before.name)?,
+                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
+                    let object = self.objects.shown(&before.name);
+                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
+                    are_gone = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(are_gone)
+    }
+
     pub(super) fn remove_object(&self, name: &str) -> Result<(), ArchiverError> {
         match self.objects.remove(name) {
             Ok(()) | Err(ArchiveStoreError::Missing { .. }) => Ok(()),
@@ -130,7 +152,7 @@ impl Archiver {
         }
     }
 
-    pub(super) fn revisions_before(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
+    fn revisions_before(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
         let mut revisions = self.revisions(manifest)?;
         revisions.retain(|one| one.revision < manifest.revision());
         Ok(revisions)

@@ -104,7 +104,7 @@ impl Archiver {
         // A revision before the kept one may hold what a hold keeps: no later one is packed before both were compared.
         let is_finished = match mode {
             ExpiryMode::DryRun => true,
-            ExpiryMode::Remove => self.remove_earlier((current, kept), retention, pace)?,
+            ExpiryMode::Remove => self.remove_before_unrecorded((current, kept), retention, pace)?,
         };
         if !is_finished || !retention.concerns(manifest) {
             return Ok(None);
@@ -204,7 +204,7 @@ impl Archiver {
 
     /// Looks for revisions before a kept one that no event records: it came back from the store. Each earlier one is compared with it, by
     /// the policy and the holds in force, and none goes that they keep. Returns `true` if none is left.
-    fn remove_earlier(
+    fn remove_before_unrecorded(
         &self,
         (kept, all_kept): (&SignedManifest, &[SignedManifest]),
         retention: &dyn Retention,
@@ -213,30 +213,11 @@ impl Archiver {
         if kept.manifest().revision() == Revision::FIRST {
             return Ok(true);
         }
-        let earlier = self.revisions_before(kept.manifest())?;
-        if earlier.is_empty() {
-            return Ok(true);
-        }
-        let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
-        let retention = &CoveredRetention { retention, cover };
-        let mut are_gone = true;
-        for before in earlier {
-            let signers = Some(self.keyring.signing_chain());
-            let stored = StoredArchive::open(&self.objects, &before.name, signers);
-            let compared = stored.map_err(ArchiverError::from).and_then(|earlier| {
-                self.accept_revision((&earlier, &self.open_kept(kept)?), None, retention, pace)
-            });
-            match compared {
-                Ok(()) => self.remove_object(&before.name)?,
-                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
-                    let object = self.objects.shown(&before.name);
-                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
-                    are_gone = false;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(are_gone)
+        self.remove_earlier(kept.manifest(), |earlier| {
+            let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
+            let retention = &CoveredRetention { retention, cover };
+            self.accept_revision((earlier, &self.open_kept(kept)?), None, retention, pace)
+        })
     }
 
     /// The archive of a kept manifest.

@@ -4,10 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bitacora_archive_format::Manifest;
-use bitacora_archiver::{
-    ArchiveProgress, ArchiverError, ExpiryMode, ExpiryResult, Release, RestoreScope, RetainedEvent,
-    Retention, restore,
-};
+use bitacora_archiver::{ArchiverError, ExpiryMode, ExpiryResult, Release, RetainedEvent, Retention};
 use bitacora_formats::{Data, Position};
 use bitacora_ledger::{AppendError, AppendRequest, Ledger, StoredEvent};
 
@@ -207,17 +204,7 @@ fn a_ledger_that_is_restored_holds_nothing_of_what_expired() {
     fs::write(expiring.object(0), first).unwrap();
     let before = events(&expiring.ledger);
     let fixture = &expiring.fixture;
-    let again = fixture.folder.path().join("again/main");
-    fs::create_dir(again.parent().unwrap()).unwrap();
-    restore(
-        &fixture.environment,
-        &fixture.objects,
-        (expiring.ledger.id(), RestoreScope::Whole),
-        &fixture.keyring,
-        &again,
-        &ArchiveProgress::default(),
-    )
-    .unwrap();
+    let again = expiring.restored();
     let restored = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
     let restored = events(&restored);
     let held = usize::try_from(expiring.through).unwrap();

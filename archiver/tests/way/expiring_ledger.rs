@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use bitacora_archive_format::Manifest;
-use bitacora_archiver::{ArchivePace, ExpiryMode, ExpiryReport, RetainedEvent, Retention};
+use bitacora_archiver::{
+    ArchivePace, ArchiveProgress, ExpiryMode, ExpiryReport, RestoreScope, RetainedEvent, Retention, restore,
+};
 use bitacora_formats::{After, Position};
 use bitacora_ledger::{Filter, Ledger, Options, ReadFrom, ReadQuery, StoredEvent};
 
@@ -110,6 +112,17 @@ impl ExpiringLedger {
             0 => format!("{stem}.bca"),
             _ => format!("{stem}.r{revision}.bca"),
         })
+    }
+
+    /// The folder of a ledger that is restored from the archives.
+    pub(crate) fn restored(&self) -> PathBuf {
+        let fixture = &self.fixture;
+        let again = fixture.folder.path().join("again/main");
+        fs::create_dir(again.parent().unwrap()).unwrap();
+        let from = (self.ledger.id(), RestoreScope::Whole);
+        let progress = ArchiveProgress::default();
+        restore(&fixture.environment, &fixture.objects, from, &fixture.keyring, &again, &progress).unwrap();
+        again
     }
 
     pub(crate) fn manifest_file(&self) -> PathBuf {

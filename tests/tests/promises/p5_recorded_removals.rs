@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bitacora_archive_format::Manifest;
-use bitacora_archiver::{
-    ArchiveProgress, ArchiverError, ExpiryMode, RestoreScope, RetainedEvent, Retention, restore,
-};
+use bitacora_archiver::{ArchiverError, ExpiryMode, RetainedEvent, Retention};
 use bitacora_formats::{Generation, Position};
 use bitacora_ledger::{HoldRequest, Ledger, Options, ReactorChoice};
 use bitacora_verify::{FaultKind, Notice, Report, TailRetries, VerifyOptions, verify_ledger};
@@ -136,11 +134,7 @@ fn what_expired_in_a_restored_ledger_is_no_forgery() {
     let expiring = ExpiringLedger::new();
     expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
     let fixture = &expiring.fixture;
-    let again = fixture.folder.path().join("again/main");
-    fs::create_dir(again.parent().unwrap()).unwrap();
-    let from = (expiring.ledger.id(), RestoreScope::Whole);
-    let progress = ArchiveProgress::default();
-    restore(&fixture.environment, &fixture.objects, from, &fixture.keyring, &again, &progress).unwrap();
+    let again = expiring.restored();
     for opening in 0..2 {
         let ledger = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
         assert_eq!(data_of(&ledger, "retention.expired").len(), 0);
