@@ -11,7 +11,7 @@ use bitacora_verify::{FaultKind, Notice, Report, TailRetries, VerifyOptions, ver
 use bitacora_vocabulary::{FreeText, HoldReleased, Name, RetentionChanged};
 use serde_json::json;
 
-use crate::expiring_ledger::{ExpiringLedger, Multiples, PACE, events};
+use crate::expiring_ledger::{ChangedMind, ExpiringLedger, Multiples, PACE, events};
 use crate::fixture::{ArchiveFixture, data_of, options};
 
 /// Lets events expire, and has the kept manifest fail to be replaced once the archive without them is stored: a folder is in its place.
@@ -74,6 +74,12 @@ fn assert_unfinished(expiring: &ExpiringLedger) {
     assert!(matches!(*notices, [Notice::UnfinishedRemoval { first: 1, .. }]), "{notices:?}");
 }
 
+/// Verifies the folder of a closed ledger, in which no removal is under way.
+fn assert_finished(expiring: &ExpiringLedger) {
+    let Report { fault, gaps, notices, .. } = verified(expiring);
+    assert_eq!((fault, gaps, notices), (None, Vec::new(), Vec::new()));
+}
+
 #[test]
 fn a_recorded_removal_is_finished_under_another_policy_or_none() {
     for has_policy in [true, false] {
@@ -88,10 +94,7 @@ fn a_recorded_removal_is_finished_under_another_policy_or_none() {
         }
         assert!(!expiring.object(0).exists() && expiring.object(1).exists(), "{:?}", expiring.objects());
         assert!(expired(&expiring.ledger) > 500);
-        let expiring = expiring.reopened(|expiring| {
-            let Report { fault, gaps, notices, .. } = verified(expiring);
-            assert_eq!((fault, gaps, notices), (None, Vec::new(), Vec::new()));
-        });
+        let expiring = expiring.reopened(assert_finished);
         assert_eq!(data_of(&expiring.ledger, "retention.expired").len(), 1, "once");
     }
 }
@@ -107,6 +110,34 @@ fn a_recorded_archive_is_kept_and_sealed_where_it_is_the_only_one() {
         expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove);
         assert!(expired(&expiring.ledger) > 500);
         assert_eq!(data_of(&expiring.ledger, "archive.sealed").len(), sealed + 1);
+    }
+}
+
+#[test]
+fn a_later_archive_that_the_log_does_not_record_hides_no_recorded_one() {
+    for has_earlier in [true, false] {
+        let expiring = ExpiringLedger::new();
+        // The next name is taken while the archive without any content is packed, which is refused.
+        fs::write(expiring.object(1), "content").unwrap();
+        let fickle = ChangedMind { expires: Multiples::of(1, 7), expiring: &expiring, revision: 2 };
+        let archiver = expiring.fixture.archiver(&expiring.ledger);
+        archiver.expire(&fickle, ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
+        fs::remove_file(expiring.object(1)).unwrap();
+        crash_behind_the_record(&expiring, 7);
+        fs::copy(expiring.spare(), expiring.object(2)).unwrap();
+        if !has_earlier {
+            fs::remove_file(expiring.object(0)).unwrap();
+        }
+        let expiring = expiring.reopened(|_| ());
+        assert_eq!(expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove), []);
+        assert!(expiring.object(1).exists() && expiring.objects().len() == 2, "{:?}", expiring.objects());
+        let thirds = Multiples::of(3, 7);
+        for event in events(&expiring.ledger).iter().filter(|event| event.position.get() <= expiring.through)
+        {
+            assert_eq!(event.expired_by.is_some(), thirds.has(&event.event.id), "{event:?}");
+        }
+        let expiring = expiring.reopened(assert_finished);
+        assert_eq!(data_of(&expiring.ledger, "retention.expired").len(), 1, "once");
     }
 }
 
