@@ -3,8 +3,8 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use bitacora_archive_format::SignedManifest;
-use bitacora_ledger::RecordedArchives;
+use bitacora_archive_format::{Revision, SignedManifest};
+use bitacora_ledger::{ReadError, RecordedArchives};
 use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
 
@@ -74,7 +74,6 @@ impl Archiver {
             }
             opened => opened?,
         };
-        self.seal(&later)?;
         self.remove_earlier(kept.manifest(), |earlier| {
             self.compare_recorded((earlier, &later), (kept, all_kept), pace)
         })
@@ -95,10 +94,34 @@ impl Archiver {
         compared.check().map(drop)
     }
 
-    /// Records a kept revision, unless a run before did.
-    pub(super) fn seal(&self, kept: &StoredArchive) -> Result<(), ArchiverError> {
-        let manifest = kept.outline().manifest().manifest();
-        self.record(&manifest.object_name(), manifest.range, kept)
+    /// Has the log seal a kept revision whose removal it records, unless it does: a run ended between the two, and may have left nothing else.
+    pub(super) fn seal_recorded(&self, kept: &SignedManifest) -> Result<(), ArchiverError> {
+        if kept.manifest().revision() == Revision::FIRST {
+            return Ok(());
+        }
+        let digest = digest_of(kept);
+        let is_due = match self.recorded() {
+            // An archive that is missing holds up no other: a later look asks again.
+            Err(ArchiverError::Ledger(ReadError::Archive(error))) => {
+                tracing::warn!(%error, "whether the log seals an archive is not known from archives");
+                false
+            }
+            recorded => {
+                let recorded = recorded?;
+                recorded.has_removal(&digest) && !recorded.has_seal(&digest)
+            }
+        };
+        if !is_due {
+            return Ok(());
+        }
+        match self.open_kept(kept) {
+            Ok(stored) => self.record(&kept.manifest().object_name(), kept.manifest().range, &stored),
+            Err(error) if error.is_of_one_archive() => {
+                tracing::warn!(%error, "the log does not seal an archive until it is whole");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -21,9 +21,9 @@ pub(super) struct StoredRevision {
 
 impl Archiver {
     /// Looks at the revisions beside those that are kept. The latest one that the log records is kept instead; without such a one the latest,
-    /// if the store has no other: the manifests are from an older copy then. Any other later one goes: its run did not come to record it.
-    /// Earlier ones go where the log records the one that is kept. Returns the first positions of the archives whose recorded removal has to
-    /// wait.
+    /// if the store has no other: the manifests are from an older copy then. Any other later one goes: its run did not come to record it. The
+    /// log seals each one that it records and that is kept, and earlier ones go then. Returns the first positions of the archives whose
+    /// recorded removal has to wait.
     pub(super) fn settle_revisions(
         &self,
         kept: &mut [SignedManifest],
@@ -47,6 +47,9 @@ impl Archiver {
             let mut is_settled = true;
             if found.iter().any(|found| *found > revision) {
                 is_settled = self.settle_later((manifest, &all), listed.contains(object), pace)?;
+            }
+            if is_settled {
+                self.seal_recorded(manifest)?;
             }
             if is_settled && found.iter().any(|found| *found < manifest.manifest().revision()) {
                 is_settled = self.remove_before_recorded((manifest, &all), pace)?;
@@ -79,9 +82,6 @@ impl Archiver {
             *kept = later.outline().manifest().clone();
             self.keep(kept)?;
             self.ledger.forget_archived();
-        }
-        if is_recorded {
-            self.seal(&later)?;
         }
         self.remove_unkept(kept, pace)?;
         Ok(true)

@@ -12,7 +12,7 @@ use bitacora_vocabulary::{FreeText, HoldReleased, Name, RetentionChanged};
 use serde_json::json;
 
 use crate::expiring_ledger::{ChangedMind, ExpiringLedger, Multiples, PACE, events};
-use crate::fixture::{ArchiveFixture, data_of, options};
+use crate::fixture::{ArchiveFixture, copy_folder, data_of, options};
 
 /// Lets events expire, and has the kept manifest fail to be replaced once the archive without them is stored: a folder is in its place.
 struct CrashingRetention<'a> {
@@ -138,6 +138,54 @@ fn a_later_archive_that_the_log_does_not_record_hides_no_recorded_one() {
         }
         let expiring = expiring.reopened(assert_finished);
         assert_eq!(data_of(&expiring.ledger, "retention.expired").len(), 1, "once");
+    }
+}
+
+/// Without the seal an earlier archive that somebody puts back would look like a removal under way for good.
+#[test]
+fn an_archive_that_was_kept_and_not_sealed_is_sealed_by_the_next_look() {
+    for has_policy in [true, false] {
+        let expiring = ExpiringLedger::new();
+        crash_behind_the_record(&expiring, 7);
+        let (first, earlier) =
+            (fs::read(expiring.object(0)).unwrap(), fs::read(expiring.manifest_file()).unwrap());
+        let image = expiring.fixture.folder.path().join("image");
+        let put_back = |expiring: &ExpiringLedger| {
+            fs::write(expiring.object(0), &first).unwrap();
+            fs::write(expiring.manifest_file(), &earlier).unwrap();
+        };
+        let expiring = expiring.reopened(|expiring| copy_folder(&expiring.fixture.ledger(), &image));
+        expiring.fixture.archiver(&expiring.ledger).settle_expiry(PACE).unwrap();
+        // The ledger as it was before, and the manifest and the store as they are now.
+        let expiring = expiring.reopened(|expiring| {
+            let kept = fs::read(expiring.manifest_file()).unwrap();
+            fs::remove_dir_all(expiring.fixture.ledger()).unwrap();
+            copy_folder(&image, &expiring.fixture.ledger());
+            put_back(expiring);
+            assert_unfinished(expiring);
+            fs::remove_file(expiring.object(0)).unwrap();
+            fs::write(expiring.manifest_file(), kept).unwrap();
+        });
+        let sealed = data_of(&expiring.ledger, "archive.sealed").len();
+        for _ in 0..2 {
+            if has_policy {
+                assert_eq!(expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove), []);
+            } else {
+                expiring.fixture.archiver(&expiring.ledger).settle_expiry(PACE).unwrap();
+            }
+            assert_eq!(data_of(&expiring.ledger, "archive.sealed").len(), sealed + 1);
+        }
+        expiring.reopened(|expiring| {
+            assert_finished(expiring);
+            put_back(expiring);
+            let fault = verified(expiring).fault.unwrap();
+            assert!(
+                matches!(*fault.kind, FaultKind::ArchiveRevision { found: 0, expected: 1, .. }),
+                "{fault}"
+            );
+            // It opens again.
+            fs::remove_file(expiring.object(0)).unwrap();
+        });
     }
 }
 
