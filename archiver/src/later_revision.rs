@@ -1,4 +1,4 @@
-//! The later revision of an archive, where the store has no other: the folder's manifest is from an older copy then.
+//! The later revisions of an archive in the store. Where it has no other, the folder's manifest is from an older copy.
 
 use std::sync::Arc;
 
@@ -14,16 +14,27 @@ pub(crate) fn later_revision(
     kept: &Manifest,
     signers: &SigningChain,
 ) -> Option<StoredArchive> {
+    later_revisions(objects, kept, signers).next()
+}
+
+/// Returns the revisions of an archive in the store that are later than this one and that the ledger signed, the latest one first. Each is
+/// opened once it is asked for.
+pub(crate) fn later_revisions<'a>(
+    objects: &'a Arc<dyn Objects>,
+    kept: &'a Manifest,
+    signers: &'a SigningChain,
+) -> impl Iterator<Item = StoredArchive> + 'a {
     let Manifest { range, origin, .. } = kept;
     let name = kept.object_name();
-    let listed = objects.list(name.rsplit_once('/')?.0).ok()?;
-    let found = listed.objects.iter().filter_map(|(object, _)| ArchiveRange::of_object(object));
+    let listed = name.rsplit_once('/').and_then(|(folder, _)| objects.list(folder).ok());
+    let listed = listed.map(|listed| listed.objects).unwrap_or_default();
+    let found = listed.iter().filter_map(|(object, _)| ArchiveRange::of_object(object));
     let mut later: Vec<_> = found
         .filter(|(found, revision)| found == range && *revision > kept.revision())
         .map(|(_, revision)| revision)
         .collect();
     later.sort_unstable();
-    later.into_iter().rev().find_map(|revision| {
+    later.into_iter().rev().filter_map(move |revision| {
         let name = range.object_name(origin.ledger, origin.generation, revision);
         let stored = StoredArchive::open(objects, &name, Some(signers)).ok()?;
         is_same_but_for_expiry(kept, stored.outline().manifest().manifest()).then_some(stored)

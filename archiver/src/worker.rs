@@ -6,15 +6,15 @@ mod leftovers;
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use bitacora_archive_format::{ArchiveError, ArchiveRange, Revision, SignedManifest};
 use bitacora_formats::{Keyring, LedgerOrigin, Micros, Position};
 use bitacora_ledger::{
-    AppendError, ArchiveAccess, Environment, FolderLock, Ledger, ReadError, ReleaseError, ReleaseExtent,
-    SealedArchive,
+    AppendError, ArchiveAccess, Environment, FolderLock, Ledger, ReadError, RecordedArchives, ReleaseError,
+    ReleaseExtent, SealedArchive,
 };
 use sha2::{Digest, Sha256};
 
@@ -49,6 +49,8 @@ pub struct Archiver {
     /// The store in which archives are put, in the words of the configuration.
     store: String,
     pub(crate) progress: Arc<ArchiveProgress>,
+    /// What the log was seen to record of archives.
+    pub(crate) recorded: Mutex<RecordedArchives>,
 }
 
 /// The settings of a run.
@@ -118,6 +120,7 @@ impl Archiver {
             objects,
             store,
             progress: Arc::default(),
+            recorded: Mutex::default(),
         }
     }
 

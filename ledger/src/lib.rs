@@ -78,7 +78,9 @@ pub use query::{EventPage, Filter, PageEnd, ReadFrom, ReadQuery, ReadTiers, Stor
 pub use read::page::PageBuilder;
 pub use read::proofs::{ConsistencyProof, InclusionProof};
 pub use read_error::ReadError;
-pub use retention::{ExpiryRules, ExpiryRulesError, HoldsInForce, RecordExpiryError, RetentionHistory};
+pub use retention::{
+    ExpiryRules, ExpiryRulesError, HoldsInForce, RecordExpiryError, RecordedArchives, RetentionHistory,
+};
 pub use submission::append_error::{AppendError, ErrorKind, SideEffects};
 pub use tables::fold::Fold;
 

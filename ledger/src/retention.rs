@@ -2,8 +2,8 @@
 
 pub(crate) mod counted_time;
 mod open_runs;
+mod recorded_archives;
 mod recorded_openings;
-mod recorded_removals;
 mod retention_history;
 
 use bitacora_formats::{Micros, Position, Record, RecordData};
@@ -14,6 +14,7 @@ use bitacora_vocabulary::{RetentionExpired, SubjectKeyId};
 
 use self::counted_time::CountedTime;
 use self::open_runs::OpenRuns;
+pub use self::recorded_archives::RecordedArchives;
 pub use self::retention_history::RetentionHistory;
 
 use crate::append::own_events::append_own;

@@ -1,7 +1,10 @@
 //! Revisions that the log records: each takes the place of the ones before it, whatever the policy is by now. Only a legal hold keeps the
 //! content longer, and a state that decisions rest on and that is away.
 
-use bitacora_archive_format::SignedManifest;
+use std::sync::{MutexGuard, PoisonError};
+
+use bitacora_archive_format::{Revision, SignedManifest};
+use bitacora_ledger::{ReadError, RecordedArchives};
 use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
 
@@ -15,8 +18,14 @@ use crate::worker::Archiver;
 impl Archiver {
     /// Returns `true` if the log records the removal that made the revision with this manifest.
     pub(super) fn is_recorded(&self, revision: &SignedManifest) -> Result<bool, ArchiverError> {
-        let digest = Sha256::digest(revision.note().to_string().as_bytes());
-        Ok(self.ledger.records_removal(&Sha256Text::of_digest(&digest.into()))?)
+        Ok(self.recorded()?.has_removal(&digest_of(revision)))
+    }
+
+    /// The archives that the log records by now. A look reads each of these events once, however many archives it asks for.
+    fn recorded(&self) -> Result<MutexGuard<'_, RecordedArchives>, ArchiverError> {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.read_on(|query| self.ledger.read(query))?;
+        Ok(recorded)
     }
 
     /// Returns `true` if the kept revision holds content that has to stay by now, and that a later, recorded one does not hold. It stays
@@ -65,24 +74,9 @@ impl Archiver {
             }
             opened => opened?,
         };
-        self.seal(&later)?;
-        let mut are_gone = true;
-        for before in self.revisions_before(kept.manifest())? {
-            let stored = StoredArchive::open(&self.objects, &before.name, Some(self.keyring.signing_chain()));
-            let compared = stored
-                .map_err(ArchiverError::from)
-                .and_then(|earlier| self.compare_recorded((&earlier, &later), (kept, all_kept), pace));
-            match compared {
-                Ok(()) => self.remove_object(&before.name)?,
-                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
-                    let object = self.objects.shown(&before.name);
-                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
-                    are_gone = false;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(are_gone)
+        self.remove_earlier(kept.manifest(), |earlier| {
+            self.compare_recorded((earlier, &later), (kept, all_kept), pace)
+        })
     }
 
     fn compare_recorded(
@@ -100,9 +94,37 @@ impl Archiver {
         compared.check().map(drop)
     }
 
-    /// Records a kept revision, unless a run before did.
-    pub(super) fn seal(&self, kept: &StoredArchive) -> Result<(), ArchiverError> {
-        let manifest = kept.outline().manifest().manifest();
-        self.record(&manifest.object_name(), manifest.range, kept)
+    /// Has the log seal a kept revision whose removal it records, unless it does: a run ended between the two, and may have left nothing else.
+    pub(super) fn seal_recorded(&self, kept: &SignedManifest) -> Result<(), ArchiverError> {
+        if kept.manifest().revision() == Revision::FIRST {
+            return Ok(());
+        }
+        let digest = digest_of(kept);
+        let is_due = match self.recorded() {
+            // An archive that is missing holds up no other: a later look asks again.
+            Err(ArchiverError::Ledger(ReadError::Archive(error))) => {
+                tracing::warn!(%error, "whether the log seals an archive is not known from archives");
+                false
+            }
+            recorded => {
+                let recorded = recorded?;
+                recorded.has_removal(&digest) && !recorded.has_seal(&digest)
+            }
+        };
+        if !is_due {
+            return Ok(());
+        }
+        match self.open_kept(kept) {
+            Ok(stored) => self.record(&kept.manifest().object_name(), kept.manifest().range, &stored),
+            Err(error) if error.is_of_one_archive() => {
+                tracing::warn!(%error, "the log does not seal an archive until it is whole");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
+}
+
+pub(super) fn digest_of(manifest: &SignedManifest) -> Sha256Text {
+    Sha256Text::of_digest(&Sha256::digest(manifest.note().to_string().as_bytes()).into())
 }

@@ -7,7 +7,7 @@ use bitacora_formats::Position;
 
 use crate::archive_store::ArchiveStoreError;
 use crate::error::ArchiverError;
-use crate::later_revision::{is_same_but_for_expiry, later_revision};
+use crate::later_revision::{is_same_but_for_expiry, later_revisions};
 use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
 use crate::verification::Verification;
@@ -20,9 +20,10 @@ pub(super) struct StoredRevision {
 }
 
 impl Archiver {
-    /// Looks at the revisions beside those that are kept. A later one is kept instead if the log records it, or if the store has no other:
-    /// the manifests are from an older copy then. Any other later one goes: its run did not come to record it. Earlier ones go where the log
-    /// records the one that is kept. Returns the first positions of the archives whose recorded removal has to wait.
+    /// Looks at the revisions beside those that are kept. The latest one that the log records is kept instead; without such a one the latest,
+    /// if the store has no other: the manifests are from an older copy then. Any other later one goes: its run did not come to record it. The
+    /// log seals each one that it records and that is kept, and earlier ones go then. Returns the first positions of the archives whose
+    /// recorded removal has to wait.
     pub(super) fn settle_revisions(
         &self,
         kept: &mut [SignedManifest],
@@ -47,6 +48,9 @@ impl Archiver {
             if found.iter().any(|found| *found > revision) {
                 is_settled = self.settle_later((manifest, &all), listed.contains(object), pace)?;
             }
+            if is_settled {
+                self.seal_recorded(manifest)?;
+            }
             if is_settled && found.iter().any(|found| *found < manifest.manifest().revision()) {
                 is_settled = self.remove_before_recorded((manifest, &all), pace)?;
             }
@@ -64,9 +68,7 @@ impl Archiver {
         is_there: bool,
         pace: ArchivePace,
     ) -> Result<bool, ArchiverError> {
-        let signers = self.keyring.signing_chain();
-        let Some(later) = later_revision(&self.objects, kept.manifest(), signers) else { return Ok(true) };
-        let is_recorded = self.is_recorded(later.outline().manifest())?;
+        let Some((later, is_recorded)) = self.later_to_keep(kept.manifest())? else { return Ok(true) };
         if is_recorded && is_there && self.holds_content((kept, all_kept), &later, pace)? {
             return Ok(false);
         }
@@ -80,22 +82,21 @@ impl Archiver {
             *kept = later.outline().manifest().clone();
             self.keep(kept)?;
             self.ledger.forget_archived();
-            if is_recorded {
-                self.seal(&later)?;
-            }
-            return Ok(true);
         }
-        // It holds all that the later ones hold, if it is whole.
-        let stored = self.open_kept(kept)?;
-        let whole = Verification::new(&stored, pace, &self.progress)
-            .contents(&self.keyring, |_, _| Ok::<(), ArchiverError>(()));
-        match whole {
-            Ok(_) => self.remove_unkept(kept.manifest())?,
-            Err(error) => {
-                tracing::warn!(%error, object = stored.shown(), "an archive is not whole; later revisions stay beside it");
-            }
-        }
+        self.remove_unkept(kept, pace)?;
         Ok(true)
+    }
+
+    /// Returns the latest revision behind the kept one that the log records, and `true`; without such a one the latest, and `false`.
+    fn later_to_keep(&self, kept: &Manifest) -> Result<Option<(StoredArchive, bool)>, ArchiverError> {
+        let mut latest = None;
+        for later in later_revisions(&self.objects, kept, self.keyring.signing_chain()) {
+            if self.is_recorded(later.outline().manifest())? {
+                return Ok(Some((later, true)));
+            }
+            latest.get_or_insert(later);
+        }
+        Ok(latest.map(|latest| (latest, false)))
     }
 
     /// Removes the revision that another one replaced, once that one is seen in the store.
@@ -108,19 +109,58 @@ impl Archiver {
         self.remove_object(&replaced.object_name())
     }
 
-    /// Removes revisions behind the kept one, which was read whole just now: the runs that made them did not come to keep them.
-    pub(super) fn remove_unkept(&self, kept: &Manifest) -> Result<(), ArchiverError> {
-        let later = self.revisions(kept)?.into_iter().filter(|one| one.revision > kept.revision());
-        for unkept in later {
+    /// Removes revisions behind the kept one, if that one is whole: the runs that made them did not come to record them. It holds all that
+    /// they hold.
+    fn remove_unkept(&self, kept: &SignedManifest, pace: ArchivePace) -> Result<(), ArchiverError> {
+        let (manifest, signers) = (kept.manifest(), Some(self.keyring.signing_chain()));
+        let mut unkept = self.revisions(manifest)?;
+        unkept.retain(|one| one.revision > manifest.revision());
+        if unkept.is_empty() {
+            return Ok(());
+        }
+        let read_whole = |stored: StoredArchive| {
+            let verification = Verification::new(&stored, pace, &self.progress);
+            verification.contents(&self.keyring, |_, _| Ok::<(), ArchiverError>(())).map(drop)
+        };
+        match self.open_kept(kept).and_then(read_whole) {
+            Err(error) if error.is_of_one_archive() => {
+                tracing::warn!(%error, "an archive is not whole; later revisions stay beside it");
+                return Ok(());
+            }
+            read => read?,
+        }
+        for unkept in unkept {
             // Anything else under such a name is nobody's, and is passed over.
-            let opened = StoredArchive::open(&self.objects, &unkept.name, Some(self.keyring.signing_chain()));
+            let opened = StoredArchive::open(&self.objects, &unkept.name, signers);
             let is_ours =
-                |one: StoredArchive| is_same_but_for_expiry(kept, one.outline().manifest().manifest());
+                |one: StoredArchive| is_same_but_for_expiry(manifest, one.outline().manifest().manifest());
             if opened.is_ok_and(is_ours) {
                 self.remove_object(&unkept.name)?;
             }
         }
         Ok(())
+    }
+
+    /// Removes the revisions before this one for which `compare` returns `Ok`. Returns `false` if one stays.
+    pub(super) fn remove_earlier(
+        &self,
+        kept: &Manifest,
+        mut compare: impl FnMut(&StoredArchive) -> Result<(), ArchiverError>,
+    ) -> Result<bool, ArchiverError> {
+        let mut are_gone = true;
+        for before in self.revisions_before(kept)? {
+            let stored = StoredArchive::open(&self.objects, &before.name, Some(self.keyring.signing_chain()));
+            match stored.map_err(ArchiverError::from).and_then(|earlier| compare(&earlier)) {
+                Ok(()) => self.remove_object(&before.name)?,
+                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
+                    let object = self.objects.shown(&before.name);
+                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
+                    are_gone = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(are_gone)
     }
 
     pub(super) fn remove_object(&self, name: &str) -> Result<(), ArchiverError> {
@@ -130,7 +170,7 @@ impl Archiver {
         }
     }
 
-    pub(super) fn revisions_before(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
+    fn revisions_before(&self, manifest: &Manifest) -> Result<Vec<StoredRevision>, ArchiverError> {
         let mut revisions = self.revisions(manifest)?;
         revisions.retain(|one| one.revision < manifest.revision());
         Ok(revisions)

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use bitacora_archive_format::{Revision, SignedManifest};
 use bitacora_formats::Position;
 use bitacora_ledger::ArchiveAccess;
-use bitacora_vocabulary::{Count, Name, RetentionExpired, Sha256Text};
-use sha2::{Digest, Sha256};
+use bitacora_vocabulary::{Count, Name, RetentionExpired};
 
+use super::recorded_revisions::digest_of;
 use super::repacking::ExpiredKinds;
 use super::{
     CoveredRetention, ExpiryGrounds, ExpiryReport, ExpiryResult, Repacking, RestingEvents, Retention,
@@ -104,7 +104,7 @@ impl Archiver {
         // A revision before the kept one may hold what a hold keeps: no later one is packed before both were compared.
         let is_finished = match mode {
             ExpiryMode::DryRun => true,
-            ExpiryMode::Remove => self.remove_earlier((current, kept), retention, pace)?,
+            ExpiryMode::Remove => self.remove_before_unrecorded((current, kept), retention, pace)?,
         };
         if !is_finished || !retention.concerns(manifest) {
             return Ok(None);
@@ -186,14 +186,13 @@ impl Archiver {
         };
         let count = |number: u64| Count::new(number).map_err(|_| unrecordable());
         let range = manifest.manifest().range;
-        let digest = Sha256::digest(manifest.note().to_string().as_bytes());
         let expired = RetentionExpired {
             first: range.first().into(),
             last: range.last().into(),
             events: count(newly.events)?,
             archive: Name::new(name.as_str()).map_err(|_| unrecordable())?,
             revision: count(manifest.manifest().revision().get().into())?,
-            manifest_sha256: Sha256Text::of_digest(&digest.into()),
+            manifest_sha256: digest_of(manifest),
             policy: newly.policy.into(),
         };
         self.ledger.record_expiry(&expired, &holds)?;
@@ -205,7 +204,7 @@ impl Archiver {
 
     /// Looks for revisions before a kept one that no event records: it came back from the store. Each earlier one is compared with it, by
     /// the policy and the holds in force, and none goes that they keep. Returns `true` if none is left.
-    fn remove_earlier(
+    fn remove_before_unrecorded(
         &self,
         (kept, all_kept): (&SignedManifest, &[SignedManifest]),
         retention: &dyn Retention,
@@ -214,30 +213,11 @@ impl Archiver {
         if kept.manifest().revision() == Revision::FIRST {
             return Ok(true);
         }
-        let earlier = self.revisions_before(kept.manifest())?;
-        if earlier.is_empty() {
-            return Ok(true);
-        }
-        let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
-        let retention = &CoveredRetention { retention, cover };
-        let mut are_gone = true;
-        for before in earlier {
-            let signers = Some(self.keyring.signing_chain());
-            let stored = StoredArchive::open(&self.objects, &before.name, signers);
-            let compared = stored.map_err(ArchiverError::from).and_then(|earlier| {
-                self.accept_revision((&earlier, &self.open_kept(kept)?), None, retention, pace)
-            });
-            match compared {
-                Ok(()) => self.remove_object(&before.name)?,
-                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
-                    let object = self.objects.shown(&before.name);
-                    tracing::warn!(%error, object, "an earlier revision of an archive stays in the store; the next look compares them again");
-                    are_gone = false;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(are_gone)
+        self.remove_earlier(kept.manifest(), |earlier| {
+            let cover = StateCover::find(&self.ledger, all_kept, kept.manifest());
+            let retention = &CoveredRetention { retention, cover };
+            self.accept_revision((earlier, &self.open_kept(kept)?), None, retention, pace)
+        })
     }
 
     /// The archive of a kept manifest.

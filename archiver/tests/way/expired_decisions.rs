@@ -4,8 +4,7 @@ use std::fs;
 
 use bitacora_archive_format::Manifest;
 use bitacora_archiver::{
-    ArchiveProgress, ArchiveRun, Archiver, ExpiryMode, ExpiryResult, NoStateBehind, Release, RestoreScope,
-    RetainedEvent, Retention, restore,
+    ArchiveRun, Archiver, ExpiryMode, ExpiryResult, NoStateBehind, Release, RetainedEvent, Retention,
 };
 use bitacora_formats::{Data, Event, Json, Position};
 use bitacora_ledger::{AppendRequest, Ledger, Options, ReactorChoice};
@@ -95,11 +94,7 @@ fn a_restored_ledger_is_archived_again_with_what_expired() {
     let expiring = ExpiringLedger::new();
     expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
     let fixture = &expiring.fixture;
-    let again = fixture.folder.path().join("again/main");
-    fs::create_dir(again.parent().unwrap()).unwrap();
-    let from = (expiring.ledger.id(), RestoreScope::Whole);
-    let progress = ArchiveProgress::default();
-    restore(&fixture.environment, &fixture.objects, from, &fixture.keyring, &again, &progress).unwrap();
+    let again = expiring.restored();
     let open = || Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
     let ledger = open();
     fixture.fill(&ledger, 20_000, 1_000);

@@ -3,15 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bitacora_archive_format::Manifest;
-use bitacora_archiver::{
-    ArchiveProgress, ArchiverError, ExpiryMode, ExpiryResult, Release, RestoreScope, RetainedEvent,
-    Retention, restore,
-};
+use bitacora_archiver::{ArchiverError, ExpiryMode, ExpiryResult, Release};
 use bitacora_formats::{Data, Position};
 use bitacora_ledger::{AppendError, AppendRequest, Ledger, StoredEvent};
 
-use super::expiring_ledger::{ExpiringLedger, Multiples, PACE, events};
+use super::expiring_ledger::{ChangedMind, ExpiringLedger, Multiples, PACE, events};
 use super::fixture::{ArchiveFixture, event, options, wait_until};
 
 /// Compares the events of an archive with those before: these expired, under this policy, and no others.
@@ -117,11 +113,11 @@ fn a_crash_at_any_step_is_finished_by_the_next_run() {
 fn an_earlier_revision_stays_while_the_policy_keeps_what_is_in_it() {
     let expiring = ExpiringLedger::new();
     let first = fs::read(expiring.object(0)).unwrap();
-    let fickle = ChangedMind { thirds: Multiples::of(3, 7), expiring: &expiring };
+    let fickle = ChangedMind { expires: Multiples::of(3, 7), expiring: &expiring, revision: 1 };
     let archiver = expiring.fixture.archiver(&expiring.ledger);
     archiver.expire(&fickle, ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
     let expiring = expiring.reopened(|expiring| {
-        fs::copy(spare(expiring), expiring.object(1)).unwrap();
+        fs::copy(expiring.spare(), expiring.object(1)).unwrap();
         fs::remove_file(expiring.object(0)).unwrap();
         fs::remove_file(expiring.manifest_file()).unwrap();
     });
@@ -207,17 +203,7 @@ fn a_ledger_that_is_restored_holds_nothing_of_what_expired() {
     fs::write(expiring.object(0), first).unwrap();
     let before = events(&expiring.ledger);
     let fixture = &expiring.fixture;
-    let again = fixture.folder.path().join("again/main");
-    fs::create_dir(again.parent().unwrap()).unwrap();
-    restore(
-        &fixture.environment,
-        &fixture.objects,
-        (expiring.ledger.id(), RestoreScope::Whole),
-        &fixture.keyring,
-        &again,
-        &ArchiveProgress::default(),
-    )
-    .unwrap();
+    let again = expiring.restored();
     let restored = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
     let restored = events(&restored);
     let held = usize::try_from(expiring.through).unwrap();
@@ -259,47 +245,18 @@ fn an_older_manifest_alone_leads_to_the_later_revision() {
     assert!(fs::read(expiring.manifest_file()).unwrap() == later, "the later manifest is kept again");
 }
 
-/// Lets events expire until the archive without them is stored.
-struct ChangedMind<'a> {
-    thirds: Multiples,
-    expiring: &'a ExpiringLedger,
-}
-
-/// A copy of that archive, apart from the store.
-fn spare(expiring: &ExpiringLedger) -> PathBuf {
-    expiring.fixture.folder.path().join("spare")
-}
-
-impl Retention for ChangedMind<'_> {
-    fn policy(&self) -> Position {
-        self.thirds.policy()
-    }
-
-    fn concerns(&self, manifest: &Manifest) -> bool {
-        self.thirds.concerns(manifest)
-    }
-
-    fn expires(&self, event: &RetainedEvent<'_>) -> bool {
-        let is_stored = self.expiring.object(1).exists();
-        if is_stored && !spare(self.expiring).exists() {
-            fs::copy(self.expiring.object(1), spare(self.expiring)).unwrap();
-        }
-        !is_stored && self.thirds.expires(event)
-    }
-}
-
 #[test]
 fn a_revision_that_is_refused_is_removed_again() {
     let expiring = ExpiringLedger::new();
     let before = expiring.objects();
-    let fickle = ChangedMind { thirds: Multiples::of(3, 7), expiring: &expiring };
+    let fickle = ChangedMind { expires: Multiples::of(3, 7), expiring: &expiring, revision: 1 };
     let archiver = expiring.fixture.archiver(&expiring.ledger);
     let refused = archiver.expire(&fickle, ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
     assert!(matches!(refused, ArchiverError::StaysForNow { .. }), "{refused}");
     assert_eq!(expiring.objects(), before);
 
     // One that a crash left is removed before another one is packed, and where nothing expires.
-    let left = fs::read(spare(&expiring)).unwrap();
+    let left = fs::read(expiring.spare()).unwrap();
     for settled in [true, false] {
         fs::write(expiring.object(1), &left).unwrap();
         if settled {

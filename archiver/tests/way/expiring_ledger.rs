@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use bitacora_archive_format::Manifest;
-use bitacora_archiver::{ArchivePace, ExpiryMode, ExpiryReport, RetainedEvent, Retention};
+use bitacora_archiver::{
+    ArchivePace, ArchiveProgress, ExpiryMode, ExpiryReport, RestoreScope, RetainedEvent, Retention, restore,
+};
 use bitacora_formats::{After, Position};
 use bitacora_ledger::{Filter, Ledger, Options, ReadFrom, ReadQuery, StoredEvent};
 
@@ -112,9 +114,51 @@ impl ExpiringLedger {
         })
     }
 
+    /// The folder of a ledger that is restored from the archives.
+    pub(crate) fn restored(&self) -> PathBuf {
+        let fixture = &self.fixture;
+        let again = fixture.folder.path().join("again/main");
+        fs::create_dir(again.parent().unwrap()).unwrap();
+        let from = (self.ledger.id(), RestoreScope::Whole);
+        let progress = ArchiveProgress::default();
+        restore(&fixture.environment, &fixture.objects, from, &fixture.keyring, &again, &progress).unwrap();
+        again
+    }
+
+    /// A copy of an archive, apart from the store.
+    pub(crate) fn spare(&self) -> PathBuf {
+        self.fixture.folder.path().join("spare")
+    }
+
     pub(crate) fn manifest_file(&self) -> PathBuf {
         let stem = self.object(0).file_stem().unwrap().to_string_lossy().into_owned();
         self.fixture.ledger().join("archives").join(format!("{stem}.manifest"))
+    }
+}
+
+/// Lets events expire until this revision of the archive, without them, is stored, and copies that.
+pub(crate) struct ChangedMind<'a> {
+    pub(crate) expires: Multiples,
+    pub(crate) expiring: &'a ExpiringLedger,
+    pub(crate) revision: u32,
+}
+
+impl Retention for ChangedMind<'_> {
+    fn policy(&self) -> Position {
+        self.expires.policy()
+    }
+
+    fn concerns(&self, manifest: &Manifest) -> bool {
+        self.expires.concerns(manifest)
+    }
+
+    fn expires(&self, event: &RetainedEvent<'_>) -> bool {
+        let (stored, spare) = (self.expiring.object(self.revision), self.expiring.spare());
+        let is_stored = stored.exists();
+        if is_stored && !spare.exists() {
+            fs::copy(stored, spare).unwrap();
+        }
+        !is_stored && self.expires.expires(event)
     }
 }
 

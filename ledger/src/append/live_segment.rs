@@ -54,6 +54,10 @@ impl LiveSegment {
         Self { generation, epoch, frontier, time, tip, current: None }
     }
 
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     /// Returns `true` if the live segment has room for a frame of this stored size, its footer and `reserve` more.
     pub(crate) fn fits(&self, frame: u64, reserve: u64) -> bool {
         let room = |current: &CurrentSegment| current.bytes.saturating_sub(current.offset);

@@ -17,6 +17,7 @@ use crate::append::live_segment::LiveSegment;
 use crate::append::service_events::ServiceEvent;
 use crate::host::clock_watch::{ClockJump, ClockWatch};
 use crate::limits::{EARLY_COMPRESSION_BYTES, FRAME_TARGET_BYTES, RESERVED_TAIL_BYTES};
+use crate::retention::counted_time::ThisOpening;
 use crate::segment_preallocator::NextSegment;
 use crate::shared_state::SharedState;
 use crate::shared_state::counters::SharedCounters;
@@ -57,7 +58,14 @@ impl Sequencer {
     ) -> Self {
         let shown_last = Micros(admission.last_time().0.saturating_sub(admission.clock_offset()));
         let clock = ClockWatch::new(&*shared.environment.clock, shown_last);
-        shared.opening_time.begin(&*shared.environment.clock);
+        let now = Micros(shared.environment.clock.now().0.saturating_add(admission.clock_offset()));
+        let opening = ThisOpening {
+            epoch: live.epoch(),
+            next: admission.next_position(),
+            end_before: admission.last_time(),
+            time: now.max(admission.last_time()),
+        };
+        shared.opening_time.begin(&*shared.environment.clock, opening);
         Self {
             shared,
             commits,

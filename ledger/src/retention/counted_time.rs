@@ -3,24 +3,37 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use bitacora_formats::Micros;
+use bitacora_formats::{Epoch, Micros, Position};
 use bitacora_governance::ClockTrust;
 
 use crate::host::clock::Clock;
 
 /// The time since the ledger was opened for writing, whatever its clock shows.
 #[derive(Debug, Default)]
-pub(crate) struct OpeningTime(OnceLock<Duration>);
+pub(crate) struct OpeningTime(OnceLock<(ThisOpening, Duration)>);
+
+/// An opening for writing, as the process knows it: the log may not say it, for example because the disk was full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThisOpening {
+    pub(crate) epoch: Epoch,
+    /// The position of the first event that comes behind it.
+    pub(crate) next: Position,
+    /// The time of the last event before it.
+    pub(crate) end_before: Micros,
+    /// Its own time, as its event has it.
+    pub(crate) time: Micros,
+}
 
 impl OpeningTime {
     /// Begins with the opening.
-    pub(crate) fn begin(&self, clock: &dyn Clock) {
-        let _is_first = self.0.set(clock.passed()).is_ok();
+    pub(crate) fn begin(&self, clock: &dyn Clock, opening: ThisOpening) {
+        let _is_first = self.0.set((opening, clock.passed())).is_ok();
     }
 
-    /// Returns the time that passed since; `None` for a reader.
-    pub(crate) fn passed(&self, clock: &dyn Clock) -> Option<Duration> {
-        self.0.get().map(|began| clock.passed().saturating_sub(*began))
+    /// Returns the opening, and the time that passed since; `None` for a reader.
+    pub(crate) fn passed(&self, clock: &dyn Clock) -> Option<(ThisOpening, Duration)> {
+        let (opening, began) = self.0.get()?;
+        Some((*opening, clock.passed().saturating_sub(*began)))
     }
 }
 

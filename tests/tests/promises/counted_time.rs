@@ -2,10 +2,12 @@
 //! the ledger is opened again.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bitacora_formats::{Data, Event, EventDraft, Json, Micros, Position, Record};
-use bitacora_ledger::{AppendRequest, ExpiryRules, Ledger, Options, ReactorChoice};
+use bitacora_ledger::{
+    AppendRequest, ExpiryRules, Ledger, Options, ReactorChoice, ReadOnlyReason, WriterState,
+};
 use bitacora_tests::simulation::Simulation;
 use bitacora_vocabulary::RetentionChanged;
 use serde_json::json;
@@ -83,6 +85,47 @@ fn no_restart_lets_ages_be_counted_over_a_standstill() {
     ledger.close().unwrap();
     let ledger = open(&machine);
     assert_eq!(rules(&ledger).standstill(), None, "it ran for a day before");
+    ledger.close().unwrap();
+}
+
+/// Opens on a full disk, so that the log cannot say it, and makes room then.
+fn open_unrecorded(machine: &Simulation) -> Ledger {
+    machine.disk.set_capacity(Some(machine.disk.used_bytes() + 1_024));
+    let ledger = open(machine);
+    assert_eq!(ledger.status().writer, WriterState::ReadOnly(ReadOnlyReason::DiskFull));
+    machine.disk.set_capacity(None);
+    let waited = Instant::now();
+    while !ledger.status().writer.is_ready() {
+        assert!(waited.elapsed() < Duration::from_secs(30), "it does not recover");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ledger
+}
+
+#[test]
+fn an_opening_that_the_log_does_not_record_is_doubted_too() {
+    let (machine, last) = half_a_year(44);
+    machine.clock.set(Micros(machine.environment().clock.now().0 + 300 * MICROS_OF_DAY));
+    let ledger = open_unrecorded(&machine);
+    machine.clock.advance(MINUTE);
+    note(&ledger, "ahead");
+    assert_eq!(rules(&ledger).standstill(), Some(last));
+    assert!(!is_over(&rules(&ledger), last));
+    machine.clock.advance(DAY);
+    note(&ledger, "a day later");
+    assert!(rules(&ledger).standstill().is_none() && is_over(&rules(&ledger), last));
+    ledger.close().unwrap();
+    // No later opening, recorded or not, takes the time between the two for time that the ledger ran.
+    let ledger = open_unrecorded(&machine);
+    assert!(!is_over(&rules(&ledger), last));
+    ledger.close().unwrap();
+    let ledger = open(&machine);
+    machine.clock.advance(MINUTE);
+    note(&ledger, "recorded");
+    assert!(rules(&ledger).standstill().is_some() && !is_over(&rules(&ledger), last));
+    machine.clock.advance(DAY);
+    note(&ledger, "another day later");
+    assert!(rules(&ledger).standstill().is_none() && is_over(&rules(&ledger), last));
     ledger.close().unwrap();
 }
 

@@ -4,17 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use bitacora_archive_format::Manifest;
-use bitacora_archiver::{
-    ArchiveProgress, ArchiverError, ExpiryMode, RestoreScope, RetainedEvent, Retention, restore,
-};
+use bitacora_archiver::{ArchiverError, ExpiryMode, RetainedEvent, Retention};
 use bitacora_formats::{Generation, Position};
 use bitacora_ledger::{HoldRequest, Ledger, Options, ReactorChoice};
 use bitacora_verify::{FaultKind, Notice, Report, TailRetries, VerifyOptions, verify_ledger};
 use bitacora_vocabulary::{FreeText, HoldReleased, Name, RetentionChanged};
 use serde_json::json;
 
-use crate::expiring_ledger::{ExpiringLedger, Multiples, PACE, events};
-use crate::fixture::{ArchiveFixture, data_of, options};
+use crate::expiring_ledger::{ChangedMind, ExpiringLedger, Multiples, PACE, events};
+use crate::fixture::{ArchiveFixture, copy_folder, data_of, options};
 
 /// Lets events expire, and has the kept manifest fail to be replaced once the archive without them is stored: a folder is in its place.
 struct CrashingRetention<'a> {
@@ -76,6 +74,12 @@ fn assert_unfinished(expiring: &ExpiringLedger) {
     assert!(matches!(*notices, [Notice::UnfinishedRemoval { first: 1, .. }]), "{notices:?}");
 }
 
+/// Verifies the folder of a closed ledger, in which no removal is under way.
+fn assert_finished(expiring: &ExpiringLedger) {
+    let Report { fault, gaps, notices, .. } = verified(expiring);
+    assert_eq!((fault, gaps, notices), (None, Vec::new(), Vec::new()));
+}
+
 #[test]
 fn a_recorded_removal_is_finished_under_another_policy_or_none() {
     for has_policy in [true, false] {
@@ -90,10 +94,7 @@ fn a_recorded_removal_is_finished_under_another_policy_or_none() {
         }
         assert!(!expiring.object(0).exists() && expiring.object(1).exists(), "{:?}", expiring.objects());
         assert!(expired(&expiring.ledger) > 500);
-        let expiring = expiring.reopened(|expiring| {
-            let Report { fault, gaps, notices, .. } = verified(expiring);
-            assert_eq!((fault, gaps, notices), (None, Vec::new(), Vec::new()));
-        });
+        let expiring = expiring.reopened(assert_finished);
         assert_eq!(data_of(&expiring.ledger, "retention.expired").len(), 1, "once");
     }
 }
@@ -109,6 +110,82 @@ fn a_recorded_archive_is_kept_and_sealed_where_it_is_the_only_one() {
         expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove);
         assert!(expired(&expiring.ledger) > 500);
         assert_eq!(data_of(&expiring.ledger, "archive.sealed").len(), sealed + 1);
+    }
+}
+
+#[test]
+fn a_later_archive_that_the_log_does_not_record_hides_no_recorded_one() {
+    for has_earlier in [true, false] {
+        let expiring = ExpiringLedger::new();
+        // The next name is taken while the archive without any content is packed, which is refused.
+        fs::write(expiring.object(1), "content").unwrap();
+        let fickle = ChangedMind { expires: Multiples::of(1, 7), expiring: &expiring, revision: 2 };
+        let archiver = expiring.fixture.archiver(&expiring.ledger);
+        archiver.expire(&fickle, ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
+        fs::remove_file(expiring.object(1)).unwrap();
+        crash_behind_the_record(&expiring, 7);
+        fs::copy(expiring.spare(), expiring.object(2)).unwrap();
+        if !has_earlier {
+            fs::remove_file(expiring.object(0)).unwrap();
+        }
+        let expiring = expiring.reopened(|_| ());
+        assert_eq!(expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove), []);
+        assert!(expiring.object(1).exists() && expiring.objects().len() == 2, "{:?}", expiring.objects());
+        let thirds = Multiples::of(3, 7);
+        for event in events(&expiring.ledger).iter().filter(|event| event.position.get() <= expiring.through)
+        {
+            assert_eq!(event.expired_by.is_some(), thirds.has(&event.event.id), "{event:?}");
+        }
+        let expiring = expiring.reopened(assert_finished);
+        assert_eq!(data_of(&expiring.ledger, "retention.expired").len(), 1, "once");
+    }
+}
+
+/// Without the seal an earlier archive that somebody puts back would look like a removal under way for good.
+#[test]
+fn an_archive_that_was_kept_and_not_sealed_is_sealed_by_the_next_look() {
+    for has_policy in [true, false] {
+        let expiring = ExpiringLedger::new();
+        crash_behind_the_record(&expiring, 7);
+        let (first, earlier) =
+            (fs::read(expiring.object(0)).unwrap(), fs::read(expiring.manifest_file()).unwrap());
+        let image = expiring.fixture.folder.path().join("image");
+        let put_back = |expiring: &ExpiringLedger| {
+            fs::write(expiring.object(0), &first).unwrap();
+            fs::write(expiring.manifest_file(), &earlier).unwrap();
+        };
+        let expiring = expiring.reopened(|expiring| copy_folder(&expiring.fixture.ledger(), &image));
+        expiring.fixture.archiver(&expiring.ledger).settle_expiry(PACE).unwrap();
+        // The ledger as it was before, and the manifest and the store as they are now.
+        let expiring = expiring.reopened(|expiring| {
+            let kept = fs::read(expiring.manifest_file()).unwrap();
+            fs::remove_dir_all(expiring.fixture.ledger()).unwrap();
+            copy_folder(&image, &expiring.fixture.ledger());
+            put_back(expiring);
+            assert_unfinished(expiring);
+            fs::remove_file(expiring.object(0)).unwrap();
+            fs::write(expiring.manifest_file(), kept).unwrap();
+        });
+        let sealed = data_of(&expiring.ledger, "archive.sealed").len();
+        for _ in 0..2 {
+            if has_policy {
+                assert_eq!(expiring.expire(&Multiples::of(u64::MAX, 9), ExpiryMode::Remove), []);
+            } else {
+                expiring.fixture.archiver(&expiring.ledger).settle_expiry(PACE).unwrap();
+            }
+            assert_eq!(data_of(&expiring.ledger, "archive.sealed").len(), sealed + 1);
+        }
+        expiring.reopened(|expiring| {
+            assert_finished(expiring);
+            put_back(expiring);
+            let fault = verified(expiring).fault.unwrap();
+            assert!(
+                matches!(*fault.kind, FaultKind::ArchiveRevision { found: 0, expected: 1, .. }),
+                "{fault}"
+            );
+            // It opens again.
+            fs::remove_file(expiring.object(0)).unwrap();
+        });
     }
 }
 
@@ -136,11 +213,7 @@ fn what_expired_in_a_restored_ledger_is_no_forgery() {
     let expiring = ExpiringLedger::new();
     expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
     let fixture = &expiring.fixture;
-    let again = fixture.folder.path().join("again/main");
-    fs::create_dir(again.parent().unwrap()).unwrap();
-    let from = (expiring.ledger.id(), RestoreScope::Whole);
-    let progress = ArchiveProgress::default();
-    restore(&fixture.environment, &fixture.objects, from, &fixture.keyring, &again, &progress).unwrap();
+    let again = expiring.restored();
     for opening in 0..2 {
         let ledger = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
         assert_eq!(data_of(&ledger, "retention.expired").len(), 0);
