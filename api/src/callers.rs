@@ -9,7 +9,7 @@ pub struct CallerAnswer {
     /// The name that their acts are recorded under.
     #[schema(example = "operator:o1")]
     pub actor: String,
-    /// `agent`, `operator`, `admin` or `auditor`.
+    /// `agent`, `operator`, `admin`, `auditor` or `metrics`.
     #[schema(example = "operator")]
     pub role: String,
     /// The agent whose token it is.

@@ -18,7 +18,7 @@ pub struct PrincipalList {
 pub struct PrincipalAnswer {
     /// Its id, by which it is revoked.
     pub principal: String,
-    /// `agent`, `operator`, `admin` or `auditor`.
+    /// `agent`, `operator`, `admin`, `auditor` or `metrics`.
     #[schema(example = "operator")]
     pub role: String,
     /// The name that its acts are recorded under.

@@ -30,6 +30,8 @@ use crate::terminal::progress::EventBar;
 
 /// The name of stdout.
 const STDOUT: &str = "-";
+/// The note where all rows are read and the ledger does not record the export, for example because it is read-only.
+const UNRECORDED: &str = "the part holds every row, but the ledger does not record the export; --resume does that once it takes appends";
 
 /// The arguments of `export`.
 #[derive(Debug, Args)]
@@ -80,7 +82,11 @@ pub fn run(mut arguments: ExportArguments, context: &mut CommandContext) -> Resu
         Err(error) if is_closed_pipe(&error) => return Ok(Exit::Done),
         copied => copied?,
     };
-    let recorded = if finished.plan.is_recorded { Some(record::record(&finished, context)?) } else { None };
+    let recorded = finished.plan.is_recorded.then(|| record::record(&finished, context)).transpose();
+    if recorded.is_err() && !is_stdout {
+        note(UNRECORDED);
+    }
+    let recorded = recorded?;
     finished.publish().map_err(ExportFailure::from)?;
     let file = printable(&arguments.out.display().to_string());
     if is_stdout {

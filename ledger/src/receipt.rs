@@ -24,6 +24,13 @@ impl AppendReceipt {
     pub fn only_duplicates(&self) -> bool {
         self.results.iter().all(|result| result.status == ReceiptStatus::Duplicate)
     }
+
+    /// Returns the events that the reactor added for this very append, and none of an earlier one that it repeats.
+    pub fn new_derived(&self) -> impl Iterator<Item = &DerivedReceipt> {
+        let created = self.results.iter().filter(|result| result.status == ReceiptStatus::Created);
+        let first = created.map(|result| result.position).min();
+        self.derived.iter().filter(move |derived| first.is_some_and(|first| derived.position > first))
+    }
 }
 
 /// The place of one event.

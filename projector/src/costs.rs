@@ -160,6 +160,17 @@ impl CostQuery {
 }
 
 impl ReadModels {
+    /// Returns the spending from a day on, days since 1970.
+    ///
+    /// # Errors
+    /// [`ModelError`] while it cannot be answered.
+    pub fn spent_since(&self, day: u64) -> Result<SpendingSums, ModelError> {
+        let query = CostQuery { since: Some(day), ..CostQuery::default() };
+        let mut total = SpendingSums::default();
+        each_cell(&self.view(CostsModel.name())?, &query, |_, cell| total.add(&cell.spending))?;
+        Ok(total)
+    }
+
     /// Costs, summed up.
     ///
     /// # Errors

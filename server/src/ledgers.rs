@@ -2,6 +2,7 @@
 
 pub(crate) mod anchor_list;
 pub(crate) mod data_folder;
+mod disk_room;
 pub(crate) mod first_tokens;
 pub(crate) mod readiness;
 pub(crate) mod required_models;
@@ -201,11 +202,6 @@ impl Ledgers {
     /// The time of day, as ledgers see it.
     pub(crate) fn now(&self) -> Micros {
         self.config.environment.clock.now()
-    }
-
-    /// Returns the bytes that are free on the disk of the data folder, where the system tells it.
-    pub(crate) fn free_disk_bytes(&self) -> Option<u64> {
-        self.config.environment.disk.free_bytes(&self.config.data)
     }
 
     /// The governed time in a ledger: what the clock shows, ahead by the offset of the correction that was accepted last.

@@ -88,6 +88,8 @@ pub(crate) const MAX_ARCHIVE_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The time that a read waits for a free place before it is refused.
 pub(crate) const READ_QUEUE_WAIT: Duration = Duration::from_secs(2);
+/// The longest wait for another collection of metrics to end.
+pub(crate) const COLLECTION_WAIT: Duration = Duration::from_secs(5);
 /// The least time between two messages that keys of data subjects fail.
 pub(crate) const KEY_FAILURE_PACE: Duration = Duration::from_secs(60);
 /// The time that an answer waits for the state that `Ledger-Min-Position` asks for.

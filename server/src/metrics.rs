@@ -2,6 +2,7 @@
 
 mod archive_scrubs;
 pub(crate) mod archive_tallies;
+pub(crate) mod collections;
 mod governing;
 mod models;
 mod process;
@@ -9,7 +10,6 @@ mod tallies;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use tokio::sync::Mutex;
 
 use crate::ledgers::Ledgers;
 use crate::ledgers::slot::Slot;
 use crate::metrics::archive_scrubs::register_archive_scrubs;
 use crate::metrics::archive_tallies::Tallies;
+use crate::metrics::collections::{Collections, MetricsScope};
 use crate::metrics::governing::register_governing;
 use crate::metrics::models::register_models;
 use crate::metrics::process::{process_registry, register_build};
@@ -58,8 +58,8 @@ pub(crate) struct Metrics {
     pub(crate) archives: Tallies,
     /// Of governed ledgers.
     governed: LedgerTallies,
-    /// Held by the one collection that looks at the ledgers.
-    pub(crate) collecting: Arc<Mutex<()>>,
+    /// The collections of these metrics.
+    pub(crate) collections: Collections,
 }
 
 /// Counts one more of something for as long as it is held.
@@ -148,7 +148,11 @@ impl Metrics {
             "Connections turned away because too many were open",
             connections_refused.clone(),
         );
-        let notices = Family::default();
+        let notices = Family::<OutcomeLabel, Counter>::default();
+        for outcome in ["delivered", "failed", "given_up"] {
+            // A rate of something that never was is 0, and not unknown.
+            let _zero = notices.get_or_create(&OutcomeLabel { outcome });
+        }
         let exports = Family::default();
         let of_exports = "Records of OpenTelemetry exports, by what became of them";
         registry.register("otlp_records", of_exports, exports.clone());
@@ -166,7 +170,7 @@ impl Metrics {
             lagged,
             archives: Tallies::default(),
             governed: LedgerTallies::default(),
-            collecting: Arc::default(),
+            collections: Collections::default(),
         }
     }
 
@@ -198,14 +202,15 @@ impl Metrics {
 
     /// Counts an append to this ledger, and the events that governing derived for it.
     pub(crate) fn count_append(&self, ledger: &Ledger, appended: &AppendReceipt) {
-        if !appended.derived.is_empty() {
+        // Of a request that repeats some of its events, the answer names what was derived for those too.
+        let derived = appended.new_derived().count() as u64;
+        if derived > 0 {
             self.governed.of(ledger.id()).count(appended);
         }
         let all = appended.results.len() as u64;
         let created =
             appended.results.iter().filter(|result| result.status == ReceiptStatus::Created).count() as u64;
-        let outcomes =
-            [("created", created), ("duplicate", all - created), ("derived", appended.derived.len() as u64)];
+        let outcomes = [("created", created), ("duplicate", all - created), ("derived", derived)];
         for (outcome, events) in outcomes.into_iter().filter(|(_, events)| *events > 0) {
             self.events.get_or_create(&OutcomeLabel { outcome }).inc_by(events);
         }
@@ -222,7 +227,11 @@ impl Metrics {
     }
 
     /// The counters of the service, and the state of each ledger and of the process. It looks at entries of every ledger's state.
-    pub(crate) fn to_openmetrics(&self, ledgers: &Ledgers) -> Result<String, fmt::Error> {
+    pub(crate) fn to_openmetrics(
+        &self,
+        ledgers: &Ledgers,
+        scope: &MetricsScope,
+    ) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &process_registry())?;
         encode_registry(&mut text, &self.registry)?;
@@ -230,7 +239,7 @@ impl Metrics {
         let mut governing = Registry::with_prefix(PREFIX);
         register_build(&mut governing, REACTOR_VERSION);
         register_disk(&mut governing, ledgers);
-        register_governing(&mut governing, ledgers, &self.governed);
+        register_governing(&mut governing, (ledgers, scope), &self.governed);
         encode_registry(&mut text, &governing)?;
         encode_registry(&mut text, &archive_registry(&self.archives))?;
         encode_eof(&mut text)?;

@@ -38,7 +38,7 @@ pub enum ReadFailure {
 }
 
 /// The codes of problems which say that events are damaged, or in an archive that does not give them.
-const ABSENT_EVENTS: [&str; 4] = ["corrupt", "archive-unavailable", "archive-damaged", "key-retired"];
+const INCOMPLETE_READS: [&str; 4] = ["corrupt", "archive-unavailable", "archive-damaged", "key-retired"];
 
 impl CommandFailure for ReadFailure {
     fn exit(&self) -> Exit {
@@ -50,11 +50,11 @@ impl CommandFailure for ReadFailure {
             }
             Self::Ledger(ReadError::Corrupt(_) | ReadError::Archive(_)) => Exit::Incomplete,
             Self::Client(ClientError::Refused(Refusal { problem, .. }))
-                if ABSENT_EVENTS.contains(&problem.code.as_str()) =>
+                if INCOMPLETE_READS.contains(&problem.code.as_str()) =>
             {
                 Exit::Incomplete
             }
-            Self::OnTheWay { code, .. } if ABSENT_EVENTS.contains(&code.as_str()) => Exit::Incomplete,
+            Self::OnTheWay { code, .. } if INCOMPLETE_READS.contains(&code.as_str()) => Exit::Incomplete,
             _ => Exit::Failed,
         }
     }

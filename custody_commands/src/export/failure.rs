@@ -49,8 +49,8 @@ impl CommandFailure for ExportFailure {
             Self::ParquetToStdout
             | Self::ResumedStdout
             | Self::EmptyRange { .. }
-            | Self::PastHead { .. }
             | Self::EmptySpan { .. } => Exit::Usage,
+            Self::PastHead { .. } => Exit::Diverged,
             Self::Agent => Exit::Refused,
             Self::Interrupted => Exit::Interrupted,
             Self::Export(_) | Self::Thread(_) | Self::Gone | Self::LossSince(_) | Self::Closed => {

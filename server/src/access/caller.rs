@@ -64,6 +64,16 @@ impl Caller {
         &self.0.identity.actor
     }
 
+    /// Returns their role in the ledger, or in the service where the path names none.
+    pub(crate) fn role(&self) -> Role {
+        self.0.identity.role
+    }
+
+    /// Returns `true` if a ledger takes the same credentials.
+    pub(crate) fn is_known_in(&self, authenticator: &Authenticator, ledger: &LedgerName) -> bool {
+        authenticator.identify(Some(ledger), &self.0.credentials).is_ok()
+    }
+
     /// Returns the caller as they are told about themselves.
     pub(crate) fn answer(&self) -> CallerAnswer {
         let Identity { role, actor, agent, is_attested } = &self.0.identity;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bitacora_formats::{LedgerName, Micros};
 use bitacora_governance::State;
-use bitacora_projector::{CostQuery, IndexedLedger};
-use bitacora_vocabulary::{BreakerCondition, Mode};
+use bitacora_projector::IndexedLedger;
+use bitacora_vocabulary::{BreakerCondition, BudgetConfigured, BudgetPeriod, Mode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
@@ -16,12 +16,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::collections::MetricsScope;
 use super::tallies::{LedgerTallies, LedgerTally};
 use super::{FloatGauges, Gauges, LedgerLabel, gauge_value};
 use crate::ledgers::Ledgers;
 use crate::ledgers::slot::Slot;
 
-/// Budgets of a ledger that have a metric of their own, in the order of their names.
+/// Budgets of days of a ledger that are looked at, in the order of their names.
 const MAX_BUDGET_SERIES: usize = 100;
 /// Microseconds of a day.
 const DAY_US: u64 = 24 * 60 * 60 * 1_000_000;
@@ -57,9 +58,14 @@ struct BudgetLabel {
 }
 
 /// Adds the metrics of ledgers that are open and governed.
-pub(super) fn register_governing(registry: &mut Registry, ledgers: &Ledgers, tallies: &LedgerTallies) {
+pub(super) fn register_governing(
+    registry: &mut Registry,
+    (ledgers, scope): (&Ledgers, &MetricsScope),
+    tallies: &LedgerTallies,
+) {
     let slots = ledgers.all();
-    let open: Vec<_> = slots.iter().filter_map(|(name, slot)| governed(name, slot)).collect();
+    let shown = slots.iter().filter(|(name, _)| scope.has(name));
+    let open: Vec<_> = shown.filter_map(|(name, slot)| governed(name, slot)).collect();
     let counted: Vec<_> =
         open.iter().map(|(label, ledger)| (label.clone(), tallies.of(ledger.ledger().id()))).collect();
     register_tallies(registry, &counted);
@@ -84,7 +90,10 @@ fn governed<'s>(name: &LedgerName, slot: &'s Slot) -> Option<(LedgerLabel, &'s I
 fn register_tallies(registry: &mut Registry, counted: &[(LedgerLabel, Arc<LedgerTally>)]) {
     let decisions = Family::<DecisionLabel, Counter>::default();
     let derived = Family::<DerivedLabel, Counter>::default();
-    for (LedgerLabel { ledger }, tally) in counted {
+    let denials = Family::<LedgerLabel, Counter>::default();
+    for (label, tally) in counted {
+        let LedgerLabel { ledger } = label;
+        denials.get_or_create(label).inc_by(tally.denials());
         for (kind, count) in tally.decisions() {
             let mode = match kind.mode {
                 Mode::Observe => "observe",
@@ -99,6 +108,7 @@ fn register_tallies(registry: &mut Registry, counted: &[(LedgerLabel, Arc<Ledger
         }
     }
     registry.register("decisions", "Decisions about calls, by mode, verdict and reason", decisions);
+    registry.register("denials", "Enforced decisions that denied a call; 0 from the start on", denials);
     registry.register("derived_events", "Events that governing derived, by type", derived);
     let latencies = |read: fn(&LedgerTally) -> &Histogram| -> Vec<_> {
         counted.iter().map(|(label, tally)| (label.clone(), read(tally).clone())).collect()
@@ -177,7 +187,10 @@ impl StateGauges {
     fn set_budgets(&mut self, label: &LedgerLabel, state: &State, now: Micros) {
         let budgets = state.all_budgets();
         let mut exhausted = 0;
-        for (index, budget) in budgets.configured(None).enumerate() {
+        // A run or a session that has used up its own budget is at its end, and nobody is woken for it.
+        let of_days =
+            |budget: &&BudgetConfigured| !matches!(budget.period, BudgetPeriod::Run | BudgetPeriod::Session);
+        for budget in budgets.configured(None).filter(of_days).take(MAX_BUDGET_SERIES) {
             let mut used: f64 = 0.0;
             let mut is_exhausted = false;
             for standing in budgets.standing(budget, now) {
@@ -185,10 +198,8 @@ impl StateGauges {
                 is_exhausted |= standing.is_exhausted();
             }
             exhausted += u64::from(is_exhausted);
-            if index < MAX_BUDGET_SERIES {
-                let label = BudgetLabel { ledger: label.ledger.clone(), budget: budget.budget.to_string() };
-                self.budget_used.get_or_create(&label).set(used);
-            }
+            let label = BudgetLabel { ledger: label.ledger.clone(), budget: budget.budget.to_string() };
+            self.budget_used.get_or_create(&label).set(used);
         }
         self.budgets_exhausted.get_or_create(label).set(gauge_value(exhausted));
     }
@@ -207,12 +218,12 @@ impl StateGauges {
         registry.register("agents_suspended", "Agents that an operator suspended", self.suspended);
         registry.register(
             "budgets_exhausted",
-            "Budgets with nothing left for some run, session, agent or day",
+            "Budgets of days with nothing left, for all or for some agent",
             self.budgets_exhausted,
         );
         registry.register(
             "budget_used_ratio",
-            "Spent and reserved part of a budget, of the unit and window that is nearest to its end",
+            "Spent and reserved part of a budget of days, of the unit that is nearest to its end",
             self.budget_used,
         );
     }
@@ -223,9 +234,7 @@ fn register_spending(registry: &mut Registry, open: &[(LedgerLabel, &IndexedLedg
     let (cost, tokens) = (FloatGauges::<LedgerLabel>::default(), FloatGauges::<LedgerLabel>::default());
     for (label, ledger) in open {
         let today = ledgers.time_in(ledger.ledger()).0 / DAY_US;
-        let query = CostQuery { since: Some(today), ..CostQuery::default() };
-        let Some(Ok(answer)) = ledger.read_models().map(|models| models.costs(&query)) else { continue };
-        let spent = answer.total;
+        let Some(Ok(spent)) = ledger.read_models().map(|models| models.spent_since(today)) else { continue };
         cost.get_or_create(label).set(as_f64(spent.cost_micro_usd) / 1e6);
         let all = spent.tokens;
         let read = all.read.saturating_add(all.cache_read);

@@ -55,13 +55,10 @@ impl LedgerTallies {
 }
 
 impl LedgerTally {
-    /// Counts the events that the reactor derived for an append. A repeated append counts nothing: it was counted before. A decision whose
-    /// own text was redacted is counted among the derived events alone.
+    /// Counts the events that the reactor derived for this very append. A decision whose own text was redacted is counted among the
+    /// derived events alone.
     pub(super) fn count(&self, appended: &AppendReceipt) {
-        if appended.only_duplicates() {
-            return;
-        }
-        for derived in &appended.derived {
+        for derived in appended.new_derived() {
             self.derived.count(&derived.kind);
             if let Some(decision) = derived.meaning.as_ref().and_then(DerivedValue::decision) {
                 self.decisions.count(&DecisionKind::from(decision));
@@ -71,6 +68,12 @@ impl LedgerTally {
 
     pub(super) fn decisions(&self) -> Vec<(DecisionKind, u64)> {
         self.decisions.now()
+    }
+
+    /// Returns the number of calls that were kept from running.
+    pub(super) fn denials(&self) -> u64 {
+        let is_denial = |kind: &DecisionKind| kind.mode == Mode::Enforce && kind.verdict == Verdict::Deny;
+        self.decisions.now().into_iter().filter(|(kind, _)| is_denial(kind)).map(|(_, count)| count).sum()
     }
 
     pub(super) fn derived(&self) -> Vec<(String, u64)> {

@@ -77,12 +77,14 @@ fn what_stands_now_is_told() {
     post(&service, "agents/coder:suspend", &json!({"reason": "for a test"})).expect(200);
     assert_eq!(now("agents_suspended{ledger=\"main\"}"), 1.0);
 
-    for (budget, calls) in [("narrow", 1), ("wide", 10)] {
-        let body = json!({"budget": budget, "scope": {}, "limits": {"calls": calls}, "period": "day", "onExceed": "deny"});
+    for (budget, calls, period) in [("narrow", 1, "day"), ("of-runs", 10, "run")] {
+        let body = json!({"budget": budget, "scope": {}, "limits": {"calls": calls}, "period": period, "onExceed": "deny"});
         put(&service, "budgets", &body).expect(200);
     }
     assert_eq!(now("budgets_exhausted{ledger=\"main\"}"), 0.0);
     assert_eq!(now("budget_used_ratio{ledger=\"main\",budget=\"narrow\"}"), 0.0);
+    let of_runs = |name: &String| name.contains("of-runs");
+    assert!(!samples(&service).keys().any(of_runs), "a run uses its budget up at its end");
 
     assert_eq!(now("breakers{ledger=\"main\",condition=\"open\"}"), 0.0);
     let told = samples(&service);
@@ -147,15 +149,53 @@ fn the_role_of_collectors_gets_metrics_and_no_event() {
 #[test]
 fn no_name_breaks_out_of_its_label() {
     let service = governed("allow");
-    let name = "b\"} 1\\";
+    let name = "b\"} 1\\\nx 1";
     let body =
         json!({"budget": name, "scope": {}, "limits": {"calls": 5}, "period": "day", "onExceed": "deny"});
     put(&service, "budgets", &body).expect(200);
     let told = samples(&service);
-    let label = "bitacora_budget_used_ratio{ledger=\"main\",budget=\"b\\\"} 1\\\\\"}";
+    let label = "bitacora_budget_used_ratio{ledger=\"main\",budget=\"b\\\"} 1\\\\\\nx 1\"}";
     assert!(
         told.contains_key(label),
         "{:?}",
         told.keys().filter(|name| name.contains("budget_used")).collect::<Vec<_>>()
     );
+}
+
+/// The answer to a request that repeats an event names what was derived for it, which was counted before.
+#[test]
+fn derived_events_of_a_repeated_event_are_counted_once() {
+    let service = governed("allow");
+    let requested = |call: &str| {
+        json!({
+            "specversion": "1.0", "id": call, "source": "agent/7", "type": "tool.requested", "subject": "s",
+            "call": call, "data": write(call),
+        })
+    };
+    service.append(requested("c1").to_string()).expect(201);
+    let answer = service.append(json!([requested("c1"), requested("c2")]).to_string()).expect(201).json();
+    assert!(answer["derived"].as_array().unwrap().len() >= 2, "{answer}");
+    let told = samples(&service);
+    assert_eq!(told["bitacora_derived_events_total{ledger=\"main\",type=\"decision.made\"}"], 2.0);
+    assert_eq!(told["bitacora_denials_total{ledger=\"main\"}"], 0.0);
+}
+
+/// Budgets, costs and stops of another ledger are for those who collect for the whole service.
+#[test]
+fn governing_is_told_of_the_ledgers_that_know_the_caller() {
+    let service = TestService::start();
+    guard(&service);
+    ask_as(&service, "POST", "/v1/ledgers", Some(&token("admin")), r#"{"name": "other"}"#).expect(201);
+    let has = |role: &str, ledger: &str| {
+        let told = ask_as(&service, "GET", "/metrics", Some(&token(role)), "").expect(200).text().to_owned();
+        told.contains(&format!("bitacora_panic_engaged{{ledger=\"{ledger}\"}}"))
+    };
+    for role in ["agent", "operator", "admin", "auditor", "metrics"] {
+        let collects = ["admin", "metrics"].contains(&role);
+        assert_eq!((has(role, "main"), has(role, "other")), (true, collects), "{role}");
+    }
+    // The reasons why the service is not ready are for readers.
+    let ready =
+        |role: &str| ask_as(&service, "GET", "/readyz", Some(&token(role)), "").expect(200).text().to_owned();
+    assert_eq!(ready("metrics"), "ready\n");
 }

@@ -213,7 +213,7 @@ fn an_export_that_begins_past_the_head_is_refused() {
     let path = sample.folder.path().join("late.jsonl");
     let export = |after: &str| sample.run(&["export", "--out", path.to_str().unwrap(), "--after", after]);
     let refused = export("999999");
-    assert_eq!(code(&refused), 2, "{}", why(&refused));
+    assert_eq!(code(&refused), 30, "{}", why(&refused));
     assert!(why(&refused).contains("past the head"), "{}", why(&refused));
     assert!(!path.exists() && !beside(&path, ".part").exists());
     let head =

@@ -41,7 +41,10 @@ const GUIDES: [Guide; 17] = [
     Guide { page: "export.md", before: "" },
     Guide { page: "import.md", before: "" },
     Guide { page: "learned.md", before: "" },
-    Guide { page: "metrics.md", before: "bitacora token create --role metrics --name prometheus > metrics.token" },
+    Guide {
+        page: "metrics.md",
+        before: "bitacora token create --role metrics --name prometheus > metrics.token",
+    },
     Guide { page: "performance.md", before: "" },
     Guide { page: "projections.md", before: "" },
     Guide { page: "retention.md", before: "" },

@@ -25,7 +25,7 @@ const PREFIX: &str = "bt_";
 /// Hex digits of a principal's id.
 const ID_DIGITS: usize = 16;
 /// The roles that a token may have.
-const ROLES: [&str; 4] = ["agent", "operator", "auditor", "admin"];
+const ROLES: [&str; 5] = ["agent", "operator", "auditor", "metrics", "admin"];
 
 pub(super) fn table(visit: &Visit, list: &PrincipalList) -> Result<Table, PageError> {
     let rows = list.principals.iter().map(|principal| row(visit, principal)).collect::<Result<_, _>>()?;

@@ -16,7 +16,7 @@ const LINE_MEMBERS: usize = 4;
 /// The beginning of the types that anybody may make up.
 const FREE: &str = "x.";
 /// The roles that names of actors begin with.
-const ROLES: [&str; 4] = ["agent", "auditor", "operator", "admin"];
+const ROLES: [&str; 5] = ["agent", "auditor", "metrics", "operator", "admin"];
 /// Members of arguments that say the most of a call, the first one first.
 const TELLING: [&str; 8] =
     ["command", "file_path", "path", "url", "query", "pattern", "prompt", "description"];

@@ -172,8 +172,9 @@ impl DecideContext {
         let governance = governance(&self.ledger)?;
         self.caller.still_holds(&self.api.authenticator)?;
         let began = Instant::now();
-        let mut last = DecisionChain::new(self, governance, request).last().await?;
+        let last = DecisionChain::new(self, governance, request).last().await;
         self.api.metrics.observe_decision(self.ledger.ledger(), began.elapsed());
+        let mut last = last?;
         self.take_back_if_over(&mut last, governance);
         Ok(last)
     }

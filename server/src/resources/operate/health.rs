@@ -18,6 +18,8 @@ use crate::metrics::archive_tallies::Tallies;
 use crate::problem::{Code, FaultLocation, Problem};
 use crate::resources::description::PROBLEM;
 use bitacora_api::{ProblemAnswer, paths};
+use bitacora_governance::suffices;
+use bitacora_vocabulary::Role;
 
 type TextAnswer = ([(HeaderName, &'static str); 2], String);
 
@@ -73,6 +75,8 @@ pub(crate) async fn readyz(
     State(api): State<Arc<Api>>,
     caller: Option<Extension<Caller>>,
 ) -> Result<impl IntoResponse, Problem> {
+    // The reasons are for readers.
+    let caller = caller.filter(|caller| suffices(caller.role(), Role::Auditor));
     if api.is_ending() {
         return Err(Problem::new(Code::NotReady, "the service is shutting down"));
     }

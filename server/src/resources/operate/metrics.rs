@@ -6,11 +6,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 
+use crate::access::caller::Caller;
 use crate::api::Api;
 use crate::http::media::weight_of;
+use crate::metrics::collections::MetricsScope;
 use crate::problem::{Code, Problem};
 use crate::resources::description::Refusals;
 use bitacora_api::paths;
+use bitacora_vocabulary::Role;
 
 /// OpenMetrics 1.0.0, and Prometheus' older text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -26,6 +29,7 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
     ))]
 pub(crate) async fn metrics(
     State(api): State<Arc<Api>>,
+    caller: Caller,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, Problem> {
     let weigh = |offered| weight_of(&headers, offered);
@@ -34,20 +38,24 @@ pub(crate) async fn metrics(
         let detail = "offered are text/plain; version=0.0.4 and application/openmetrics-text; version=1.0.0";
         return Err(Problem::new(Code::NotAcceptable, detail));
     }
-    // In a turn of their own, beside the places for reads: they have to come also while those are taken.
-    let turn = Arc::clone(&api.metrics.collecting).lock_owned().await;
-    let collect = move || {
-        let _turn = turn;
-        api.metrics.to_openmetrics(&api.ledgers)
-    };
-    let text = tokio::task::spawn_blocking(collect).await.unwrap_or(Err(std::fmt::Error));
-    let text =
-        text.map_err(|error| Problem::new(Code::Internal, format!("the metrics were not written: {error}")))?;
+    let (of, scope) = (Arc::clone(&api), scope_of(&api, &caller));
+    let collect = move |scope: &MetricsScope| of.metrics.to_openmetrics(&of.ledgers, scope);
+    let text = api.metrics.collections.text(scope, collect).await?;
     let (media_type, text) =
-        if open > plain { (OPENMETRICS, text) } else { (PROMETHEUS, to_prometheus(&text)) };
+        if open > plain { (OPENMETRICS, text.to_string()) } else { (PROMETHEUS, to_prometheus(&text)) };
     let headers =
         [(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-store"), (header::VARY, "accept")];
     Ok((headers, text))
+}
+
+/// Returns the ledgers of whose governing the caller is told: all of them, if its role is about the service.
+fn scope_of(api: &Api, caller: &Caller) -> MetricsScope {
+    if matches!(caller.role(), Role::Metrics | Role::Admin) {
+        return MetricsScope::Service;
+    }
+    let slots = api.ledgers.all();
+    let known = slots.keys().filter(|name| caller.is_known_in(&api.authenticator, name));
+    MetricsScope::Only(known.cloned().collect())
 }
 
 /// The same in text of version 0.0.4: a counter's name ends in `_total` everywhere, and neither units nor an end are told.

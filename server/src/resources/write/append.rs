@@ -94,8 +94,9 @@ pub(crate) async fn append(
     let append = Append { caller, ledger, body, form, stream: names.stream, expected, condition };
     let began = Instant::now();
     let pending = append.submit().await?;
-    let appended = pending.await?;
+    let appended = pending.await;
     api.metrics.observe_append(of_ledger.ledger(), began.elapsed());
+    let appended = appended?;
     api.metrics.count_append(of_ledger.ledger(), &appended);
     let mut answer = answer(&appended, of_one_stream);
     preference.apply(&api, of_ledger.ledger(), appended.last, &mut answer).await;
