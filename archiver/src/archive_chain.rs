@@ -9,6 +9,7 @@ use bitacora_formats::{Generation, LedgerId, SigningChain};
 
 use crate::archive_store::{ArchiveStoreError, Objects};
 use crate::error::StoredError;
+use crate::later_revision::is_same_but_for_expiry;
 use crate::limits::{MAX_CHAIN_JOINS, MAX_LISTED};
 use crate::stored_archive::StoredArchive;
 
@@ -22,6 +23,18 @@ pub(crate) struct FoundArchive {
     pub(crate) name: String,
     /// The archive, or its fault, which every later question about it gets too.
     pub(crate) opened: Result<StoredArchive, StoredError>,
+    /// Set where an earlier revision lies beside it, and no event is known that records the removal between them: that was under way, and the
+    /// earlier one counts.
+    pub(crate) is_unfinished: bool,
+}
+
+/// The order in which revisions of one archive are taken.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RevisionOrder {
+    /// The latest one first.
+    Finished(Reverse<Revision>),
+    /// The one that holds most first.
+    Unfinished(Revision),
 }
 
 impl FoundArchive {
@@ -29,9 +42,17 @@ impl FoundArchive {
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
         self.opened.as_ref().ok().map(|stored| stored.outline().manifest().manifest())
     }
+
+    fn order(&self) -> RevisionOrder {
+        match self.is_unfinished {
+            true => RevisionOrder::Unfinished(self.revision),
+            false => RevisionOrder::Finished(Reverse(self.revision)),
+        }
+    }
 }
 
-/// The archives of a ledger under names of ranges that are wanted, sorted by these, each opened: up to [`MAX_LISTED`] of them.
+/// The archives of a ledger under names of ranges that are wanted, sorted by these, each opened: up to [`MAX_LISTED`] of them. Nothing is
+/// known yet of what the log records, so each revision beside an earlier one is unfinished.
 ///
 /// # Errors
 /// What the store says, unless it says it of one archive and would again; [`ArchiveStoreError::TooMany`].
@@ -64,9 +85,24 @@ pub(crate) fn find(
             Err(error) if !error.is_of_one_archive() => return Err(error),
             opened => opened,
         };
-        Ok(FoundArchive { range, generation, revision, name, opened })
+        Ok(FoundArchive { range, generation, revision, name, opened, is_unfinished: false })
     };
-    names.into_iter().map(open).collect()
+    let mut found = names.into_iter().map(open).collect::<Result<Vec<FoundArchive>, StoredError>>()?;
+    mark_unfinished(&mut found);
+    Ok(found)
+}
+
+/// Marks each revision beside an earlier one of the same archive. They follow one another.
+fn mark_unfinished(found: &mut [FoundArchive]) {
+    let mut earliest: Option<&Manifest> = None;
+    for one in found {
+        let Ok(stored) = &one.opened else { continue };
+        let manifest = stored.outline().manifest().manifest();
+        match earliest {
+            Some(earlier) if is_same_but_for_expiry(earlier, manifest) => one.is_unfinished = true,
+            _ => earliest = Some(manifest),
+        }
+    }
 }
 
 /// The archive of this name, if it is what the name says.
@@ -97,8 +133,8 @@ pub(crate) struct ChainEnds<'a> {
 }
 
 /// Of the archives that join, each to the next, between these ends, those that go furthest, by their places among the ones found. Of
-/// chains that go as far, the one whose last archive is of the later generation, then the larger one, then the later revision; and so for
-/// those before it.
+/// chains that go as far, the one whose last archive is of the later generation, then the larger one, then the later revision, an unfinished
+/// one last; and so for those before it.
 /// None where nothing joins both ends.
 ///
 /// # Errors
@@ -109,9 +145,8 @@ pub(crate) fn furthest(found: &[FoundArchive], ends: ChainEnds<'_>) -> Result<Ve
     // For each that is reached, the one before it; and by where they end, the best first.
     let mut reached: Vec<Option<Option<usize>>> = vec![None; found.len()];
     let mut by_end: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    let rank = |index: usize| {
-        found.get(index).map(|one| (Reverse(one.generation), one.range.first(), Reverse(one.revision)))
-    };
+    let rank =
+        |index: usize| found.get(index).map(|one| (Reverse(one.generation), one.range.first(), one.order()));
     let mut sorted: Vec<usize> = (0..found.len()).collect();
     sorted.sort_by_key(|index| found.get(*index).map(|one| (one.range, one.generation)));
     for index in sorted {

@@ -53,6 +53,12 @@ impl ExpiredPositions {
         Ok((!events.is_empty()).then(|| Self { keys: LedgerKeys::new(keyring, ledger), range, events }))
     }
 
+    /// Keeps those for whose position and policy `is_wanted` returns `true`. Returns `None` if there is none.
+    pub(crate) fn only(mut self, is_wanted: impl Fn(Position, Position) -> bool) -> Option<Self> {
+        self.events.retain(|(position, _, policy)| is_wanted(*position, *policy));
+        (!self.events.is_empty()).then_some(self)
+    }
+
     /// The range in which they were looked for.
     pub(crate) fn range(&self) -> ArchiveRange {
         self.range

@@ -7,7 +7,7 @@
 mod comparison;
 pub(crate) mod expired_rows;
 mod other_copies;
-mod recorded_revisions;
+pub(crate) mod recorded_revisions;
 mod repacking;
 mod revisions;
 mod run;

@@ -197,7 +197,8 @@ impl ManifestRecovery<'_> {
 
 /// Does without archives of which an archive of a later generation holds positions as expired.
 fn give_up_replaced(found: &mut Vec<FoundArchive>) {
-    let expired = found.iter().filter(|one| one.manifest().is_some_and(|one| one.expiry.is_some()));
+    let expired = found.iter().filter(|one| !one.is_unfinished);
+    let expired = expired.filter(|one| one.manifest().is_some_and(|one| one.expiry.is_some()));
     let expired: Vec<(ArchiveRange, Generation)> = expired.map(|one| (one.range, one.generation)).collect();
     found.retain(|one| {
         let replaces = |(range, generation): &(ArchiveRange, Generation)| {

@@ -4,16 +4,21 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use bitacora_archive_format::ArchiveRange;
-use bitacora_formats::{LedgerId, SigningChain};
-use bitacora_ledger::KnownSegments;
+use bitacora_archive_format::{ArchiveRange, SignedManifest};
+use bitacora_formats::{Keyring, LedgerId, SigningChain};
+use bitacora_ledger::{KnownSegments, RecordedArchives};
+use bitacora_vocabulary::{EventData, RetentionExpired};
 
 use crate::archive_chain::{ChainEnds, FoundArchive, find, furthest};
 use crate::archive_store::Objects;
-use crate::error::StoredError;
+use crate::error::{ArchiverError, StoredError};
+use crate::expiry::expired_rows::record_of;
+use crate::expiry::recorded_revisions::digest_of;
 use crate::restoring::RestoringError;
 use crate::same_history::is_of_history;
 use crate::stored_archive::StoredArchive;
+use crate::throttle::{ArchivePace, ArchiveProgress};
+use crate::verification::Verification;
 
 /// The reach that archives need for a ledger to be made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +96,46 @@ impl RestorableArchives {
         Ok(Self { found })
     }
 
+    /// Finds the revisions whose removals were recorded among those that lie beside an earlier one: by the events in these archives, and by the
+    /// manifests that a damaged folder kept. Archives are read only where there is such a revision.
+    pub(crate) fn find_records(
+        &mut self,
+        kept: &[SignedManifest],
+        keyring: &Keyring,
+        progress: &ArchiveProgress,
+    ) -> Result<(), ArchiverError> {
+        let unfinished = self.found.iter().filter(|one| one.is_unfinished);
+        let Some(first) = unfinished.map(|one| one.range.first()).min() else { return Ok(()) };
+        let mut recorded = RecordedArchives::default();
+        let may_record = |one: &&FoundArchive| {
+            let is_behind = !one.is_unfinished && one.range.last() > first;
+            let kinds = one.manifest().map(|manifest| &manifest.kinds).filter(|_| is_behind);
+            kinds.is_some_and(|kinds| kinds.iter().any(|(kind, _)| kind == RetentionExpired::KIND))
+        };
+        for stored in self.found.iter().filter(may_record).filter_map(|one| one.opened.as_ref().ok()) {
+            let verification = Verification::new(stored, ArchivePace::Full { threads: 1 }, progress);
+            let read = verification.each_group(keyring, |first, rows| {
+                for (index, row) in (0..).zip(rows.iter()) {
+                    let record = record_of(first.plus(index).unwrap_or(first), &row);
+                    recorded.note(&record.map_err(|error| ArchiverError::from(stored.wrong(error)))?);
+                }
+                Ok(())
+            });
+            match read {
+                Err(ArchiverError::Stored(error)) if error.is_of_one_archive() => {
+                    tracing::warn!(%error, "an archive that may record a removal cannot be read; the archive before the removal counts");
+                }
+                read => read?,
+            }
+        }
+        for one in self.found.iter_mut().filter(|one| one.is_unfinished) {
+            let Ok(stored) = &one.opened else { continue };
+            let manifest = stored.outline().manifest();
+            one.is_unfinished = !kept.contains(manifest) && !recorded.has_removal(&digest_of(manifest));
+        }
+        Ok(())
+    }
+
     /// Those that join from the first event on and go furthest, by their places. None where there are none, or none that join.
     ///
     /// # Errors
@@ -124,13 +169,14 @@ impl RestorableArchives {
         chain.iter().filter_map(|index| self.found.get(*index)?.opened.as_ref().ok())
     }
 
-    /// The archives that hold positions of this one of a chain as expired and are later ones, by their signed manifests. What expired in
-    /// them does not come back with it.
+    /// The archives that hold positions of this one of a chain as expired and are later ones, by their signed manifests, and not unfinished.
+    /// What expired in them does not come back with it.
     pub(crate) fn later_removals(&self, chain: &[usize], place: usize) -> Vec<&StoredArchive> {
         let Some(used) = chain.get(place).and_then(|index| self.found.get(*index)) else { return Vec::new() };
         let is_later = |one: &&FoundArchive| {
             (one.generation, one.revision) > (used.generation, used.revision)
                 && one.range.overlaps(used.range)
+                && !one.is_unfinished
                 && one.manifest().is_some_and(|manifest| manifest.expiry.is_some())
         };
         self.found.iter().filter(is_later).filter_map(|one| one.opened.as_ref().ok()).collect()

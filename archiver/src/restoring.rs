@@ -19,6 +19,7 @@ use crate::error::{ArchiverError, StoredError};
 use crate::expired_positions::ExpiredPositions;
 use crate::expiry::expired_rows::without_content;
 use crate::frame_rows::{FrameRowsError, body_of};
+use crate::manifest_folder::ManifestFolder;
 use crate::restore_plan::{RestorableArchives, RestoreScope, UnusedArchive};
 use crate::stored_archive::StoredArchive;
 use crate::throttle::{ArchivePace, ArchiveProgress};
@@ -154,23 +155,28 @@ pub fn restore(
     folder: &Path,
     progress: &ArchiveProgress,
 ) -> Result<RestoreReport, RestoringError> {
-    let archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), None)?;
+    let mut archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), None)?;
+    archives.find_records(&[], keyring, progress)?;
     restore_of((environment, objects), (archives, reach), (ledger, keyring), folder, progress)
 }
 
-/// The same of the archives that are of the history whose segments are known: of what was given up nothing comes back.
+/// The same of the archives that are of the history whose segments are known: of what was given up nothing comes back. The manifests that
+/// the `damaged` folder kept tell which revisions took the place of earlier ones.
 ///
 /// # Errors
 /// [`RestoringError`].
 pub fn restore_history(
     environment: &Environment,
     objects: &Arc<dyn Objects>,
-    (ledger, known): (LedgerId, &KnownSegments),
+    (ledger, known, damaged): (LedgerId, &KnownSegments, &Path),
     keyring: &Keyring,
     folder: &Path,
     progress: &ArchiveProgress,
 ) -> Result<RestoreReport, RestoringError> {
-    let archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), Some(known))?;
+    let signers = keyring.signing_chain();
+    let mut archives = RestorableArchives::find(objects, ledger, signers, Some(known))?;
+    let kept = ManifestFolder::of(damaged).read(&*environment.disk, ledger, signers);
+    archives.find_records(&kept.map_err(ArchiverError::from)?.manifests, keyring, progress)?;
     restore_of((environment, objects), (archives, RestoreScope::Whole), (ledger, keyring), folder, progress)
 }
 

@@ -46,7 +46,7 @@ pub use calls::outcome::{CallEnding, Outcome};
 pub use clock::{ClockJump, ClockTrust};
 pub use governance::{Governance, StateCopy};
 pub use loop_guard::OverdueRun;
-pub use policy::names::folded;
+pub use policy::names::folded_loosely;
 pub use policy::policies::{Policies, PolicyVersion};
 pub use policy::zones::{ZONE_DATA, has_zone};
 pub use policy::{

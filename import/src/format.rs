@@ -33,7 +33,7 @@ impl Format {
     /// Returns the mapping's name and version: events made by another version may differ.
     pub fn mapping(self) -> &'static str {
         match self {
-            Self::Cloudevents => "cloudevents/1",
+            Self::Cloudevents => "cloudevents/2",
             Self::ClaudeCode => "claude-code/1",
             Self::Actions => "actions/1",
             Self::Runs => "runs/1",
@@ -124,7 +124,7 @@ impl Mapper {
 
     pub(crate) fn map(&mut self, record: &[u8], number: u64) -> Result<MappedRecord, MappingRefusal> {
         Ok(MappedRecord::Drafts(match self {
-            Self::CloudEvents(events) => return events.map(record).map(MappedRecord::Event),
+            Self::CloudEvents(events) => return events.map(record),
             Self::Stored => return stored_events::map(record),
             Self::Transcript(transcript) => transcript.map(record)?,
             Self::Actions(actions) => actions.map(record)?,

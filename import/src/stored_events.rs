@@ -39,7 +39,7 @@ pub(crate) fn map(line: &[u8]) -> Result<MappedRecord, MappingRefusal> {
     let EventKind { r#type: kind } = serde_json::from_str(event).map_err(MappingRefusal::json)?;
     let why = if stored.derived {
         Some("derived event")
-    } else if is_service_kind(&kind) && !kind.starts_with(PRINCIPALS) {
+    } else if is_made_by_the_service(&kind) {
         Some("event of the service")
     } else if stored.erased {
         Some("erased event")
@@ -55,6 +55,11 @@ pub(crate) fn map(line: &[u8]) -> Result<MappedRecord, MappingRefusal> {
         Some(why) => MappedRecord::Drafts(MappedEvents::passed_over(why)),
         None => MappedRecord::Event(event.as_bytes().to_vec()),
     })
+}
+
+/// Returns `true` if the service alone writes events of this type.
+pub(crate) fn is_made_by_the_service(kind: &str) -> bool {
+    is_service_kind(kind) && !kind.starts_with(PRINCIPALS)
 }
 
 #[cfg(test)]

@@ -5,13 +5,17 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bitacora_archive_format::ArchiveRange;
-use bitacora_formats::limits::{MAX_KEYRING_BYTES, MAX_MANIFEST_BYTES, MAX_SEGMENT_BYTES};
+use bitacora_formats::limits::{
+    MAX_DECLARED_LOSS_BYTES, MAX_KEYRING_BYTES, MAX_MANIFEST_BYTES, MAX_SEGMENT_BYTES,
+};
 use bitacora_formats::{MAX_RELEASED_BYTES, SegmentNumber, is_all_zeros};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
 /// The note of signing keys, in the ledger's folder.
 pub(super) const NOTE: &str = "signing-keys.note";
+/// The declaration of a loss that the log does not record yet, in the ledger's folder.
+const DECLARED_LOSS: &str = "declared-loss";
 /// The folder of the segments, in the ledger's folder.
 const SEGMENTS: &str = "segments";
 /// The folder of the tree's leaves, in the ledger's folder.
@@ -117,6 +121,11 @@ impl<'a> LedgerFolder<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             loaded => loaded.map(Some),
         }
+    }
+
+    /// Reads the declaration of a loss that the log does not record yet; of a longer file than any, one byte more.
+    pub(super) fn declared_loss(&self) -> io::Result<Vec<u8>> {
+        self.load_whole(DECLARED_LOSS, MAX_DECLARED_LOSS_BYTES)
     }
 
     fn load_whole(&self, name: &str, limit: usize) -> io::Result<Vec<u8>> {

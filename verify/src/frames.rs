@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bitacora_formats::{
-    BodyEntry, Commitment, DamageKind, Decompressor, FrameHeader, FrameOpener, Keyring, LedgerId, LedgerKeys,
-    Micros, Position, SegmentError, SegmentHeader, StoredFrame, StreamKey, TreeHash, WalkedFrame,
-    decode_body, decode_record, leaf_hash,
+    BodyEntry, Commitment, DamageKind, Decompressor, FrameHeader, FrameOpener, Generation, Keyring, LedgerId,
+    LedgerKeys, LossDeclaration, Micros, Position, SegmentError, SegmentHeader, StoredFrame, StreamKey,
+    TreeHash, WalkedFrame, decode_body, decode_record, leaf_hash,
 };
 
 use super::declared::UncheckedLoss;
@@ -26,6 +26,8 @@ pub(super) struct Openers<'a> {
     keys: LedgerKeys,
     parts: SubjectKeyStore,
     removals: Mutex<Removals>,
+    /// The loss that the folder declares, as the ledger's keys sealed it.
+    declared: Option<LossDeclaration>,
 }
 
 /// The opener of one segment's frames.
@@ -96,7 +98,9 @@ impl<'a> Openers<'a> {
     ) -> Self {
         let keys = LedgerKeys::new(keyring, ledger);
         let parts = SubjectKeyStore::new(folder.path(), ledger, &keys);
-        Self { keyring, name, ledger, keys, parts, removals: Mutex::default() }
+        let declared = folder.declared_loss().ok();
+        let declared = declared.and_then(|bytes| LossDeclaration::read_file(keys.index_key(), &bytes).ok());
+        Self { keyring, name, ledger, keys, parts, removals: Mutex::default(), declared }
     }
 
     /// Returns the store of subjects' keys, with its findings.
@@ -112,6 +116,14 @@ impl<'a> Openers<'a> {
     /// Returns the removals found so far.
     pub(super) fn take_removals(&self) -> Removals {
         std::mem::take(&mut self.removals.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the generation that begins with a loss behind this one's last event, and that event's position. No event records the loss yet:
+    /// the first opening for writing of a restored ledger does.
+    pub(super) fn unrecorded_loss(&self, generation: Generation, last: u64) -> Option<(Generation, u64)> {
+        let declared = self.declared.as_ref()?;
+        let is_next = declared.generation > generation && declared.retained.get() == last;
+        is_next.then_some((declared.generation, last))
     }
 
     /// Begins with the frames of a segment, and with the threads that help to open them, if any may.

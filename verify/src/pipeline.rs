@@ -318,7 +318,11 @@ fn compare_removals(
         false => OpenedExtent::Part,
     };
     let digest_now = |range| folder.manifest(range).ok().map(|bytes| sha256(&bytes));
-    match openers.take_removals().check(archives.manifests(), opened, digest_now) {
+    let mut removals = openers.take_removals();
+    if let Some((head, generation)) = report.head.zip(report.generation) {
+        removals.losses.extend(openers.unrecorded_loss(generation, head.position));
+    }
+    match removals.check(archives.manifests(), opened, digest_now) {
         Ok(RemovalFindings { gaps, notices }) => {
             report.gaps.extend(gaps);
             report.notices = notices;

@@ -1,6 +1,6 @@
 //! Copies of expired content: archives in the store that are not kept, as those from before the ledger was restored.
 //!
-//! Content that the kept archives hold as expired goes from them too, once the log records its removal. An archive whose events are all in the
+//! Content that the kept archives hold as expired goes from them too, as far as the log records its removal. An archive whose events are all in the
 //! kept ones is removed. Any other is packed again without that content: it may hold events that the ledger gave up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +67,7 @@ impl Archiver {
         let mut expired = Vec::new();
         for one in with_expired {
             let concerns_it = found.iter().any(|copy| copy.range.overlaps(one.manifest().range));
-            // In the first revision the log itself held them as expired.
+            // In the first revision a restored ledger may hold them as expired; each is looked up then.
             let is_first = one.manifest().revision() == Revision::FIRST;
             if concerns_it && (is_first || self.is_recorded(one)?) {
                 expired.push(one);
@@ -106,6 +106,7 @@ impl Archiver {
         let opened: Vec<StoredArchive> = opened.collect::<Result<_, _>>()?;
         let opened: Vec<&StoredArchive> = opened.iter().collect();
         let found = ExpiredPositions::read(&opened, (range, &self.keyring), (pace, &self.progress))?;
+        let found = found.map(|found| self.recorded_of(found)).transpose()?.flatten();
         let (Some(expired), Some(last)) = (found, overlapping.next_back()) else { return Ok(()) };
         let holds = self.ledger.holds_in_force();
         let cover = StateCover::find(&self.ledger, kept, last.manifest());

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::{ExpiryGrounds, RevisionComparison, StateCover};
 use crate::error::ArchiverError;
+use crate::expired_positions::ExpiredPositions;
 use crate::stored_archive::StoredArchive;
 use crate::throttle::ArchivePace;
 use crate::verification::Verification;
@@ -26,6 +27,16 @@ impl Archiver {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         recorded.read_on(|query| self.ledger.read(query))?;
         Ok(recorded)
+    }
+
+    /// Returns those of the expired events whose removal the log records; `None` if there is none. A restored ledger holds events as expired
+    /// whose record it lost, or whose removal never came to be recorded.
+    pub(super) fn recorded_of(
+        &self,
+        expired: ExpiredPositions,
+    ) -> Result<Option<ExpiredPositions>, ArchiverError> {
+        let recorded = self.recorded()?;
+        Ok(expired.only(|position, policy| recorded.has_removed(position, policy)))
     }
 
     /// Returns `true` if the kept revision holds content that has to stay by now, and that a later, recorded one does not hold. It stays
@@ -125,6 +136,6 @@ impl Archiver {
     }
 }
 
-pub(super) fn digest_of(manifest: &SignedManifest) -> Sha256Text {
+pub(crate) fn digest_of(manifest: &SignedManifest) -> Sha256Text {
     Sha256Text::of_digest(&Sha256::digest(manifest.note().to_string().as_bytes()).into())
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use bitacora_archiver::{ArchiverError, ExpiryMode, ExpiryResult, Release};
 use bitacora_formats::{Data, Position};
-use bitacora_ledger::{AppendError, AppendRequest, Ledger, StoredEvent};
+use bitacora_ledger::{AppendError, AppendRequest, StoredEvent};
 
 use super::expiring_ledger::{ChangedMind, ExpiringLedger, Multiples, PACE, events};
-use super::fixture::{ArchiveFixture, event, options, wait_until};
+use super::fixture::{ArchiveFixture, event, wait_until};
 
 /// Compares the events of an archive with those before: these expired, under this policy, and no others.
 fn assert_expired(
@@ -191,26 +191,6 @@ fn a_missing_archive_is_named_and_nothing_is_removed() {
     assert!(matches!(refused, ArchiverError::Stored(_)), "{refused}");
     fs::write(expiring.object(0), archive).unwrap();
     assert_eq!(expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove).len(), 1);
-}
-
-#[test]
-fn a_ledger_that_is_restored_holds_nothing_of_what_expired() {
-    let expiring = ExpiringLedger::new();
-    let thirds = Multiples::of(3, 7);
-    let first = fs::read(expiring.object(0)).unwrap();
-    expiring.expire(&thirds, ExpiryMode::Remove);
-    // An operator put the earlier revision back: the later one is taken all the same.
-    fs::write(expiring.object(0), first).unwrap();
-    let before = events(&expiring.ledger);
-    let fixture = &expiring.fixture;
-    let again = expiring.restored();
-    let restored = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
-    let restored = events(&restored);
-    let held = usize::try_from(expiring.through).unwrap();
-    assert!(restored.len() >= held - 100);
-    for (before, restored) in before.iter().zip(&restored).take(held - 100) {
-        assert_eq!(before, restored);
-    }
 }
 
 #[test]

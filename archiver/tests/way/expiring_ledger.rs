@@ -118,11 +118,19 @@ impl ExpiringLedger {
     pub(crate) fn restored(&self) -> PathBuf {
         let fixture = &self.fixture;
         let again = fixture.folder.path().join("again/main");
-        fs::create_dir(again.parent().unwrap()).unwrap();
+        fs::create_dir_all(again.parent().unwrap()).unwrap();
         let from = (self.ledger.id(), RestoreScope::Whole);
         let progress = ArchiveProgress::default();
         restore(&fixture.environment, &fixture.objects, from, &fixture.keyring, &again, &progress).unwrap();
         again
+    }
+
+    /// Leaves the revision beside the archive that a run leaves which ends before it records it.
+    pub(crate) fn leave_unrecorded(&self, expires: Multiples) {
+        let fickle = ChangedMind { expires, expiring: self, revision: 1 };
+        let archiver = self.fixture.archiver(&self.ledger);
+        archiver.expire(&fickle, ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
+        fs::rename(self.spare(), self.object(1)).unwrap();
     }
 
     /// A copy of an archive, apart from the store.

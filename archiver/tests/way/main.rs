@@ -12,6 +12,7 @@ mod lost_manifests;
 mod other_copies;
 mod packed;
 mod picked;
+mod unfinished_removals;
 
 use std::sync::Arc;
 

@@ -97,7 +97,7 @@ impl DamagedLedger<'_> {
         if disk.exists(&fresh).map_err(self.failed())? {
             self.put_aside(&fresh)?;
         }
-        let (of, progress) = ((id, &known), ArchiveProgress::default());
+        let (of, progress) = ((id, &known, self.folder), ArchiveProgress::default());
         let restored = restore_history(self.environment, objects, of, self.keyring, &fresh, &progress)?;
         copy_folder(disk, &self.folder.join(SUBJECTS), &fresh.join(SUBJECTS)).map_err(self.failed())?;
         copy_file(disk, &self.folder.join(ERASED_KEYS), &fresh.join(ERASED_KEYS)).map_err(self.failed())?;

@@ -5,8 +5,8 @@
 //! (`GIT~1`).
 
 use icu_normalizer::ComposingNormalizerBorrowed;
-use icu_properties::CodePointSetData;
-use icu_properties::props::DefaultIgnorableCodePoint;
+use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
+use icu_properties::{CodePointMapData, CodePointSetData};
 use unicase::UniCase;
 
 /// The characters of wildcards in a glob.
@@ -23,6 +23,23 @@ pub fn folded(text: &str) -> String {
     let shown: String = text.chars().filter(|c| !ignorable.contains(*c)).collect();
     let folded = UniCase::unicode(&*normalizer.normalize(&shown)).to_folded_case();
     normalizer.normalize(&folded).into_owned()
+}
+
+/// Returns a text in which a name is looked for, however it is spelled: as [`folded`], with one letter for the i with and without a dot of
+/// Turkish, one sign for all dashes, and one for slashes. White space is one blank.
+#[must_use]
+pub fn folded_loosely(text: &str) -> String {
+    let categories = CodePointMapData::<GeneralCategory>::new();
+    let letters = folded(text).replace("i\u{307}", "i");
+    let letters = letters.chars().map(|letter| match letter {
+        '\u{131}' => 'i',
+        '\u{2044}' | '\u{2215}' => '/',
+        // The sign of subtraction is no dash, and looks like one.
+        '\u{2212}' => '-',
+        letter if categories.get(letter) == GeneralCategory::DashPunctuation => '-',
+        letter => letter,
+    });
+    letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the glob of a call as it is compared; `None` if another glob would come of it. A class that tells letters apart becomes `?`:

@@ -1,8 +1,8 @@
 //! The removals of expired content that the log records, and the archives that it seals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bitacora_formats::{After, Data};
+use bitacora_formats::{After, Data, Json, Position, Record, RecordData};
 use bitacora_vocabulary::{ArchiveSealed, EventData, RetentionExpired, Sha256Text};
 
 use crate::limits::MAX_PAGE_EVENTS;
@@ -16,6 +16,8 @@ pub struct RecordedArchives {
     read: u64,
     /// Those that a removal of expired content made.
     of_removals: BTreeSet<Sha256Text>,
+    /// The policies under which content of these ranges was removed.
+    removed: BTreeMap<(Position, Position), BTreeSet<Position>>,
     sealed: BTreeSet<Sha256Text>,
 }
 
@@ -44,11 +46,25 @@ impl RecordedArchives {
     }
 
     fn take(&mut self, stored: &StoredEvent<'_>) {
-        let Data::Json(json) = &stored.event.data else { return };
-        if stored.event.kind == RetentionExpired::KIND {
-            let removal = serde_json::from_slice::<RetentionExpired>(json.as_bytes());
-            self.of_removals.extend(removal.map(|removal| removal.manifest_sha256));
-        } else if stored.event.kind == ArchiveSealed::KIND {
+        if let Data::Json(json) = &stored.event.data {
+            self.take_data(&stored.event.kind, json);
+        }
+    }
+
+    /// Takes in an event by its record, where no ledger is open.
+    pub fn note(&mut self, record: &Record<'_>) {
+        if let RecordData::Json(json) = &record.data {
+            self.take_data(&record.kind, json);
+        }
+    }
+
+    fn take_data(&mut self, kind: &str, json: &Json<'_>) {
+        if kind == RetentionExpired::KIND {
+            let Ok(removal) = serde_json::from_slice::<RetentionExpired>(json.as_bytes()) else { return };
+            let range = (removal.first.get(), removal.last.get());
+            self.removed.entry(range).or_default().insert(removal.policy.get());
+            self.of_removals.insert(removal.manifest_sha256);
+        } else if kind == ArchiveSealed::KIND {
             let sealed = serde_json::from_slice::<ArchiveSealed>(json.as_bytes());
             self.sealed.extend(sealed.map(|sealed| sealed.manifest_sha256));
         }
@@ -58,6 +74,13 @@ impl RecordedArchives {
     #[must_use]
     pub fn has_removal(&self, manifest: &Sha256Text) -> bool {
         self.of_removals.contains(manifest)
+    }
+
+    /// Returns `true` if the log records that content at this position was removed under the policy that the event at `policy` set.
+    #[must_use]
+    pub fn has_removed(&self, position: Position, policy: Position) -> bool {
+        let mut begun = self.removed.iter().take_while(|((first, _), _)| *first <= position);
+        begun.any(|((_, last), policies)| *last >= position && policies.contains(&policy))
     }
 
     /// Returns `true` if the log seals the archive whose signed manifest has this digest.

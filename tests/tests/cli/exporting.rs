@@ -414,4 +414,9 @@ fn an_export_is_imported_again_with_the_same_attributes_and_data() {
     let again = told(&other.run(&["import", "--json", path.to_str().unwrap()]));
     assert_eq!((&again["created"], &again["duplicates"]), (&json!(0), &json!(9)), "{again}");
     assert_eq!(events(&other, &["decision.made"]).len(), 3);
+    // The same events in another format.
+    let (path, _) = exported(&sample, "all.json", &["--format", "cloudevents"]);
+    let again = told(&other.run(&["import", "--json", path.to_str().unwrap()]));
+    assert_eq!((&again["created"], &again["duplicates"]), (&json!(0), &json!(9)), "{again}");
+    assert_eq!(events(&other, &["decision.made"]).len(), 3);
 }

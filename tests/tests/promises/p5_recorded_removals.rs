@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bitacora_archive_format::Manifest;
 use bitacora_archiver::{ArchiverError, ExpiryMode, RetainedEvent, Retention};
-use bitacora_formats::{Generation, Position};
+use bitacora_formats::{Generation, LedgerKeys, LossDeclaration, Position};
 use bitacora_ledger::{HoldRequest, Ledger, Options, ReactorChoice};
 use bitacora_verify::{FaultKind, Notice, Report, TailRetries, VerifyOptions, verify_ledger};
 use bitacora_vocabulary::{FreeText, HoldReleased, Name, RetentionChanged};
@@ -207,24 +207,51 @@ fn an_earlier_archive_goes_beside_one_that_the_log_records() {
     assert!(!expiring.object(0).exists(), "{:?}", expiring.objects());
 }
 
-/// Nothing but the lost tail recorded the removal. The ledger records that a tail was lost.
+/// Nothing but the lost tail recorded the removal. The ledger records that a tail was lost; before its first opening, its folder declares it.
 #[test]
 fn what_expired_in_a_restored_ledger_is_no_forgery() {
     let expiring = ExpiringLedger::new();
     expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
     let fixture = &expiring.fixture;
     let again = expiring.restored();
-    for opening in 0..2 {
-        let ledger = Ledger::open(&fixture.environment, &again, fixture.keyring.clone(), options()).unwrap();
-        assert_eq!(data_of(&ledger, "retention.expired").len(), 0);
-        ledger.close().unwrap();
+    for opened in 0..3 {
+        if opened > 0 {
+            let keyring = fixture.keyring.clone();
+            let ledger = Ledger::open(&fixture.environment, &again, keyring, options()).unwrap();
+            assert_eq!(data_of(&ledger, "retention.expired").len(), 0);
+            ledger.close().unwrap();
+        }
         let Report { fault, gaps, notices, .. } = verified_in(fixture, &again);
-        assert_eq!((fault, gaps), (None, Vec::new()), "opening {opening}");
+        assert_eq!((fault, gaps), (None, Vec::new()), "opened {opened} times");
         let [Notice::RemovalRecordLost { first, last, retained, generation }] = *notices else {
             panic!("{notices:?}")
         };
         assert!(first < last && last <= expiring.through && last < retained, "{notices:?}");
         assert_eq!(generation, Generation(2));
+    }
+}
+
+/// Only a declaration that the ledger's keys sealed, and that begins behind the last event, stands for a lost record.
+#[test]
+fn a_restored_ledger_without_its_declaration_is_a_forgery() {
+    let expiring = ExpiringLedger::new();
+    expiring.expire(&Multiples::of(3, 7), ExpiryMode::Remove);
+    let again = expiring.restored();
+    let declaration = again.join("declared-loss");
+    let whole = fs::read_to_string(&declaration).unwrap();
+    let keys = LedgerKeys::new(&expiring.fixture.keyring, expiring.ledger.id());
+    let declared = LossDeclaration::read_file(keys.index_key(), whole.as_bytes()).unwrap();
+    let earlier =
+        LossDeclaration { retained: Position::new(declared.retained.get() - 1).unwrap(), ..declared };
+    let forged = whole.replace("\"generation\": 2", "\"generation\": 3");
+    assert_ne!(forged, whole);
+    for other in [Some(forged), Some(earlier.to_file(keys.index_key())), None] {
+        match &other {
+            Some(other) => fs::write(&declaration, other).unwrap(),
+            None => fs::remove_file(&declaration).unwrap(),
+        }
+        let fault = verified_in(&expiring.fixture, &again).fault.unwrap();
+        assert!(matches!(*fault.kind, FaultKind::UnrecordedRemoval { .. }), "{other:?}: {fault}");
     }
 }
 
