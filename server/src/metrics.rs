@@ -3,6 +3,7 @@
 mod archive_scrubs;
 pub(crate) mod archive_tallies;
 mod models;
+mod reloads;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,7 @@ use crate::ledgers::slot::Slot;
 use crate::metrics::archive_scrubs::register_archive_scrubs;
 use crate::metrics::archive_tallies::Tallies;
 use crate::metrics::models::register_models;
+use crate::metrics::reloads::ReloadMetrics;
 
 /// The prefix of every metric's name.
 const PREFIX: &str = "bitacora";
@@ -44,6 +46,8 @@ pub(crate) struct Metrics {
     exports: Family<OutcomeLabel, Counter>,
     /// Followers that were too slow.
     pub(crate) lagged: Counter,
+    /// Of the settings.
+    pub(crate) reloads: ReloadMetrics,
     /// Of ledgers that are archived in the background.
     pub(crate) archives: Tallies,
 }
@@ -139,6 +143,7 @@ impl Metrics {
         let of_exports = "Records of OpenTelemetry exports, by what became of them";
         registry.register("otlp_records", of_exports, exports.clone());
         registry.register("notices", "Tries to tell of something, by what came of them", notices.clone());
+        let reloads = ReloadMetrics::registered(&mut registry);
         Self {
             registry,
             answers,
@@ -150,6 +155,7 @@ impl Metrics {
             notices,
             exports,
             lagged,
+            reloads,
             archives: Tallies::default(),
         }
     }

@@ -1,0 +1,56 @@
+//! The settings of a running service that may change.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::api::Api;
+use crate::background::webhooks::NoticeTarget;
+use crate::ledgers::required_models::RequiredModel;
+
+/// The settings that may change while a server runs. Requests and notices that are under way end with those they began with.
+#[derive(Clone)]
+pub struct LiveSettings {
+    api: Arc<Api>,
+    /// `None` where the server sends no notices.
+    notices: Option<Arc<ArcSwap<NoticeTarget>>>,
+}
+
+/// The outcome of reading the settings again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadOutcome {
+    /// They were read, and are in effect as far as they may change.
+    Done,
+    /// They have a fault, and nothing changed.
+    Failed,
+}
+
+impl LiveSettings {
+    pub(crate) fn new(api: Arc<Api>, notices: Option<Arc<ArcSwap<NoticeTarget>>>) -> Self {
+        Self { api, notices }
+    }
+
+    /// Replaces the read models without which the service is not ready.
+    pub fn set_required_models(&self, required: Vec<RequiredModel>) {
+        self.api.required_models.store(Arc::new(required));
+    }
+
+    /// Replaces the receiver of notices. A server that began without one sends none until its next start.
+    pub fn set_notice_target(&self, target: NoticeTarget) {
+        if let Some(notices) = &self.notices {
+            notices.store(Arc::new(target));
+        }
+    }
+
+    /// Counts a reload in the metrics.
+    pub fn count_reload(&self, outcome: ReloadOutcome) {
+        let reloads = &self.api.metrics.reloads;
+        match outcome {
+            ReloadOutcome::Done => {
+                reloads.count("done");
+                reloads.read_at(self.api.ledgers.now());
+            }
+            ReloadOutcome::Failed => reloads.count("failed"),
+        }
+    }
+}
