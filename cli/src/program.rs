@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::arguments::{CommandLine, ProgramCommand};
 use crate::commands;
-use crate::commands::serve::ReadSettings;
+use crate::commands::serve::SettingsReader;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
@@ -98,7 +98,7 @@ pub fn hook_main() -> ExitCode {
 }
 
 /// Returns the reader of the settings on this process's command line.
-fn read_settings() -> ReadSettings {
+fn read_settings() -> SettingsReader {
     let line: Vec<_> = std::env::args_os().collect();
     Arc::new(move || Ok(settings::read(&line)?))
 }

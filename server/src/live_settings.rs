@@ -1,6 +1,6 @@
 //! The settings of a running service that may change.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 
@@ -8,10 +8,11 @@ use crate::api::Api;
 use crate::background::webhooks::NoticeTarget;
 use crate::ledgers::required_models::RequiredModel;
 
-/// The settings that may change while a server runs. Requests and notices that are under way end with those they began with.
+/// The settings that may change while a server runs. Requests and notices that are under way end with those they began with. It does not
+/// keep the server's ledgers open.
 #[derive(Clone)]
 pub struct LiveSettings {
-    api: Arc<Api>,
+    api: Weak<Api>,
     /// `None` where the server sends no notices.
     notices: Option<Arc<ArcSwap<NoticeTarget>>>,
 }
@@ -26,13 +27,15 @@ pub enum ReloadOutcome {
 }
 
 impl LiveSettings {
-    pub(crate) fn new(api: Arc<Api>, notices: Option<Arc<ArcSwap<NoticeTarget>>>) -> Self {
-        Self { api, notices }
+    pub(crate) fn new(api: &Arc<Api>, notices: Option<Arc<ArcSwap<NoticeTarget>>>) -> Self {
+        Self { api: Arc::downgrade(api), notices }
     }
 
     /// Replaces the read models without which the service is not ready.
     pub fn set_required_models(&self, required: Vec<RequiredModel>) {
-        self.api.required_models.store(Arc::new(required));
+        if let Some(api) = self.api.upgrade() {
+            api.required_models.store(Arc::new(required));
+        }
     }
 
     /// Replaces the receiver of notices. A server that began without one sends none until its next start.
@@ -44,11 +47,12 @@ impl LiveSettings {
 
     /// Counts a reload in the metrics.
     pub fn count_reload(&self, outcome: ReloadOutcome) {
-        let reloads = &self.api.metrics.reloads;
+        let Some(api) = self.api.upgrade() else { return };
+        let reloads = &api.metrics.reloads;
         match outcome {
             ReloadOutcome::Done => {
                 reloads.count("done");
-                reloads.read_at(self.api.ledgers.now());
+                reloads.read_at(api.ledgers.now());
             }
             ReloadOutcome::Failed => reloads.count("failed"),
         }

@@ -147,7 +147,7 @@ impl Server {
     /// The settings that may change while it serves.
     #[must_use]
     pub fn live_settings(&self) -> LiveSettings {
-        LiveSettings::new(Arc::clone(&self.api), self.notices.clone())
+        LiveSettings::new(&self.api, self.notices.clone())
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.

@@ -120,9 +120,11 @@ fn values<'a>(
 /// Returns the values if the option takes each of them.
 fn taken<'a>(key: &SettingKey, texts: &'a [String]) -> Result<impl Iterator<Item = &'a str>, FaultKind> {
     let fault = |reason: &str| FaultKind::Value { key: key.name.clone(), reason: reason.to_owned() };
+    // They have no text that could be wrong, and an option that is given without one takes none.
+    let tried = if key.kind == SettingKind::Boolean { &[] } else { texts };
     let option = key.option.clone();
     let program = Command::new("settings").no_binary_name(true).disable_help_flag(true).arg(option);
-    for text in texts {
+    for text in tried {
         if text.contains('\0') {
             return Err(fault("found a NUL character"));
         }

@@ -6,7 +6,7 @@ use bitacora_settings::{Setting, SettingKind, SettingSource};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::commands::serve::{ReadSettings, ServeArguments, ServeSettings, examine};
+use crate::commands::serve::{ServeArguments, ServeSettings, SettingsReader, examine};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::terminal::note;
@@ -49,7 +49,7 @@ impl ConfigArguments {
 
 pub(crate) fn run(
     arguments: &ConfigArguments,
-    read: &ReadSettings,
+    read: &SettingsReader,
     shown: &[&str],
     output: &mut Output,
 ) -> Result<Exit, CommandError> {

@@ -106,8 +106,8 @@ pub(crate) struct ServeSettings {
     pub(crate) unknown_variables: Vec<(String, Option<String>)>,
 }
 
-/// Reads the settings of this process's command line, again each time.
-pub(crate) type ReadSettings = Arc<dyn Fn() -> Result<ServeSettings, CommandError> + Send + Sync>;
+/// A reader of the settings on this process's command line. It reads the file again each time.
+pub(crate) type SettingsReader = Arc<dyn Fn() -> Result<ServeSettings, CommandError> + Send + Sync>;
 
 /// The reason why the service did not start, or did not end cleanly.
 #[derive(Debug, thiserror::Error)]
@@ -140,7 +140,7 @@ impl CommandFailure for ServeError {
     }
 }
 
-pub(crate) fn run(read: ReadSettings, output: &mut Output) -> Result<Exit, CommandError> {
+pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, CommandError> {
     let settings = read()?;
     let ServeSettings { global, serve: arguments, .. } = &settings;
     let log = logging::start_with(arguments.log, LevelFilter::INFO, arguments.log_filter.as_ref());

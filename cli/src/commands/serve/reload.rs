@@ -4,7 +4,7 @@ use bitacora_server::{LiveSettings, NoticeTarget, ReloadOutcome};
 use bitacora_settings::Setting;
 use tokio::signal::unix::Signal;
 
-use super::{ReadSettings, ServeError, ServeSettings, examine};
+use super::{ServeError, ServeSettings, SettingsReader, examine};
 use crate::error::CommandError;
 use crate::terminal::logging::RunningLog;
 
@@ -15,7 +15,7 @@ const NOTIFY: &str = "notify";
 
 /// The reader of settings, and those in effect.
 pub(super) struct Reloads {
-    pub(super) read: ReadSettings,
+    pub(super) read: SettingsReader,
     pub(super) log: RunningLog,
     /// The settings in effect.
     pub(super) running: Vec<Setting>,
@@ -87,7 +87,7 @@ impl Reloads {
     }
 }
 
-fn checked(read: &ReadSettings) -> Result<NewSettings, CommandError> {
+fn checked(read: &SettingsReader) -> Result<NewSettings, CommandError> {
     let settings = read()?;
     examine(&settings)?;
     let notices = settings.serve.notices.target().map_err(ServeError::from)?;
