@@ -3,8 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
+use bitacora_archiver::Rules;
 
 use crate::api::Api;
+use crate::background::archiving::ArchiveSettings;
 use crate::background::webhooks::NoticeTarget;
 use crate::ledgers::required_models::RequiredModel;
 
@@ -15,6 +17,8 @@ pub struct LiveSettings {
     api: Weak<Api>,
     /// `None` where the server sends no notices.
     notices: Option<Arc<ArcSwap<NoticeTarget>>>,
+    /// `None` where the server archives nothing.
+    archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
 }
 
 /// The outcome of reading the settings again.
@@ -27,8 +31,12 @@ pub enum ReloadOutcome {
 }
 
 impl LiveSettings {
-    pub(crate) fn new(api: &Arc<Api>, notices: Option<Arc<ArcSwap<NoticeTarget>>>) -> Self {
-        Self { api: Arc::downgrade(api), notices }
+    pub(crate) fn new(
+        api: &Arc<Api>,
+        notices: Option<Arc<ArcSwap<NoticeTarget>>>,
+        archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
+    ) -> Self {
+        Self { api: Arc::downgrade(api), notices, archiving }
     }
 
     /// Replaces the read models without which the service is not ready.
@@ -42,6 +50,14 @@ impl LiveSettings {
     pub fn set_notice_target(&self, target: NoticeTarget) {
         if let Some(notices) = &self.notices {
             notices.store(Arc::new(target));
+        }
+    }
+
+    /// Replaces the rules that say which events are archived, and whether their segments are released. The round of archiving that is under
+    /// way ends with those it began with.
+    pub fn set_archive_rules(&self, rules: &Rules, releases: bool) {
+        if let Some(archiving) = &self.archiving {
+            archiving.rcu(|old| ArchiveSettings { rules: rules.clone(), releases, ..(**old).clone() });
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Server {
     router: Router,
     phase: watch::Sender<Phase>,
     notices: Option<Arc<ArcSwap<NoticeTarget>>>,
-    archiving: Option<ArchiveSettings>,
+    archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
     warm: Option<WarmBound>,
     max_connections: usize,
 }
@@ -133,6 +133,7 @@ impl Server {
         api.metrics.reloads.read_at(api.ledgers.now());
         let router = router(Arc::clone(&api));
         let notices = notices.map(|target| Arc::new(ArcSwap::from_pointee(target)));
+        let archiving = archiving.map(|settings| Arc::new(ArcSwap::from_pointee(settings)));
         Ok(Self { listeners, socket_file, api, router, phase, notices, archiving, warm, max_connections })
     }
 
@@ -147,7 +148,7 @@ impl Server {
     /// The settings that may change while it serves.
     #[must_use]
     pub fn live_settings(&self) -> LiveSettings {
-        LiveSettings::new(&self.api, self.notices.clone())
+        LiveSettings::new(&self.api, self.notices.clone(), self.archiving.clone())
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bitacora_data_folder::AnchorPlace;
 use bitacora_settings::{Setting, SettingKind, SettingSource};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ use crate::terminal::table::{Cell, TextTable, cells};
 
 /// The text in the place of a value that may be a secret.
 const MASK: &str = "(set, not shown)";
+/// The variable with the filter of the log where no setting has one, and the filter where there is none.
+const FILTER_VARIABLE: &str = "RUST_LOG";
+const DEFAULT_FILTER: &str = "info";
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
@@ -84,17 +88,47 @@ fn check(settings: &ServeSettings, output: &mut Output) -> Result<Exit, CommandE
     Ok(Exit::Done)
 }
 
+/// Returns the settings with the values that `serve` takes where none is set.
+fn with_derived(settings: &ServeSettings) -> Vec<Setting> {
+    let (global, mut all) = (&settings.global, settings.settings.clone());
+    let filter = std::env::var(FILTER_VARIABLE).ok().filter(|filter| !filter.is_empty());
+    for setting in all.iter_mut().filter(|setting| setting.values.is_empty()) {
+        let derived = match setting.name.as_str() {
+            "keyring" => global.keyring().ok().map(|path| path.display().to_string()),
+            "anchor" => global.anchor().ok().map(|anchor| anchor_text(&anchor)),
+            "archive-store" => global.data().ok().map(|data| global.archive_place(data).to_string()),
+            "log-filter" => {
+                if filter.is_some() {
+                    setting.source = SettingSource::Variable(FILTER_VARIABLE.to_owned());
+                }
+                filter.clone().or_else(|| Some(DEFAULT_FILTER.to_owned()))
+            }
+            _ => None,
+        };
+        setting.values.extend(derived);
+    }
+    all
+}
+
+fn anchor_text(anchor: &AnchorPlace) -> String {
+    match anchor {
+        AnchorPlace::Folder(folder) => folder.display().to_string(),
+        AnchorPlace::Store(url) => url.to_string(),
+        AnchorPlace::None => "none".to_owned(),
+    }
+}
+
 fn show(settings: &ServeSettings, shown: &[&str], output: &mut Output) -> Result<Exit, CommandError> {
     let is_masked = |setting: &Setting| !shown.contains(&setting.name.as_str()) && !setting.values.is_empty();
+    let all = with_derived(settings);
     if settings.global.json {
-        let rows: Vec<_> =
-            settings.settings.iter().map(|setting| row_json(setting, is_masked(setting))).collect();
+        let rows: Vec<_> = all.iter().map(|setting| row_json(setting, is_masked(setting))).collect();
         let file = settings.file.as_ref().map(|file| file.display().to_string());
         output.json(&json!({"file": file, "settings": rows}))?;
         return Ok(Exit::Done);
     }
     let mut table = TextTable::new(&["setting", "value", "from"]);
-    for setting in &settings.settings {
+    for setting in &all {
         let value = match setting.values.as_slice() {
             [] => "-".to_owned(),
             _ if is_masked(setting) => MASK.to_owned(),

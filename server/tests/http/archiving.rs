@@ -208,6 +208,19 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 #[test]
+fn rules_that_are_replaced_hold_from_the_next_round_on() {
+    let (service, _store) = begun();
+    let never = Rules { cold_after: None, hot_events: None, ..Rules::default() };
+    service.live.set_archive_rules(&never, false);
+    fill(&service, "a", HOT_EVENTS + 50);
+    // Rounds come every 100 ms; several of them find nothing due.
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(metric(&service, "archives_total").unwrap_or(0), 0);
+    service.live.set_archive_rules(&Rules { hot_events: Some(HOT_EVENTS), ..never }, false);
+    wait_for(&service, "archives_total", |archives| archives > 0);
+}
+
+#[test]
 fn what_is_due_is_archived_and_let_go_and_read_as_before() {
     let (service, store) = begun();
     // Nothing is looked at before there is anything due.

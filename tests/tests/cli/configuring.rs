@@ -29,7 +29,7 @@ fn file(folder: &Path, text: &str) -> PathBuf {
 /// Runs a command on the settings, in this folder.
 fn config(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut config = command(&["config"]);
-    config.args(arguments).current_dir(folder).env("HOME", folder).env_remove("BITACORA_CONFIG");
+    config.args(arguments).current_dir(folder).env_remove("BITACORA_CONFIG").env_remove("RUST_LOG");
     config.envs(variables.iter().copied()).output().unwrap()
 }
 
@@ -88,7 +88,7 @@ fn layers() -> [Layers; 6] {
         },
         Layers {
             name: "anchor",
-            built_in: json!(null),
+            built_in: text("/nonexistent/bitacora/keyring.anchors"),
             in_file: ("\"s3://bucket/file\"", text("s3://bucket/file")),
             in_variable: ("none", text("none")),
             on_line: ("/on/line", text("/on/line")),
@@ -372,6 +372,20 @@ fn options_that_contradict_each_other_are_refused_and_a_flag_beats_the_file() {
     assert_eq!(code(&config(folder.path(), &["show", path, "--anchor-optional"], &[])), 0);
     let denied = config(folder.path(), &["show", "--json", path, "--anchor-required=false"], &[]);
     assert_eq!(row(&denied, "anchor-required")["value"], false);
+}
+
+#[test]
+fn show_derives_what_is_not_set_as_serve_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = config(folder.path(), &["show", "--json", "--data", "/d", "--keyring", "/k"], &[]);
+    let value = |name: &str| row(&shown, name)["value"].clone();
+    assert_eq!(
+        [value("anchor"), value("archive-store"), value("log-filter")],
+        ["/k.anchors", "/d/archives", "info"]
+    );
+    let shown = config(folder.path(), &["show", "--json"], &[("RUST_LOG", "warn")]);
+    let filter = row(&shown, "log-filter");
+    assert_eq!((&filter["value"], &filter["at"]), (&json!("warn"), &json!("RUST_LOG")));
 }
 
 /// The settings that a line of the example shows, as comments or not.

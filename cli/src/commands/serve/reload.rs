@@ -9,7 +9,15 @@ use crate::error::CommandError;
 use crate::terminal::logging::RunningLog;
 
 /// The settings that may change while the service runs, by name.
-pub(crate) const LIVE_SETTINGS: [&str; 4] = ["log-filter", "notify", "notify-secret-file", "require-models"];
+const LIVE_SETTINGS: [&str; 7] = [
+    "archive-after",
+    "archive-over",
+    "keep-archived-segments",
+    "log-filter",
+    "notify",
+    "notify-secret-file",
+    "require-models",
+];
 /// The setting that begins and ends notices.
 const NOTIFY: &str = "notify";
 
@@ -76,6 +84,8 @@ impl Reloads {
         }
         self.log.set_filter(serve.log_filter.as_ref());
         live.set_required_models(serve.require_models);
+        let (rules, releases) = serve.archiving.rules();
+        live.set_archive_rules(&rules, releases);
         // Whatever the name of its file, the secret in it may be another one.
         if let Some(target) = notices.filter(|_| sends) {
             live.set_notice_target(target);

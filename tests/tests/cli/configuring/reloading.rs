@@ -105,10 +105,10 @@ fn steps(configured: &Configured) {
     let path = configured.path();
     write(
         &path,
-        "log-filter = \"info,bitacora_cli=debug\"\nscrub-rate = 2000\nrequire-models = [\"calls\"]\n",
+        "log-filter = \"info,bitacora_cli=debug\"\nscrub-rate = 2000\nrequire-models = [\"calls\"]\narchive-after = \"never\"\n",
     );
     let said = configured.reload("done");
-    assert!(said.contains("changed=\"require-models, log-filter\""), "{said}");
+    assert!(said.contains("changed=\"require-models, archive-after, log-filter\""), "{said}");
     assert!(said.contains("need a restart") && said.contains("settings=\"scrub-rate\""), "{said}");
     let said = configured.reload("done");
     assert!(said.contains("changed=\"none\"") && said.contains("settings=\"scrub-rate\""), "{said}");
