@@ -10,15 +10,15 @@ use crate::background::archiving::ArchiveSettings;
 use crate::background::webhooks::NoticeTarget;
 use crate::ledgers::required_models::RequiredModel;
 
-/// The settings that may change while a server runs. Requests and notices that are under way end with those they began with. It does not
-/// keep the server's ledgers open.
+/// The settings that may change while a server runs. Requests and notices that are under way end with those they began with. It keeps
+/// neither ledgers nor stores open.
 #[derive(Clone)]
 pub struct LiveSettings {
     api: Weak<Api>,
     /// `None` where the server sends no notices.
-    notices: Option<Arc<ArcSwap<NoticeTarget>>>,
+    notices: Option<Weak<ArcSwap<NoticeTarget>>>,
     /// `None` where the server archives nothing.
-    archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
+    archiving: Option<Weak<ArcSwap<ArchiveSettings>>>,
 }
 
 /// The outcome of reading the settings again.
@@ -33,10 +33,14 @@ pub enum ReloadOutcome {
 impl LiveSettings {
     pub(crate) fn new(
         api: &Arc<Api>,
-        notices: Option<Arc<ArcSwap<NoticeTarget>>>,
-        archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
+        notices: Option<&Arc<ArcSwap<NoticeTarget>>>,
+        archiving: Option<&Arc<ArcSwap<ArchiveSettings>>>,
     ) -> Self {
-        Self { api: Arc::downgrade(api), notices, archiving }
+        Self {
+            api: Arc::downgrade(api),
+            notices: notices.map(Arc::downgrade),
+            archiving: archiving.map(Arc::downgrade),
+        }
     }
 
     /// Replaces the read models without which the service is not ready.
@@ -48,7 +52,7 @@ impl LiveSettings {
 
     /// Replaces the receiver of notices. A server that began without one sends none until its next start.
     pub fn set_notice_target(&self, target: NoticeTarget) {
-        if let Some(notices) = &self.notices {
+        if let Some(notices) = self.notices.as_ref().and_then(Weak::upgrade) {
             notices.store(Arc::new(target));
         }
     }
@@ -56,7 +60,7 @@ impl LiveSettings {
     /// Replaces the rules that say which events are archived, and whether their segments are released. The round of archiving that is under
     /// way ends with those it began with.
     pub fn set_archive_rules(&self, rules: &Rules, releases: bool) {
-        if let Some(archiving) = &self.archiving {
+        if let Some(archiving) = self.archiving.as_ref().and_then(Weak::upgrade) {
             archiving.rcu(|old| ArchiveSettings { rules: rules.clone(), releases, ..(**old).clone() });
         }
     }

@@ -148,7 +148,7 @@ impl Server {
     /// The settings that may change while it serves.
     #[must_use]
     pub fn live_settings(&self) -> LiveSettings {
-        LiveSettings::new(&self.api, self.notices.clone(), self.archiving.clone())
+        LiveSettings::new(&self.api, self.notices.as_ref(), self.archiving.as_ref())
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.
