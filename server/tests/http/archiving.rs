@@ -209,15 +209,18 @@ fn bytes_in(folder: &Path) -> u64 {
 
 #[test]
 fn rules_that_are_replaced_hold_from_the_next_round_on() {
-    let (service, _store) = begun();
-    let never = Rules { cold_after: None, hot_events: None, ..Rules::default() };
-    service.live.set_archive_rules(&never, false);
-    fill(&service, "a", HOT_EVENTS + 50);
-    // Rounds come every 100 ms; several of them find nothing due.
-    std::thread::sleep(Duration::from_millis(600));
-    assert_eq!(metric(&service, "archives_total").unwrap_or(0), 0);
-    service.live.set_archive_rules(&Rules { hot_events: Some(HOT_EVENTS), ..never }, false);
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let store = Store::in_folder(folder.path());
+    let mut config = archiving_config(&SetClock::default(), &folder, &keyring, &store);
+    let due = config.archiving.as_ref().unwrap().rules.clone();
+    config.archiving.as_mut().unwrap().rules.hot_events = None;
+    let service = TestService::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    fill(&service, "a", 2_000);
+    wait_for(&service, "due_events", |due| due == 0);
+    service.live.set_archive_rules(&due, false);
     wait_for(&service, "archives_total", |archives| archives > 0);
+    assert_eq!(metric(&service, "released_bytes_total"), Some(0));
 }
 
 #[test]

@@ -66,6 +66,15 @@ impl Configured {
     }
 }
 
+/// Tells the reader to stop when it is dropped.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Reads from a service until it is told to stop, and returns the statuses that were not 200.
 fn read_on(service: &ServiceProcess, stop: &AtomicBool) -> io::Result<(usize, Vec<u16>)> {
     let mut client = HttpClient::connect(service.address)?;
@@ -88,8 +97,10 @@ fn a_reload_changes_what_can_change_and_a_fault_changes_nothing() {
     let stop = AtomicBool::new(false);
     let (reads, others) = thread::scope(|scope| {
         let reader = scope.spawn(|| read_on(&configured.service, &stop));
+        // Set also where a step fails, for the reader ends with it.
+        let end = StopAtEnd(&stop);
         steps(&configured);
-        stop.store(true, Ordering::Relaxed);
+        drop(end);
         reader.join().unwrap().unwrap()
     });
     assert!(reads > 0 && others.is_empty(), "{others:?}");
