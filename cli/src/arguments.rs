@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::annotate::AnnotateArguments;
 use crate::commands::append::AppendArguments;
@@ -16,6 +16,7 @@ use crate::commands::calls::CallsArguments;
 use crate::commands::checkpoints::CheckpointsArguments;
 use crate::commands::clock::ClockArguments;
 use crate::commands::completions::CompletionsArguments;
+use crate::commands::config::ConfigArguments;
 use crate::commands::connect::{ConnectArguments, DisconnectArguments};
 use crate::commands::console::ConsoleArguments;
 use crate::commands::contracts::ContractsArguments;
@@ -59,6 +60,7 @@ use crate::commands::verify::VerifyArguments;
 use crate::commands::watch::WatchArguments;
 use crate::help;
 use crate::options::global::Global;
+use crate::settings;
 
 /// A ledger that records what AI agents do, and decides what they may do.
 #[derive(Debug, Parser)]
@@ -81,11 +83,21 @@ impl CommandLine {
 
     /// Returns the parser, with groups and examples.
     pub(crate) fn parser() -> Command {
-        help::with_help(Self::command())
+        help::with_help(settings::with_setting_variables(Self::command()))
     }
 
     fn read_from(line: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
-        let mut command = Self::parser();
+        Self::parse(Self::parser(), line).map(|(arguments, _)| arguments)
+    }
+
+    /// Reads a command line with this parser, and returns what matched too.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn parse(
+        mut command: Command,
+        line: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<(Self, ArgMatches), clap::Error> {
         let matches = command.try_get_matches_from_mut(line)?;
         if let Some((name, option)) = help::unused_option(&matches) {
             let fault = format!("found {option}, which `bitacora {name}` does not use; leave it out");
@@ -95,7 +107,7 @@ impl CommandLine {
         let takes_both = matches!(&arguments.command, ProgramCommand::Replay(replay) if replay.is_live());
         let settled = arguments.global.settle(&matches, takes_both);
         settled.map_err(|error| command.error(ErrorKind::ArgumentConflict, error))?;
-        Ok(arguments)
+        Ok((arguments, matches))
     }
 }
 
@@ -197,7 +209,9 @@ pub(crate) enum ProgramCommand {
     /// Open the console in a browser, signed in with your token.
     Console(ConsoleArguments),
     /// Serve the ledgers of the data folder over HTTP.
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
+    /// Check and show the settings of `serve`: its file, variables and options.
+    Config(ConfigArguments),
     /// Show the newest events and follow, as lines of text or JSON.
     Tail(TailArguments),
     /// Create, list and revoke tokens.

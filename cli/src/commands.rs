@@ -10,6 +10,7 @@ pub(crate) mod calls;
 pub(crate) mod checkpoints;
 pub(crate) mod clock;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod console;
 pub(crate) mod contracts;

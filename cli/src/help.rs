@@ -45,6 +45,8 @@ const LEDGER: &[&str] = &[
 const ARCHIVES: &[&str] =
     &["wide", "data", "keyring", "anchor", "archive_store", "new_anchor", "anchor_optional", "ledger"];
 const SERVING: &[&str] = &["data", "keyring", "anchor", "archive_store", "new_anchor", "anchor_optional"];
+const SETTINGS: &[&str] =
+    &["wide", "data", "keyring", "anchor", "archive_store", "new_anchor", "anchor_optional"];
 const REMOTE: &[&str] = &["wide", "url", "token_file", "data", "keyring", "ledger"];
 
 const fn command(
@@ -196,6 +198,11 @@ const GROUPS: [CommandGroup; 5] = [
                 "bitacora console\nbitacora console --print",
             ),
             command("serve", SERVING, "bitacora serve --data ./data --keyring ./keyring --create main"),
+            command(
+                "config",
+                SETTINGS,
+                "bitacora config show --config bitacora.toml\nbitacora config check bitacora.toml",
+            ),
             command("token", TABLES, "bitacora token create --role agent --agent coder > coder.token"),
             command("keys", SERVING, "bitacora keys show\nbitacora keys rotate"),
             command("projections", TABLES, "bitacora projections\nbitacora projections rebuild calls"),

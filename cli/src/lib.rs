@@ -8,6 +8,7 @@ mod commands;
 mod help;
 mod program;
 mod rows;
+mod settings;
 mod web_pages;
 
 use bitacora_command_kit::{error, exit, files, ledger_access, options, terminal};

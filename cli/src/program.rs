@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use crate::arguments::{CommandLine, ProgramCommand};
 use crate::commands;
+use crate::commands::serve::SettingsReader;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ledger_access::context::CommandContext;
 use crate::options::global::Global;
+use crate::settings;
 use crate::terminal::note;
 use crate::terminal::output::{OutputError, printable};
 use crate::terminal::problem::{problem, usage_problem};
@@ -94,6 +97,12 @@ pub fn hook_main() -> ExitCode {
     commands::hook::run_as_hook(&arguments)
 }
 
+/// Returns the reader of the settings on this process's command line.
+fn read_settings() -> SettingsReader {
+    let line: Vec<_> = std::env::args_os().collect();
+    Arc::new(move || Ok(settings::read(&line)?))
+}
+
 fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exit, CommandError> {
     use ProgramCommand as Command;
     // Commands on a service take the whole context, those on files the options and stdout.
@@ -148,7 +157,10 @@ fn dispatch(command: ProgramCommand, context: &mut CommandContext) -> Result<Exi
         Command::Recover(recover) => commands::recover::run(&recover, &context.global, &mut context.output),
         Command::Replay(replay) => commands::replay::run(&replay, &context.global, &mut context.output),
         Command::Archive(archive) => commands::archive::run(&archive, &context.global, &mut context.output),
-        Command::Serve(serve) => commands::serve::run(&serve, &context.global, &mut context.output),
+        Command::Serve(_) => commands::serve::run(read_settings(), &mut context.output),
+        Command::Config(config) => {
+            commands::config::run(&config, &read_settings(), &settings::SHOWN_SETTINGS, &mut context.output)
+        }
         Command::Quickstart(quickstart) => {
             commands::quickstart::run(&quickstart, &context.global, &mut context.output)
         }

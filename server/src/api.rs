@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName};
 use bitacora_formats::Position;
@@ -50,7 +51,7 @@ pub(crate) struct Admittance {
 pub(crate) struct Api {
     pub(crate) ledgers: Arc<Ledgers>,
     /// Without these it is not ready.
-    pub(crate) required_models: Vec<RequiredModel>,
+    pub(crate) required_models: ArcSwap<Vec<RequiredModel>>,
     pub(crate) authenticator: Authenticator,
     /// Pages and host names that requests may come from and be sent to.
     pub(crate) web: WebRules,
@@ -106,7 +107,7 @@ impl Api {
         Self {
             authenticator: Authenticator::new(Arc::clone(&ledgers), is_open),
             ledgers,
-            required_models,
+            required_models: ArcSwap::from_pointee(required_models),
             web,
             metrics: Arc::new(Metrics::new()),
             bodies: BodyReader::new(Lanes::new(limits.max_body_bytes_in_flight)),

@@ -18,6 +18,7 @@ mod ingest;
 mod json;
 mod ledgers;
 mod limits;
+mod live_settings;
 mod log_pace;
 mod metrics;
 mod micro_usd;
@@ -53,6 +54,7 @@ pub use limits::{
     DEFAULT_MAX_PAST_EVENTS, DEFAULT_MAX_POLICY_CACHE_DIMENSIONS, DEFAULT_MAX_READS,
     DEFAULT_MAX_UPLOAD_BYTES_IN_FLIGHT,
 };
+pub use live_settings::{LiveSettings, ReloadOutcome};
 pub use pages::{BrowserAddress, FormSender, PageBody, PageFuture, Pages, ServiceInterface};
 pub use resources::operate::openapi::openapi_json;
 pub use server::{Server, StartError};

@@ -6,6 +6,7 @@ pub(crate) mod collections;
 mod governing;
 mod models;
 mod process;
+mod reloads;
 mod tallies;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use crate::metrics::collections::{Collections, MetricsScope};
 use crate::metrics::governing::register_governing;
 use crate::metrics::models::register_models;
 use crate::metrics::process::{process_registry, register_build};
+use crate::metrics::reloads::ReloadMetrics;
 use crate::metrics::tallies::LedgerTallies;
 
 /// The prefix of every metric's name.
@@ -54,6 +56,8 @@ pub(crate) struct Metrics {
     exports: Family<OutcomeLabel, Counter>,
     /// Followers that were too slow.
     pub(crate) lagged: Counter,
+    /// Of the settings.
+    pub(crate) reloads: ReloadMetrics,
     /// Of ledgers that are archived in the background.
     pub(crate) archives: Tallies,
     /// Of governed ledgers.
@@ -157,6 +161,7 @@ impl Metrics {
         let of_exports = "Records of OpenTelemetry exports, by what became of them";
         registry.register("otlp_records", of_exports, exports.clone());
         registry.register("notices", "Tries to tell of something, by what came of them", notices.clone());
+        let reloads = ReloadMetrics::registered(&mut registry);
         Self {
             registry,
             answers,
@@ -168,6 +173,7 @@ impl Metrics {
             notices,
             exports,
             lagged,
+            reloads,
             archives: Tallies::default(),
             governed: LedgerTallies::default(),
             collections: Collections::default(),

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -32,6 +33,7 @@ use crate::limits::{
     ACCEPT_FAILURE_PACE, ACCEPT_PAUSE, CONNECTION_WAIT, MAX_WAITING_CONNECTIONS, SHUTDOWN_GRACE,
     UNIX_CONNECTIONS,
 };
+use crate::live_settings::LiveSettings;
 use crate::log_pace::LogPace;
 use crate::metrics::Metrics;
 use crate::pages::{Pages, ServiceInterface, with_pages};
@@ -59,8 +61,8 @@ pub struct Server {
     api: Arc<Api>,
     router: Router,
     phase: watch::Sender<Phase>,
-    notices: Option<NoticeTarget>,
-    archiving: Option<ArchiveSettings>,
+    notices: Option<Arc<ArcSwap<NoticeTarget>>>,
+    archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
     warm: Option<WarmBound>,
     max_connections: usize,
 }
@@ -128,7 +130,10 @@ impl Server {
         let max_connections = limits.max_connections;
         let api =
             Arc::new(Api::new(ledgers, required_models, Admittance { is_open, web }, limits, phase_seen));
+        api.metrics.reloads.read_at(api.ledgers.now());
         let router = router(Arc::clone(&api));
+        let notices = notices.map(|target| Arc::new(ArcSwap::from_pointee(target)));
+        let archiving = archiving.map(|settings| Arc::new(ArcSwap::from_pointee(settings)));
         Ok(Self { listeners, socket_file, api, router, phase, notices, archiving, warm, max_connections })
     }
 
@@ -138,6 +143,12 @@ impl Server {
         let interface = std::mem::take(&mut self.router);
         self.router = with_pages(interface, &self.api, Arc::<P>::clone(&pages));
         pages
+    }
+
+    /// The settings that may change while it serves.
+    #[must_use]
+    pub fn live_settings(&self) -> LiveSettings {
+        LiveSettings::new(&self.api, self.notices.as_ref(), self.archiving.as_ref())
     }
 
     /// The first TCP address that is listened on: the one with its port where port 0 was asked for.

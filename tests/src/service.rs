@@ -128,9 +128,19 @@ impl ServiceProcess {
         self.child.wait()
     }
 
+    /// Sends SIGHUP.
+    pub fn hang_up(&self) -> io::Result<()> {
+        Command::new("kill").arg("-HUP").arg(self.child.id().to_string()).status().map(drop)
+    }
+
     /// Ends it with SIGTERM, and waits until it has ended; an error if it takes too long.
     pub fn terminate(&mut self) -> io::Result<ExitStatus> {
         Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
+        self.wait()
+    }
+
+    /// Waits until it has ended; an error if it takes too long.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait()? {
@@ -138,7 +148,7 @@ impl ServiceProcess {
             }
             thread::sleep(Duration::from_millis(2));
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the service does not end after SIGTERM"))
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the service does not end"))
     }
 }
 

@@ -1,6 +1,10 @@
 //! `serve`: creates missing ledgers if it is told to, then serves until a signal ends it.
 
+mod preflight;
+mod reload;
 pub(super) mod shutdown;
+
+pub(crate) use preflight::examine;
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitacora_data_folder::{
-    AdminTokenFile, AnchorTrust, KnownLedgersError, LedgerSetup, NoticeFailure, PreparedFolder,
-    WitnessFailure, archive_store, environment_with_archives, refuse_in_data,
+    AdminTokenFile, AnchorTrust, KnownLedgersError, LedgerSetup, PreparedFolder, WitnessFailure,
+    archive_store, environment_with_archives, refuse_in_data,
 };
 use bitacora_formats::LedgerName;
 use bitacora_ledger::limits::SCRUB_BYTES_PER_S;
@@ -19,24 +23,30 @@ use bitacora_server::{
     Admission, ArchiveSettings, CloseFailures, DataError, LedgersConfig, ListenError, Origin, RequiredModel,
     Server, ServerConfig, ServerLimits, StartError, WarmBound, may_listen,
 };
+use bitacora_settings::Setting;
 use clap::Args;
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::commands::serve::reload::Reloads;
 use crate::error::{CommandError, CommandFailure};
 use crate::exit::Exit;
 use crate::files::descriptors;
 use crate::options::archiving_arguments::ArchivingArguments;
 use crate::options::global::{DEFAULT_ADDRESS, Global};
-use crate::options::notice_arguments::NoticeArguments;
+use crate::options::notice_arguments::{NoticeArgumentError, NoticeArguments};
 use crate::options::witness_arguments::WitnessArguments;
-use crate::terminal::logging::{self, LogForm};
+use crate::terminal::logging::{self, LogFilter, LogForm};
 use crate::terminal::output::Output;
 use crate::terminal::passphrase::PASSPHRASE;
 use crate::web_pages::{link_line, serve_console};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
+    /// Read settings from this TOML file. Variables and options override it; SIGHUP reads it again.
+    #[arg(long, env = "BITACORA_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// The address to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
@@ -56,7 +66,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "NAME")]
     without_ledger: Vec<LedgerName>,
     /// Write nothing while the anchor is unreachable. [default: if an anchor has ever known a ledger of this keyring]
-    #[arg(long, conflicts_with = "anchor_optional")]
+    #[arg(long)]
     anchor_required: bool,
     /// Sign a tree head this many seconds after the last one even without events, to show that none arrived.
     #[arg(long, value_name = "SECONDS", default_value_t = IDLE_HEADS_EVERY.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
@@ -77,10 +87,27 @@ pub(crate) struct ServeArguments {
     notices: NoticeArguments,
     #[command(flatten)]
     archiving: ArchivingArguments,
-    /// The format of the log on stderr; RUST_LOG sets its content.
+    /// The format of the log on stderr.
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     log: LogForm,
+    /// Log what this filter lets through: `warn`, or `info,bitacora_server=debug`. [default: RUST_LOG, else info]
+    #[arg(long, value_name = "FILTER")]
+    log_filter: Option<LogFilter>,
 }
+
+/// The settings of a service as a whole: the options of one start, and where their values came from.
+pub(crate) struct ServeSettings {
+    pub(crate) global: Global,
+    pub(crate) serve: ServeArguments,
+    pub(crate) settings: Vec<Setting>,
+    /// The settings file, if there is one.
+    pub(crate) file: Option<PathBuf>,
+    /// Variables that look like settings and are none, each with the nearest one.
+    pub(crate) unknown_variables: Vec<(String, Option<String>)>,
+}
+
+/// A reader of the settings on this process's command line. It reads the file again each time.
+pub(crate) type SettingsReader = Arc<dyn Fn() -> Result<ServeSettings, CommandError> + Send + Sync>;
 
 /// The reason why the service did not start, or did not end cleanly.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +119,7 @@ pub(crate) enum ServeError {
     #[error(transparent)]
     Witnesses(#[from] WitnessFailure),
     #[error(transparent)]
-    Notices(#[from] NoticeFailure),
+    Notices(#[from] NoticeArgumentError),
     #[error(transparent)]
     Start(#[from] StartError),
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
@@ -104,7 +131,8 @@ pub(crate) enum ServeError {
 impl CommandFailure for ServeError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Start(StartError::Listen(ListenError::NotLoopback(_))) => Exit::Usage,
+            Self::Start(StartError::Listen(ListenError::NotLoopback(_)))
+            | Self::Notices(NoticeArgumentError::NoSecret) => Exit::Usage,
             Self::Start(StartError::Data(DataError::RolledBack { .. }))
             | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
             _ => Exit::Failed,
@@ -112,12 +140,11 @@ impl CommandFailure for ServeError {
     }
 }
 
-pub(crate) fn run(
-    arguments: &ServeArguments,
-    global: &Global,
-    output: &mut Output,
-) -> Result<Exit, CommandError> {
-    logging::start(arguments.log, LevelFilter::INFO);
+pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, CommandError> {
+    let settings = read()?;
+    let ServeSettings { global, serve: arguments, .. } = &settings;
+    let log = logging::start_with(arguments.log, LevelFilter::INFO, arguments.log_filter.as_ref());
+    report_settings(&settings);
     let (data, keyring) = (global.data()?, global.keyring()?);
     // Before the anchor, which lies beside it where nobody says otherwise.
     refuse_in_data(&keyring, Some(data))?;
@@ -126,7 +153,8 @@ pub(crate) fn run(
     let environment = environment_with_archives(&objects);
     let trust = global.anchor_trust()?;
     let was_used = trust.required;
-    let trust = AnchorTrust { required: arguments.anchor_required || was_used, ..trust };
+    let is_required = arguments.anchor_required && !global.anchor_optional;
+    let trust = AnchorTrust { required: is_required || was_used, ..trust };
     let mut options = global.anchor()?.options(&environment, trust)?;
     if was_used && options.heads.as_ref().is_some_and(|heads| heads.anchor.is_none()) {
         tracing::warn!("an anchor was used with this keyring before, and this start compares with none");
@@ -187,22 +215,41 @@ pub(crate) fn run(
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ServeError::Runtime)?;
-    let served = runtime.block_on(serve(config, admin_token, global.json, output));
+    let is_json = global.json;
+    let reloads = settings.file.is_some().then(|| Reloads { read, log, running: settings.settings.clone() });
+    let served = runtime.block_on(serve(config, admin_token, is_json, reloads, output));
     // Ledgers created over HTTP are listed too, however the service ended.
     let present = folder.ledger_names().map_err(ServeError::from)?;
     known.note(&present, &keyring).map_err(ServeError::from)?;
     served.map(|()| Exit::Done)
 }
 
+/// Tells where the settings are from, and of variables that are none.
+fn report_settings(settings: &ServeSettings) {
+    if let Some(file) = &settings.file {
+        tracing::info!(file = %file.display(), "settings are read from this file; SIGHUP reads it again");
+    }
+    for (name, nearest) in &settings.unknown_variables {
+        let nearest = nearest.as_deref().unwrap_or("none");
+        tracing::warn!(name, nearest, "this variable is no setting, and is ignored");
+    }
+}
+
 async fn serve(
     config: ServerConfig,
     admin_token: Option<PathBuf>,
     as_json: bool,
+    reloads: Option<Reloads>,
     output: &mut Output,
 ) -> Result<(), CommandError> {
     let shutdown = shutdown::asked().map_err(ServeError::Runtime)?;
     let (unix, data) = (config.unix_socket.clone(), config.ledgers.data.clone());
+    let hangups = reloads.is_some().then(|| signal(SignalKind::hangup())).transpose();
+    let hangups = hangups.map_err(ServeError::Runtime)?;
     let mut server = Server::bind(config).await.map_err(ServeError::from)?;
+    if let Some((reloads, hangups)) = reloads.zip(hangups) {
+        tokio::spawn(reloads.run(hangups, server.live_settings()));
+    }
     let console = serve_console(&mut server);
     let address = server.local_addr();
     let http = address.map(|address| format!("http://{address}"));

@@ -40,15 +40,20 @@ impl ArchivingArguments {
     /// Returns the archiving into this store. Where no rule makes events due, none is archived and no segment is released; archives that are
     /// there are looked at for expired events.
     pub fn archiving(&self, objects: &Arc<dyn Objects>, place: &ArchiveLocation) -> ArchiveSettings {
+        let (rules, releases) = self.rules();
+        let (objects, store) = (Arc::clone(objects), place.to_string());
+        ArchiveSettings { objects, store, rules, releases, pauses: ArchivePauses::default(), scrub: None }
+    }
+
+    /// Returns the rules that make events due, and `true` if their segments are released.
+    pub fn rules(&self) -> (Rules, bool) {
         let cold_after = match self.archive_after {
             Age::Never => None,
             Age::Over(after) => Some(Duration::from_micros(after.0)),
         };
         let rules = Rules { cold_after, hot_events: self.archive_over, ..Rules::default() };
         let makes_due = rules.cold_after.is_some() || rules.hot_events.is_some();
-        let (objects, store) = (Arc::clone(objects), place.to_string());
-        let (releases, pauses) = (makes_due && !self.keep_archived_segments, ArchivePauses::default());
-        ArchiveSettings { objects, store, rules, releases, pauses, scrub: None }
+        (rules, makes_due && !self.keep_archived_segments)
     }
 }
 

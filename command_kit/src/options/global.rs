@@ -240,6 +240,15 @@ impl Global {
     }
 }
 
+/// Returns `true` if the value of a global option, named as on the command line, is a folder and no URL or word.
+pub fn is_folder(option: &str, value: &str) -> bool {
+    match option {
+        "anchor" => matches!(value.parse(), Ok(AnchorPlace::Folder(_))),
+        "archive-store" => matches!(value.parse(), Ok(ArchiveLocation::Folder(_))),
+        _ => false,
+    }
+}
+
 /// Returns the keyring's default path by the XDG base directory specification: a configuration folder that is not
 /// absolute does not count.
 fn default_keyring() -> Option<PathBuf> {

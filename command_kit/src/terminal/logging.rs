@@ -1,6 +1,7 @@
 //! The program's log, on stderr: messages of the crates below that are no results.
 
 use std::io::{self, IsTerminal};
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
@@ -15,25 +16,79 @@ pub enum LogForm {
     Json,
 }
 
+/// A filter of the log, in the words of RUST_LOG.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFilter(String);
+
+/// The text is no filter of the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; write it as `info` or `warn,bitacora_server=debug`")]
+pub struct LogFilterError(String);
+
+impl FromStr for LogFilter {
+    type Err = LogFilterError;
+
+    fn from_str(text: &str) -> Result<Self, LogFilterError> {
+        match EnvFilter::try_new(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(error) => Err(LogFilterError(error.to_string())),
+        }
+    }
+}
+
+/// The log of a running program, whose filter can be replaced.
+pub struct RunningLog {
+    level: LevelFilter,
+    replace: Box<dyn Fn(EnvFilter) -> bool + Send + Sync>,
+}
+
+impl RunningLog {
+    /// Replaces the filter; `None` is that in RUST_LOG, or the level that the log began with.
+    pub fn set_filter(&self, chosen: Option<&LogFilter>) {
+        // It fails only where another log was there before.
+        let _other_log = (self.replace)(chosen_filter(chosen, self.level));
+    }
+}
+
 /// The filter for dependencies whose messages below a warning are noise.
 const QUIET: &str = "lsm_tree=warn,fjall=warn";
 
 /// Starts the log with the filter in RUST_LOG; without it, with everything from `level` up.
 pub fn start(form: LogForm, level: LevelFilter) {
-    let asked = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
-    let filter = filter(&asked, level);
+    let _unchanged = start_with(form, level, None);
+}
+
+/// Starts the log with this filter. Without one, as [`start`].
+pub fn start_with(form: LogForm, level: LevelFilter, chosen: Option<&LogFilter>) -> RunningLog {
     let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(chosen_filter(chosen, level))
         .with_writer(io::stderr)
         // It would tell of a log that takes no line by printing to the same place, and a thread that cannot print panics.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
-    let started = match form {
-        LogForm::Text => subscriber.try_init(),
-        LogForm::Json => subscriber.json().try_init(),
+    // Starting fails only where there is a log already, as in a test that starts the program twice.
+    let replace: Box<dyn Fn(EnvFilter) -> bool + Send + Sync> = match form {
+        LogForm::Text => {
+            let subscriber = subscriber.with_filter_reloading();
+            let filter = subscriber.reload_handle();
+            let _already = subscriber.try_init().is_err();
+            Box::new(move |new| filter.reload(new).is_ok())
+        }
+        LogForm::Json => {
+            let subscriber = subscriber.json().with_filter_reloading();
+            let filter = subscriber.reload_handle();
+            let _already = subscriber.try_init().is_err();
+            Box::new(move |new| filter.reload(new).is_ok())
+        }
     };
-    // It fails only where there is a log already, as in a test that starts the program twice.
-    let _already = started.is_err();
+    RunningLog { level, replace }
+}
+
+fn chosen_filter(chosen: Option<&LogFilter>, level: LevelFilter) -> EnvFilter {
+    match chosen {
+        Some(LogFilter(text)) => filter(text, level),
+        None => filter(&std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default(), level),
+    }
 }
 
 fn filter(asked: &str, level: LevelFilter) -> EnvFilter {

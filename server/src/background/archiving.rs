@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use bitacora_archiver::{ArchivePace, ArchiveRun, Archiver, ArchiverError, Objects, Outcome, Release, Rules};
 use bitacora_formats::LedgerName;
 use bitacora_ledger::ScrubOptions;
@@ -68,7 +69,7 @@ impl Default for ArchivePauses {
 ///
 /// # Errors
 /// The system gives no thread.
-pub(crate) fn start(api: &Arc<Api>, archiving: ArchiveSettings) -> std::io::Result<()> {
+pub(crate) fn start(api: &Arc<Api>, archiving: Arc<ArcSwap<ArchiveSettings>>) -> std::io::Result<()> {
     let (looking, working) = (Arc::clone(api), Arc::clone(api));
     thread::Builder::new().name("archiver".to_owned()).spawn(move || work(&working, &archiving))?;
     let stop = move || {
@@ -84,14 +85,17 @@ fn is_serving(phase: &watch::Receiver<Phase>) -> bool {
     *phase.borrow() <= Phase::Serving
 }
 
-fn work(api: &Api, archiving: &ArchiveSettings) {
+fn work(api: &Api, settings: &ArcSwap<ArchiveSettings>) {
     let phase = api.phase();
+    let archiving = settings.load_full();
     let mut retries = Retries::default();
     let mut looked: BTreeMap<LedgerName, Instant> = BTreeMap::new();
     let mut retention = RetentionLooks::every(archiving.pauses.retention);
     let mut next = Instant::now() + archiving.pauses.first;
     let mut scrubs = ArchiveScrubs::new(archiving.scrub);
     while is_serving(&phase) {
+        // The rules of each round are those in effect when it begins.
+        let archiving = &*settings.load_full();
         if Instant::now() < next {
             if !scrubs.go_on(api, next, |name, ledger| archiver(api, archiving, name, ledger)) {
                 thread::sleep(LOOK_PAUSE);

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+
 use self::webhook::Webhook;
 pub use self::webhook::{NoticeTarget, NoticeTargetError};
 use crate::api::Api;
@@ -21,7 +23,7 @@ use crate::ledgers::slot::Slot;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Tells of the events of every ledger that need a notice, until the service ends.
-pub(crate) async fn run(api: Arc<Api>, target: NoticeTarget) {
+pub(crate) async fn run(api: Arc<Api>, target: Arc<ArcSwap<NoticeTarget>>) {
     let webhook = Arc::new(Webhook::new(target, Arc::clone(&api.metrics)));
     let (mut followed, mut audit) = (BTreeSet::new(), audit::Audit::default());
     let mut ticks = Ticks::new(&api, Duration::ZERO, EVERY);

@@ -208,6 +208,22 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 #[test]
+fn rules_that_are_replaced_hold_from_the_next_round_on() {
+    let (folder, keyring) = (tempfile::tempdir().unwrap(), new_keyring());
+    let store = Store::in_folder(folder.path());
+    let mut config = archiving_config(&SetClock::default(), &folder, &keyring, &store);
+    let due = config.archiving.as_ref().unwrap().rules.clone();
+    config.archiving.as_mut().unwrap().rules.hot_events = None;
+    let service = TestService::of(config, folder, keyring);
+    service.post("/v1/ledgers", "application/json", r#"{"name":"main"}"#).expect(201);
+    fill(&service, "a", 2_000);
+    wait_for(&service, "due_events", |due| due == 0);
+    service.live.set_archive_rules(&due, false);
+    wait_for(&service, "archives_total", |archives| archives > 0);
+    assert_eq!(metric(&service, "released_bytes_total"), Some(0));
+}
+
+#[test]
 fn what_is_due_is_archived_and_let_go_and_read_as_before() {
     let (service, store) = begun();
     // Nothing is looked at before there is anything due.

@@ -114,6 +114,23 @@ fn an_approval_that_waits_is_told_until_it_is_taken() {
 }
 
 #[test]
+fn a_target_that_is_replaced_gets_the_next_notice_and_the_retries() {
+    let (url, told) = listen(&[500]);
+    let service = governed(&url);
+    ask(&service, write("c1"));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap().json()["data"]["event"]["data"]["call"], "c1");
+    let (other_url, other_told) = listen(&[]);
+    service.live.set_notice_target(NoticeTarget::new(&other_url, SECRET).unwrap());
+    ask(&service, json!({"call": "c2", "tool": "fs.write", "args": {"path": "other/b.rs"}}));
+    let calls = [(); 2].map(|()| {
+        let told = other_told.recv_timeout(PATIENCE).unwrap();
+        assert!(told.is_signed());
+        told.json()["data"]["event"]["data"]["call"].clone()
+    });
+    assert_eq!(calls, [json!("c1"), json!("c2")]);
+}
+
+#[test]
 fn what_happened_first_is_told_first_and_a_refusal_is_not_the_last_word() {
     let (url, told) = listen(&[400, 404, 429]);
     let service = governed(&url);

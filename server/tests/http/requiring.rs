@@ -88,3 +88,13 @@ fn ledger_and_model_that_are_missing_are_told_to_who_has_a_token() {
     // Without the option nothing is required.
     assert_eq!(requiring(&[], false).get("/readyz").status, 200);
 }
+
+#[test]
+fn required_models_that_are_replaced_count_for_the_next_question() {
+    let service = requiring(&[], false);
+    service.get("/readyz").expect(200);
+    service.live.set_required_models(vec!["calls".parse().unwrap()]);
+    service.get("/readyz").expect(503);
+    service.live.set_required_models(Vec::new());
+    service.get("/readyz").expect(200);
+}

@@ -11,7 +11,8 @@ use std::time::Duration;
 use bitacora_formats::{Keyring, Micros};
 use bitacora_ledger::{Clock, Environment, HeadOptions, Options, ReactorChoice, SystemClock};
 use bitacora_server::{
-    Admission, CloseFailures, ConnectionTimeouts, LedgersConfig, Server, ServerConfig, ServerLimits,
+    Admission, CloseFailures, ConnectionTimeouts, LedgersConfig, LiveSettings, Server, ServerConfig,
+    ServerLimits,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -50,6 +51,7 @@ pub(crate) struct TestService {
     pub(crate) keyring: Arc<Keyring>,
     /// The clock that it begins with again.
     clock: SetClock,
+    pub(crate) live: LiveSettings,
     shutdown: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), CloseFailures>>>,
 }
@@ -122,13 +124,13 @@ impl TestService {
         let thread = std::thread::spawn(move || {
             tokio::runtime::Runtime::new().unwrap().block_on(async move {
                 let server = Server::bind(config).await.unwrap();
-                bound.send(server.local_addr().unwrap()).unwrap();
+                bound.send((server.local_addr().unwrap(), server.live_settings())).unwrap();
                 server.run(async { drop(asked.await) }).await
             })
         });
-        let address = address.recv().unwrap();
+        let (address, live) = address.recv().unwrap();
         let (clock, shutdown, thread) = (SetClock::default(), Some(shutdown), Some(thread));
-        Self { address, folder, keyring, clock, shutdown, thread }
+        Self { address, folder, keyring, clock, live, shutdown, thread }
     }
 
     /// Asks for the end; [`Self::wait`] waits for it.

@@ -18,6 +18,7 @@ const GUIDES: [Guide; 17] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
+    Guide { page: "configuration.md", before: "" },
     Guide { page: "connect.md", before: "" },
     Guide { page: "console.md", before: "" },
     Guide {

@@ -9,6 +9,7 @@ mod archiving;
 mod asking;
 mod benching;
 mod bundling;
+mod configuring;
 mod connecting;
 mod consoling;
 mod documented;

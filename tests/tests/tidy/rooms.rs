@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{assert_none, root};
 
 /// The crates of this workspace that a room may name, in its manifest's every section.
-const ROOMS: [(&str, &[&str]); 32] = [
+const ROOMS: [(&str, &[&str]); 33] = [
     ("bitacora-formats", &[]),
     ("bitacora-vocabulary", &["formats"]),
     ("bitacora-archive-format", &["formats", "vocabulary"]),
@@ -49,6 +49,7 @@ const ROOMS: [(&str, &[&str]); 32] = [
     ("bitacora-watch", &["api", "client", "connect", "formats", "harness", "import", "redaction"]),
     ("bitacora-replay", &["formats", "vocabulary", "governance", "ledger"]),
     ("bitacora-report", &["api", "formats"]),
+    ("bitacora-settings", &[]),
     (
         "bitacora-bench",
         &[
@@ -123,6 +124,7 @@ const ROOMS: [(&str, &[&str]); 32] = [
             "governance",
             "ledger",
             "server",
+            "settings",
             "console",
         ],
     ),
@@ -149,7 +151,8 @@ const ROOMS: [(&str, &[&str]); 32] = [
 const TEST_KIT: &str = "testkit";
 
 /// Crates from outside that only these rooms may name.
-const WALLED: [(&str, &[&str]); 14] = [
+const WALLED: [(&str, &[&str]); 15] = [
+    ("toml", &["bitacora-settings"]),
     ("bincode", &["bitacora-formats"]),
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
@@ -173,7 +176,7 @@ const WALLED: [(&str, &[&str]); 14] = [
     ("hyper-util", &["bitacora-http-guard", "bitacora-server", "bitacora-client", "bitacora-tests"]),
     ("maud", &["bitacora-console"]),
     ("plotters", &["bitacora-console"]),
-    ("clap", &["bitacora-command-kit", "bitacora-custody-commands", "bitacora-cli"]),
+    ("clap", &["bitacora-settings", "bitacora-command-kit", "bitacora-custody-commands", "bitacora-cli"]),
     ("indicatif", &["bitacora-command-kit"]),
     (
         "tokio",

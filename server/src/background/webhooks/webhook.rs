@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bitacora_formats::{Micros, format_time};
@@ -40,9 +41,9 @@ impl fmt::Debug for NoticeTarget {
 /// The reason for which no notice can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeTargetError {
-    /// The address is none.
-    #[error("'{0}' is no address to send notices to; 'http://' or 'https://' is expected")]
-    Url(String),
+    /// The address is none. It is not shown: many hold a secret.
+    #[error("found another address of notices, expected one that begins with 'http://' or 'https://'")]
+    Url,
     /// The secret is none.
     #[error(
         "the secret of notices is '{SECRET_PREFIX}' and the base64 of {} to {} random bytes",
@@ -62,7 +63,7 @@ impl NoticeTarget {
     /// A [`NoticeTargetError`]; never with anything of the secret in it.
     pub fn new(url: &str, secret: &str) -> Result<Self, NoticeTargetError> {
         let parsed = Url::parse(url).ok().filter(outgoing::is_web_address);
-        let parsed = parsed.ok_or_else(|| NoticeTargetError::Url(url.to_owned()))?;
+        let parsed = parsed.ok_or(NoticeTargetError::Url)?;
         let secret = secret.trim().strip_prefix(SECRET_PREFIX).and_then(|text| BASE64.decode(text).ok());
         let secret = secret.filter(|secret| SECRET_BYTES.contains(&secret.len()));
         let secret = secret.ok_or(NoticeTargetError::Secret)?;
@@ -96,12 +97,13 @@ pub(crate) enum DeliveryFailure {
 
 /// Sends notices to its target.
 pub(crate) struct Webhook {
-    target: NoticeTarget,
+    /// Replaced when the settings are read again.
+    target: Arc<ArcSwap<NoticeTarget>>,
     metrics: Arc<Metrics>,
 }
 
 impl Webhook {
-    pub(crate) fn new(target: NoticeTarget, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(target: Arc<ArcSwap<NoticeTarget>>, metrics: Arc<Metrics>) -> Self {
         Self { target, metrics }
     }
 
@@ -120,11 +122,11 @@ impl Webhook {
 
     async fn try_send(&self, notice: &Notice, now: Micros) -> Result<(), DeliveryFailure> {
         let (body, timestamp) = (body_of(notice), (now.0 / MICROS_A_SECOND).to_string());
-        let signature = signature(&self.target.secret, &notice.id, &timestamp, &body)?;
-        let request = self
-            .target
+        let target = self.target.load_full();
+        let signature = signature(&target.secret, &notice.id, &timestamp, &body)?;
+        let request = target
             .client
-            .post(self.target.url.clone())
+            .post(target.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", &notice.id)
             .header("webhook-timestamp", timestamp)
@@ -177,7 +179,7 @@ mod tests {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         assert!(NoticeTarget::new("http://127.0.0.1:9/hook?key=1", secret).is_ok());
         for url in ["ftp://x", "x", "http://", "unix:/x"] {
-            assert!(matches!(NoticeTarget::new(url, secret), Err(NoticeTargetError::Url(_))), "{url}");
+            assert!(matches!(NoticeTarget::new(url, secret), Err(NoticeTargetError::Url)), "{url}");
         }
         for secret in ["", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_!"] {
             let error = NoticeTarget::new("https://x.example", secret).unwrap_err();

@@ -83,7 +83,7 @@ pub(crate) async fn readyz(
     // Before the places of the ledgers: a list that is there has made them.
     let unlisted = api.ledgers.unlisted();
     let slots = api.ledgers.all();
-    let mut unready = Unready::of(&slots, &api.required_models, &api.metrics.archives);
+    let mut unready = Unready::of(&slots, &api.required_models.load(), &api.metrics.archives);
     unready.unlisted = unlisted.as_ref().filter(|(_, is_missed)| *is_missed).map(|(why, _)| why.clone());
     if unready.is_none() {
         let mut ready = "ready\n".to_owned();
