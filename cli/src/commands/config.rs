@@ -107,6 +107,11 @@ fn with_derived(settings: &ServeSettings) -> Vec<Setting> {
         };
         setting.values.extend(derived);
     }
+    // An anchor that was used with this keyring is required from then on, whatever the setting says.
+    let is_required = global.anchor_trust().is_ok_and(|trust| trust.required);
+    for setting in all.iter_mut().filter(|setting| is_required && setting.name == "anchor-required") {
+        (setting.values, setting.source) = (vec!["true".to_owned()], SettingSource::Default);
+    }
     all
 }
 

@@ -122,6 +122,8 @@ pub(crate) enum ServeError {
     Notices(#[from] NoticeArgumentError),
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error("the settings file has no setting that is in effect; replace it whole, by a rename")]
+    EmptySettings,
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
     Runtime(io::Error),
     #[error(transparent)]

@@ -19,7 +19,11 @@ pub(crate) struct ReloadMetrics {
 
 impl ReloadMetrics {
     pub(super) fn registered(registry: &mut Registry) -> Self {
-        let (tries, succeeded) = (Family::default(), Gauge::default());
+        let (tries, succeeded) = (Family::<OutcomeLabel, Counter>::default(), Gauge::default());
+        for outcome in ["done", "failed"] {
+            // A rate of something that never was is 0, and not unknown.
+            let _zero = tries.get_or_create(&OutcomeLabel { outcome });
+        }
         registry.register(
             "settings_reloads",
             "Times the settings were read again, by outcome",

@@ -1,7 +1,7 @@
 //! Reloads of the settings at SIGHUP: what can change changes, and the rest is told.
 
 use bitacora_server::{LiveSettings, NoticeTarget, ReloadOutcome};
-use bitacora_settings::Setting;
+use bitacora_settings::{Setting, SettingSource};
 use tokio::signal::unix::Signal;
 
 use super::{ServeError, ServeSettings, SettingsReader, examine};
@@ -99,6 +99,10 @@ impl Reloads {
 
 fn checked(read: &SettingsReader) -> Result<NewSettings, CommandError> {
     let settings = read()?;
+    // A file that is being written may be empty, or a pipe that was read at the start: defaults are in nobody's mind.
+    if !settings.settings.iter().any(|setting| matches!(setting.source, SettingSource::Line(_))) {
+        return Err(ServeError::EmptySettings.into());
+    }
     examine(&settings)?;
     let notices = settings.serve.notices.target().map_err(ServeError::from)?;
     Ok(NewSettings { settings, notices })
