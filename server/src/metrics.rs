@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     pub(crate) connections_refused: Counter,
     followers: Gauge,
     ingests: Gauge,
+    handshakes: Family<OutcomeLabel, Counter>,
     notices: Family<OutcomeLabel, Counter>,
     exports: Family<OutcomeLabel, Counter>,
     /// Followers that were too slow.
@@ -134,6 +135,8 @@ impl Metrics {
             "Connections turned away because too many were open",
             connections_refused.clone(),
         );
+        let handshakes = Family::default();
+        registry.register("tls_handshakes", "TLS handshakes, by what came of them", handshakes.clone());
         let notices = Family::default();
         let exports = Family::default();
         let of_exports = "Records of OpenTelemetry exports, by what became of them";
@@ -147,6 +150,7 @@ impl Metrics {
             connections_refused,
             followers,
             ingests,
+            handshakes,
             notices,
             exports,
             lagged,
@@ -156,6 +160,11 @@ impl Metrics {
 
     pub(crate) fn count_answer(&self, status: StatusCode) {
         self.answers.get_or_create(&StatusLabel { status: status.as_u16() }).inc();
+    }
+
+    /// One more handshake: `done`, or the reason why the connection ended with it.
+    pub(crate) fn count_handshake(&self, outcome: &'static str) {
+        self.handshakes.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// One more try to tell of something: `delivered`, `failed`, or `given_up` for good.
@@ -191,15 +200,32 @@ impl Metrics {
         }
     }
 
-    /// The counters of the service and the state of each ledger.
-    pub(crate) fn to_openmetrics(&self, ledgers: &BTreeMap<LedgerName, Slot>) -> Result<String, fmt::Error> {
+    /// The counters of the service, the end of its certificate if it has one, and the state of each ledger.
+    pub(crate) fn to_openmetrics(
+        &self,
+        certificate_end: Option<u64>,
+        ledgers: &BTreeMap<LedgerName, Slot>,
+    ) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
+        encode_registry(&mut text, &certificate_registry(certificate_end))?;
         encode_registry(&mut text, &ledger_registry(ledgers))?;
         encode_registry(&mut text, &archive_registry(&self.archives))?;
         encode_eof(&mut text)?;
         Ok(text)
     }
+}
+
+/// Returns the metric of the service's certificate; a service without TLS has none, lest its end were in 1970.
+fn certificate_registry(end: Option<u64>) -> Registry {
+    let mut registry = Registry::with_prefix(PREFIX);
+    if let Some(end) = end {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(end).unwrap_or(i64::MAX));
+        let help = "The time from which clients refuse the service's certificate, seconds since 1970";
+        registry.register("tls_certificate_expiry_timestamp_seconds", help, gauge);
+    }
+    registry
 }
 
 type Gauges = Family<LedgerLabel, Gauge>;

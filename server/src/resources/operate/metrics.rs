@@ -34,7 +34,7 @@ pub(crate) async fn metrics(
         let detail = "offered are text/plain; version=0.0.4 and application/openmetrics-text; version=1.0.0";
         return Err(Problem::new(Code::NotAcceptable, detail));
     }
-    let text = api.metrics.to_openmetrics(&api.ledgers.all());
+    let text = api.metrics.to_openmetrics(api.web.certificate_end(), &api.ledgers.all());
     let text =
         text.map_err(|error| Problem::new(Code::Internal, format!("the metrics were not written: {error}")))?;
     let (media_type, text) =
