@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 16] = [
+const GUIDES: [Guide; 17] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },
@@ -45,6 +45,7 @@ const GUIDES: [Guide; 16] = [
     Guide { page: "projections.md", before: "" },
     Guide { page: "retention.md", before: "" },
     Guide { page: "tiers.md", before: "" },
+    Guide { page: "tls.md", before: "" },
 ];
 
 /// Pages that no command opens: references that are generated, lists, and pages whose whole story a test runs.

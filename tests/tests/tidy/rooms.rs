@@ -149,13 +149,17 @@ const ROOMS: [(&str, &[&str]); 32] = [
 const TEST_KIT: &str = "testkit";
 
 /// Crates from outside that only these rooms may name.
-const WALLED: [(&str, &[&str]); 14] = [
+const WALLED: [(&str, &[&str]); 18] = [
     ("bincode", &["bitacora-formats"]),
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
     ("object_store", &["bitacora-archiver"]),
     ("reqwest", &["bitacora-archiver", "bitacora-server", "bitacora-mcp"]),
-    ("rustls", &["bitacora-archiver", "bitacora-server", "bitacora-mcp"]),
+    ("rustls", &["bitacora-archiver", "bitacora-client", "bitacora-server", "bitacora-mcp"]),
+    ("tokio-rustls", &["bitacora-client", "bitacora-server"]),
+    ("rustls-native-certs", &["bitacora-client"]),
+    ("rustls-webpki", &["bitacora-client", "bitacora-server"]),
+    ("rcgen", &["bitacora-testkit"]),
     ("httparse", &["bitacora-http-guard"]),
     (
         "hyper",
