@@ -7,6 +7,7 @@ mod annotations;
 mod appends;
 mod approvals;
 mod archives;
+mod asked_url;
 mod breakers;
 mod budgets;
 mod bulk_exports;
@@ -67,6 +68,7 @@ pub use approvals::{
     ApprovalAnswer, ApprovalList, ConsumedAnswer, PENDING, ResolutionAnswer, ResolutionRequest,
 };
 pub use archives::{ArchiveAnswer, ArchiveList};
+pub use asked_url::AskedUrl;
 pub use breakers::{
     BreakerAnswer, BreakerCloseRequest, BreakerList, BreakerSettingsRequest, BreakerStateAnswer,
 };

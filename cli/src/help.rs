@@ -49,6 +49,9 @@ const SETTINGS: &[&str] =
     &["wide", "data", "keyring", "anchor", "archive_store", "new_anchor", "anchor_optional"];
 const REMOTE: &[&str] = &["wide", "url", "token_file", "data", "keyring", "ledger"];
 
+/// The options of every command that asks a service.
+const TRUST: [&str; 3] = ["ca_file", "client_certificate", "client_key"];
+
 const fn command(
     name: &'static str,
     options: &'static [&'static str],
@@ -254,7 +257,8 @@ pub(crate) fn with_help(parser: Command) -> Command {
 
 impl CommandHelp {
     fn uses(&self, option: &str) -> bool {
-        self.options.contains(&option) || EVERYWHERE.contains(&option)
+        let is_trust = TRUST.contains(&option) && self.options.contains(&"url");
+        is_trust || self.options.contains(&option) || EVERYWHERE.contains(&option)
     }
 }
 

@@ -1,11 +1,11 @@
 //! One HTTP/1.1 connection to a service, for one request at a time.
-//! It goes over TCP, a Unix socket or a pipe within this process.
+//! It goes over TCP, TLS, a Unix socket or a pipe within this process.
 
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bitacora_api::ProblemAnswer;
@@ -19,14 +19,18 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 use crate::error::{ClientError, Refusal};
 use crate::ledger_doubt::{LEDGER_DOUBT, LedgerDoubt};
-use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, MAX_ANSWER_BYTES};
+use crate::limits::{ANSWER_PATIENCE, CONNECT_PATIENCE, ENDING_PATIENCE, MAX_ANSWER_BYTES};
 use crate::request_id::request_id;
+use crate::service_trust::ServiceTrust;
 use crate::service_url::ServiceUrl;
 use crate::signature_fields::{AskedRequest, CONTENT_DIGEST, SignatureFields};
+use crate::tls::{self, TlsFailure};
 use crate::token::Token;
 
 /// A byte stream in both directions.
@@ -49,8 +53,16 @@ pub struct Connection {
     url: ServiceUrl,
     token: Option<Token>,
     within: Option<Arc<dyn Connector>>,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    /// Made with the first connection over TLS: the system's issuers are many.
+    tls: Arc<OnceLock<TlsConnector>>,
+    connection: Option<Link>,
     doubt: LedgerDoubt,
+}
+
+/// A connection that is open, and the task that moves its bytes.
+struct Link {
+    sender: SendRequest<Full<Bytes>>,
+    task: JoinHandle<hyper::Result<()>>,
 }
 
 /// An answer whose body comes piece by piece.
@@ -64,13 +76,14 @@ impl Connection {
     /// Returns a connection to the service at this address. It connects with the first request.
     #[must_use]
     pub fn new(url: ServiceUrl, token: Option<Token>) -> Self {
-        Self { url, token, within: None, connection: None, doubt: LedgerDoubt::default() }
+        let doubt = LedgerDoubt::default();
+        Self { url, token, within: None, tls: Arc::default(), connection: None, doubt }
     }
 
     /// Returns a connection to a service in this process. It needs no token: this process has the folder itself.
     pub fn within(service: Arc<dyn Connector>) -> Self {
         let (url, doubt) = (ServiceUrl::Within, LedgerDoubt::default());
-        Self { url, token: None, within: Some(service), connection: None, doubt }
+        Self { url, token: None, within: Some(service), tls: Arc::default(), connection: None, doubt }
     }
 
     /// Returns the connection with the doubt of its answers noted there.
@@ -88,7 +101,8 @@ impl Connection {
     /// Returns another connection to the same service.
     pub fn another(&self) -> Self {
         let (url, token) = (self.url.clone(), self.token.clone());
-        Self { url, token, within: self.within.clone(), connection: None, doubt: self.doubt.clone() }
+        let (within, tls, doubt) = (self.within.clone(), Arc::clone(&self.tls), self.doubt.clone());
+        Self { url, token, within, tls, connection: None, doubt }
     }
 
     /// Posts a body and takes the whole answer.
@@ -191,7 +205,7 @@ impl Connection {
     /// Sends a request, and returns the head of its answer.
     async fn send(&mut self, request: Builder, body: Bytes) -> Result<Response<Incoming>, ClientError> {
         let host = match &self.url {
-            ServiceUrl::Tcp(host) => host,
+            ServiceUrl::Tcp(host) | ServiceUrl::Tls { authority: host, .. } => host,
             ServiceUrl::Unix(_) | ServiceUrl::Within => "localhost",
         };
         let request = match self.token.as_ref().and_then(Token::header) {
@@ -200,16 +214,19 @@ impl Connection {
         };
         let request =
             request.header(HOST, host).body(Full::new(body)).map_err(|error| self.broken(&error))?;
-        let mut connection = match self.connection.take().filter(|connection| !connection.is_closed()) {
+        let mut connection = match self.connection.take().filter(|link| !link.sender.is_closed()) {
             Some(connection) => connection,
             None => self.connect().await?,
         };
         let exchange = async {
-            connection.ready().await?;
-            connection.send_request(request).await
+            connection.sender.ready().await?;
+            connection.sender.send_request(request).await
         };
         let answer = timeout(ANSWER_PATIENCE, exchange).await.map_err(|_| self.late())?;
-        let answer = answer.map_err(|error| self.broken(&error))?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.ended(&error, connection).await),
+        };
         self.connection = Some(connection);
         if let Some(Ok(reason)) = answer.headers().get(LEDGER_DOUBT).map(HeaderValue::to_str) {
             self.doubt.note(reason.to_owned());
@@ -222,17 +239,16 @@ impl Connection {
         Pieces { url: self.url.clone(), ledger_id, body: answer.into_body() }
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+    async fn connect(&self) -> Result<Link, ClientError> {
         let failed = |source| ClientError::Connect { url: self.url.clone(), source };
+        if let ServiceUrl::Tls { authority, trust } = &self.url {
+            return self.connect_with_tls(authority, trust).await;
+        }
         let connected = timeout(CONNECT_PATIENCE, async {
             match &self.url {
-                ServiceUrl::Tcp(host) => {
-                    let stream = TcpStream::connect(host).await?;
-                    stream.set_nodelay(true)?;
-                    Ok(shake_hands(stream).await)
-                }
+                ServiceUrl::Tcp(host) => Ok(shake_hands(connect_tcp(host).await?).await),
                 ServiceUrl::Unix(path) => Ok(shake_hands(UnixStream::connect(path).await?).await),
-                ServiceUrl::Within => match &self.within {
+                ServiceUrl::Tls { .. } | ServiceUrl::Within => match &self.within {
                     Some(service) => Ok(shake_hands(service.connect().await?).await),
                     None => Err(io::ErrorKind::NotConnected.into()),
                 },
@@ -240,6 +256,47 @@ impl Connection {
         });
         let connected = connected.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         connected.map_err(failed)?.map_err(|error| self.broken(&error))
+    }
+
+    async fn connect_with_tls(&self, authority: &str, trust: &ServiceTrust) -> Result<Link, ClientError> {
+        let refused = |failure| ClientError::Tls { url: self.url.clone(), source: Box::new(failure) };
+        let connector = match self.tls.get() {
+            Some(connector) => connector.clone(),
+            None => {
+                let made = tls::connector(trust).map_err(refused)?;
+                self.tls.get_or_init(|| made).clone()
+            }
+        };
+        let connected = timeout(CONNECT_PATIENCE, async {
+            match connect_tcp(authority).await {
+                Ok(stream) => tls::shake_hands(&connector, authority, stream).await,
+                Err(error) => Ok(Err(error)),
+            }
+        });
+        let connected = connected.await.unwrap_or_else(|_| Ok(Err(io::ErrorKind::TimedOut.into())));
+        let stream = connected.map_err(refused)?;
+        let stream = stream.map_err(|source| ClientError::Connect { url: self.url.clone(), source })?;
+        shake_hands(stream).await.map_err(|error| self.broken(&error))
+    }
+
+    /// Returns the error of a connection that ended. A service that refuses the client's certificate says so after the handshake, and only
+    /// the task of the connection hears it.
+    async fn ended(&self, error: &hyper::Error, link: Link) -> ClientError {
+        let refused = match &self.url {
+            ServiceUrl::Tls { .. } => {
+                match (TlsFailure::behind(error), timeout(ENDING_PATIENCE, link.task).await) {
+                    (None, Ok(Ok(Err(ended)))) => TlsFailure::behind(&ended),
+                    (found, _) => found,
+                }
+            }
+            _ => None,
+        };
+        match refused {
+            Some(failure @ TlsFailure::ClientRefused(_)) => {
+                ClientError::Tls { url: self.url.clone(), source: Box::new(failure) }
+            }
+            _ => self.broken(error),
+        }
     }
 
     /// Returns the error for an answer that was not understood.
@@ -317,13 +374,14 @@ fn retry_after(answer: &Response<Incoming>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-async fn shake_hands(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> hyper::Result<SendRequest<Full<Bytes>>> {
+async fn connect_tcp(authority: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(authority).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn shake_hands(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> hyper::Result<Link> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(async move {
-        // The sender hears of its end.
-        let _told = connection.await.is_err();
-    });
-    Ok(sender)
+    // The sender hears of its end.
+    Ok(Link { sender, task: tokio::spawn(connection) })
 }

@@ -9,6 +9,7 @@ use bitacora_formats::AnswerSignatureError;
 
 use crate::limits::ANSWER_PATIENCE;
 use crate::service_url::ServiceUrl;
+use crate::tls::TlsFailure;
 
 /// The reason why there is no usable answer.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,14 @@ pub enum ClientError {
         url: ServiceUrl,
         /// The system's error.
         source: io::Error,
+    },
+    /// Client and service do not come to speak TLS. Nothing was sent.
+    #[error("{url}: {source}")]
+    Tls {
+        /// The service's address.
+        url: ServiceUrl,
+        /// The reason.
+        source: Box<TlsFailure>,
     },
     /// The connection broke on the way: whether the service did what was asked is unknown.
     #[error("{url}: the connection broke: {what}")]
@@ -98,7 +107,7 @@ impl ClientError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Broken { .. } | Self::Late { .. } => true,
-            Self::Strange { .. } | Self::Unsigned { .. } | Self::TooLarge { .. } => false,
+            Self::Tls { .. } | Self::Strange { .. } | Self::Unsigned { .. } | Self::TooLarge { .. } => false,
             Self::Refused(refusal) => refusal.problem.retryable,
         }
     }

@@ -19,7 +19,7 @@
 //! write is sent again unchanged, under the same ids, until its outcome is known or the retries are used up. That is
 //! safe: the ledger takes each event once, and answers a repeated call as the first time.
 //!
-//! This crate may not know the ledger or the files of the service. It writes nothing to the disk but its own cursor.
+//! This crate may not know the ledger or the files of the service. It writes nothing to the disk but its own cursor, and reads nothing else there but certificates.
 
 mod answers;
 mod appender;
@@ -39,8 +39,10 @@ mod messages;
 mod policy_cache;
 mod pool;
 mod request_id;
+mod service_trust;
 mod service_url;
 mod signature_fields;
+mod tls;
 mod token;
 
 pub use answers::{Decision, Verdict};
@@ -62,7 +64,9 @@ pub use ledger_doubt::LedgerDoubt;
 pub use policy_cache::{
     CacheDenial, CacheError, CheckedDecision, InvalidCall, PolicyCache, PolicyCacheOptions, PredictedVerdict,
 };
+pub use service_trust::{ClientIdentity, ServiceTrust};
 pub use service_url::{ServiceUrl, ServiceUrlError};
+pub use tls::TlsFailure;
 pub use token::{Token, TokenFormatError};
 
 pub use bitacora_api::paths::percent_encoded;

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 /// The timeout of a connection attempt.
 pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout for the reason of a connection that has ended.
+pub(crate) const ENDING_PATIENCE: Duration = Duration::from_secs(1);
 /// The timeout for the beginning of an answer, and between two pieces of it.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of an answer that is taken as a whole: receipts of the largest request, several times; a checkpoint with the largest document.
 pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+/// The most bytes of a file of certificates or of a key.
+pub(crate) const MAX_CERTIFICATE_FILE_BYTES: u64 = 256 * 1024;
 /// Bytes of one message of a ledger that is followed.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// The pause before a request is sent again for the first time; each is twice the one before.

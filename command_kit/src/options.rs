@@ -10,6 +10,8 @@ pub mod optional_command;
 pub mod place_parser;
 pub mod prices;
 pub mod time;
+pub mod tls_arguments;
+pub mod trust_options;
 pub mod usage;
 pub mod witness_arguments;
 pub mod words;

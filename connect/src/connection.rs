@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use bitacora_client::{ServiceUrl, Token};
+use bitacora_client::{ClientIdentity, ServiceTrust, ServiceUrl, Token};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConnectionError;
@@ -36,6 +36,12 @@ pub struct Connection {
     pub written: String,
     /// The service's address.
     pub url: String,
+    /// The issuers that are trusted for it, where they are not the system's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// The certificate that is shown to it, and the certificate's key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_certificate: Option<(PathBuf, PathBuf)>,
     /// The ledger.
     pub ledger: String,
     /// The agent's token.
@@ -134,7 +140,10 @@ impl Connection {
     /// # Errors
     /// It is none.
     pub fn service(&self) -> Result<ServiceUrl, ConnectionError> {
-        Ok(self.url.parse()?)
+        let identity = self.client_certificate.clone();
+        let identity = identity.map(|(certificate, key)| ClientIdentity { certificate, key });
+        let url: ServiceUrl = self.url.parse()?;
+        Ok(url.trusting(ServiceTrust { ca_file: self.ca_file.clone(), identity }))
     }
 
     /// Returns the agent's token.

@@ -120,6 +120,8 @@ fn connection(folder: &TempDir) -> Connection {
         original: None,
         written: String::new(),
         url: "http://127.0.0.1:1".to_owned(),
+        ca_file: None,
+        client_certificate: None,
         ledger: "main".to_owned(),
         token: token(7).reveal().to_owned(),
         answer_key: hex::encode([9; 32]),

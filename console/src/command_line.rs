@@ -11,9 +11,14 @@ const USUAL_ADDRESSES: [&str; 2] = ["127.0.0.1:7717", "localhost:7717"];
 /// A command line that prints what a page shows.
 pub(crate) struct CommandLine(String);
 
-/// Returns the option by which a command asks the service at this host, the one that a browser asked; none where it is the usual one. A name
-/// is that of a proxy with TLS, which commands do not speak.
-pub(crate) fn url_option(host: &str) -> Option<String> {
+/// Returns the option by which a command asks the service at this URL, the one that a browser asked; none where it is the usual one. A name
+/// without TLS is that of a proxy, which commands on this machine pass by.
+pub(crate) fn url_option(url: &str) -> Option<String> {
+    let (scheme, host) = url.split_once("://")?;
+    if scheme == "https" {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte);
+        return (!host.is_empty() && host.bytes().all(is_plain)).then(|| format!(" --url {}", quoted(url)));
+    }
     let is_usual = USUAL_ADDRESSES.contains(&host);
     let is_direct = host.parse::<SocketAddr>().is_ok()
         || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
@@ -22,14 +27,14 @@ pub(crate) fn url_option(host: &str) -> Option<String> {
 }
 
 /// Returns a command of a page that is of no ledger, for the service that the browser asked.
-pub(crate) fn command_at(host: &str, words: &str) -> String {
-    format!("bitacora{} {words}", url_option(host).unwrap_or_default())
+pub(crate) fn command_at(url: &str, words: &str) -> String {
+    format!("bitacora{} {words}", url_option(url).unwrap_or_default())
 }
 
 impl CommandLine {
     /// A command about the ledger of this visit.
     pub(crate) fn new(visit: &Visit, words: &str) -> Self {
-        let mut command = Self(format!("bitacora{}", url_option(&visit.host).unwrap_or_default()));
+        let mut command = Self(format!("bitacora{}", url_option(&visit.url).unwrap_or_default()));
         if visit.ledger != "main" {
             command = command.option("ledger", Some(&visit.ledger));
         }
@@ -86,21 +91,25 @@ mod tests {
 
     #[test]
     fn a_command_names_the_service_that_the_browser_asked() {
-        for (host, option) in [
-            ("127.0.0.1:7717", None),
-            ("localhost:7717", None),
-            ("127.0.0.1:39999", Some(" --url http://127.0.0.1:39999")),
-            ("localhost:80", Some(" --url http://localhost:80")),
-            ("localhost", Some(" --url http://localhost")),
-            ("[::1]:7717", Some(" --url http://[::1]:7717")),
-            ("192.0.2.7", Some(" --url http://192.0.2.7")),
-            ("ledger.example", None),
-            ("localhost;rm -rf:1", None),
+        for (url, option) in [
+            ("http://127.0.0.1:7717", None),
+            ("http://localhost:7717", None),
+            ("http://127.0.0.1:39999", Some(" --url http://127.0.0.1:39999")),
+            ("http://localhost:80", Some(" --url http://localhost:80")),
+            ("http://localhost", Some(" --url http://localhost")),
+            ("http://[::1]:7717", Some(" --url http://[::1]:7717")),
+            ("http://192.0.2.7", Some(" --url http://192.0.2.7")),
+            ("http://ledger.example", None),
+            ("http://localhost;rm -rf:1", None),
+            ("https://localhost:7717", Some(" --url https://localhost:7717")),
+            ("https://ledger.example", Some(" --url https://ledger.example")),
+            ("https://[::1]:7717", Some(" --url 'https://[::1]:7717'")),
+            ("https://localhost;rm -rf:1", None),
             ("", None),
         ] {
-            assert_eq!(url_option(host).as_deref(), option, "{host}");
+            assert_eq!(url_option(url).as_deref(), option, "{url}");
         }
-        assert_eq!(command_at("127.0.0.1:1", "console"), "bitacora --url http://127.0.0.1:1 console");
+        assert_eq!(command_at("http://127.0.0.1:1", "console"), "bitacora --url http://127.0.0.1:1 console");
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod signing;
 
 use std::sync::Arc;
 
-use bitacora_api::{CallerAnswer, LedgerAnswer, StopsAnswer, paths};
+use bitacora_api::{AskedUrl, CallerAnswer, LedgerAnswer, StopsAnswer, paths};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -141,8 +141,8 @@ async fn of_ledger(
 }
 
 /// Returns the host that a request names, with its port.
-fn host_of(parts: &Parts) -> &str {
-    parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
+fn url_of(parts: &Parts) -> &str {
+    parts.extensions.get::<AskedUrl>().map(|asked| asked.0.as_str()).unwrap_or_default()
 }
 
 /// Returns the parts of a path behind `/console`, each decoded once.
@@ -213,7 +213,7 @@ async fn visit(
         no_events: state.ok().and_then(|answered| NoEvents::of(answered.value)),
         stopped: stops.ok().and_then(|answered| EverythingStopped::of(answered.value)),
         interface,
-        host: host_of(parts).to_owned(),
+        url: url_of(parts).to_owned(),
         path: parts.uri.path().to_owned(),
         query,
         is_head: parts.method == Method::HEAD,

@@ -56,8 +56,8 @@ pub(crate) struct Visit {
     /// The stop of all agents, while it lasts.
     pub(crate) stopped: Option<EverythingStopped>,
     pub(crate) interface: InterfaceClient,
-    /// The host that the browser asked, with its port.
-    pub(crate) host: String,
+    /// The URL of the service that the browser asked, without a path.
+    pub(crate) url: String,
     /// The path, percent-encoded as it came.
     pub(crate) path: String,
     pub(crate) query: FormFields,

@@ -2,6 +2,7 @@
 
 mod archive_scrubs;
 pub(crate) mod archiving;
+pub(crate) mod certificate_renewal;
 pub(crate) mod expiry;
 pub(crate) mod pending_anchors;
 mod retention;

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::background::archiving::ArchiveSettings;
 use crate::background::warm_bound::WarmBound;
 use crate::background::webhooks::NoticeTarget;
 use crate::http::origin::Origin;
+use crate::http::tls::ServiceTls;
 use crate::ledgers::LedgersConfig;
 use crate::ledgers::anchor_list::UnlistedAnchor;
 use crate::ledgers::first_tokens::Admission;
@@ -17,6 +19,10 @@ use crate::server_limits::ServerLimits;
 pub struct ServerConfig {
     /// Addresses to listen on; port 0 takes a free one.
     pub addresses: Vec<SocketAddr>,
+    /// TLS of these addresses. The Unix socket has none.
+    pub tls: Option<Arc<ServiceTls>>,
+    /// `true` if addresses that other machines reach are taken without TLS.
+    pub allows_remote: bool,
     /// A Unix socket to listen on, made with mode 0600.
     pub unix_socket: Option<PathBuf>,
     /// The rule for ledgers that have no tokens.

@@ -16,3 +16,4 @@ pub(crate) mod pool;
 pub(crate) mod preconditions;
 pub(crate) mod query;
 pub(crate) mod resume;
+pub(crate) mod tls;

@@ -1,6 +1,6 @@
 //! The room of HTTP: one resource a file, extract, call, reply.
 //!
-//! This crate may not know: files, but for its own sockets; the formats' bytes; the time at which something is durable. It asks the ledger
+//! This crate may not know: files, but for its own sockets and certificates; the formats' bytes; the time at which something is durable. It asks the ledger
 //! and passes its answer on. It is the only crate that knows axum.
 
 mod access;
@@ -36,8 +36,9 @@ mod turns;
 mod verifications;
 mod witnesses;
 
-pub use self::http::listener::{ListenError, may_listen};
+pub use self::http::listener::{CallerProtection, ListenError, may_listen};
 pub use self::http::origin::{Origin, OriginError};
+pub use self::http::tls::{ServiceTls, TlsFileError, TlsFiles};
 pub use background::archiving::{ArchivePauses, ArchiveSettings};
 pub use background::warm_bound::{WarmBound, WarmBoundError};
 pub use background::webhooks::{NoticeTarget, NoticeTargetError};

@@ -26,6 +26,19 @@ pub(crate) const NAMELESS_STALL: Duration = Duration::from_millis(500);
 /// The time in which a connection that gave way lets its peer hear the reason.
 pub(crate) const GIVING_WAY_LINGER: Duration = Duration::from_millis(100);
 
+/// TLS handshakes at once, over all addresses.
+pub(crate) const MAX_HANDSHAKES: usize = 256;
+/// The time that a handshake keeps its turn while others wait for one.
+pub(crate) const HANDSHAKE_STALL: Duration = Duration::from_millis(500);
+/// The most bytes of a file of certificates or of a key.
+pub(crate) const MAX_CERTIFICATE_FILE_BYTES: u64 = 256 * 1024;
+/// The pause between two looks at the files of the service's certificate.
+pub(crate) const CERTIFICATE_PAUSE: Duration = Duration::from_secs(60);
+/// The time before a certificate's end from which the service warns of it.
+pub(crate) const CERTIFICATE_NOTICE: Duration = Duration::from_secs(14 * 24 * 3600);
+/// The pause between two such warnings.
+pub(crate) const CERTIFICATE_NOTICE_PAUSE: Duration = Duration::from_secs(24 * 3600);
+
 /// Bytes of request bodies held at once over all connections, decompressed ones included.
 pub const DEFAULT_MAX_BODY_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
 /// A body that stops agents, or is of no other lane, moves to the lane for large ones past this, bytes.
@@ -281,6 +294,8 @@ pub(crate) const ACCEPT_FAILURE_PACE: Duration = Duration::from_secs(60);
 /// The patience of a connection with its peer. Only time spent waiting for the peer counts.
 #[derive(Debug, Clone)]
 pub struct ConnectionTimeouts {
+    /// For a TLS handshake, from the connection's start to its end.
+    pub handshake: Duration,
     /// From the first byte of a request head to its last.
     pub head: Duration,
     /// Between two requests, and from the connection's start to its first byte.
@@ -308,6 +323,7 @@ pub struct ConnectionTimeouts {
 impl Default for ConnectionTimeouts {
     fn default() -> Self {
         Self {
+            handshake: Duration::from_secs(10),
             head: Duration::from_secs(10),
             idle: Duration::from_secs(75),
             body_pause: Duration::from_secs(10),

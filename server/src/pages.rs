@@ -21,6 +21,8 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use self::sign_in_attempts::SignInAttempts;
+use bitacora_api::AskedUrl;
+
 use crate::api::Api;
 use crate::http::lanes::Lane;
 use crate::http::origin::WebRules;
@@ -112,6 +114,9 @@ async fn answer(State(gate): State<Arc<PagesGate>>, request: Request) -> Result<
         gate.attempts.admit(&address, Instant::now())?;
     }
     parts.extensions = of_connection(&parts.extensions, rules.serves(host));
+    if let Some(url) = rules.url_of(host) {
+        parts.extensions.insert(AskedUrl(url));
+    }
     let FormSender { max_form_bytes, viewer, may_govern } = gate.pages.form_sender(&parts);
     // A viewer's share is the one that a program with the same token has.
     let key = viewer.map_or_else(|| address.clone(), |viewer| CallerKey::new(&format!("/{viewer}")));

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::api::Admittance;
 use crate::api::Api;
 use crate::background::archiving::{self, ArchiveSettings};
+use crate::background::certificate_renewal;
 use crate::background::expiry;
 use crate::background::pending_anchors::open_when_anchored;
 use crate::background::suggestion_job;
@@ -21,11 +22,12 @@ use crate::background::warm_bound::{self, WarmBound};
 use crate::background::webhooks::{self, NoticeTarget};
 use crate::config::ServerConfig;
 use crate::http::connection::{ConnectionContext, serve_connection};
-use crate::http::listener::{ListenError, SocketFile, is_reached, listen_tcp, listen_unix};
+use crate::http::listener::{CallerProtection, ListenError, SocketFile, listen_tcp, listen_unix};
 use crate::http::origin::WebRules;
 use crate::http::peer::Peer;
 use crate::http::phase::Phase;
 use crate::http::pool::{CallerKey, Pool, PoolPart, PoolRefusal};
+use crate::http::tls::{HandshakeDesk, HandshakeEnd, ServiceTls};
 use crate::ledgers::data_folder::DataError;
 use crate::ledgers::first_tokens::{Admission, FirstTokenError};
 use crate::ledgers::{CloseFailures, Ledgers};
@@ -60,6 +62,7 @@ pub struct Server {
     socket_file: Option<SocketFile>,
     api: Arc<Api>,
     router: Router,
+    tls: Option<Arc<ServiceTls>>,
     phase: watch::Sender<Phase>,
     notices: Option<Arc<ArcSwap<NoticeTarget>>>,
     archiving: Option<Arc<ArcSwap<ArchiveSettings>>>,
@@ -82,6 +85,8 @@ impl Server {
     pub async fn bind(config: ServerConfig) -> Result<Self, StartError> {
         let ServerConfig {
             addresses,
+            tls,
+            allows_remote,
             unix_socket,
             admission,
             allowed_origins,
@@ -98,10 +103,9 @@ impl Server {
             Admission::Open => None,
         };
         let is_open = first_tokens.is_none();
-        if let Some(address) = addresses.iter().copied().find(is_reached).filter(|_| is_open) {
-            return Err(ListenError::NotLoopback(address).into());
-        }
-        let web = WebRules::new(allowed_origins, &addresses);
+        let protection = CallerProtection { is_open, has_tls: tls.is_some(), allows_remote };
+        addresses.iter().try_for_each(|address| protection.admit(*address))?;
+        let web = WebRules::new(allowed_origins, &addresses, tls.clone());
         if addresses.is_empty() && unix_socket.is_none() {
             return Err(ListenError::Nowhere.into());
         }
@@ -134,7 +138,18 @@ impl Server {
         let router = router(Arc::clone(&api));
         let notices = notices.map(|target| Arc::new(ArcSwap::from_pointee(target)));
         let archiving = archiving.map(|settings| Arc::new(ArcSwap::from_pointee(settings)));
-        Ok(Self { listeners, socket_file, api, router, phase, notices, archiving, warm, max_connections })
+        Ok(Self {
+            listeners,
+            socket_file,
+            api,
+            router,
+            tls,
+            phase,
+            notices,
+            archiving,
+            warm,
+            max_connections,
+        })
     }
 
     /// Serves pages for browsers too, below `/console`. What makes them gets the public interface to ask.
@@ -163,8 +178,18 @@ impl Server {
     /// Serves until `shutdown` is ready or an operator drains the service; then stops accepting, finishes the requests in flight (for a bounded time),
     /// and closes every ledger: what was acknowledged is synced and sealed when this returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), CloseFailures> {
-        let Self { listeners, socket_file, api, router, phase, notices, archiving, warm, max_connections } =
-            self;
+        let Self {
+            listeners,
+            socket_file,
+            api,
+            router,
+            tls,
+            phase,
+            notices,
+            archiving,
+            warm,
+            max_connections,
+        } = self;
         let places = ConnectionSlots {
             all: Pool::new(max_connections),
             of_unix: Pool::new(UNIX_CONNECTIONS),
@@ -190,8 +215,13 @@ impl Server {
         {
             tracing::error!(%error, "no thread to archive on; nothing is archived");
         }
+        if let Some(tls) = &tls {
+            tokio::spawn(certificate_renewal::run(Arc::clone(tls)));
+        }
+        let desk = tls.map(HandshakeDesk::new);
         for listener in listeners {
-            tokio::spawn(accept_all(listener, context.clone(), places.clone()));
+            let desk = desk.clone().filter(|_| matches!(listener, Listener::Tcp(_)));
+            tokio::spawn(accept_all(listener, Reception { context: context.clone(), desk }, places.clone()));
         }
         tokio::select! {
             () = shutdown => (),
@@ -227,21 +257,32 @@ impl ConnectionSlots {
     }
 }
 
-async fn accept_all(listener: Listener, mut context: ConnectionContext, places: ConnectionSlots) {
-    let refusal: Arc<[u8]> = too_many_connections().into();
+/// What the connections of one listener are served with.
+#[derive(Clone)]
+struct Reception {
+    context: ConnectionContext,
+    /// Of a listener that speaks TLS.
+    desk: Option<HandshakeDesk>,
+}
+
+async fn accept_all(listener: Listener, mut reception: Reception, places: ConnectionSlots) {
+    // Before its handshake a TLS connection cannot be told anything.
+    let refusal = if reception.desk.is_some() { Vec::new() } else { too_many_connections() };
+    let refusal: Arc<[u8]> = refusal.into();
     let pace = LogPace::new(ACCEPT_FAILURE_PACE);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = context.phase.changed() => return,
+            _ = reception.context.phase.changed() => return,
         };
         match accepted {
             Ok(stream) => {
                 let caller = stream.caller();
                 if let Some(place) = places.try_take(&stream, &caller) {
-                    tokio::spawn(serve(stream, context.clone(), place));
+                    tokio::spawn(serve(stream, reception.clone(), place));
                 } else if let Some(mut turn) = places.waiting.take_or_displace(&caller, 1) {
-                    let (context, all, refusal) = (context.clone(), places.all.clone(), Arc::clone(&refusal));
+                    let (reception, all, refusal) =
+                        (reception.clone(), places.all.clone(), Arc::clone(&refusal));
                     tokio::spawn(async move {
                         let place = tokio::select! {
                             place = all.take(&caller, 1, CONNECTION_WAIT) => place,
@@ -249,12 +290,12 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
                         };
                         drop(turn);
                         match place {
-                            Ok(place) => serve(stream, context, place).await,
-                            Err(_) => stream.refuse(&refusal, &context.metrics),
+                            Ok(place) => serve(stream, reception, place).await,
+                            Err(_) => stream.refuse(&refusal, &reception.context.metrics),
                         }
                     });
                 } else {
-                    stream.refuse(&refusal, &context.metrics);
+                    stream.refuse(&refusal, &reception.context.metrics);
                 }
             }
             Err(error) if is_of_one_connection(&error) => (),
@@ -268,18 +309,43 @@ async fn accept_all(listener: Listener, mut context: ConnectionContext, places: 
     }
 }
 
-async fn serve(stream: Stream, context: ConnectionContext, place: PoolPart) {
+async fn serve(stream: Stream, reception: Reception, place: PoolPart) {
+    let Reception { context, desk } = reception;
     let metrics = Arc::clone(&context.metrics);
     metrics.connections.inc();
+    let caller = stream.caller();
     match stream {
         Stream::Tcp(stream) => {
             let is_near = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-            serve_connection(stream, if is_near { Peer::Tcp } else { Peer::Remote }, Some(place), context)
-                .await;
+            let peer = if is_near { Peer::Tcp } else { Peer::Remote };
+            match desk {
+                Some(desk) => serve_over_tls(stream, (peer, &caller), &desk, place, context).await,
+                None => serve_connection(stream, peer, Some(place), context).await,
+            }
         }
         Stream::Unix(stream) => serve_connection(stream, Peer::Unix, Some(place), context).await,
     }
     metrics.connections.dec();
+}
+
+/// Shakes hands, within the connection's place, and serves what comes of it.
+async fn serve_over_tls(
+    stream: TcpStream,
+    (peer, caller): (Peer, &CallerKey),
+    desk: &HandshakeDesk,
+    mut place: PoolPart,
+    mut context: ConnectionContext,
+) {
+    let within = context.patience.handshake;
+    let shaken = tokio::select! {
+        shaken = desk.shake_hands(stream, caller, &mut place, within) => shaken,
+        // Its peer has asked for nothing yet.
+        _ = context.phase.wait_for(|phase| *phase >= Phase::Draining) => return,
+    };
+    context.metrics.count_handshake(shaken.as_ref().err().map_or("done", HandshakeEnd::as_str));
+    if let Ok(stream) = shaken {
+        serve_connection(stream, peer, Some(place), context).await;
+    }
 }
 
 /// Tells the operator of an open service, at every start, what it lets everybody do.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bitacora_api::LedgerAnswer;
+use bitacora_client::ServiceUrl;
 use bitacora_connect::{
     ConflictError, ConnectLock, Connection, ConnectionError, Credentials, HookProgram, InstallError,
     Installed, Places, Preparation, SettingsObstacle, SettingsScope, SpoolError, USUAL_WAIT_S,
@@ -229,7 +230,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
     }
     let target = Target::of(arguments.harness, &arguments.scope)?;
     let url = match context.global.place() {
-        LedgerLocation::Service(url) => url.to_string(),
+        LedgerLocation::Service(url) => url,
         LedgerLocation::Folder(_) => return Err(ConnectFailure::Folder.into()),
     };
     let _lock = ConnectLock::take(&target.places).map_err(ConnectFailure::from)?;
@@ -241,7 +242,7 @@ pub(crate) fn run(arguments: &ConnectArguments, context: &mut CommandContext) ->
         }
         Err(_) => None,
     };
-    let connection = connection(arguments, before.as_ref(), &target, url, context);
+    let connection = connection(arguments, before.as_ref(), &target, &url, context);
     refuse_conflict(&target.places, &connection).map_err(ConnectFailure::from)?;
     let (home, folder) = connection.read_places();
     let warnings = settings_obstacles(&connection, &target.file, target.dialect, (&home, &folder));
@@ -348,9 +349,10 @@ fn connection(
     arguments: &ConnectArguments,
     before: Option<&Connection>,
     target: &Target,
-    url: String,
+    url: &ServiceUrl,
     context: &CommandContext,
 ) -> Connection {
+    let trust = url.trust().cloned().unwrap_or_default();
     Connection {
         form: Connection::form(),
         name: target.name.clone(),
@@ -358,7 +360,9 @@ fn connection(
         settings: target.settings.clone(),
         original: None,
         written: String::new(),
-        url,
+        url: url.to_string(),
+        ca_file: trust.ca_file,
+        client_certificate: trust.identity.map(|identity| (identity.certificate, identity.key)),
         ledger: context.global.ledger.to_string(),
         token: String::new(),
         answer_key: String::new(),

@@ -66,7 +66,9 @@ impl CommandFailure for ConsoleFailure {
 pub(crate) fn run(arguments: &ConsoleArguments, context: &mut CommandContext) -> Result<Exit, CommandError> {
     let global = &context.global;
     let url = global.url.clone().unwrap_or_else(|| ServiceUrl::Tcp(DEFAULT_ADDRESS.to_string()));
-    let ServiceUrl::Tcp(_) = url else { return Err(ConsoleFailure::Socket.into()) };
+    let (ServiceUrl::Tcp(_) | ServiceUrl::Tls { .. }) = url else {
+        return Err(ConsoleFailure::Socket.into());
+    };
     let link = ask(context, &url)?;
     let address = format!("{url}{}", path(&link, context));
     let opened = if arguments.print { Ok(false) } else { open_secret(&address).map(|()| true) };

@@ -220,6 +220,8 @@ impl Quickstart<'_> {
         let first_tokens = Arc::new(self.folder.admin_token());
         let config = |address| ServerConfig {
             addresses: vec![address],
+            tls: None,
+            allows_remote: false,
             unix_socket: None,
             admission: Admission::Tokens(Arc::clone(&first_tokens) as Arc<dyn FirstTokens>),
             allowed_origins: Vec::new(),

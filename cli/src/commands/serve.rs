@@ -20,8 +20,9 @@ use bitacora_formats::LedgerName;
 use bitacora_ledger::limits::SCRUB_BYTES_PER_S;
 use bitacora_ledger::{IDLE_HEADS_EVERY, ScrubOptions};
 use bitacora_server::{
-    Admission, ArchiveSettings, CloseFailures, DataError, LedgersConfig, ListenError, Origin, RequiredModel,
-    Server, ServerConfig, ServerLimits, StartError, WarmBound, may_listen,
+    Admission, ArchiveSettings, CallerProtection, CloseFailures, DataError, LedgersConfig, ListenError,
+    Origin, RequiredModel, Server, ServerConfig, ServerLimits, ServiceTls, StartError, TlsFileError,
+    WarmBound, may_listen,
 };
 use bitacora_settings::Setting;
 use clap::Args;
@@ -36,6 +37,7 @@ use crate::files::descriptors;
 use crate::options::archiving_arguments::ArchivingArguments;
 use crate::options::global::{DEFAULT_ADDRESS, Global};
 use crate::options::notice_arguments::{NoticeArgumentError, NoticeArguments};
+use crate::options::tls_arguments::TlsArguments;
 use crate::options::witness_arguments::WitnessArguments;
 use crate::terminal::logging::{self, LogFilter, LogForm};
 use crate::terminal::output::Output;
@@ -59,6 +61,8 @@ pub(crate) struct ServeArguments {
     /// Allow web pages of this origin, https://HOST:PORT, to act here with a token. Pages of other origins are refused.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
+    #[command(flatten)]
+    tls: TlsArguments,
     /// Create this ledger if it is missing, with the data folder and the keyring.
     #[arg(long, value_name = "NAME")]
     create: Vec<LedgerName>,
@@ -121,6 +125,8 @@ pub(crate) enum ServeError {
     #[error(transparent)]
     Notices(#[from] NoticeArgumentError),
     #[error(transparent)]
+    Tls(#[from] TlsFileError),
+    #[error(transparent)]
     Start(#[from] StartError),
     #[error("the settings file has no setting that is in effect; replace it whole, by a rename")]
     EmptySettings,
@@ -133,7 +139,7 @@ pub(crate) enum ServeError {
 impl CommandFailure for ServeError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Start(StartError::Listen(ListenError::NotLoopback(_)))
+            Self::Start(StartError::Listen(ListenError::NotLoopback(_) | ListenError::Unencrypted(_)))
             | Self::Notices(NoticeArgumentError::NoSecret) => Exit::Usage,
             Self::Start(StartError::Data(DataError::RolledBack { .. }))
             | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
@@ -171,6 +177,7 @@ pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, Com
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let without = &arguments.without_ledger;
+    let tls = arguments.tls.files().map(ServiceTls::load).transpose().map_err(ServeError::from)?;
     let setup = LedgerSetup {
         environment: &environment,
         data,
@@ -180,7 +187,12 @@ pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, Com
         without,
     };
     if setup.makes(&arguments.create)? {
-        let may = may_listen(arguments.listen, arguments.open);
+        let protection = CallerProtection {
+            is_open: arguments.open,
+            has_tls: tls.is_some(),
+            allows_remote: arguments.tls.allow_remote,
+        };
+        let may = may_listen(arguments.listen, protection);
         may.map_err(|error| ServeError::Start(error.into()))?;
     }
     let first_token = AdminTokenFile::beside(&keyring, data);
@@ -204,6 +216,8 @@ pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, Com
     descriptors::allow_connections(&mut limits);
     let config = ServerConfig {
         addresses: vec![arguments.listen],
+        tls: tls.map(Arc::new),
+        allows_remote: arguments.tls.allow_remote,
         unix_socket: arguments.unix.clone(),
         admission,
         allowed_origins: arguments.allow_origin.clone(),
@@ -248,13 +262,14 @@ async fn serve(
     let (unix, data) = (config.unix_socket.clone(), config.ledgers.data.clone());
     let hangups = reloads.is_some().then(|| signal(SignalKind::hangup())).transpose();
     let hangups = hangups.map_err(ServeError::Runtime)?;
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
     let mut server = Server::bind(config).await.map_err(ServeError::from)?;
     if let Some((reloads, hangups)) = reloads.zip(hangups) {
         tokio::spawn(reloads.run(hangups, server.live_settings()));
     }
     let console = serve_console(&mut server);
     let address = server.local_addr();
-    let http = address.map(|address| format!("http://{address}"));
+    let http = address.map(|address| format!("{scheme}://{address}"));
     let unix = unix.map(|path| format!("unix:{}", path.display()));
     let listening: Vec<String> = http.iter().cloned().chain(unix).collect();
     if as_json {
@@ -264,8 +279,8 @@ async fn serve(
         if let Some(address) = address {
             // No browser opens the address that stands for all of a machine's.
             let url = match address.ip().is_unspecified() {
-                true => format!("http://localhost:{}", address.port()),
-                false => format!("http://{address}"),
+                true => format!("{scheme}://localhost:{}", address.port()),
+                false => format!("{scheme}://{address}"),
             };
             // On a terminal, and in no journal or file that keeps it.
             let link = match admin_token.filter(|_| output.is_terminal()) {

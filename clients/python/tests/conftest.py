@@ -14,7 +14,7 @@ from bitacora_ledger import AsyncClient, Client
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BITACORA_URL", "BITACORA_LEDGER", "BITACORA_TOKEN", "BITACORA_TOKEN_FILE"):
+    for name in ("BITACORA_URL", "BITACORA_LEDGER", "BITACORA_TOKEN", "BITACORA_TOKEN_FILE", "BITACORA_CA_FILE"):
         monkeypatch.delenv(name, raising=False)
 
 

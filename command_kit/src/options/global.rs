@@ -18,6 +18,7 @@ use clap::{ArgMatches, Args};
 
 use crate::ledger_access::token_advice::note_places;
 use crate::options::place_parser::PlaceParser;
+use crate::options::trust_options::TrustOptions;
 use crate::options::usage::UsageError;
 
 /// The default address of the service: it listens there, and commands look for it there.
@@ -58,9 +59,11 @@ pub struct Global {
     /// Continue while the anchor is unreachable, even one that knows the ledger. An older copy then opens unnoticed.
     #[arg(long, global = true)]
     pub anchor_optional: bool,
-    /// The service: http://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
+    /// The service: http://HOST:PORT, https://HOST:PORT or unix:PATH. [default: http://127.0.0.1:7717, where no data folder is named]
     #[arg(long, global = true, env = "BITACORA_URL", value_name = "URL")]
     pub url: Option<ServiceUrl>,
+    #[command(flatten)]
+    trust: TrustOptions,
     /// The file with the token for the service. [default: the token in BITACORA_TOKEN; else the admin token
     /// beside the keyring, for a service on this machine and not for `decide` and `outcome`]
     #[arg(long, global = true, value_name = "FILE")]
@@ -103,6 +106,7 @@ impl Global {
         let is_said = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let (data, url) = (is_said("data"), is_said("url"));
         (self.given.place, self.given.ledger) = (data || url, is_said("ledger"));
+        self.url = self.url.take().map(|url| url.trusting(self.trust.trust()));
         match (data, url) {
             _ if takes_both => {}
             (true, true) => return Err(UsageError::TwoPlaces),

@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use maud::{Markup, html};
 
-use super::{client, host_of};
+use super::{client, url_of};
 use crate::command_line::command_at;
 use crate::components::{KEY_FIELD, SECRET_FIELD, name, sentence, text};
 use crate::console::Console;
@@ -40,7 +40,7 @@ pub(super) fn session_of(console: &Console, parts: &Parts) -> Result<Option<Arc<
 /// Returns the page for a browser that sent two sessions: a page at another port may have set one of the cookies. Those of other paths
 /// than the console's own are removed.
 pub(super) fn two_sessions(parts: &Parts) -> Response<ConsoleBody> {
-    let host = host_of(parts);
+    let host = url_of(parts);
     let content = html! {
         p.notice.refusal role="alert" { (PageError::TwoSessions.to_string()) ". Nothing was done." }
         p { "Another program on this machine may have set one of its cookies. Those that it set for single pages were removed now: open the page again." }
@@ -149,7 +149,7 @@ fn form_page(parts: &Parts, status: StatusCode, next: &str, refusal: Option<&str
             button { "Sign in" }
         }
         p.note { "The token stays in the service; this browser gets a session of 12 hours. "
-            code { (command_at(host_of(parts), "console")) } " opens this page signed in, and " code { (command_at(host_of(parts), "token create")) } " makes a token." }
+            code { (command_at(url_of(parts), "console")) } " opens this page signed in, and " code { (command_at(url_of(parts), "token create")) } " makes a token." }
     };
     html_response(status, bare_page("Sign in", &content))
 }

@@ -29,7 +29,7 @@ fn values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h st
     pairs.filter(move |(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// Returns the header that makes the cookie of a session. One that began at a page of a TLS proxy is sent over TLS alone.
+/// Returns the header that makes the cookie of a session. One that began at a page over TLS is sent over TLS alone.
 pub(crate) fn session_cookie(headers: &HeaderMap, id: &str) -> Option<HeaderValue> {
     let (name, life) = (name(headers), SESSION_LIFE.as_secs());
     let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();

@@ -23,6 +23,13 @@ pub enum ListenError {
         "{0} is not a loopback address; without tokens a service listens on 127.0.0.1 or [::1] alone, so that no other machine is admin"
     )]
     NotLoopback(SocketAddr),
+    /// The address can be reached from other machines, and they would speak without TLS.
+    #[error(
+        "other machines reach {0}, and tokens would cross the network as plain text. Give the service a certificate \
+         (--tls-certificate and --tls-key), or listen on 127.0.0.1 behind a proxy with TLS on this machine, or say --allow-remote if \
+         the network in between is encrypted"
+    )]
+    Unencrypted(SocketAddr),
     /// The system refused the address.
     #[error("cannot listen on {address}: {source}")]
     Address {
@@ -44,21 +51,42 @@ pub enum ListenError {
     },
 }
 
-/// Checks that a service can listen there, before anything is made for it. A service without tokens takes no address that other
-/// machines reach.
+/// The protection of what callers send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallerProtection {
+    /// `true` if ledgers without tokens are open to everybody.
+    pub is_open: bool,
+    /// `true` if the addresses speak TLS.
+    pub has_tls: bool,
+    /// `true` if the operator takes callers of other machines without TLS.
+    pub allows_remote: bool,
+}
+
+impl CallerProtection {
+    /// Refuses an address that other machines reach, where it is not protected.
+    pub(crate) fn admit(self, address: SocketAddr) -> Result<(), ListenError> {
+        match self {
+            _ if !is_reached(&address) => Ok(()),
+            Self { is_open: true, .. } => Err(ListenError::NotLoopback(address)),
+            Self { has_tls: false, allows_remote: false, .. } => Err(ListenError::Unencrypted(address)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks that a service can listen there, before anything is made for it. An address that other machines reach needs tokens, and TLS
+/// or the operator's word.
 ///
 /// # Errors
 /// As its start would say.
-pub fn may_listen(address: SocketAddr, is_open: bool) -> Result<(), ListenError> {
-    if is_open && is_reached(&address) {
-        return Err(ListenError::NotLoopback(address));
-    }
+pub fn may_listen(address: SocketAddr, protection: CallerProtection) -> Result<(), ListenError> {
+    protection.admit(address)?;
     let tried = std::net::TcpListener::bind(address);
     tried.map(drop).map_err(|source| ListenError::Address { address, source })
 }
 
 /// Returns `true` if other machines may reach it.
-pub(crate) fn is_reached(address: &SocketAddr) -> bool {
+fn is_reached(address: &SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
 

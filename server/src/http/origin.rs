@@ -5,8 +5,11 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::http::tls::ServiceTls;
 
 /// Names of this machine that no name server can point elsewhere.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -54,6 +57,8 @@ pub(crate) struct WebRules {
     allowed: Vec<Origin>,
     /// Addresses that the service listens on.
     addresses: Vec<IpAddr>,
+    /// TLS of these addresses: the hosts that the certificate names are the service's own.
+    tls: Option<Arc<ServiceTls>>,
 }
 
 /// The page that a request comes from.
@@ -67,8 +72,13 @@ pub(crate) enum SourcePage {
 }
 
 impl WebRules {
-    pub(crate) fn new(allowed: Vec<Origin>, addresses: &[SocketAddr]) -> Self {
-        Self { allowed, addresses: addresses.iter().map(SocketAddr::ip).collect() }
+    pub(crate) fn new(allowed: Vec<Origin>, addresses: &[SocketAddr], tls: Option<Arc<ServiceTls>>) -> Self {
+        Self { allowed, addresses: addresses.iter().map(SocketAddr::ip).collect(), tls }
+    }
+
+    /// Returns the end of the service's certificate, seconds since 1970; `None` without TLS.
+    pub(crate) fn certificate_end(&self) -> Option<u64> {
+        self.tls.as_ref().map(|tls| tls.times().not_after)
     }
 
     /// The page that these headers tell of. A page that is not known to be the service's own, or allowed, is foreign.
@@ -110,19 +120,36 @@ impl WebRules {
         hosts.into_iter().any(|(_, allowed)| allowed.as_bytes().eq_ignore_ascii_case(host))
     }
 
-    /// Returns `true` if an origin is the very address that the request was sent to. The service speaks no TLS, so its own scheme is
-    /// `http`.
+    /// Returns `true` if an origin is the very address that the request was sent to. Its scheme is the one that the service speaks.
     fn is_own(&self, origin: &HeaderValue, headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
-        let authority = origin.as_bytes().strip_prefix(b"http://").unwrap_or_default();
+        let authority = origin.as_bytes().strip_prefix(self.scheme().as_bytes());
+        let authority = authority.and_then(|rest| rest.strip_prefix(b"://")).unwrap_or_default();
         authority.eq_ignore_ascii_case(host) && self.serves(host)
     }
 
-    /// Returns `true` if a host is one of this service: a name of this machine, or an address that it listens on. A name server can point
-    /// any other name here.
+    /// Returns the URL by which a host is reached that is one of this service, or one of an allowed origin.
+    pub(crate) fn url_of(&self, host: &[u8]) -> Option<String> {
+        let named = str::from_utf8(host).ok()?;
+        let scheme = if self.serves(host) {
+            self.scheme()
+        } else {
+            let mut origins = self.allowed.iter().filter_map(|origin| origin.0.split_once("://"));
+            origins.find(|(_, allowed)| allowed.eq_ignore_ascii_case(named))?.0
+        };
+        Some(format!("{scheme}://{named}"))
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Returns `true` if a host is one of this service: a name of this machine, an address that it listens on, or a name in its
+    /// certificate. A name server can point any other name here.
     pub(crate) fn serves(&self, host: &[u8]) -> bool {
         let Some((host, _)) = str::from_utf8(host).ok().and_then(host_and_port) else { return false };
-        if LOOPBACK_NAMES.iter().any(|name| host.eq_ignore_ascii_case(name)) {
+        let is_certified = self.tls.as_ref().is_some_and(|tls| tls.names(host));
+        if is_certified || LOOPBACK_NAMES.iter().any(|name| host.eq_ignore_ascii_case(name)) {
             return true;
         }
         let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();

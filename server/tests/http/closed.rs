@@ -222,18 +222,23 @@ fn where_the_service_is_open_a_ledger_belongs_to_the_token_that_made_it_or_to_ev
 
 #[test]
 fn an_open_service_is_not_reached_from_elsewhere_and_a_closed_one_may_be() {
-    let start = |admission: Admission, address: &str, folder: &std::path::Path| {
+    let start = |admission: Admission, address: &str, folder: &std::path::Path, allows_remote| {
         let mut config = config(folder, &new_keyring(), ServerLimits::default());
+        config.allows_remote = allows_remote;
         (config.admission, config.addresses) = (admission, vec![address.parse().unwrap()]);
         tokio::runtime::Runtime::new().unwrap().block_on(async { Server::bind(config).await.map(drop) })
     };
     let folder = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:0", "[::]:0"] {
-        let refused = start(Admission::Open, address, folder.path()).unwrap_err();
+        let refused = start(Admission::Open, address, folder.path(), true).unwrap_err();
         assert!(matches!(refused, StartError::Listen(ListenError::NotLoopback(_))), "{refused}");
+        let tokens = Admission::Tokens(Arc::new(KnownFirstTokens::default()));
+        let refused = start(tokens, address, folder.path(), false).unwrap_err();
+        assert!(matches!(refused, StartError::Listen(ListenError::Unencrypted(_))), "{refused}");
     }
     assert!(!data(folder.path()).exists(), "what is not begun is not begun for a refusal");
-    start(Admission::Tokens(Arc::new(KnownFirstTokens::default())), "0.0.0.0:0", folder.path()).unwrap();
+    start(Admission::Tokens(Arc::new(KnownFirstTokens::default())), "0.0.0.0:0", folder.path(), true)
+        .unwrap();
 }
 
 #[test]

@@ -66,6 +66,7 @@ mod requiring;
 mod reusing;
 mod schemas;
 mod sdks;
+mod secured;
 mod service;
 mod sessions;
 mod sharing;

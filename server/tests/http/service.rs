@@ -221,6 +221,8 @@ pub(crate) fn new_keyring() -> Arc<Keyring> {
 pub(crate) fn config(folder: &Path, keyring: &Arc<Keyring>, limits: ServerLimits) -> ServerConfig {
     ServerConfig {
         addresses: vec!["127.0.0.1:0".parse().unwrap()],
+        tls: None,
+        allows_remote: false,
         unix_socket: None,
         admission: Admission::Open,
         allowed_origins: Vec::new(),

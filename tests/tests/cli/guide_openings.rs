@@ -50,6 +50,7 @@ const GUIDES: [Guide; 17] = [
     Guide { page: "projections.md", before: "" },
     Guide { page: "retention.md", before: "" },
     Guide { page: "tiers.md", before: "" },
+    Guide { page: "tls.md", before: "" },
 ];
 
 /// Pages that no command opens: references that are generated, lists, and pages whose whole story a test runs.

@@ -42,6 +42,7 @@ mod reports;
 mod retiring;
 mod rolling_back;
 mod sample;
+mod securing;
 mod seen_tools;
 mod starters;
 mod status;

@@ -54,6 +54,8 @@ impl FullDiskService {
         let keyring = Arc::new(Keyring::generate(&mut |bytes| random.fill(bytes)));
         let config = ServerConfig {
             addresses: vec!["127.0.0.1:0".parse().unwrap()],
+            tls: None,
+            allows_remote: false,
             unix_socket: None,
             admission: Admission::Open,
             allowed_origins: Vec::new(),

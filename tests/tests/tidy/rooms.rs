@@ -151,14 +151,18 @@ const ROOMS: [(&str, &[&str]); 33] = [
 const TEST_KIT: &str = "testkit";
 
 /// Crates from outside that only these rooms may name.
-const WALLED: [(&str, &[&str]); 15] = [
+const WALLED: [(&str, &[&str]); 19] = [
     ("toml", &["bitacora-settings"]),
     ("bincode", &["bitacora-formats"]),
     ("fjall", &["bitacora-projector"]),
     ("axum", &["bitacora-server"]),
     ("object_store", &["bitacora-archiver"]),
     ("reqwest", &["bitacora-archiver", "bitacora-server", "bitacora-mcp"]),
-    ("rustls", &["bitacora-archiver", "bitacora-server", "bitacora-mcp"]),
+    ("rustls", &["bitacora-archiver", "bitacora-client", "bitacora-server", "bitacora-mcp"]),
+    ("tokio-rustls", &["bitacora-client", "bitacora-server"]),
+    ("rustls-native-certs", &["bitacora-client"]),
+    ("rustls-webpki", &["bitacora-client", "bitacora-server"]),
+    ("rcgen", &["bitacora-testkit"]),
     ("httparse", &["bitacora-http-guard"]),
     (
         "hyper",

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import httpx
 
 from bitacora_ledger.bounded_socket import BoundedSocket, BoundedTlsSocket, Bounds
 from bitacora_ledger.errors import AnswerLate, ClientError, ConnectFailed, ConnectionBroken
@@ -28,6 +27,7 @@ from bitacora_ledger.limits import (
     RECEIVED_BYTES,
 )
 from bitacora_ledger.service_url import ServiceUrl
+from bitacora_ledger.tls import tls_context
 from bitacora_ledger.token import Token
 
 _MOST_BYTES = MAX_HEAD_BYTES + MAX_ANSWER_BYTES
@@ -106,7 +106,7 @@ class HttpPool:
     def __init__(self, url: ServiceUrl, token: Token | None) -> None:
         self._url = url
         self._token = token
-        self._tls = _tls() if url.is_encrypted else None
+        self._tls = _tls(url) if url.is_encrypted else None
         self._pool = _Pool()
 
     def exchange(self, request: Request) -> Answer:
@@ -254,8 +254,8 @@ def _unix_socket(path: str) -> socket.socket:
     return made
 
 
-def _tls() -> ssl.SSLContext:
+def _tls(url: ServiceUrl) -> ssl.SSLContext:
     """Returns what verifies a service: the same as for tasks."""
-    context = httpx.create_ssl_context(trust_env=False)
+    context = tls_context(url)
     context.sslsocket_class = BoundedTlsSocket
     return context

@@ -27,6 +27,7 @@ from bitacora_ledger.limits import (
     MAX_KNOWN_PATHS,
 )
 from bitacora_ledger.service_url import ServiceUrl
+from bitacora_ledger.tls import tls_context
 from bitacora_ledger.token import Token
 
 _LIMITS = httpx.Limits(
@@ -220,7 +221,10 @@ class AsyncHttpx:
         if self._made is None or self._made[:2] != place:
             # Connections of another loop are dead, and those of a parent process carry its answers.
             made = httpx.AsyncHTTPTransport(
-                verify=self._url.is_encrypted, trust_env=False, limits=_LIMITS, uds=self._url.socket
+                verify=tls_context(self._url) if self._url.is_encrypted else False,
+                trust_env=False,
+                limits=_LIMITS,
+                uds=self._url.socket,
             )
             self._made = (*place, made)
         return self._made[2]

@@ -20,6 +20,8 @@ class ServiceUrl:
     """The scheme, host and port that requests name."""
     socket: str | None = None
     """The path of the Unix socket, where it is one."""
+    ca_file: str | None = None
+    """The file with the issuers that are trusted over TLS, in place of the usual ones."""
 
     @staticmethod
     def parse(text: str) -> ServiceUrl:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bitacora_ledger.service_url import ServiceUrl
 from bitacora_ledger.token import Token
@@ -31,13 +31,15 @@ class Settings:
         token_file: str | os.PathLike[str] | None,
         environment: Mapping[str, str] | None = None,
     ) -> Settings:
-        """Returns what the caller names, else what ``BITACORA_URL``, ``BITACORA_LEDGER``, ``BITACORA_TOKEN`` and
-        ``BITACORA_TOKEN_FILE`` name. An empty ``BITACORA_TOKEN`` sends no token."""
+        """Returns what the caller names, else what ``BITACORA_URL``, ``BITACORA_LEDGER``, ``BITACORA_TOKEN``,
+        ``BITACORA_TOKEN_FILE`` and, for TLS, ``BITACORA_CA_FILE`` name. An empty ``BITACORA_TOKEN`` sends no token."""
         variables = os.environ if environment is None else environment
         name = ledger or variables.get("BITACORA_LEDGER") or DEFAULT_LEDGER
         if not _LEDGER_NAME.fullmatch(name):
             raise ValueError("not a ledger's name: 1 to 64 characters of a-z, 0-9 and -")
         url = ServiceUrl.parse(base_url or variables.get("BITACORA_URL") or DEFAULT_URL)
+        if url.is_encrypted:
+            url = replace(url, ca_file=variables.get("BITACORA_CA_FILE") or None)
         return Settings(url, name, _token(token, token_file, variables))
 
 

@@ -360,13 +360,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Write for GuardedStream<S> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        let this = self.get_mut();
+        match Pin::new(&mut this.stream).poll_flush(cx) {
+            // A stream that holds back what it was given, as TLS does, waits for its peer here.
+            Poll::Pending => this.poll_written(cx, Poll::Pending).map_ok(drop),
+            Poll::Ready(flushed) => {
+                this.write_wait.pause_is_over();
+                Poll::Ready(flushed)
+            }
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.closing == CloseState::No {
-            ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+            match Pin::new(&mut this.stream).poll_shutdown(cx) {
+                Poll::Ready(shut) => shut?,
+                // What TLS says last may find no room, as the answer before it.
+                Poll::Pending => {
+                    let linger = this.patience.linger;
+                    ready!(this.write_wait.poll_over(cx, linger, linger));
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
             this.closing = if this.is_mid_request() { CloseState::Lingering } else { CloseState::Done };
             this.read_wait.begin_anew();
         }

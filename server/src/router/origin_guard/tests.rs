@@ -4,7 +4,7 @@ const OWN: &str = "127.0.0.1:7717";
 
 fn rules() -> WebRules {
     let allowed = vec!["https://ledger.example".parse().unwrap()];
-    WebRules::new(allowed, &["127.0.0.1:7717".parse().unwrap(), "10.1.2.3:80".parse().unwrap()])
+    WebRules::new(allowed, &["127.0.0.1:7717".parse().unwrap(), "10.1.2.3:80".parse().unwrap()], None)
 }
 
 fn request(method: &str, headers: &[(&str, &str)]) -> Request {
@@ -89,7 +89,7 @@ fn a_name_that_somebody_else_can_point_here_is_not_served() {
 
 #[test]
 fn a_service_that_listens_everywhere_is_served_under_each_address_and_no_name() {
-    let rules = WebRules::new(vec![], &["0.0.0.0:7717".parse().unwrap()]);
+    let rules = WebRules::new(vec![], &["0.0.0.0:7717".parse().unwrap()], None);
     assert!(rules.serves(b"10.0.0.1:7717") && rules.serves(b"[2001:db8::1]:7717"));
     assert!(!rules.serves(b"ledger.example:7717"));
 }
