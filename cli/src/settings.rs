@@ -33,7 +33,7 @@ const ONLY_OPTIONS: [&str; 3] = ["config", "new-anchor", "anchor-optional"];
 const OTHER_VARIABLES: [&str; 5] =
     ["BITACORA_CONNECT_HOME", "BITACORA_PASSPHRASE", "BITACORA_RUN", "BITACORA_SESSION", "BITACORA_TOKEN"];
 /// The settings whose values are shown. Any other may hold a secret.
-pub(crate) const SHOWN_SETTINGS: [&str; 22] = [
+pub(crate) const SHOWN_SETTINGS: [&str; 26] = [
     "data",
     "keyring",
     "anchor",
@@ -54,6 +54,10 @@ pub(crate) const SHOWN_SETTINGS: [&str; 22] = [
     "archive-after",
     "archive-over",
     "keep-archived-segments",
+    "tls-certificate",
+    "tls-key",
+    "tls-client-ca",
+    "allow-remote",
     "log",
     "log-filter",
 ];

@@ -37,7 +37,7 @@ use crate::files::descriptors;
 use crate::options::archiving_arguments::ArchivingArguments;
 use crate::options::global::{DEFAULT_ADDRESS, Global};
 use crate::options::notice_arguments::{NoticeArgumentError, NoticeArguments};
-use crate::options::tls_arguments::TlsArguments;
+use crate::options::tls_arguments::{TlsArgumentError, TlsArguments};
 use crate::options::witness_arguments::WitnessArguments;
 use crate::terminal::logging::{self, LogFilter, LogForm};
 use crate::terminal::output::Output;
@@ -127,6 +127,8 @@ pub(crate) enum ServeError {
     #[error(transparent)]
     Tls(#[from] TlsFileError),
     #[error(transparent)]
+    TlsArguments(#[from] TlsArgumentError),
+    #[error(transparent)]
     Start(#[from] StartError),
     #[error("the settings file has no setting that is in effect; replace it whole, by a rename")]
     EmptySettings,
@@ -140,11 +142,24 @@ impl CommandFailure for ServeError {
     fn exit(&self) -> Exit {
         match self {
             Self::Start(StartError::Listen(ListenError::NotLoopback(_) | ListenError::Unencrypted(_)))
-            | Self::Notices(NoticeArgumentError::NoSecret) => Exit::Usage,
+            | Self::Notices(NoticeArgumentError::NoSecret)
+            | Self::TlsArguments(_) => Exit::Usage,
             Self::Start(StartError::Data(DataError::RolledBack { .. }))
             | Self::Known(KnownLedgersError::Anchored { .. }) => Exit::Diverged,
             _ => Exit::Failed,
         }
+    }
+}
+
+impl ServeArguments {
+    /// Reads the certificate and its key, if they are named, and checks them.
+    fn load_tls(&self) -> Result<Option<ServiceTls>, ServeError> {
+        Ok(self.tls.files()?.map(ServiceTls::load).transpose()?)
+    }
+
+    fn protection(&self, tls: Option<&ServiceTls>) -> CallerProtection {
+        let (is_open, has_tls, allows_remote) = (self.open, tls.is_some(), self.tls.allow_remote);
+        CallerProtection { is_open, has_tls, allows_remote }
     }
 }
 
@@ -177,7 +192,7 @@ pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, Com
     arguments.witnesses.add_to(&mut options).map_err(ServeError::from)?;
     let notices = arguments.notices.target().map_err(ServeError::from)?;
     let without = &arguments.without_ledger;
-    let tls = arguments.tls.files().map(ServiceTls::load).transpose().map_err(ServeError::from)?;
+    let tls = arguments.load_tls()?;
     let setup = LedgerSetup {
         environment: &environment,
         data,
@@ -187,12 +202,7 @@ pub(crate) fn run(read: SettingsReader, output: &mut Output) -> Result<Exit, Com
         without,
     };
     if setup.makes(&arguments.create)? {
-        let protection = CallerProtection {
-            is_open: arguments.open,
-            has_tls: tls.is_some(),
-            allows_remote: arguments.tls.allow_remote,
-        };
-        let may = may_listen(arguments.listen, protection);
+        let may = may_listen(arguments.listen, arguments.protection(tls.as_ref()));
         may.map_err(|error| ServeError::Start(error.into()))?;
     }
     let first_token = AdminTokenFile::beside(&keyring, data);

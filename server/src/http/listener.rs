@@ -64,7 +64,10 @@ pub struct CallerProtection {
 
 impl CallerProtection {
     /// Refuses an address that other machines reach, where it is not protected.
-    pub(crate) fn admit(self, address: SocketAddr) -> Result<(), ListenError> {
+    ///
+    /// # Errors
+    /// The address, and the way to protect it.
+    pub fn admit(self, address: SocketAddr) -> Result<(), ListenError> {
         match self {
             _ if !is_reached(&address) => Ok(()),
             Self { is_open: true, .. } => Err(ListenError::NotLoopback(address)),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use bitacora_data_folder::refuse_in_data;
 use bitacora_ledger::Options;
-use bitacora_server::may_listen;
 
 use super::{ServeArguments, ServeError, ServeSettings};
 use crate::error::{CommandError, CommandFailure};
@@ -29,7 +28,9 @@ pub(crate) fn examine(settings: &ServeSettings) -> Result<(), CommandError> {
     let (data, keyring) = (global.data()?, global.keyring()?);
     refuse_in_data(&keyring, Some(data))?;
     global.anchor()?;
-    may_listen(serve.listen, serve.open).map_err(|error| ServeError::Start(error.into()))?;
+    // Whether the address is free is not asked: a running service has it.
+    let protection = serve.protection(serve.load_tls()?.as_ref());
+    protection.admit(serve.listen).map_err(|error| ServeError::Start(error.into()))?;
     serve.witnesses.add_to(&mut Options::default()).map_err(ServeError::from)?;
     serve.notices.target().map_err(ServeError::from)?;
     examine_paths(serve, data, &keyring)
