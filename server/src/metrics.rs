@@ -115,7 +115,6 @@ impl ExportOutcome {
     }
 }
 
-
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LedgerLabel {
     ledger: String,
@@ -272,7 +271,6 @@ fn certificate_registry(end: Option<u64>) -> Registry {
 type Gauges = Family<LedgerLabel, Gauge>;
 type FloatGauges<L> = Family<L, Gauge<f64, AtomicU64>>;
 type Counters = Family<LedgerLabel, Counter>;
-
 
 /// A metric's name, its help, and how it is read from the progress of archiving in the background.
 type ArchiveMetric = (&'static str, &'static str, fn(&ProgressCounts) -> u64);

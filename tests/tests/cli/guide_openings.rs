@@ -14,7 +14,7 @@ struct Guide {
     before: &'static str,
 }
 
-const GUIDES: [Guide; 17] = [
+const GUIDES: [Guide; 19] = [
     Guide { page: "EVENTS.md", before: "" },
     Guide { page: "HTTP.md", before: "" },
     Guide { page: "client.md", before: "bitacora token create --role agent --agent coder > coder.token" },

@@ -39,9 +39,8 @@ pub(crate) async fn metrics(
         return Err(Problem::new(Code::NotAcceptable, detail));
     }
     let (of, scope) = (Arc::clone(&api), scope_of(&api, &caller));
-    let collect = move |scope: &MetricsScope| {
-        of.metrics.to_openmetrics(of.web.certificate_end(), &of.ledgers, scope)
-    };
+    let collect =
+        move |scope: &MetricsScope| of.metrics.to_openmetrics(of.web.certificate_end(), &of.ledgers, scope);
     let text = api.metrics.collections.text(scope, collect).await?;
     let (media_type, text) =
         if open > plain { (OPENMETRICS, text.to_string()) } else { (PROMETHEUS, to_prometheus(&text)) };
