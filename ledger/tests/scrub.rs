@@ -56,15 +56,15 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 /// The offsets of a segment's frames.
 fn frames(stored: &[u8]) -> impl Iterator<Item = usize> {
-    (0..stored.len() - 4).filter(|at| stored[*at..].starts_with(b"BITF"))
+    (0..stored.len()).filter(|at| stored.get(*at..).is_some_and(|rest| rest.starts_with(b"BITF")))
 }
 
 /// Changes a byte in the body of the segment's second frame, and writes nothing else of the file.
 fn damage_second_frame(segment: &Path) {
     let stored = std::fs::read(segment).unwrap();
-    let frame = frames(&stored).nth(1).unwrap();
+    let at = frames(&stored).nth(1).unwrap() + 150;
     let file = std::fs::OpenOptions::new().write(true).open(segment).unwrap();
-    file.write_all_at(&[stored[frame + 150] ^ 1], frame as u64 + 150).unwrap();
+    file.write_all_at(&[stored.get(at).unwrap() ^ 1], at as u64).unwrap();
 }
 
 #[test]
