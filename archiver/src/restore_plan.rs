@@ -97,16 +97,16 @@ impl RestorableArchives {
     }
 
     /// Finds the revisions whose removals were recorded among those that lie beside an earlier one: by the events in these archives, and by the
-    /// manifests that a damaged folder kept. Archives are read only where there is such a revision.
+    /// manifests that a damaged folder `kept`. Both are read only where there is such a revision.
     pub(crate) fn find_records(
         &mut self,
-        kept: &[SignedManifest],
+        kept: impl FnOnce() -> Result<Vec<SignedManifest>, ArchiverError>,
         keyring: &Keyring,
         progress: &ArchiveProgress,
     ) -> Result<(), ArchiverError> {
         let unfinished = self.found.iter().filter(|one| one.is_unfinished);
         let Some(first) = unfinished.map(|one| one.range.first()).min() else { return Ok(()) };
-        let mut recorded = RecordedArchives::default();
+        let (kept, mut recorded) = (kept()?, RecordedArchives::default());
         let may_record = |one: &&FoundArchive| {
             let is_behind = !one.is_unfinished && one.range.last() > first;
             let kinds = one.manifest().map(|manifest| &manifest.kinds).filter(|_| is_behind);

@@ -156,7 +156,7 @@ pub fn restore(
     progress: &ArchiveProgress,
 ) -> Result<RestoreReport, RestoringError> {
     let mut archives = RestorableArchives::find(objects, ledger, keyring.signing_chain(), None)?;
-    archives.find_records(&[], keyring, progress)?;
+    archives.find_records(|| Ok(Vec::new()), keyring, progress)?;
     restore_of((environment, objects), (archives, reach), (ledger, keyring), folder, progress)
 }
 
@@ -175,8 +175,8 @@ pub fn restore_history(
 ) -> Result<RestoreReport, RestoringError> {
     let signers = keyring.signing_chain();
     let mut archives = RestorableArchives::find(objects, ledger, signers, Some(known))?;
-    let kept = ManifestFolder::of(damaged).read(&*environment.disk, ledger, signers);
-    archives.find_records(&kept.map_err(ArchiverError::from)?.manifests, keyring, progress)?;
+    let kept = || Ok(ManifestFolder::of(damaged).read(&*environment.disk, ledger, signers)?.manifests);
+    archives.find_records(kept, keyring, progress)?;
     restore_of((environment, objects), (archives, RestoreScope::Whole), (ledger, keyring), folder, progress)
 }
 

@@ -1,6 +1,6 @@
-//! CloudEvents, one a line, imported unchanged but for what an [export](../../docs/export.md) of a ledger adds to them.
+//! CloudEvents, one a line, imported unchanged but for what an export of a ledger adds to them.
 //!
-//! Of an export, events without their data are passed over, and those that a ledger makes by itself.
+//! Of an export, events without their data are passed over, and those of the service.
 
 use std::fmt;
 
@@ -11,12 +11,10 @@ use serde_json::value::RawValue;
 use super::format::MappedRecord;
 use super::json_text::JsonObject;
 use super::mapped_events::{MappedEvents, MappingRefusal};
-use super::stored_events::is_made_by_the_service;
+use super::stored_events::{EventKind, is_made_by_the_service};
 
 /// The attribute in which an export writes an event's position.
 const POSITION_ATTRIBUTE: &str = "ledgerposition";
-/// The beginning of the sources of events that a ledger makes by itself.
-const LEDGER_SOURCES: &str = "urn:bitacora:ledger:";
 
 /// The mapping of CloudEvents: the same events, with a stream where they lack one.
 #[derive(Default)]
@@ -38,12 +36,6 @@ struct Attributes<'a> {
     ledgerunreadable: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Origin {
-    r#type: String,
-    source: String,
-}
-
 /// The members of an object in their order, each value in its own bytes.
 struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
 
@@ -60,8 +52,8 @@ impl CloudEvents {
         if attributes.ledgerposition.is_none() {
             return Ok(MappedRecord::Event(self.with_stream(text.to_vec(), has_stream)));
         }
-        let Origin { r#type: kind, source } = serde_json::from_slice(text).map_err(MappingRefusal::json)?;
-        if source.starts_with(LEDGER_SOURCES) || is_made_by_the_service(&kind) {
+        let EventKind { r#type: kind } = serde_json::from_slice(text).map_err(MappingRefusal::json)?;
+        if is_made_by_the_service(&kind) {
             return Ok(MappedRecord::Drafts(MappedEvents::passed_over("event of the service")));
         }
         let RawMembers(members) = serde_json::from_slice(text).map_err(MappingRefusal::json)?;
@@ -122,8 +114,6 @@ impl<'de> Visitor<'de> for MemberVisitor {
 
 #[cfg(test)]
 mod tests {
-    use bitacora_formats::{LedgerId, service_source};
-
     use super::*;
 
     fn mapped(stream: Option<&str>, line: &str) -> String {
@@ -154,19 +144,15 @@ mod tests {
 
     #[test]
     fn exported_events_without_data_or_of_the_service_are_passed_over() {
-        let of = |source: &str, kind: &str, mark: &str| {
-            mapped(
-                None,
-                &format!(r#"{{"id":"1","source":"{source}","type":"{kind}","ledgerposition":"7"{mark}}}"#),
-            )
+        let of = |kind: &str, mark: &str| {
+            mapped(None, &format!(r#"{{"id":"1","type":"{kind}","ledgerposition":"7"{mark}}}"#))
         };
-        assert_eq!(of("s", "x.note", r#","ledgererased":true"#), "erased event");
-        assert_eq!(of("s", "x.note", r#","ledgerexpired":true"#), "expired event");
-        assert_eq!(of("s", "x.note", r#","ledgerunreadable":true"#), "unreadable event");
-        assert_eq!(of("s", "ledger.opened", ""), "event of the service");
-        assert_eq!(of(&service_source(LedgerId([7; 16])), "decision.made", ""), "event of the service");
-        assert!(of("s", "principal.created", "").starts_with('{'));
-        assert!(of("s", "x.note", r#","ledgerexpired":false"#).contains("ledgerexpired"));
+        assert_eq!(of("x.note", r#","ledgererased":true"#), "erased event");
+        assert_eq!(of("x.note", r#","ledgerexpired":true"#), "expired event");
+        assert_eq!(of("x.note", r#","ledgerunreadable":true"#), "unreadable event");
+        assert_eq!(of("ledger.opened", ""), "event of the service");
+        assert!(of("principal.created", "").starts_with('{'));
+        assert!(of("x.note", r#","ledgerexpired":false"#).contains("ledgerexpired"));
         assert_eq!(mapped(None, r#"{"type":"ledger.opened"}"#), r#"{"type":"ledger.opened"}"#, "no export");
     }
 }

@@ -27,9 +27,10 @@ struct StoredLine<'a> {
     event: &'a RawValue,
 }
 
+/// The type of an event.
 #[derive(Deserialize)]
-struct EventKind {
-    r#type: String,
+pub(crate) struct EventKind {
+    pub(crate) r#type: String,
 }
 
 /// Returns the event of a line in its own bytes, or the reason why it is passed over.

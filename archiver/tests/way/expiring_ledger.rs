@@ -125,14 +125,6 @@ impl ExpiringLedger {
         again
     }
 
-    /// Leaves the revision beside the archive that a run leaves which ends before it records it.
-    pub(crate) fn leave_unrecorded(&self, expires: Multiples) {
-        let fickle = ChangedMind { expires, expiring: self, revision: 1 };
-        let archiver = self.fixture.archiver(&self.ledger);
-        archiver.expire(&fickle, ExpiryMode::Remove, PACE, &mut |_| ()).unwrap_err();
-        fs::rename(self.spare(), self.object(1)).unwrap();
-    }
-
     /// A copy of an archive, apart from the store.
     pub(crate) fn spare(&self) -> PathBuf {
         self.fixture.folder.path().join("spare")

@@ -14,7 +14,7 @@ const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// Returns a text as it is compared: NFKC, full case folding, and nothing that is not shown.
 #[must_use]
-pub fn folded(text: &str) -> String {
+pub(in crate::policy) fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
