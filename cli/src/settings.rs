@@ -120,20 +120,18 @@ pub(crate) fn read(line: &[OsString]) -> Result<ServeSettings, SettingsError> {
         let parsed = CommandLine::parse(program, line.iter().cloned());
         parsed.map_err(|error| SettingsError::CommandLine(error.to_string().trim_end().to_owned()))
     };
-    let (arguments, matches) = parsed(CommandLine::parser())?;
+    let (program, keys) = (CommandLine::parser(), keys());
+    let (mut arguments, mut matches) = parsed(program.clone())?;
     refuse_contradictions(&matches)?;
-    let (_, file) = parts(arguments.command)?;
-    let document = file.as_deref().map(read_document).transpose()?;
-    let program = CommandLine::parser();
-    let program = match &document {
-        Some(document) => with_document(program, &COMMANDS, document),
-        None => program,
-    };
+    let (mut serve, file) = parts(arguments.command)?;
+    let document = file.as_deref().map(|path| read_document(path, &keys)).transpose()?;
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let unknown_variables = unknown_variables(&program, &OTHER_VARIABLES, names);
-    let (arguments, matches) = parsed(program)?;
-    let settings = settings(leaf(&matches), &keys(), document.as_ref());
-    let (serve, file) = parts(arguments.command)?;
+    if let Some(document) = &document {
+        (arguments, matches) = parsed(with_document(program, &COMMANDS, document))?;
+        (serve, _) = parts(arguments.command)?;
+    }
+    let settings = settings(leaf(&matches), &keys, document.as_ref());
     Ok(ServeSettings { global: arguments.global, serve, settings, file, unknown_variables })
 }
 
@@ -166,7 +164,7 @@ fn refuse_contradictions(matches: &ArgMatches) -> Result<(), SettingsError> {
 }
 
 /// Reads a settings file: a bounded number of bytes of a regular file, or of a pipe that a shell opened.
-fn read_document(path: &Path) -> Result<SettingsDocument, SettingsError> {
+fn read_document(path: &Path, keys: &SettingKeys) -> Result<SettingsDocument, SettingsError> {
     let failed = |source| SettingsError::File { path: path.to_owned(), source };
     let path = std::path::absolute(path).map_err(failed)?;
     let file = input_file::open(&path).map_err(failed)?;
@@ -176,7 +174,7 @@ fn read_document(path: &Path) -> Result<SettingsDocument, SettingsError> {
     if bytes.len() > MAX_SETTINGS_BYTES {
         return Err(SettingsError::Long(path));
     }
-    let document = SettingsDocument::parse(&path, &bytes, &keys(), |key, text| is_folder(&key.name, text))?;
+    let document = SettingsDocument::parse(&path, &bytes, keys, |key, text| is_folder(&key.name, text))?;
     if metadata.is_file() {
         refuse_others(&document, metadata.mode() & 0o7777)?;
     }
