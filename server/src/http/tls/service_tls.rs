@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use super::certificate::CertificateTimes;
 use super::files::{Credentials, TlsFileError, TlsFiles};
 
-/// The one protocol inside TLS. The guard, the lanes and the patience are of HTTP/1.1 (docs/decisions/0063).
+/// The one protocol inside TLS. The guard, the lanes and the patience are of HTTP/1.1 (docs/decisions/0062).
 const PROTOCOL: &[u8] = b"http/1.1";
 
 /// The TLS side of a service: its files, and what was read from them last.
