@@ -1,7 +1,11 @@
 //! The scrub's rounds: they find damage that nobody reads, keep to their pace, and end with the ledger.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
-#![expect(clippy::disallowed_methods, reason = "damage is done to the files themselves")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "damage is done to the files themselves"
+)]
 
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};

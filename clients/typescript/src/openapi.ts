@@ -2908,7 +2908,7 @@ export interface components {
             /** @description `true` if a token says so; `false` on a service that lets callers in without one. */
             attested: boolean;
             /**
-             * @description `agent`, `operator`, `admin` or `auditor`.
+             * @description `agent`, `operator`, `admin`, `auditor` or `metrics`.
              * @example operator
              */
             role: string;
@@ -4801,7 +4801,7 @@ export interface components {
             /** @description Its id, by which it is revoked. */
             principal: string;
             /**
-             * @description `agent`, `operator`, `admin` or `auditor`.
+             * @description `agent`, `operator`, `admin`, `auditor` or `metrics`.
              * @example operator
              */
             role: string;

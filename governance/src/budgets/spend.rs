@@ -124,20 +124,6 @@ impl Spend {
             || limits.duration_ms.is_some_and(|most| past(most.get(), self.duration_ms, asked.duration_ms))
     }
 
-    /// Returns the part of the limit that is nearest to its end: 1 where it is used up. Nothing is left of a limit of nothing; without
-    /// limits it is 0.
-    pub(crate) fn ratio_to(self, limits: &SpendLimits) -> f64 {
-        let units = [
-            (limits.cost_micro_usd.map(MicroUsd::get), self.cost_micro_usd),
-            (limits.tokens.map(Tokens::get), self.tokens),
-            (limits.calls.map(Count::get), self.calls),
-            (limits.steps.map(Count::get), self.steps),
-            (limits.duration_ms.map(Milliseconds::get), self.duration_ms),
-        ];
-        let ratios = units.into_iter().filter_map(|(limit, held)| Some(ratio(held, limit?)));
-        ratios.fold(0.0, f64::max)
-    }
-
     /// Returns it as events tell it: without empty units, and with no more than an event can say.
     #[must_use]
     pub fn to_limits(self) -> SpendLimits {
@@ -180,11 +166,6 @@ impl From<&SpendLimits> for Spend {
             duration_ms: told.duration_ms.map_or(0, Milliseconds::get),
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio is for people and metrics")]
-fn ratio(held: u64, limit: u64) -> f64 {
-    if limit == 0 { 1.0 } else { held as f64 / limit as f64 }
 }
 
 /// Returns all tokens of a call or an answer.
@@ -239,17 +220,6 @@ mod tests {
             assert!(!full.without(full).exhausts(&one, full), "{name}");
             assert_eq!(Spend::from(&full.left_to(&one)), Spend::default());
         }
-    }
-
-    #[test]
-    fn the_unit_that_is_nearest_to_its_end_gives_the_ratio() {
-        let limits =
-            Spend { cost_micro_usd: 10, tokens: 100, calls: 4, steps: 8, duration_ms: 16 }.to_limits();
-        let held = Spend { cost_micro_usd: 5, tokens: 10, calls: 3, steps: 1, duration_ms: 1 };
-        assert!((held.ratio_to(&limits) - 0.75).abs() < 1e-9);
-        assert!((held.and(held).ratio_to(&limits) - 1.5).abs() < 1e-9);
-        assert!((held.ratio_to(&SpendLimits::default())).abs() < 1e-9);
-        assert!((COST(0).ratio_to(&dollars(0)) - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -30,12 +30,6 @@ impl BudgetStanding<'_> {
     pub fn is_exhausted(&self) -> bool {
         self.spent.and(self.reserved).exhausts(&self.budget.limits, Spend::default())
     }
-
-    /// Returns the spent and reserved part of the limit that is nearest to its end: 1 where it is used up. A limit of nothing is.
-    #[must_use]
-    pub fn used_ratio(&self) -> f64 {
-        self.spent.and(self.reserved).ratio_to(&self.budget.limits)
-    }
 }
 
 /// The queries of readers.

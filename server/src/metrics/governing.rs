@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bitacora_formats::{LedgerName, Micros};
-use bitacora_governance::State;
+use bitacora_governance::{Spend, State};
 use bitacora_projector::IndexedLedger;
-use bitacora_vocabulary::{BreakerCondition, BudgetConfigured, BudgetPeriod, Mode};
+use bitacora_vocabulary::{
+    BreakerCondition, BudgetConfigured, BudgetPeriod, Count, MicroUsd, Milliseconds, Mode, SpendLimits,
+    Tokens,
+};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
@@ -194,7 +197,7 @@ impl StateGauges {
             let mut used: f64 = 0.0;
             let mut is_exhausted = false;
             for standing in budgets.standing(budget, now) {
-                used = used.max(standing.used_ratio());
+                used = used.max(ratio_to(standing.spent.and(standing.reserved), &budget.limits));
                 is_exhausted |= standing.is_exhausted();
             }
             exhausted += u64::from(is_exhausted);
@@ -249,6 +252,24 @@ fn register_spending(registry: &mut Registry, open: &[(LedgerLabel, &IndexedLedg
     registry.register("day_tokens", "Tokens of models on the present day, UTC", tokens);
 }
 
+/// Returns the part of the limit that is nearest to its end: 1 where it is used up. Nothing is left of a limit of nothing; without limits it
+/// is 0.
+fn ratio_to(held: Spend, limits: &SpendLimits) -> f64 {
+    let units = [
+        (limits.cost_micro_usd.map(MicroUsd::get), held.cost_micro_usd),
+        (limits.tokens.map(Tokens::get), held.tokens),
+        (limits.calls.map(Count::get), held.calls),
+        (limits.steps.map(Count::get), held.steps),
+        (limits.duration_ms.map(Milliseconds::get), held.duration_ms),
+    ];
+    let ratio = |held: u64, limit: u64| match limit {
+        0 => 1.0,
+        _ => as_f64(held.into()) / as_f64(limit.into()),
+    };
+    let ratios = units.into_iter().filter_map(|(limit, held)| Some(ratio(held, limit?)));
+    ratios.fold(0.0, f64::max)
+}
+
 fn seconds(micros: u64) -> f64 {
     as_f64(micros.into()) / 1e6
 }
@@ -256,4 +277,25 @@ fn seconds(micros: u64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "metrics are floating-point numbers")]
 fn as_f64(number: u128) -> f64 {
     number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_that_is_nearest_to_its_end_gives_the_ratio() {
+        let limits =
+            Spend { cost_micro_usd: 10, tokens: 100, calls: 4, steps: 8, duration_ms: 16 }.to_limits();
+        let held = Spend { cost_micro_usd: 5, tokens: 10, calls: 3, steps: 1, duration_ms: 1 };
+        let none = SpendLimits { calls: Some(Count::new(0).unwrap()), ..SpendLimits::default() };
+        for (held, limits, expected) in [
+            (held, limits, 0.75),
+            (held.and(held), limits, 1.5),
+            (held, SpendLimits::default(), 0.0),
+            (Spend::default(), none, 1.0),
+        ] {
+            assert!((ratio_to(held, &limits) - expected).abs() < 1e-9, "{held:?} of {limits:?}");
+        }
+    }
 }

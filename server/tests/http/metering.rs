@@ -63,7 +63,7 @@ fn what_stands_now_is_told() {
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert_eq!(now("approvals_waiting{ledger=\"main\"}"), 1.0);
     let age = now("oldest_approval_age_seconds{ledger=\"main\"}");
-    assert!(age >= 0.02 && age < 60.0, "{age}");
+    assert!((0.02..60.0).contains(&age), "{age}");
     let approval = waiting["approval"]["id"].as_str().unwrap();
     post(&service, &format!("approvals/{approval}:reject"), &json!({})).expect(200);
     assert_eq!(now("approvals_waiting{ledger=\"main\"}"), 0.0);
