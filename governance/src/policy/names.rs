@@ -25,8 +25,8 @@ pub(in crate::policy) fn folded(text: &str) -> String {
     normalizer.normalize(&folded).into_owned()
 }
 
-/// Returns a text in which a name is looked for, however it is spelled: as [`folded`], with one letter for the i with and without a dot of
-/// Turkish, one sign for all dashes, and one for slashes. White space is one blank.
+/// Returns a text in which a name is looked for, however it is spelled: as file systems compare names, with one letter for the i with and
+/// without a dot of Turkish, one sign for all dashes, and one for slashes. White space is one blank.
 #[must_use]
 pub fn folded_loosely(text: &str) -> String {
     let categories = CodePointMapData::<GeneralCategory>::new();
