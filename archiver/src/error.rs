@@ -225,6 +225,11 @@ impl ArchiverError {
         }
     }
 
+    /// Returns `true` if it is not known whether the log records something, because an archive that may hold the record is away.
+    pub(crate) fn lacks_records(&self) -> bool {
+        matches!(self, Self::Ledger(ReadError::Archive(_)))
+    }
+
     /// Returns `true` if the bytes of an archive are wrong, so that no later try reads them.
     pub(crate) fn is_damage(&self) -> bool {
         matches!(self, Self::Stored(StoredError::Archive { .. }))

@@ -108,7 +108,8 @@ impl RestorableArchives {
         let Some(first) = unfinished.map(|one| one.range.first()).min() else { return Ok(()) };
         let (kept, mut recorded) = (kept()?, RecordedArchives::default());
         let may_record = |one: &&FoundArchive| {
-            let is_behind = !one.is_unfinished && one.range.last() > first;
+            // Of an unfinished one too: its events are the log's, whatever was removed from it.
+            let is_behind = one.range.last() > first;
             let kinds = one.manifest().map(|manifest| &manifest.kinds).filter(|_| is_behind);
             kinds.is_some_and(|kinds| kinds.iter().any(|(kind, _)| kind == RetentionExpired::KIND))
         };

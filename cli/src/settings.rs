@@ -132,7 +132,8 @@ pub(crate) fn read(line: &[OsString]) -> Result<ServeSettings, SettingsError> {
         (serve, _) = parts(arguments.command)?;
     }
     let settings = settings(leaf(&matches), &keys, document.as_ref());
-    Ok(ServeSettings { global: arguments.global, serve, settings, file, unknown_variables })
+    let file_settings = document.as_ref().map_or(0, |document| document.names().count());
+    Ok(ServeSettings { global: arguments.global, serve, settings, file, file_settings, unknown_variables })
 }
 
 /// Returns the options of `serve`, and the settings file.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bitacora_api::ProblemAnswer;
@@ -53,8 +53,9 @@ pub struct Connection {
     url: ServiceUrl,
     token: Option<Token>,
     within: Option<Arc<dyn Connector>>,
-    /// Made with the first connection over TLS: the system's issuers are many.
-    tls: Arc<OnceLock<TlsConnector>>,
+    /// Made with the first connection over TLS, since the system's issuers are many, and again after one that failed: the files of
+    /// issuers and of the client's certificate may have been renewed.
+    tls: Arc<Mutex<Option<TlsConnector>>>,
     connection: Option<Link>,
     doubt: LedgerDoubt,
 }
@@ -258,13 +259,18 @@ impl Connection {
         connected.map_err(failed)?.map_err(|error| self.broken(&error))
     }
 
+    fn tls(&self) -> MutexGuard<'_, Option<TlsConnector>> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn connect_with_tls(&self, authority: &str, trust: &ServiceTrust) -> Result<Link, ClientError> {
         let refused = |failure| ClientError::Tls { url: self.url.clone(), source: Box::new(failure) };
-        let connector = match self.tls.get() {
-            Some(connector) => connector.clone(),
+        let made = self.tls().clone();
+        let connector = match made {
+            Some(connector) => connector,
             None => {
                 let made = tls::connector(trust).map_err(refused)?;
-                self.tls.get_or_init(|| made).clone()
+                self.tls().insert(made).clone()
             }
         };
         let connected = timeout(CONNECT_PATIENCE, async {
@@ -274,7 +280,10 @@ impl Connection {
             }
         });
         let connected = connected.await.unwrap_or_else(|_| Ok(Err(io::ErrorKind::TimedOut.into())));
-        let stream = connected.map_err(refused)?;
+        let stream = connected.map_err(|failure| {
+            *self.tls() = None;
+            refused(failure)
+        })?;
         let stream = stream.map_err(|source| ClientError::Connect { url: self.url.clone(), source })?;
         shake_hands(stream).await.map_err(|error| self.broken(&error))
     }
@@ -293,6 +302,7 @@ impl Connection {
         };
         match refused {
             Some(failure @ TlsFailure::ClientRefused(_)) => {
+                *self.tls() = None;
                 ClientError::Tls { url: self.url.clone(), source: Box::new(failure) }
             }
             _ => self.broken(error),

@@ -112,6 +112,12 @@ impl ClientError {
         }
     }
 
+    /// Returns `true` if a later connection may succeed. Certificates are renewed while others wait.
+    #[must_use]
+    pub fn may_pass_later(&self) -> bool {
+        self.is_passing() || matches!(self, Self::Tls { .. })
+    }
+
     /// Returns `true` if a read model is behind; the same question will be answered after a while.
     #[must_use]
     pub fn is_behind(&self) -> bool {

@@ -161,7 +161,7 @@ impl FollowStream {
                     Ok(()) if std::mem::take(&mut self.is_away) => return Ok(FollowItem::Back),
                     Ok(()) => continue,
                     // Before the first answer nobody knows whether there is such a service at all.
-                    Err(FollowError::Client(error)) if self.has_begun() && error.is_passing() => {
+                    Err(FollowError::Client(error)) if self.has_begun() && error.may_pass_later() => {
                         self.requested_pause = error.requested_pause();
                         if let Some(away) = self.away(error.to_string()) {
                             return Ok(away);

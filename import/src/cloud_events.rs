@@ -27,7 +27,8 @@ pub(crate) struct CloudEvents {
 struct Attributes<'a> {
     #[serde(borrow)]
     subject: Option<&'a RawValue>,
-    ledgerposition: Option<IgnoredAny>,
+    #[serde(borrow)]
+    ledgerposition: Option<&'a RawValue>,
     #[serde(borrow)]
     ledgererased: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -45,12 +46,12 @@ impl CloudEvents {
     pub(crate) fn map(&self, line: &[u8]) -> Result<MappedRecord, MappingRefusal> {
         let text = line.trim_ascii();
         let attributes: Attributes<'_> = serde_json::from_slice(text).map_err(MappingRefusal::json)?;
+        let has_stream = attributes.subject.is_some();
+        if !attributes.is_exported() {
+            return Ok(MappedRecord::Event(self.with_stream(text.to_vec(), has_stream)));
+        }
         if let Some(why) = attributes.without_data() {
             return Ok(MappedRecord::Drafts(MappedEvents::passed_over(why)));
-        }
-        let has_stream = attributes.subject.is_some();
-        if attributes.ledgerposition.is_none() {
-            return Ok(MappedRecord::Event(self.with_stream(text.to_vec(), has_stream)));
         }
         let EventKind { r#type: kind } = serde_json::from_slice(text).map_err(MappingRefusal::json)?;
         if is_made_by_the_service(&kind) {
@@ -76,6 +77,15 @@ impl CloudEvents {
 }
 
 impl Attributes<'_> {
+    /// Returns `true` if the event has a position as exports write it. Attributes of other producers are their own.
+    fn is_exported(&self) -> bool {
+        let digits =
+            self.ledgerposition.and_then(|position| position.get().strip_prefix('"')?.strip_suffix('"'));
+        digits.is_some_and(|digits| {
+            digits.parse::<u64>().is_ok_and(|number| number > 0 && number.to_string() == digits)
+        })
+    }
+
     /// Returns the reason for which an export wrote the event without its data. Its id would be taken for ever by an event without them.
     fn without_data(&self) -> Option<&'static str> {
         let marks = [

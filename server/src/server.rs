@@ -106,6 +106,7 @@ impl Server {
         let protection = CallerProtection { is_open, has_tls: tls.is_some(), allows_remote };
         addresses.iter().try_for_each(|address| protection.admit(*address))?;
         let web = WebRules::new(allowed_origins, &addresses, tls.clone());
+        let web = if is_open { web.of_open_service() } else { web };
         if addresses.is_empty() && unix_socket.is_none() {
             return Err(ListenError::Nowhere.into());
         }

@@ -64,16 +64,21 @@ impl Archiver {
             !kept.iter().any(is_it)
         });
         // The log is read for what it records of these alone.
-        let mut expired = Vec::new();
+        let (mut expired, mut first_error) = (Vec::new(), None);
         for one in with_expired {
             let concerns_it = found.iter().any(|copy| copy.range.overlaps(one.manifest().range));
             // In the first revision a restored ledger may hold them as expired; each is looked up then.
             let is_first = one.manifest().revision() == Revision::FIRST;
-            if concerns_it && (is_first || self.is_recorded(one)?) {
-                expired.push(one);
+            if !concerns_it {
+                continue;
+            }
+            match if is_first { Ok(true) } else { self.is_recorded(one) } {
+                Ok(true) => expired.push(one),
+                Ok(false) => (),
+                Err(error) if error.lacks_records() => first_error = first_error.or(Some(error)),
+                Err(error) => return Err(error),
             }
         }
-        let mut first_error = None;
         for copy in found {
             let stored = match copy.opened {
                 Ok(stored) => stored,
@@ -84,7 +89,7 @@ impl Archiver {
                 }
             };
             match self.settle_copy((&stored, &copy.name), (kept, &expired), pace) {
-                Err(error) if error.is_of_one_archive() || error.keeps_content() => {
+                Err(error) if error.is_of_one_archive() || error.keeps_content() || error.lacks_records() => {
                     tracing::warn!(%error, object = self.objects.shown(&copy.name), "an archive that is not kept may hold expired content; the next look sees to it again");
                     first_error = first_error.or(Some(error));
                 }

@@ -4,7 +4,7 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use bitacora_archive_format::{Revision, SignedManifest};
-use bitacora_ledger::{ReadError, RecordedArchives};
+use bitacora_ledger::RecordedArchives;
 use bitacora_vocabulary::Sha256Text;
 use sha2::{Digest, Sha256};
 
@@ -19,7 +19,15 @@ use crate::worker::Archiver;
 impl Archiver {
     /// Returns `true` if the log records the removal that made the revision with this manifest.
     pub(super) fn is_recorded(&self, revision: &SignedManifest) -> Result<bool, ArchiverError> {
-        Ok(self.recorded()?.has_removal(&digest_of(revision)))
+        let digest = digest_of(revision);
+        match self.recorded() {
+            // What was read before the archive that is away may tell it.
+            Err(error) if error.lacks_records() => {
+                let read = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+                if read.has_removal(&digest) { Ok(true) } else { Err(error) }
+            }
+            recorded => Ok(recorded?.has_removal(&digest)),
+        }
     }
 
     /// The archives that the log records by now. A look reads each of these events once, however many archives it asks for.
@@ -113,7 +121,7 @@ impl Archiver {
         let digest = digest_of(kept);
         let is_due = match self.recorded() {
             // An archive that is missing holds up no other: a later look asks again.
-            Err(ArchiverError::Ledger(ReadError::Archive(error))) => {
+            Err(error) if error.lacks_records() => {
                 tracing::warn!(%error, "whether the log seals an archive is not known from archives");
                 false
             }

@@ -40,25 +40,44 @@ impl Archiver {
                 folders.insert(folder.to_owned(), objects.map(|(object, _)| object).collect());
             }
             let Some(listed) = folders.get(folder) else { continue };
-            let (range, revision) = (manifest.manifest().range, manifest.manifest().revision());
+            let range = manifest.manifest().range;
             let found = listed.iter().filter_map(|object| ArchiveRange::of_object(object));
             let found: Vec<Revision> =
                 found.filter(|(of, _)| *of == range).map(|(_, revision)| revision).collect();
-            let mut is_settled = true;
-            if found.iter().any(|found| *found > revision) {
-                is_settled = self.settle_later((manifest, &all), listed.contains(object), pace)?;
-            }
-            if is_settled {
-                self.seal_recorded(manifest)?;
-            }
-            if is_settled && found.iter().any(|found| *found < manifest.manifest().revision()) {
-                is_settled = self.remove_before_recorded((manifest, &all), pace)?;
-            }
-            if !is_settled {
-                waiting.insert(range.first());
+            match self.settle_one((manifest, &all), (&found, listed.contains(object)), pace) {
+                Ok(true) => (),
+                Ok(false) => {
+                    waiting.insert(range.first());
+                }
+                // It holds up no other archive.
+                Err(error) if error.lacks_records() => {
+                    tracing::warn!(%error, "what the log records of an archive's revisions is not known; the next look asks again");
+                    waiting.insert(range.first());
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(waiting)
+    }
+
+    /// Looks at the revisions beside one that is kept. Returns `false` if one has to wait.
+    fn settle_one(
+        &self,
+        (kept, all_kept): (&mut SignedManifest, &[SignedManifest]),
+        (found, is_there): (&[Revision], bool),
+        pace: ArchivePace,
+    ) -> Result<bool, ArchiverError> {
+        let revision = kept.manifest().revision();
+        if found.iter().any(|found| *found > revision)
+            && !self.settle_later((kept, all_kept), is_there, pace)?
+        {
+            return Ok(false);
+        }
+        self.seal_recorded(kept)?;
+        if found.iter().any(|found| *found < kept.manifest().revision()) {
+            return self.remove_before_recorded((kept, all_kept), pace);
+        }
+        Ok(true)
     }
 
     /// Returns `false` if a later revision, which the log records, has to wait.

@@ -106,6 +106,8 @@ pub(crate) struct ServeSettings {
     pub(crate) settings: Vec<Setting>,
     /// The settings file, if there is one.
     pub(crate) file: Option<PathBuf>,
+    /// The number of settings in that file, in effect or not.
+    pub(crate) file_settings: usize,
     /// Variables that look like settings and are none, each with the nearest one.
     pub(crate) unknown_variables: Vec<(String, Option<String>)>,
 }
@@ -130,7 +132,7 @@ pub(crate) enum ServeError {
     TlsArguments(#[from] TlsArgumentError),
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("the settings file has no setting that is in effect; replace it whole, by a rename")]
+    #[error("the settings file has no setting; replace it whole, by a rename")]
     EmptySettings,
     #[error("the system gives the service no threads or signals: {0}; it did not start")]
     Runtime(io::Error),

@@ -29,7 +29,7 @@ enum ConnectionEnd {
 
 impl From<ClientError> for ConnectionEnd {
     fn from(error: ClientError) -> Self {
-        if error.is_passing() { Self::Passing(Some(error)) } else { Self::ForGood(error.to_string()) }
+        if error.may_pass_later() { Self::Passing(Some(error)) } else { Self::ForGood(error.to_string()) }
     }
 }
 

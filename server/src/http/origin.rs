@@ -57,8 +57,10 @@ pub(crate) struct WebRules {
     allowed: Vec<Origin>,
     /// Addresses that the service listens on.
     addresses: Vec<IpAddr>,
-    /// TLS of these addresses: the hosts that the certificate names are the service's own.
+    /// TLS of these addresses.
     tls: Option<Arc<ServiceTls>>,
+    /// The same where the hosts that the certificate names are the service's own.
+    certified: Option<Arc<ServiceTls>>,
 }
 
 /// The page that a request comes from.
@@ -73,7 +75,13 @@ pub(crate) enum SourcePage {
 
 impl WebRules {
     pub(crate) fn new(allowed: Vec<Origin>, addresses: &[SocketAddr], tls: Option<Arc<ServiceTls>>) -> Self {
-        Self { allowed, addresses: addresses.iter().map(SocketAddr::ip).collect(), tls }
+        let certified = tls.clone();
+        Self { allowed, addresses: addresses.iter().map(SocketAddr::ip).collect(), tls, certified }
+    }
+
+    /// Returns the rules of an open service: no host of its certificate is its own, since a proxy on this machine may serve it to others.
+    pub(crate) fn of_open_service(self) -> Self {
+        Self { certified: None, ..self }
     }
 
     /// Returns the end of the service's certificate, seconds since 1970; `None` without TLS.
@@ -148,7 +156,7 @@ impl WebRules {
     /// certificate. A name server can point any other name here.
     pub(crate) fn serves(&self, host: &[u8]) -> bool {
         let Some((host, _)) = str::from_utf8(host).ok().and_then(host_and_port) else { return false };
-        let is_certified = self.tls.as_ref().is_some_and(|tls| tls.names(host));
+        let is_certified = self.certified.as_ref().is_some_and(|tls| tls.names(host));
         if is_certified || LOOPBACK_NAMES.iter().any(|name| host.eq_ignore_ascii_case(name)) {
             return true;
         }

@@ -1,7 +1,7 @@
 //! Reloads of the settings at SIGHUP: what can change changes, and the rest is told.
 
 use bitacora_server::{LiveSettings, NoticeTarget, ReloadOutcome};
-use bitacora_settings::{Setting, SettingSource};
+use bitacora_settings::Setting;
 use tokio::signal::unix::Signal;
 
 use super::{ServeError, ServeSettings, SettingsReader, examine};
@@ -100,7 +100,7 @@ impl Reloads {
 fn checked(read: &SettingsReader) -> Result<NewSettings, CommandError> {
     let settings = read()?;
     // A file that is being written may be empty, or a pipe that was read at the start: defaults are in nobody's mind.
-    if !settings.settings.iter().any(|setting| matches!(setting.source, SettingSource::Line(_))) {
+    if settings.file_settings == 0 {
         return Err(ServeError::EmptySettings.into());
     }
     examine(&settings)?;

@@ -6,26 +6,25 @@ use webpki::{EndEntityCert, Error, KeyUsage};
 /// The last time that can be asked for. Every certificate has expired by then.
 const END_OF_TIME: u64 = u64::MAX;
 
-/// The time in which every certificate of a chain is valid, seconds since 1970.
+/// The time in which a certificate is valid, seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CertificateTimes {
-    /// The latest `notBefore`.
+    /// Its `notBefore`.
     pub(crate) not_before: u64,
-    /// The earliest `notAfter`.
+    /// Its `notAfter`.
     pub(crate) not_after: u64,
 }
 
 impl CertificateTimes {
-    /// Returns the times of a chain.
+    /// Returns the times of the service's own certificate, the first one of a chain. Clients may do without any other one of them.
     ///
     /// # Errors
     /// A certificate is not one of X.509 version 3.
     pub(super) fn of_chain(chain: &[CertificateDer<'_>]) -> Result<Self, Error> {
-        chain.iter().try_fold(Self { not_before: 0, not_after: u64::MAX }, |all, certificate| {
-            let one = Self::of(&EndEntityCert::try_from(certificate)?)?;
-            let (not_before, not_after) = (one.not_before, one.not_after);
-            Ok(Self { not_before: all.not_before.max(not_before), not_after: all.not_after.min(not_after) })
-        })
+        let mut times = chain.iter().map(|certificate| Self::of(&EndEntityCert::try_from(certificate)?));
+        let own = times.next().unwrap_or(Err(Error::BadDer))?;
+        times.try_for_each(|other| other.map(drop))?;
+        Ok(own)
     }
 
     /// Reads the times out of the reasons for which the certificate is refused at both ends of time. A check looks at them before it
