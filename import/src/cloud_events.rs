@@ -165,4 +165,17 @@ mod tests {
         assert!(of("x.note", r#","ledgerexpired":false"#).contains("ledgerexpired"));
         assert_eq!(mapped(None, r#"{"type":"ledger.opened"}"#), r#"{"type":"ledger.opened"}"#, "no export");
     }
+
+    #[test]
+    fn attributes_of_other_producers_are_their_own() {
+        for line in [
+            r#"{"id":"1","type":"x.note","ledgererased":true,"data":{"a":1}}"#,
+            r#"{"id":"1","type":"key.rotated","ledgerposition":7}"#,
+            r#"{"id":"1","type":"key.rotated","ledgerposition":"A-12","ledgerexpired":true}"#,
+            r#"{"id":"1","type":"hold.placed","ledgerposition":"07"}"#,
+            r#"{"id":"1","type":"hold.placed","ledgerposition":{}}"#,
+        ] {
+            assert_eq!(mapped(None, line), line);
+        }
+    }
 }

@@ -22,7 +22,7 @@ const OPEN_PATHS: [&str; 3] = ["/", "/livez", "/readyz"];
 
 /// A place for first tokens that everybody in a test knows, and how often one was asked for.
 #[derive(Default)]
-struct KnownFirstTokens {
+pub(crate) struct KnownFirstTokens {
     asked: AtomicU32,
 }
 

@@ -9,12 +9,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitacora_server::{ConnectionTimeouts, ServerLimits, ServiceTls, TlsFiles};
+use bitacora_server::{Admission, ConnectionTimeouts, ServerLimits, ServiceTls, TlsFiles};
 use bitacora_testkit::{CertificateLife, TestCa, TestCertificate};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::closed::KnownFirstTokens;
+use crate::identities::token;
 use crate::service::{RawClient, TestService, config, event, head, new_keyring, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -50,6 +52,19 @@ impl SecuredService {
 
     fn start() -> Self {
         Self::with(ConnectionTimeouts::default())
+    }
+
+    /// The same service, ended and started again with tokens.
+    fn closed(self) -> Self {
+        let Self { ca, tls, mut service } = self;
+        service.begin_shutdown();
+        service.wait().unwrap();
+        let folder = std::mem::replace(&mut service.folder, tempfile::tempdir().unwrap());
+        let mut config = config(folder.path(), &service.keyring, ServerLimits::default());
+        config.admission = Admission::Tokens(Arc::new(KnownFirstTokens::default()));
+        config.tls = Some(Arc::clone(&tls));
+        let keyring = Arc::clone(&service.keyring);
+        Self { ca, tls, service: TestService::of(config, folder, keyring) }
     }
 
     fn folder(&self) -> &Path {
@@ -201,25 +216,39 @@ fn a_peer_that_takes_no_answers_is_cut_although_tls_holds_some_back() {
 
 #[test]
 fn pages_of_the_service_are_those_at_https_and_under_the_names_of_its_certificate() {
-    let secured = SecuredService::start();
-    let page = |host: &str, origin: &str| {
-        let mut client = secured.connect();
-        let body = event("1", "s");
-        let request = format!(
-            "POST /v1/ledgers/main/events HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nSec-Fetch-Site: same-origin\r\n\
-             Content-Type: application/cloudevents+json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        client.send(request.as_bytes());
-        client.answer().status
-    };
+    let (secured, first) = (SecuredService::start().closed(), token("first"));
     let SocketAddr::V4(address) = secured.service.address else { panic!("an address of IPv4") };
     for host in [format!("localhost:{}", address.port()), "Ledger.Example".to_owned(), address.to_string()] {
-        assert!(matches!(page(&host, &format!("https://{host}")), 200 | 201), "{host}");
-        assert_eq!(page(&host, &format!("http://{host}")), 403, "{host}");
+        assert_eq!(append_of_page(&secured, &host, "https", &first), 201, "{host}");
+        assert_eq!(append_of_page(&secured, &host, "http", &first), 403, "{host}");
     }
-    assert_eq!(page("evil.example", "https://evil.example"), 403);
-    let (status, text) = secured.get("/metrics", &[]);
+    assert_eq!(append_of_page(&secured, "evil.example", "https", &first), 403);
+    let authorization = format!("Bearer {}", token("first"));
+    let (status, text) = secured.get("/metrics", &[("Authorization", &authorization)]);
     let end = "bitacora_tls_certificate_expiry_timestamp_seconds 16725225600\n";
     assert!(status == 200 && text.contains(end), "{text}");
+}
+
+/// A proxy on this machine may serve an open service under such a name, and everybody behind it would be admin.
+#[test]
+fn no_name_of_the_certificate_is_an_open_services_own() {
+    let secured = SecuredService::start();
+    let host = format!("localhost:{}", secured.service.address.port());
+    assert_eq!(append_of_page(&secured, &host, "https", ""), 201);
+    assert_eq!(append_of_page(&secured, "ledger.example", "https", ""), 403);
+}
+
+/// Appends an event with this token, or none, from a page of this host; the status.
+fn append_of_page(secured: &SecuredService, host: &str, scheme: &str, token: &str) -> u16 {
+    let mut client = secured.connect();
+    let body = event(&format!("{scheme} {host}"), "s");
+    let authorization =
+        if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+    let request = format!(
+        "POST /v1/ledgers/main/events HTTP/1.1\r\nHost: {host}\r\nOrigin: {scheme}://{host}\r\nSec-Fetch-Site: same-origin\r\n\
+         {authorization}Content-Type: application/cloudevents+json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    client.send(request.as_bytes());
+    client.answer().status
 }
