@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use bitacora_tests::service::{ServiceFolder, ServiceProcess};
 
 use crate::PROGRAM;
+use crate::sample::remove_variables;
 
 /// A service in a folder of its own, and a shell beside it.
 pub(super) struct Shell {
@@ -42,9 +43,7 @@ impl Shell {
         let programs = format!("{}:{}", self.path().join("bin").display(), std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(self.path());
-        for name in ["BITACORA_TOKEN", "BITACORA_DATA", "BITACORA_KEYRING", "BITACORA_LEDGER"] {
-            shell.env_remove(name);
-        }
+        remove_variables(&mut shell);
         shell
             .env("XDG_CONFIG_HOME", "/nonexistent")
             .env("PATH", programs)
@@ -283,9 +282,7 @@ fn the_story_of_archives_is_what_happens() {
     for DocumentedCommand { command, prints } in &story {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(folder.path());
-        for name in ["BITACORA_TOKEN", "BITACORA_URL", "BITACORA_LEDGER", "BITACORA_ARCHIVE_STORE"] {
-            shell.env_remove(name);
-        }
+        remove_variables(&mut shell);
         shell.env("BITACORA_DATA", "./data").env("BITACORA_KEYRING", "./keyring").env("PATH", &programs);
         let output = shell.output().unwrap();
         let error = complaints(&output);

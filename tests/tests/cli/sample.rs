@@ -167,13 +167,20 @@ impl Sample {
 /// The program without anything from the environment of the tests.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    for name in ["DATA", "KEYRING", "URL", "LEDGER", "PASSPHRASE", "TOKEN", "ARCHIVE_STORE"] {
-        command.env_remove(format!("BITACORA_{name}"));
-    }
+    remove_variables(&mut command);
     // Nor from their configuration: a keyring that lies there has perhaps an admin token beside it.
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     command.args(arguments);
     command
+}
+
+/// Leaves out every variable of the program's: those of the person who runs the tests, and those of the tests themselves.
+pub(crate) fn remove_variables(command: &mut Command) {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let of_ours = names.filter(|name| name.to_string_lossy().starts_with("BITACORA_"));
+    for name in of_ours {
+        command.env_remove(name);
+    }
 }
 
 pub(crate) fn write_keyring(path: &Path, keyring: &Keyring) {
