@@ -9,5 +9,6 @@ pub mod seeded;
 pub mod service;
 pub mod simulated_disk;
 pub mod simulation;
+pub mod variables;
 pub mod witness;
 pub mod witness_service;

@@ -8,6 +8,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use crate::variables::remove_variables;
+
 /// The longest a test waits until a service listens, or has ended after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -55,6 +57,7 @@ impl ServiceFolder {
     #[must_use]
     pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
+        remove_variables(&mut command);
         command.arg(name).arg("--data").arg(self.data());
         command
     }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use bitacora_tests::service::{ServiceFolder, ServiceProcess};
+use bitacora_tests::variables::remove_variables;
 
 use crate::PROGRAM;
-use crate::sample::remove_variables;
 
 /// A service in a folder of its own, and a shell beside it.
 pub(super) struct Shell {

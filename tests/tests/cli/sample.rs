@@ -12,6 +12,7 @@ use bitacora_formats::{Data, Event, Json, Keyring};
 use bitacora_ledger::{
     AppendRequest, Entropy, Environment, HeadOptions, Ledger, OpenError, Options, SystemEntropy,
 };
+use bitacora_tests::variables::remove_variables;
 use bitacora_verify::{LeafCheck, Report, TailRetries, VerifyOptions, verify_ledger};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -172,15 +173,6 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     command.args(arguments);
     command
-}
-
-/// Leaves out every variable of the program's: those of the person who runs the tests, and those of the tests themselves.
-pub(crate) fn remove_variables(command: &mut Command) {
-    let names = std::env::vars_os().map(|(name, _)| name);
-    let of_ours = names.filter(|name| name.to_string_lossy().starts_with("BITACORA_"));
-    for name in of_ours {
-        command.env_remove(name);
-    }
 }
 
 pub(crate) fn write_keyring(path: &Path, keyring: &Keyring) {
