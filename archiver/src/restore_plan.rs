@@ -171,7 +171,7 @@ impl RestorableArchives {
     }
 
     /// The archives that hold positions of this one of a chain as expired and are later ones, by their signed manifests, and not unfinished.
-    /// What expired in them does not come back with it.
+    /// Content that expired in them does not come back with it.
     pub(crate) fn later_removals(&self, chain: &[usize], place: usize) -> Vec<&StoredArchive> {
         let Some(used) = chain.get(place).and_then(|index| self.found.get(*index)) else { return Vec::new() };
         let is_later = |one: &&FoundArchive| {

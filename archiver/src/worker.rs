@@ -49,7 +49,7 @@ pub struct Archiver {
     /// The store in which archives are put, in the words of the configuration.
     store: String,
     pub(crate) progress: Arc<ArchiveProgress>,
-    /// What the log was seen to record of archives.
+    /// The archives that the log names, as far as it was read.
     pub(crate) recorded: Mutex<RecordedArchives>,
 }
 

@@ -258,7 +258,7 @@ impl ConnectionSlots {
     }
 }
 
-/// What the connections of one listener are served with.
+/// The context and the handshakes of one listener's connections.
 #[derive(Clone)]
 struct Reception {
     context: ConnectionContext,

@@ -54,7 +54,7 @@ fn pages_follow_each_other_without_a_gap() {
     assert_eq!(seen, (1..=tip).rev().collect::<Vec<_>>());
 }
 
-/// What follows the first page may be sealed, or grow.
+/// Later pages may hold sealed events, and may grow.
 #[test]
 fn lines_of_several_pages_are_kept_by_no_cache() {
     let service = with_events(1_200);

@@ -99,7 +99,7 @@ pub(super) struct TlsContents {
     client_ca: Option<Vec<u8>>,
 }
 
-/// What the service proves itself with, and asks clients for.
+/// The service's certificate and key, and the check of clients' certificates.
 pub(super) struct Credentials {
     pub(super) key: CertifiedKey,
     pub(super) clients: Option<Arc<dyn ClientCertVerifier>>,

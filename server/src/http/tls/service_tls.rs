@@ -25,7 +25,7 @@ pub struct ServiceTls {
     tried: Mutex<[u8; 32]>,
 }
 
-/// What new connections are served with.
+/// The TLS configuration of new connections.
 struct Present {
     config: Arc<rustls::ServerConfig>,
     times: CertificateTimes,
